@@ -1,0 +1,28 @@
+import { pino } from 'pino';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+
+export const logLevels: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** The part of a logger that the code uses: an object of facts, then words. Never pass a secret or event content. */
+export interface Logger {
+  debug(facts: object, words: string): void;
+  info(facts: object, words: string): void;
+  warn(facts: object, words: string): void;
+  error(facts: object, words: string): void;
+}
+
+/** Operational log: JSON lines on standard error. Standard output belongs to the access log. */
+export function createLogger(level: LogLevel): Logger {
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ fd: 2, sync: true }),
+  );
+}
+
+/** Facts of an unknown thrown value that are safe for the operational log. */
+export function errorFacts(error: unknown): { error: string; code?: string } {
+  if (!(error instanceof Error)) return { error: String(error) };
+  const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
+  return code === undefined ? { error: error.message } : { error: error.message, code };
+}

@@ -1,0 +1,44 @@
+/**
+ * The one table of errors a client can see (contract: Errors; RFC 9457). A test holds it against openapi.yaml.
+ * Words never carry SQL, stacks, paths or engine text: those go to the operational log under the request id.
+ */
+export const problemTable = {
+  malformed: { status: 400, title: 'Bad Request' },
+  nothing_accepted: { status: 400, title: 'Bad Request' },
+  unauthorized: { status: 401, title: 'Unauthorized' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  not_found: { status: 404, title: 'Not Found' },
+  method_not_allowed: { status: 405, title: 'Method Not Allowed' },
+  conflict: { status: 409, title: 'Conflict' },
+  too_large: { status: 413, title: 'Content Too Large' },
+  unsupported_media: { status: 415, title: 'Unsupported Media Type' },
+  key_reused: { status: 422, title: 'Unprocessable Content' },
+  rate_limited: { status: 429, title: 'Too Many Requests' },
+  internal: { status: 500, title: 'Internal Server Error' },
+  unavailable: { status: 503, title: 'Service Unavailable' },
+} as const;
+
+export type ProblemCode = keyof typeof problemTable;
+
+export interface ProblemOptions {
+  /** Seconds of the `Retry-After` header. */
+  retryAfterSeconds?: number;
+  /** Further response headers, such as `Allow`. */
+  headers?: Readonly<Record<string, string>>;
+  /** Further members of the problem body, such as `errors` of a refused batch. */
+  members?: Readonly<Record<string, unknown>>;
+  cause?: unknown;
+}
+
+/** An error whose `detail` may be shown to the client; thrown by any layer, answered by the HTTP layer. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly options: ProblemOptions;
+
+  constructor(code: ProblemCode, detail: string, options: ProblemOptions = {}) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'Problem';
+    this.code = code;
+    this.options = options;
+  }
+}

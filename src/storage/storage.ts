@@ -1,0 +1,77 @@
+import type { Readable } from 'node:stream';
+
+/** How to reach an engine over HTTP; what `DATA_DIR/engine.json` holds beside the pid while the embedded one runs. */
+export interface EngineConnection {
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type Settings = Readonly<Record<string, string | number>>;
+
+/** Values bound as typed query parameters (`{name:Type}` in the SQL); never spliced into the text. */
+export type Parameters = Readonly<Record<string, unknown>>;
+
+export interface QueryOptions {
+  readonly settings?: Settings;
+  readonly signal?: AbortSignal;
+  readonly queryId?: string;
+  /** Milliseconds until the request is given up; default is the bound of a read. */
+  readonly timeoutMs?: number;
+}
+
+export interface RawResult {
+  /** The response body as the engine sends it. A failure in mid-stream is an `error` event, never a clean end. */
+  readonly stream: Readable;
+  readonly queryId: string;
+}
+
+export interface NativeInsert {
+  /** `INSERT INTO … FORMAT Native` */
+  readonly query: string;
+  /** The body in pieces, sent in order without being joined. */
+  readonly body: Iterable<Uint8Array>;
+  readonly options?: QueryOptions;
+}
+
+/** All storage: one engine, one protocol. Every rejection is an EngineError. */
+export interface Storage {
+  readonly database: string;
+  /** Rows of a small result, parsed from JSONEachRow (64-bit integers as strings, as the engine quotes them). */
+  rows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
+  /** The bytes of a result in the format that the SQL names. Resolves once the engine has answered 200. */
+  stream(query: string, parameters?: Parameters, options?: QueryOptions): Promise<RawResult>;
+  /** DDL and other statements without a result. */
+  command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
+  /** Rows of a control table, as objects named by column. */
+  insertRows(table: string, rows: readonly object[], options?: QueryOptions): Promise<void>;
+  insertNative(insert: NativeInsert): Promise<void>;
+  /** True when the engine answers `SELECT 1` in time. */
+  ping(timeoutMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export type EngineFailure =
+  /** No answer: refused, reset, name not found. Whether a write took effect is unknown. */
+  | 'unreachable'
+  /** No answer within the time allowed. Whether a write took effect is unknown. */
+  | 'timeout'
+  /** The engine answered with an exception; `engineCode` has its number. */
+  | 'refused'
+  /** The caller's signal ended it. */
+  | 'aborted';
+
+export class EngineError extends Error {
+  readonly failure: EngineFailure;
+  /** ClickHouse exception number, such as 252 (too many parts) or 241 (memory limit). */
+  readonly engineCode: number | undefined;
+
+  constructor(failure: EngineFailure, message: string, engineCode?: number, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'EngineError';
+    this.failure = failure;
+    this.engineCode = engineCode;
+  }
+}
