@@ -22,6 +22,22 @@ export const limits = {
   /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
+  accessLogFlushMs: 100,
+  accessLogCloseMsMax: 2_000,
+  requestsInFlightMax: 20_000,
+  /** A request body nobody wants is swallowed up to this size; a larger one costs its sender the connection. */
+  ignoredBodyBytesMax: 64 * 1024,
+  /** First allocation for a body; what a sender announces beyond it is allocated once it has sent this much. */
+  bodyFirstAllocationBytes: 1024 * 1024,
+  /** After an early refusal the rest of the body is thrown away this long and this far, so that the answer is seen. */
+  refusedBodyDrainBytesMax: 128 * 1024 * 1024,
+  refusedBodyDrainMsMax: 10_000,
+  refusedBodyQuietMs: 100,
+  /** A reader of a stream may stand still this long before it is dropped. */
+  streamStallMsMax: 120_000,
+  streamStallCheckMs: 3_000,
+  /** WebAssembly zstd runs on the event loop: bodies above this size go out in another encoding. */
+  wasmCompressBytesMax: 4 * 1024 * 1024,
 
   // Ingest.
   gatherDelayMsMax: 2,
@@ -32,8 +48,12 @@ export const limits = {
   segmentRowsMax: 1024 * 1024,
   segmentsInFlightMax: 2,
   frameBytesMax: 256 * 1024 * 1024,
+  blockRowsMax: 65_536,
+  blockBytesMax: 16 * 1024 * 1024,
+  blockBytesKeptMax: 8 * 1024 * 1024,
   idempotencyWindowMs: 24 * 3_600_000,
   idempotencyKeysMax: 500_000,
+  idempotencyBytesMax: 128 * 1024 * 1024,
   retryDelayMsMin: 100,
   retryDelayMsMax: 5_000,
   walRetryAfterSeconds: 5,
@@ -46,9 +66,42 @@ export const limits = {
   engineConnectionsMax: 64,
   readQueryMsMax: 30_000,
   insertMsMax: 120_000,
+  /** Result of one parsed read (not a page: those are passed on as bytes). */
+  engineRowsBytesMax: 64 * 1024 * 1024,
+  /** End of a result that is held back until the engine has said whether it failed; an exception fits in it. */
+  engineTailBytes: 32 * 1024,
+  engineErrorCharactersMax: 600,
+  engineStderrBytesMax: 16 * 1024,
+  enginePollDelayMs: 10,
+  engineAskMsMax: 1_000,
+  enginePortAttemptsMax: 50,
+  engineBindAttemptsMax: 5,
+  migrationAttemptsMax: 8,
 
   // Control data.
   controlRefreshMs: 1_000,
+  controlRefreshMsMax: 5_000,
+  /** Rows that became visible this long after they were written are still seen by the next refresh. */
+  controlOverlapMs: 30_000,
+  /** A caller that failed to authenticate is checked once more against a state no older than this. */
+  controlFreshMsMax: 100,
+  passwordChecksAtOnceMax: 2,
+  passwordChecksWaitingMax: 64,
+  passwordBytesMax: 1024,
+  /** Control rows read at once; a table of any size is read in pages of this. */
+  controlPageRowsMax: 20_000,
+
+  // Command line.
+  cliEngineWaitMsMax: 15_000,
+  cliEngineWaitDelayMs: 200,
+  cliPasswordMsMax: 120_000,
+  demoBatchEvents: 2_000,
+  demoBatchesAtOnceMax: 4,
+  demoFlushMsMax: 60_000,
+
+  readinessMsMax: 2_000,
+  engineRetryAfterSeconds: 2,
+  writerRenewMs: 3_600_000,
   shutdownRequestsMsMax: 10_000,
   shutdownFlushMsMax: 10_000,
 } as const;

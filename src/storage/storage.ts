@@ -23,7 +23,11 @@ export interface QueryOptions {
 }
 
 export interface RawResult {
-  /** The response body as the engine sends it. A failure in mid-stream is an `error` event, never a clean end. */
+  /**
+   * The response body as the engine sends it. A failure in mid-stream is an `error` event with an EngineError, never
+   * a clean end, and the engine's words about it are not in the bytes. Destroying the stream cancels the query. A
+   * reader must listen (or iterate, or `pipeline`) at once: an error that came before it listened is on `errored`.
+   */
   readonly stream: Readable;
   readonly queryId: string;
 }

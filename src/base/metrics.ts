@@ -1,0 +1,70 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** The process's metrics. Each thread has its own; only the main thread's are shown. */
+const registry = new Registry();
+
+/** Names are `auditlog_<what>_<unit>`, counters end in `_total`. A name defined again gives the metric there is. */
+export function counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
+  const known = registry.getSingleMetric(name);
+  if (known instanceof Counter) return known;
+  return new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
+}
+
+/** A value that goes up and down. `collect`, where given, sets it when the metrics are read. */
+export function gauge<L extends string>(
+  name: string,
+  help: string,
+  labelNames: readonly L[],
+  collect?: (gauge: Gauge<L>) => void,
+): Gauge<L> {
+  const known = registry.getSingleMetric(name);
+  if (known instanceof Gauge) registry.removeSingleMetric(name);
+  return new Gauge({
+    name,
+    help,
+    labelNames: [...labelNames],
+    registers: [registry],
+    ...(collect === undefined
+      ? {}
+      : {
+          collect(this: Gauge<L>) {
+            collect(this);
+          },
+        }),
+  });
+}
+
+/** A distribution, of seconds or bytes; `buckets` are upper bounds in that unit. */
+export function histogram<L extends string>(
+  name: string,
+  help: string,
+  labelNames: readonly L[],
+  buckets: readonly number[],
+): Histogram<L> {
+  const known = registry.getSingleMetric(name);
+  if (known instanceof Histogram) return known;
+  return new Histogram({
+    name,
+    help,
+    labelNames: [...labelNames],
+    buckets: [...buckets],
+    registers: [registry],
+  });
+}
+
+let collectingProcess = false;
+
+/** Adds memory, CPU, event-loop and garbage-collection metrics of the process. */
+export function collectProcessMetrics(): void {
+  if (collectingProcess) return;
+  collectingProcess = true;
+  collectDefaultMetrics({ register: registry });
+}
+
+/** Content type of `renderMetrics`. */
+export const metricsContentType: string = registry.contentType;
+
+/** All metrics in the Prometheus text format. */
+export function renderMetrics(): Promise<string> {
+  return registry.metrics();
+}

@@ -1,0 +1,105 @@
+const microsPerSecond = 1_000_000;
+const secondsPerDay = 86_400;
+const daysOfMonths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
+const zero = 0x30;
+
+/** The value of two decimal digits at `at`, or -1 when they are not there. */
+function twoDigits(text: string, at: number): number {
+  const tens = text.charCodeAt(at) - zero;
+  const ones = text.charCodeAt(at + 1) - zero;
+  // The negated form also refuses NaN, which is what lies past the end of the text.
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1;
+}
+
+function daysInMonth(year: number, month: number): number {
+  if (month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)) return 29;
+  return daysOfMonths[month - 1] ?? 0;
+}
+
+/** Days from 1970-01-01 in the proleptic Gregorian calendar, by eras of 400 years that begin in March. */
+function daysSinceEpoch(year: number, month: number, day: number): number {
+  const marchYear = month > 2 ? year : year - 1;
+  const era = Math.floor(marchYear / 400);
+  const yearOfEra = marchYear - era * 400;
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * 146_097 + dayOfEra - 719_468;
+}
+
+/** Days since the epoch of the `YYYY-MM-DD` that the text begins with. */
+function parseDays(text: string): number | undefined {
+  const century = twoDigits(text, 0);
+  const yearOfCentury = twoDigits(text, 2);
+  const month = twoDigits(text, 5);
+  const day = twoDigits(text, 8);
+  if (century < 0 || yearOfCentury < 0 || month < 1 || month > 12 || day < 1) return undefined;
+  if (text.charCodeAt(4) !== 0x2d || text.charCodeAt(7) !== 0x2d) return undefined;
+  const year = century * 100 + yearOfCentury;
+  return day > daysInMonth(year, month) ? undefined : daysSinceEpoch(year, month, day);
+}
+
+/** Seconds east of UTC of the `Z` or `±hh:mm` that is all the text from `at` on. */
+function parseOffsetSeconds(text: string, at: number): number | undefined {
+  const code = text.charCodeAt(at);
+  if (code === 0x5a || code === 0x7a) return text.length === at + 1 ? 0 : undefined;
+  if ((code !== 0x2b && code !== 0x2d) || text.length !== at + 6) return undefined;
+  const hours = twoDigits(text, at + 1);
+  const minutes = twoDigits(text, at + 4);
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || text.charCodeAt(at + 3) !== 0x3a) {
+    return undefined;
+  }
+  const seconds = hours * 3600 + minutes * 60;
+  return code === 0x2d ? -seconds : seconds;
+}
+
+/**
+ * Unix microseconds, UTC, of an RFC 3339 timestamp, or undefined when the text is not one (contract: Read parameters).
+ * The offset is required; `T` and `Z` may be in lower case; 1 to 9 fraction digits are cut, not rounded, to
+ * microseconds, so times before 1970 round down as well. Second 60 is taken as the second after it, and only where
+ * UTC reads 23:59:60. Exact from year 1685 to 2255; beyond that the nearest double, still in order.
+ */
+export function parseRfc3339Micros(text: string): number | undefined {
+  const days = parseDays(text);
+  const hour = twoDigits(text, 11);
+  const minute = twoDigits(text, 14);
+  const second = twoDigits(text, 17);
+  if (days === undefined || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {
+    return undefined;
+  }
+  const separator = text.charCodeAt(10);
+  if (separator !== 0x54 && separator !== 0x74) return undefined;
+  if (text.charCodeAt(13) !== 0x3a || text.charCodeAt(16) !== 0x3a) return undefined;
+
+  let at = 19;
+  let micros = 0;
+  if (text.charCodeAt(at) === 0x2e) {
+    const first = ++at;
+    let unit = 100_000;
+    for (; at - first < 9; at++) {
+      const digit = text.charCodeAt(at) - zero;
+      if (!(digit >= 0 && digit <= 9)) break;
+      if (at - first < 6) {
+        micros += digit * unit;
+        unit /= 10;
+      }
+    }
+    if (at === first) return undefined;
+  }
+  const offset = parseOffsetSeconds(text, at);
+  if (offset === undefined) return undefined;
+  const seconds = days * secondsPerDay + hour * 3600 + minute * 60 + second - offset;
+  // A leap second is the one that a UTC day ends with, so the second after it begins a day.
+  if (second === 60 && seconds % secondsPerDay !== 0) return undefined;
+  // The addition of zero turns a negative zero into zero.
+  return seconds * microsPerSecond + micros + 0;
+}
+
+/**
+ * ISO 8601 text of Unix microseconds: always six fraction digits and `Z`.
+ * @throws {RangeError} when the time is not a number or lies outside what Date can hold (±8.64e18).
+ */
+export function formatMicros(micros: number): string {
+  const millis = Math.floor(micros / 1000);
+  const rest = micros - millis * 1000;
+  return `${new Date(millis).toISOString().slice(0, -1)}${String(rest).padStart(3, '0')}Z`;
+}

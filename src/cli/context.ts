@@ -1,0 +1,53 @@
+import type { Logger } from '../base/log.ts';
+import type { Config } from '../config/config.ts';
+import type { Environment } from '../config/env.ts';
+import type { Directory } from '../control/directory.ts';
+import type { Storage } from '../storage/storage.ts';
+
+/** Standard streams as the commands use them. */
+export interface CliIo {
+  out(text: string): void;
+  error(text: string): void;
+  readonly input: NodeJS.ReadStream | NodeJS.ReadableStream;
+}
+
+/**
+ * Stores source events (contract: Ingest) of changes that a command made, in the organizations that they name.
+ * Resolves once they are durable.
+ */
+export type RecordEvents = (
+  storage: Storage,
+  config: Config,
+  log: Logger,
+  events: readonly object[],
+) => Promise<void>;
+
+/** What the commands are handed; nothing of it is found by import, so a test can run any command in its own process. */
+export interface CliParts {
+  readonly environment: Environment;
+  readonly io: CliIo;
+  readonly recordEvents: RecordEvents;
+  readonly startService: (config: Config, parts: ServiceOutputs) => Promise<RunningService>;
+  /** Resolves when the process is asked to end. */
+  readonly untilStopped: () => Promise<void>;
+}
+
+interface ServiceOutputs {
+  readonly log: Logger;
+  /** Where access-log lines go: a file descriptor or a path. */
+  readonly accessLogTo: number | string;
+}
+
+/** A service that runs inside this process. */
+export interface RunningService {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly storage: Storage;
+  readonly directory: Directory;
+  /** Takes events the way the write endpoint does; resolves once they are durable. */
+  record(organizationSlug: string, ndjson: Uint8Array): Promise<{ accepted: number; rejected: number }>;
+  /** Resolves once all that was recorded can be read; false when `timeoutMs` passed first. */
+  flush(timeoutMs: number): Promise<boolean>;
+  /** Drains and stops, as at SIGTERM. */
+  stop(): Promise<void>;
+}

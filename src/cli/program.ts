@@ -1,0 +1,53 @@
+import { Command, CommanderError } from 'commander';
+import { Problem } from '../base/problem.ts';
+import { ConfigError } from '../config/config.ts';
+import { variablesHelp } from '../config/variables.ts';
+import type { CliParts } from './context.ts';
+import { registerDemo } from './demo.ts';
+import { registerKey } from './key.ts';
+import { registerOrg } from './org.ts';
+import { registerServe } from './serve.ts';
+import { registerUser } from './user.ts';
+
+/** Exit codes (contract: Command line). */
+const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+function createProgram(parts: CliParts): Command {
+  const program = new Command('auditlog')
+    .description('Audit logging service')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => parts.io.out(text), writeErr: (text) => parts.io.error(text) })
+    .addHelpText('after', `\n${variablesHelp()}`);
+  registerServe(program, parts);
+  registerDemo(program, parts);
+  registerOrg(program, parts);
+  registerUser(program, parts);
+  registerKey(program, parts);
+  return program;
+}
+
+/** What went wrong, in lines without a stack, and how the process ends. */
+function explain(error: unknown): { lines: string; code: ExitCode } {
+  if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
+  if (error instanceof Problem && error.code === 'malformed') {
+    return { lines: error.message, code: exitCodes.wrongUsage };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { lines: message.split('\n', 1)[0] ?? message, code: exitCodes.failed };
+}
+
+/** Runs one command line (without the program's name) to its end; never rejects. */
+export async function runCli(args: readonly string[], parts: CliParts): Promise<ExitCode> {
+  try {
+    await createProgram(parts).parseAsync(args, { from: 'user' });
+    return exitCodes.done;
+  } catch (error) {
+    // Commander has said what was wrong, or has shown the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
+    const { lines, code } = explain(error);
+    for (const line of lines.split('\n')) parts.io.error(`auditlog: ${line}\n`);
+    return code;
+  }
+}

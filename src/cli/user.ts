@@ -1,0 +1,160 @@
+import type { Command } from 'commander';
+import { Problem } from '../base/problem.ts';
+import { type Change, changeCodes } from '../control/change-events.ts';
+import { findOrganization, listOrganizations } from '../control/organizations.ts';
+import { checkPassword } from '../control/passwords.ts';
+import {
+  createUser,
+  disableUser,
+  listUsers,
+  setPassword,
+  type User,
+  type UserReference,
+} from '../control/users.ts';
+import type { CliParts } from './context.ts';
+import { runControlCommand } from './control-command.ts';
+import { print, table, timeText, timeTextOrNull } from './output.ts';
+import { readPassword } from './password.ts';
+
+interface JsonOption {
+  readonly json?: true;
+}
+
+interface CreateOptions extends JsonOption {
+  readonly org: string;
+  readonly email: string;
+  readonly name: string;
+  readonly role: string;
+  readonly passwordStdin?: true;
+}
+
+interface WhichOptions extends JsonOption {
+  readonly org?: string;
+  readonly email?: string;
+}
+
+function changeOf(user: User, code: Change['code'], msg: string): Change {
+  const target = { id: user.id, name: user.email, type: 'user' } as const;
+  return { organizationId: user.organizationId, code, target, msg, extra: { role: user.role } };
+}
+
+function referenceOf(given: string | undefined, options: WhichOptions): UserReference {
+  const user = given ?? options.email;
+  if (user === undefined) throw new Problem('malformed', 'name the user by e-mail address or id');
+  return { user, organization: options.org };
+}
+
+/** Asked for before any engine is started, so that a bad password costs nothing. */
+async function acceptablePassword(parts: CliParts, fromStdin: boolean): Promise<string> {
+  const password = await readPassword(parts.io, fromStdin);
+  checkPassword(password);
+  return password;
+}
+
+async function create(parts: CliParts, options: CreateOptions): Promise<void> {
+  const password = await acceptablePassword(parts, options.passwordStdin === true);
+  await runControlCommand(parts, async ({ storage }) => {
+    const user = await createUser(storage, { ...options, organization: options.org, password });
+    const { slug } = await findOrganization(storage, user.organizationId);
+    const { id, email, name, role } = user;
+    print(
+      parts.io,
+      options.json,
+      { id, organization: slug, email, name, role },
+      `User ${email} created, id ${id}`,
+    );
+    return [changeOf(user, changeCodes.userCreated, `User ${email} created`)];
+  });
+}
+
+async function list(parts: CliParts, options: WhichOptions): Promise<void> {
+  await runControlCommand(parts, async ({ storage }) => {
+    const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
+    const views = (await listUsers(storage, options.org)).map((user) => ({
+      id: user.id,
+      organization: slugs.get(user.organizationId) ?? user.organizationId,
+      email: user.email,
+      name: user.name,
+      role: user.role,
+      created_at: timeText(user.createdMicros),
+      disabled_at: timeTextOrNull(user.disabledMicros),
+    }));
+    const rows = views.map((one) => [
+      one.organization,
+      one.email,
+      one.name,
+      one.role,
+      one.disabled_at === null ? 'active' : `disabled ${one.disabled_at}`,
+      one.id,
+    ]);
+    print(
+      parts.io,
+      options.json,
+      views,
+      table(['organization', 'email', 'name', 'role', 'state', 'id'], rows),
+    );
+    return [];
+  });
+}
+
+async function disable(parts: CliParts, given: string | undefined, options: WhichOptions): Promise<void> {
+  const reference = referenceOf(given, options);
+  await runControlCommand(parts, async ({ storage }) => {
+    const user = await disableUser(storage, reference);
+    const disabled_at = timeTextOrNull(user.disabledMicros);
+    print(parts.io, options.json, { id: user.id, disabled_at }, `User ${user.email} disabled`);
+    return [changeOf(user, changeCodes.userDisabled, `User ${user.email} disabled`)];
+  });
+}
+
+async function changePassword(
+  parts: CliParts,
+  given: string | undefined,
+  options: WhichOptions & { readonly passwordStdin?: true },
+): Promise<void> {
+  const reference = referenceOf(given, options);
+  const password = await acceptablePassword(parts, options.passwordStdin === true);
+  await runControlCommand(parts, async ({ storage }) => {
+    const user = await setPassword(storage, reference, password);
+    const { id, email } = user;
+    print(parts.io, options.json, { id, email }, `Password of ${email} changed; sessions have ended`);
+    return [changeOf(user, changeCodes.passwordChanged, `Password of ${email} changed`)];
+  });
+}
+
+function which(command: Command): Command {
+  return command
+    .argument('[user]', 'e-mail address or id')
+    .option('--email <address>', 'the same as the argument')
+    .option('--org <slug>', 'organization, where the address is in several')
+    .option('--json', 'print JSON');
+}
+
+const passwordHelp = 'read the password from standard input instead of asking for it';
+
+/** `user create|list|disable|set-password` (contract: Command line). */
+export function registerUser(program: Command, parts: CliParts): void {
+  const user = program.command('user').description('users of organizations');
+  user
+    .command('create')
+    .description('make a user; the password comes from a prompt or standard input')
+    .requiredOption('--org <slug>', 'organization')
+    .requiredOption('--email <address>', 'e-mail address')
+    .requiredOption('--name <name>', 'name to show')
+    .requiredOption('--role <role>', 'admin, auditor or member')
+    .option('--password-stdin', passwordHelp)
+    .option('--json', 'print JSON')
+    .action((options) => create(parts, options));
+  user
+    .command('list')
+    .description('show users')
+    .option('--org <slug>', 'only of this organization')
+    .option('--json', 'print JSON')
+    .action((options) => list(parts, options));
+  which(user.command('disable').description('end a user’s access and sessions')).action((given, options) =>
+    disable(parts, given, options),
+  );
+  which(user.command('set-password').description('change a password, which ends the user’s sessions'))
+    .option('--password-stdin', passwordHelp)
+    .action((given, options) => changePassword(parts, given, options));
+}

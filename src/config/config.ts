@@ -1,0 +1,141 @@
+import { resolve } from 'node:path';
+import type { LogLevel } from '../base/log.ts';
+import type { Rate } from '../base/rates.ts';
+import type { Environment } from './env.ts';
+import { type Values, type Variable, variables } from './variables.ts';
+
+/** Everything an operator can set, read once and frozen (contract: Configuration). */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** An absolute path. */
+  readonly dataDir: string;
+  readonly clickhouse: {
+    /** Undefined: the embedded engine. */
+    readonly url: string | undefined;
+    readonly user: string;
+    readonly password: string;
+    readonly database: string;
+    readonly cluster: string | undefined;
+  };
+  readonly deployment: 'cloud' | 'self-hosted';
+  /** In lower case; undefined: tenant endpoints answer on any host. */
+  readonly tenantDomain: string | undefined;
+  readonly trustProxy: number;
+  /** In lower case, as the session cookie is named. */
+  readonly serviceName: string;
+  readonly vendorName: string;
+  readonly productName: string;
+  readonly appName: string;
+  /** Undefined: generated, see `sessionSecret`. */
+  readonly sessionSecret: string | undefined;
+  readonly sessionTtlMs: number;
+  readonly rateLimits: {
+    readonly tenant: Rate | undefined;
+    readonly audit: Rate | undefined;
+    readonly ingest: Rate | undefined;
+    readonly login: Rate | undefined;
+  };
+  /** Undefined: kept for ever where the organization has no retention of its own. */
+  readonly retentionDays: number | undefined;
+  readonly maxBodyBytes: number;
+  readonly flushIntervalMs: number;
+  readonly segmentBytes: number;
+  readonly walMaxBytes: number;
+  readonly workers: number;
+  readonly logLevel: LogLevel;
+  readonly metricsPublic: boolean;
+  /** In lower case. */
+  readonly redactKeys: readonly string[];
+}
+
+/** Settings that cannot be used: a line for each bad variable. The command line ends with exit code 2. */
+export class ConfigError extends Error {
+  constructor(lines: readonly string[]) {
+    super(lines.join('\n'));
+    this.name = 'ConfigError';
+  }
+}
+
+const segmentBytesDefault = 64 * 1024 ** 2;
+const shownCharactersMax = 100;
+
+function complaint(name: string, variable: Variable<unknown>, text: string): string {
+  const shown = text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
+  const value = variable.shownValue(text)
+    ? `is ${JSON.stringify(shown)}`
+    : 'has a value that is not shown here';
+  return `${name} ${value}: allowed is ${variable.kind.allowed}`;
+}
+
+function readValues(environment: Environment): Values {
+  const values: Record<string, unknown> = {};
+  const complaints: string[] = [];
+  for (const [name, variable] of Object.entries<Variable<unknown>>(variables)) {
+    const given = environment[name];
+    // An empty variable counts as unset: container tools pass `NAME=` for what was left out.
+    const text = given === undefined || given === '' ? variable.fallback : given;
+    if (text === undefined) continue;
+    const parsed = variable.kind.parse(text);
+    if (parsed === undefined) complaints.push(complaint(name, variable, text));
+    else values[name] = parsed.value;
+  }
+  if (complaints.length > 0) throw new ConfigError(complaints);
+  return values as Values;
+}
+
+/** A segment has to fit into the log; where only the log was made small, the segments follow it. */
+function segmentBytes(values: Values): number {
+  const { SEGMENT_BYTES: segment, WAL_MAX_BYTES: log } = values;
+  if (segment === undefined) return Math.min(segmentBytesDefault, Math.max(1, Math.floor(log / 4)));
+  if (segment <= log) return segment;
+  throw new ConfigError([
+    `SEGMENT_BYTES is "${segment}": allowed is at most WAL_MAX_BYTES, which is ${log} bytes`,
+  ]);
+}
+
+/**
+ * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
+ * service does not know are left alone.
+ *
+ * Throws ConfigError naming each bad variable, its value (secrets excepted) and what is allowed.
+ */
+export function loadConfig(environment: Environment): Config {
+  const values = readValues(environment);
+  return Object.freeze<Config>({
+    host: values.HOST,
+    port: values.PORT,
+    dataDir: resolve(values.DATA_DIR),
+    clickhouse: Object.freeze({
+      url: values.CLICKHOUSE_URL,
+      user: values.CLICKHOUSE_USER,
+      password: values.CLICKHOUSE_PASSWORD,
+      database: values.CLICKHOUSE_DATABASE,
+      cluster: values.CLICKHOUSE_CLUSTER,
+    }),
+    deployment: values.DEPLOYMENT,
+    tenantDomain: values.TENANT_DOMAIN,
+    trustProxy: values.TRUST_PROXY,
+    serviceName: values.SERVICE_NAME,
+    vendorName: values.VENDOR_NAME,
+    productName: values.PRODUCT_NAME,
+    appName: values.APP_NAME,
+    sessionSecret: values.SESSION_SECRET,
+    sessionTtlMs: values.SESSION_TTL,
+    rateLimits: Object.freeze({
+      tenant: values.RATE_LIMIT_TENANT,
+      audit: values.RATE_LIMIT_AUDIT,
+      ingest: values.RATE_LIMIT_INGEST,
+      login: values.RATE_LIMIT_LOGIN,
+    }),
+    retentionDays: values.RETENTION,
+    maxBodyBytes: values.MAX_BODY_BYTES,
+    flushIntervalMs: values.FLUSH_INTERVAL,
+    segmentBytes: segmentBytes(values),
+    walMaxBytes: values.WAL_MAX_BYTES,
+    workers: values.WORKERS,
+    logLevel: values.LOG_LEVEL,
+    metricsPublic: values.METRICS_PUBLIC,
+    redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
+  });
+}

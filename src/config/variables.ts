@@ -1,0 +1,166 @@
+import { availableParallelism } from 'node:os';
+import { limits } from '../base/limits.ts';
+import { logLevels } from '../base/log.ts';
+import {
+  bytes,
+  domain,
+  duration,
+  host,
+  httpUrl,
+  integer,
+  type Kind,
+  mapped,
+  nameList,
+  oneOf,
+  orOff,
+  pattern,
+  rate,
+} from './kinds.ts';
+
+/** One setting: how it is read, and what `--help` says of it. */
+export interface Variable<T> {
+  readonly kind: Kind<T>;
+  readonly meaning: string;
+  /** The text taken when the variable is unset or empty; undefined leaves the setting unset. */
+  readonly fallback: string | undefined;
+  /** What `--help` shows as the default. */
+  readonly shownDefault: string;
+  /** Whether a given value may be repeated in an error line. */
+  readonly shownValue: (text: string) => boolean;
+}
+
+const GiB = 1024 ** 3;
+const dayMs = 86_400_000;
+
+function setting<T>(fallback: string, meaning: string, kind: Kind<T>): Variable<T> {
+  return { kind, meaning, fallback, shownDefault: fallback, shownValue: () => true };
+}
+
+function optional<T>(shownDefault: string, meaning: string, kind: Kind<T>): Variable<T | undefined> {
+  return { kind, meaning, fallback: undefined, shownDefault, shownValue: () => true };
+}
+
+function secret<T>(variable: Variable<T>): Variable<T> {
+  return { ...variable, shownValue: () => false };
+}
+
+const fixedText = pattern(
+  /^[^\p{Cc}\p{Cs}]{1,200}$/u,
+  'a text of 1 to 200 characters without control characters',
+);
+const anyText: Kind<string> = { allowed: 'any text', parse: (text) => ({ value: text }) };
+const sessionKey: Kind<string> = {
+  allowed: 'a text of at least 32 bytes',
+  parse: (text) => (Buffer.byteLength(text) >= 32 ? { value: text } : undefined),
+};
+/** Expiry has the granularity of a day, so a part of a day counts as a whole one. */
+const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
+
+/**
+ * Every setting of the service, in the order of `--help` (contract: Configuration). This table is the one place that
+ * knows a variable: it validates, it gives defaults and it prints the help.
+ */
+export const variables = {
+  HOST: setting('127.0.0.1', 'address to listen on', host),
+  PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
+  DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', {
+    allowed: 'a directory',
+    parse: (text) => (text.includes('\0') ? undefined : { value: text }),
+  }),
+  CLICKHOUSE_URL: {
+    ...optional('unset: the embedded engine', 'address of a ClickHouse server', httpUrl),
+    // A URL that is refused for carrying credentials must not put them into a log.
+    shownValue: (text: string) => !text.includes('@') && !text.includes('?'),
+  },
+  CLICKHOUSE_USER: setting('default', 'user of that server', fixedText),
+  CLICKHOUSE_PASSWORD: secret({
+    ...setting('', 'password of that user', anyText),
+    shownDefault: 'empty',
+  }),
+  CLICKHOUSE_DATABASE: setting(
+    'audit',
+    'database of every table',
+    pattern(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a name of letters, digits and _, not beginning with a digit'),
+  ),
+  CLICKHOUSE_CLUSTER: optional(
+    'unset',
+    'cluster name: replicated and distributed tables, DDL ON CLUSTER',
+    pattern(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$/, 'a name of letters, digits, _, . and -'),
+  ),
+  DEPLOYMENT: setting(
+    'cloud',
+    'self-hosted has no organization-events endpoint',
+    oneOf(['cloud', 'self-hosted']),
+  ),
+  TENANT_DOMAIN: optional(
+    'unset: any host',
+    'organizations are at <slug>.<this domain>; unset, the session says which one it is',
+    domain,
+  ),
+  TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
+  SERVICE_NAME: setting(
+    'service',
+    'name of the session cookie, in lower case',
+    mapped(pattern(/^[A-Za-z0-9_-]{1,64}$/, 'up to 64 letters, digits, _ and -'), (name) =>
+      name.toLowerCase(),
+    ),
+  ),
+  VENDOR_NAME: setting('Audit Log Service', 'vendor named in audit events', fixedText),
+  PRODUCT_NAME: setting('Audit Log Service', 'product named in audit events', fixedText),
+  APP_NAME: setting('Audit Log Service', 'application named in audit events', fixedText),
+  SESSION_SECRET: secret(optional('generated into DATA_DIR', 'key that signs sessions', sessionKey)),
+  SESSION_TTL: setting('12h', 'life of a session', duration(1000, 400 * dayMs)),
+  RATE_LIMIT_TENANT: setting('30/15s', 'requests per client on tenant endpoints', orOff(rate)),
+  RATE_LIMIT_AUDIT: setting('300/15s', 'requests per client on the audit endpoints', orOff(rate)),
+  RATE_LIMIT_INGEST: setting('off', 'write requests per client', orOff(rate)),
+  RATE_LIMIT_LOGIN: setting('10/60s', 'login attempts per client', orOff(rate)),
+  RETENTION: setting(
+    'off',
+    'how long events are kept where the organization says nothing; whole days, rounded up',
+    orOff(retention),
+  ),
+  MAX_BODY_BYTES: setting(
+    '33554432',
+    'largest request body after decompression',
+    bytes(1, limits.bodiesInFlightBytesMax),
+  ),
+  FLUSH_INTERVAL: setting('500ms', 'longest wait before events are readable', duration(1, 60_000)),
+  SEGMENT_BYTES: optional(
+    '64 MiB',
+    'size at which a segment of the write-ahead log is stored; by default never over a quarter of the log',
+    bytes(4096, GiB),
+  ),
+  WAL_MAX_BYTES: setting(
+    '8 GiB',
+    'size of the write-ahead log at which writes are refused',
+    bytes(4096, 1024 ** 2 * GiB),
+  ),
+  WORKERS: {
+    ...setting(String(Math.max(1, availableParallelism() - 1)), 'ingest threads', integer(1, 256)),
+    shownDefault: 'cores - 1, at least 1',
+  },
+  LOG_LEVEL: setting('info', 'operational log on standard error', oneOf(logLevels)),
+  METRICS_PUBLIC: setting(
+    '0',
+    '1 answers GET /metrics to every address, 0 only to loopback',
+    mapped(oneOf(['0', '1']), (flag) => flag === '1'),
+  ),
+  REDACT_KEYS: optional(
+    'none',
+    'further keys of message.extra whose values are never stored, separated by commas',
+    nameList(1000, 200),
+  ),
+} as const;
+
+type VariableName = keyof typeof variables;
+export type Values = {
+  [Name in VariableName]: (typeof variables)[Name] extends Variable<infer T> ? T : never;
+};
+
+/** The lines of `--help` about the environment: name, meaning, default. */
+export function variablesHelp(): string {
+  const lines = Object.entries<Variable<unknown>>(variables).map(
+    ([name, variable]) => `  ${name.padEnd(20)} ${variable.meaning} (default: ${variable.shownDefault})`,
+  );
+  return ['Environment variables:', ...lines].join('\n');
+}

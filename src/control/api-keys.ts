@@ -1,0 +1,266 @@
+import { type Clock, systemClock } from '../base/clock.ts';
+import { parseDurationMs } from '../base/durations.ts';
+import { Problem } from '../base/problem.ts';
+import { formatRate, parseRate, type Rate } from '../base/rates.ts';
+import type { Storage } from '../storage/storage.ts';
+import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
+import { findOrganization, type Organization } from './organizations.ts';
+import {
+  currentRows,
+  dateTimeText,
+  dateTimeTextOrNull,
+  displayName,
+  type MicrosText,
+  microsOrUndefined,
+  nextVersion,
+} from './rows.ts';
+
+export type Scope = 'read' | 'write';
+
+/** A credential of a program. The key itself is nowhere: only digests are stored. */
+export interface ApiKey {
+  readonly id: string;
+  /** Undefined: a key of all organizations, which may only write. */
+  readonly organizationId: string | undefined;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** SHA-256 of the key, hexadecimal. */
+  readonly digest: string;
+  /** SHA-256 of the key before the last rotation, or empty; good until `previousUntilMicros`. */
+  readonly previousDigest: string;
+  readonly previousUntilMicros: number | undefined;
+  /** Undefined: the service's own limit. */
+  readonly rateLimit: Rate | undefined;
+  readonly createdMicros: number;
+  readonly expiresMicros: number | undefined;
+  readonly revokedMicros: number | undefined;
+  readonly version: number;
+}
+
+/** A key at the only moment when its text is known. */
+export interface IssuedKey {
+  readonly apiKey: ApiKey;
+  readonly text: string;
+}
+
+export interface ApiKeyRow {
+  readonly id: string;
+  readonly org: string;
+  readonly all_organizations: boolean;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly secret_sha256: string;
+  readonly previous_secret_sha256: string;
+  readonly previous_until_micros: MicrosText | null;
+  readonly rate_limit: string;
+  readonly created_micros: MicrosText;
+  readonly expires_micros: MicrosText | null;
+  readonly revoked_micros: MicrosText | null;
+  readonly version: MicrosText;
+}
+
+export const apiKeyColumns =
+  'id, org, all_organizations, name, scopes, secret_sha256, previous_secret_sha256, ' +
+  'toUnixTimestamp64Micro(previous_valid_until) AS previous_until_micros, rate_limit, ' +
+  'toUnixTimestamp64Micro(created_at) AS created_micros, toUnixTimestamp64Micro(expires_at) AS expires_micros, ' +
+  'toUnixTimestamp64Micro(revoked_at) AS revoked_micros, version';
+
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+const scopes: readonly Scope[] = ['read', 'write'];
+const graceDefault = '24h';
+const dayMs = 86_400_000;
+const expiresMsMax = 36_500 * dayMs;
+const graceMsMax = 365 * dayMs;
+
+export function readApiKey(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    organizationId: row.all_organizations ? undefined : row.org,
+    name: row.name,
+    scopes: scopes.filter((scope) => row.scopes.includes(scope)),
+    digest: row.secret_sha256,
+    previousDigest: row.previous_secret_sha256,
+    previousUntilMicros: microsOrUndefined(row.previous_until_micros),
+    rateLimit: row.rate_limit === '' ? undefined : parseRate(row.rate_limit),
+    createdMicros: Number(row.created_micros),
+    expiresMicros: microsOrUndefined(row.expires_micros),
+    revokedMicros: microsOrUndefined(row.revoked_micros),
+    version: Number(row.version),
+  };
+}
+
+function parseScopes(text: string): Scope[] {
+  const given = text.split(',').map((scope) => scope.trim());
+  const known = scopes.filter((scope) => given.includes(scope));
+  if (known.length > 0 && given.every((scope) => known.some((one) => one === scope))) return known;
+  throw new Problem('malformed', 'scopes must be read, write or read,write');
+}
+
+function parseExpires(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms > 0 && ms <= expiresMsMax) return ms;
+  throw new Problem(
+    'malformed',
+    `expires must be a duration such as 90d, from 1ms to ${expiresMsMax / dayMs}d`,
+  );
+}
+
+/** Milliseconds of a grace period, 0 allowed with or without a unit. */
+function parseGrace(text: string): number {
+  const ms = text === '0' ? 0 : parseDurationMs(text);
+  if (ms !== undefined && ms <= graceMsMax) return ms;
+  throw new Problem('malformed', `grace must be a duration such as 24h, from 0 to ${graceMsMax / dayMs}d`);
+}
+
+function parseLimit(text: string): Rate {
+  const rate = parseRate(text);
+  if (rate === undefined)
+    throw new Problem('malformed', 'rate limit must be requests/window such as 300/15s');
+  return rate;
+}
+
+async function write(storage: Storage, key: ApiKey): Promise<void> {
+  await storage.insertRows('api_keys', [
+    {
+      id: key.id,
+      org: key.organizationId ?? nilUuid,
+      all_organizations: key.organizationId === undefined,
+      name: key.name,
+      scopes: key.scopes,
+      secret_sha256: key.digest,
+      previous_secret_sha256: key.previousDigest,
+      previous_valid_until: dateTimeTextOrNull(key.previousUntilMicros),
+      rate_limit: key.rateLimit === undefined ? '' : formatRate(key.rateLimit),
+      created_at: dateTimeText(key.createdMicros),
+      expires_at: dateTimeTextOrNull(key.expiresMicros),
+      revoked_at: dateTimeTextOrNull(key.revokedMicros),
+      version: key.version,
+    },
+  ]);
+}
+
+async function keysWhere(
+  storage: Storage,
+  condition: string,
+  parameters: Readonly<Record<string, unknown>>,
+): Promise<ApiKey[]> {
+  const rows = await currentRows<ApiKeyRow>(storage, 'api_keys', apiKeyColumns, condition, parameters);
+  return rows.map(readApiKey);
+}
+
+/** The keys of an organization, or every key, oldest first. Throws Problem `not_found`. */
+export async function listApiKeys(storage: Storage, organization?: string): Promise<ApiKey[]> {
+  const order = 'ORDER BY created_at, id';
+  if (organization === undefined) return keysWhere(storage, `true ${order}`, {});
+  const { id } = await findOrganization(storage, organization);
+  return keysWhere(storage, `org = {org:UUID} AND NOT all_organizations ${order}`, { org: id });
+}
+
+/** The key of an id. Throws Problem `not_found`. */
+export async function findApiKey(storage: Storage, id: string): Promise<ApiKey> {
+  const key = (await keysWhere(storage, 'id = {id:String}', { id }))[0];
+  if (key === undefined) throw new Problem('not_found', `no API key ${JSON.stringify(id)}`);
+  return key;
+}
+
+/** Which organization a new key is for: a slug or id, or every one. */
+async function ownerOf(
+  storage: Storage,
+  input: { readonly organization?: string | undefined; readonly allOrganizations?: boolean | undefined },
+  given: readonly Scope[],
+): Promise<Organization | undefined> {
+  const all = input.allOrganizations === true;
+  if (all === (input.organization !== undefined)) {
+    throw new Problem('malformed', 'a key belongs either to one organization or to all of them');
+  }
+  if (all && given.includes('read')) {
+    throw new Problem('malformed', 'a key of all organizations may only have the scope write');
+  }
+  return input.organization === undefined ? undefined : findOrganization(storage, input.organization);
+}
+
+/** Makes a key (contract: Credentials). Throws Problem `malformed`, or `not_found` for the organization. */
+export async function createApiKey(
+  storage: Storage,
+  input: {
+    readonly organization?: string | undefined;
+    readonly allOrganizations?: boolean | undefined;
+    /** `read`, `write` or `read,write` */
+    readonly scopes: string;
+    readonly name?: string | undefined;
+    /** A duration from now. */
+    readonly expires?: string | undefined;
+    /** `requests/window` */
+    readonly rateLimit?: string | undefined;
+  },
+  clock: Clock = systemClock,
+): Promise<IssuedKey> {
+  const given = parseScopes(input.scopes);
+  const name = input.name === undefined ? '' : displayName('name', input.name);
+  const expiresMs = input.expires === undefined ? undefined : parseExpires(input.expires);
+  const rateLimit = input.rateLimit === undefined ? undefined : parseLimit(input.rateLimit);
+  const owner = await ownerOf(storage, input, given);
+  const id = newKeyId();
+  const text = newKeyText(id);
+  const now = clock();
+  const apiKey: ApiKey = {
+    id,
+    organizationId: owner?.id,
+    name,
+    scopes: given,
+    digest: keyDigest(text),
+    previousDigest: '',
+    previousUntilMicros: undefined,
+    rateLimit,
+    createdMicros: now,
+    expiresMicros: expiresMs === undefined ? undefined : now + expiresMs * 1000,
+    revokedMicros: undefined,
+    version: now,
+  };
+  await write(storage, apiKey);
+  return { apiKey, text };
+}
+
+/**
+ * Gives a key a new secret; the old one stays good for the grace period (a duration, 24h by default, 0 allowed).
+ * A key rotated twice within it keeps only the latest old secret. Throws Problem `malformed`, `not_found`, or
+ * `conflict` for a key that is revoked or expired.
+ */
+export async function rotateApiKey(
+  storage: Storage,
+  id: string,
+  grace: string = graceDefault,
+  clock: Clock = systemClock,
+): Promise<IssuedKey> {
+  const graceMs = parseGrace(grace);
+  const current = await findApiKey(storage, id);
+  const now = clock();
+  if (current.revokedMicros !== undefined) throw new Problem('conflict', `the API key ${id} is revoked`);
+  if (current.expiresMicros !== undefined && current.expiresMicros <= now) {
+    throw new Problem('conflict', `the API key ${id} has expired`);
+  }
+  const text = newKeyText(id);
+  const apiKey: ApiKey = {
+    ...current,
+    digest: keyDigest(text),
+    previousDigest: graceMs === 0 ? '' : current.digest,
+    previousUntilMicros: graceMs === 0 ? undefined : now + graceMs * 1000,
+    version: nextVersion(now, current.version),
+  };
+  await write(storage, apiKey);
+  return { apiKey, text };
+}
+
+/** Ends a key for good; one that is revoked already keeps its first time. Throws Problem `not_found`. */
+export async function revokeApiKey(
+  storage: Storage,
+  id: string,
+  clock: Clock = systemClock,
+): Promise<ApiKey & { readonly revokedMicros: number }> {
+  const current = await findApiKey(storage, id);
+  if (current.revokedMicros !== undefined) return { ...current, revokedMicros: current.revokedMicros };
+  const now = clock();
+  const revoked = { ...current, revokedMicros: now, version: nextVersion(now, current.version) };
+  await write(storage, revoked);
+  return revoked;
+}

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { parseDurationMs } from '../base/durations.ts';
+import { Problem } from '../base/problem.ts';
+import type { Storage } from '../storage/storage.ts';
+import {
+  currentRows,
+  dateTimeText,
+  dateTimeTextOrNull,
+  displayName,
+  isUuid,
+  type MicrosText,
+  microsOrUndefined,
+  nextVersion,
+} from './rows.ts';
+
+/** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
+type ReceiptsPolicy = 'own' | 'off';
+
+/** A tenant. */
+export interface Organization {
+  /** UUID in lower case. */
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  /** Days events are kept; 0: for ever; undefined: as the service's configuration says. */
+  readonly retentionDays: number | undefined;
+  readonly receipts: ReceiptsPolicy;
+  readonly createdMicros: number;
+  readonly deletedMicros: number | undefined;
+  readonly version: number;
+}
+
+export interface OrganizationRow {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly retention_days: number | null;
+  readonly receipts: string;
+  readonly created_micros: MicrosText;
+  readonly deleted_micros: MicrosText | null;
+  readonly version: MicrosText;
+}
+
+export const organizationColumns =
+  'id, slug, name, retention_days, receipts, toUnixTimestamp64Micro(created_at) AS created_micros, ' +
+  'toUnixTimestamp64Micro(deleted_at) AS deleted_micros, version';
+
+/** What `create` and `set` take besides the slug; texts as an operator gives them. */
+export interface OrganizationSettings {
+  readonly name?: string | undefined;
+  /** A duration in whole days (a part counts as a day), `off` to keep for ever, `default` for the service's own. */
+  readonly retention?: string | undefined;
+  readonly receipts?: string | undefined;
+}
+
+const dayMs = 86_400_000;
+const retentionDaysMax = 36_500;
+const slugPattern = /^[a-z0-9-]{1,63}$/;
+
+export function readOrganization(row: OrganizationRow): Organization {
+  return {
+    id: row.id,
+    slug: row.slug,
+    name: row.name,
+    retentionDays: row.retention_days ?? undefined,
+    // Whatever is not known to allow reading receipts forbids it.
+    receipts: row.receipts === 'own' ? 'own' : 'off',
+    createdMicros: Number(row.created_micros),
+    deletedMicros: microsOrUndefined(row.deleted_micros),
+    version: Number(row.version),
+  };
+}
+
+/** Days the events of an organization are kept, given the service's default; undefined: for ever. */
+export function effectiveRetentionDays(
+  organization: Organization,
+  defaultDays: number | undefined,
+): number | undefined {
+  const days = organization.retentionDays ?? defaultDays;
+  return days === 0 ? undefined : days;
+}
+
+function parseSlug(text: string): string {
+  // A slug may stand where an id may: one that reads as an id could pass for another organization.
+  if (slugPattern.test(text) && !isUuid(text)) return text;
+  throw new Problem('malformed', 'slug must be 1 to 63 of the characters a-z, 0-9 and -, and not a UUID');
+}
+
+function parseRetention(text: string): number | undefined {
+  if (text === 'default') return undefined;
+  if (text === 'off') return 0;
+  const days = Math.ceil((parseDurationMs(text) ?? Number.NaN) / dayMs);
+  if (days >= 1 && days <= retentionDaysMax) return days;
+  throw new Problem(
+    'malformed',
+    `retention must be a duration such as 90d, at most ${retentionDaysMax}d, or off, or default`,
+  );
+}
+
+function parseReceipts(text: string): ReceiptsPolicy {
+  if (text === 'own' || text === 'off') return text;
+  throw new Problem('malformed', 'receipts must be own or off');
+}
+
+async function write(storage: Storage, organization: Organization): Promise<void> {
+  await storage.insertRows('organizations', [
+    {
+      id: organization.id,
+      slug: organization.slug,
+      name: organization.name,
+      retention_days: organization.retentionDays ?? null,
+      receipts: organization.receipts,
+      created_at: dateTimeText(organization.createdMicros),
+      deleted_at: dateTimeTextOrNull(organization.deletedMicros),
+      version: organization.version,
+    },
+  ]);
+}
+
+async function withSlug(storage: Storage, slug: string): Promise<Organization[]> {
+  const rows = await currentRows<OrganizationRow>(
+    storage,
+    'organizations',
+    organizationColumns,
+    'slug = {slug:String} AND deleted_at IS NULL',
+    { slug },
+  );
+  return rows.map(readOrganization);
+}
+
+/** Every organization, by slug. */
+export async function listOrganizations(storage: Storage): Promise<Organization[]> {
+  const rows = await currentRows<OrganizationRow>(
+    storage,
+    'organizations',
+    organizationColumns,
+    'deleted_at IS NULL ORDER BY slug',
+    {},
+  );
+  return rows.map(readOrganization);
+}
+
+/** The organization of a slug or an id. Throws Problem `not_found`. */
+export async function findOrganization(storage: Storage, reference: string): Promise<Organization> {
+  const rows = isUuid(reference)
+    ? await currentRows<OrganizationRow>(
+        storage,
+        'organizations',
+        organizationColumns,
+        'id = {id:UUID} AND deleted_at IS NULL',
+        { id: reference },
+      )
+    : undefined;
+  const organization =
+    rows === undefined ? (await withSlug(storage, reference))[0] : rows.map(readOrganization)[0];
+  if (organization === undefined)
+    throw new Problem('not_found', `no organization ${JSON.stringify(reference)}`);
+  return organization;
+}
+
+/** Makes an organization. Throws Problem `malformed` for bad settings and `conflict` for a slug that is taken. */
+export async function createOrganization(
+  storage: Storage,
+  input: OrganizationSettings & { readonly slug: string; readonly name: string },
+  clock: Clock = systemClock,
+): Promise<Organization> {
+  const slug = parseSlug(input.slug);
+  const now = clock();
+  const organization: Organization = {
+    id: randomUUID(),
+    slug,
+    name: displayName('name', input.name),
+    retentionDays: input.retention === undefined ? undefined : parseRetention(input.retention),
+    receipts: parseReceipts(input.receipts ?? 'own'),
+    createdMicros: now,
+    deletedMicros: undefined,
+    version: now,
+  };
+  const taken = new Problem('conflict', `the slug ${slug} is taken`);
+  if ((await withSlug(storage, slug)).length > 0) throw taken;
+  await write(storage, organization);
+  // There are no transactions: of two that passed the check together, whoever looks last sees both and withdraws.
+  if ((await withSlug(storage, slug)).some((other) => other.id !== organization.id)) {
+    await write(storage, { ...organization, deletedMicros: now, version: nextVersion(clock(), now) });
+    throw taken;
+  }
+  return organization;
+}
+
+/** Changes what is given and keeps the rest. Throws Problem `malformed` or `not_found`. */
+export async function updateOrganization(
+  storage: Storage,
+  reference: string,
+  settings: OrganizationSettings,
+  clock: Clock = systemClock,
+): Promise<Organization> {
+  const current = await findOrganization(storage, reference);
+  const changed: Organization = {
+    ...current,
+    name: settings.name === undefined ? current.name : displayName('name', settings.name),
+    retentionDays:
+      settings.retention === undefined ? current.retentionDays : parseRetention(settings.retention),
+    receipts: settings.receipts === undefined ? current.receipts : parseReceipts(settings.receipts),
+    version: nextVersion(clock(), current.version),
+  };
+  await write(storage, changed);
+  return changed;
+}

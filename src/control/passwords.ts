@@ -1,0 +1,84 @@
+import { hash, verify } from '@node-rs/argon2';
+import { limits } from '../base/limits.ts';
+import { Problem } from '../base/problem.ts';
+
+/** argon2id (the library's default variant) with 19 MiB and two passes, OWASP's first recommendation. */
+const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+
+const passwordCharactersMin = 12;
+
+/**
+ * A well-formed hash that no password has: unknown users are verified against it, so that they take as long as known
+ * ones. The parameters are those of real hashes; a test holds the two together.
+ */
+export const dummyHash =
+  '$argon2id$v=19$m=19456,t=2,p=1$Lx4cKZ3vJ1pQm0uVb7sT9A$q3Zc8YkN5r1UjW6hTtLx0aE2sVdG9mPoB4iKfR7uHwM';
+
+/** Keyboards differ in how they compose the same letters: compare what was meant. */
+function normalized(password: string): string {
+  return password.normalize('NFKC');
+}
+
+/** Throws Problem `malformed` where a password is not acceptable (contract: Credentials). */
+export function checkPassword(password: string): void {
+  if (Array.from(normalized(password)).length < passwordCharactersMin) {
+    throw new Problem('malformed', `the password must have at least ${passwordCharactersMin} characters`);
+  }
+  if (Buffer.byteLength(normalized(password)) > limits.passwordBytesMax) {
+    throw new Problem('malformed', `the password must have at most ${limits.passwordBytesMax} bytes`);
+  }
+}
+
+/** The argon2id hash of an acceptable password, in PHC text. Throws Problem `malformed`. */
+export async function hashPassword(password: string): Promise<string> {
+  checkPassword(password);
+  return hash(normalized(password), parameters);
+}
+
+export interface PasswordVerifier {
+  /**
+   * True when the password has this hash; with undefined, for a user that does not exist, the same work and false.
+   * Throws Problem `unavailable` when too many are waiting.
+   */
+  readonly verify: (passwordHash: string | undefined, password: string) => Promise<boolean>;
+}
+
+/**
+ * Verification with a bound: each takes 19 MiB and a thread of the pool that file and compression work needs too, so
+ * a burst of logins waits here and not there.
+ */
+export function createPasswordVerifier(): PasswordVerifier {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  async function enter(): Promise<void> {
+    if (running < limits.passwordChecksAtOnceMax) {
+      running += 1;
+      return;
+    }
+    if (waiting.length >= limits.passwordChecksWaitingMax) {
+      throw new Problem('unavailable', 'too many logins at once', { retryAfterSeconds: 1 });
+    }
+    // Whoever leaves hands its place on, so `running` stays as it is.
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  }
+
+  function leave(): void {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+
+  return {
+    async verify(passwordHash, password) {
+      await enter();
+      try {
+        const tooLong = Buffer.byteLength(password) > limits.passwordBytesMax;
+        const matches = await verify(passwordHash ?? dummyHash, tooLong ? '' : normalized(password));
+        return matches && passwordHash !== undefined && !tooLong;
+      } finally {
+        leave();
+      }
+    },
+  };
+}

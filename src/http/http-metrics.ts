@@ -1,0 +1,55 @@
+import { counter, gauge, histogram } from '../base/metrics.ts';
+
+const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']);
+
+export interface ObservedRequest {
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly latencyMs: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+}
+
+interface Children {
+  readonly requests: { inc(): void };
+  readonly latency: { observe(seconds: number): void };
+}
+
+/** Metrics of the HTTP front end. Children are looked up once for each route, method and status. */
+export function createHttpMetrics(inFlight: () => number): (request: ObservedRequest) => void {
+  const requests = counter('auditlog_http_requests_total', 'Requests answered', [
+    'route',
+    'method',
+    'status',
+  ]);
+  const latency = histogram(
+    'auditlog_http_request_duration_seconds',
+    'Seconds from the head of a request to the end of its answer',
+    ['route'],
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  );
+  const sent = counter('auditlog_http_sent_bytes_total', 'Body bytes sent, as on the wire', []);
+  const received = counter('auditlog_http_received_bytes_total', 'Body bytes received, as on the wire', []);
+  gauge('auditlog_http_requests_in_flight', 'Requests not yet answered', [], (it) => it.set(inFlight()));
+
+  const children = new Map<string, Children>();
+  const childrenOf = (route: string, method: string, status: number): Children => {
+    const key = `${status} ${method} ${route}`;
+    let found = children.get(key);
+    if (found === undefined) {
+      found = { requests: requests.labels(route, method, String(status)), latency: latency.labels(route) };
+      children.set(key, found);
+    }
+    return found;
+  };
+  return (request) => {
+    // A method is the client's text: unknown ones share a label, or each would be a series of its own.
+    const method = methods.has(request.method) ? request.method : 'other';
+    const { requests, latency } = childrenOf(request.route, method, request.status);
+    requests.inc();
+    latency.observe(request.latencyMs / 1000);
+    if (request.bytesSent > 0) sent.inc(request.bytesSent);
+    if (request.bytesReceived > 0) received.inc(request.bytesReceived);
+  };
+}

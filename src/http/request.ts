@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { limits } from '../base/limits.ts';
+import { addressText, clientAddress, type HeaderMap } from './client-address.ts';
+import type { UwsRequest, UwsResponse } from './uws.ts';
+
+/** What the request announces of its body. `invalid`: Content-Length is repeated or not a plain number. */
+export type BodyAnnouncement =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'sized'; readonly bytes: number }
+  | { readonly kind: 'chunked' }
+  | { readonly kind: 'invalid' };
+
+/** All of a request but its body, copied out of the library's request object, which dies with the first await. */
+export interface RequestHead {
+  readonly requestId: string;
+  /** As sent, normally upper case. */
+  readonly method: string;
+  /** Path as sent, without the query string. */
+  readonly rawPath: string;
+  /** Percent-decoded; the raw path where the encoding is broken. May hold any character. */
+  readonly path: string;
+  readonly rawQuery: string;
+  /** Names in lower case; repeated headers joined with `, ` (cookies with `; `). */
+  readonly headers: HeaderMap;
+  readonly ip: string;
+  readonly port: string;
+  /** True when a trusted proxy says that the client spoke TLS to it. */
+  readonly secure: boolean;
+  readonly announcedBody: BodyAnnouncement;
+}
+
+const requestIdPattern = new RegExp(`^[A-Za-z0-9._-]{1,${limits.requestIdCharactersMax}}$`);
+
+function decodePath(rawPath: string): string {
+  if (!rawPath.includes('%')) return rawPath;
+  try {
+    return decodeURIComponent(rawPath);
+  } catch (error) {
+    if (error instanceof URIError) return rawPath;
+    throw error;
+  }
+}
+
+function copyHeaders(req: UwsRequest): HeaderMap {
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => {
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`);
+  });
+  return headers;
+}
+
+function bodyAnnouncement(headers: HeaderMap): BodyAnnouncement {
+  if (headers.has('transfer-encoding')) return { kind: 'chunked' };
+  const text = headers.get('content-length');
+  if (text === undefined || text === '0') return { kind: 'none' };
+  const bytes = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isNaN(bytes)) return { kind: 'invalid' };
+  return bytes === 0 ? { kind: 'none' } : { kind: 'sized', bytes };
+}
+
+/** Copies a request; call it before anything asynchronous. A usable X-Request-Id of the client is kept. */
+export function readHead(res: UwsResponse, req: UwsRequest, trustProxy: number): RequestHead {
+  const headers = copyHeaders(req);
+  const rawPath = req.getUrl();
+  const transport = {
+    ip: addressText(res.getRemoteAddress()),
+    port: res.getRemotePort === undefined ? '0' : String(res.getRemotePort()),
+  };
+  const { ip, port, secure } = clientAddress(transport, headers, trustProxy);
+  const sentId = headers.get('x-request-id');
+  return {
+    requestId: sentId !== undefined && requestIdPattern.test(sentId) ? sentId : randomUUID(),
+    method: req.getCaseSensitiveMethod(),
+    rawPath,
+    path: decodePath(rawPath),
+    rawQuery: req.getQuery() ?? '',
+    headers,
+    ip,
+    port,
+    secure,
+    announcedBody: bodyAnnouncement(headers),
+  };
+}

@@ -1,0 +1,103 @@
+import { limits } from '../../base/limits.ts';
+import { Problem } from '../../base/problem.ts';
+import type { ApiKey } from '../../control/api-keys.ts';
+import type { Accept, IngestRequest } from '../../ingest/accept.ts';
+import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
+import type { BodyForm, OrganizationFacts } from '../../ingest/task.ts';
+import { hasScope, type KeyCheck } from '../authenticate.ts';
+import type { ReceivedBody } from '../body.ts';
+import type { Handler, RequestContext } from '../router.ts';
+
+/** What ingest must know of a key's organization; undefined when it has just been deleted. */
+export type OrganizationLookup = (id: string) => OrganizationFacts | undefined;
+
+/**
+ * POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest).
+ * The body is asked for before anything is awaited, or its first bytes would be missed.
+ */
+export function ingestRoute(checkKey: KeyCheck, accept: Accept, organizationOf: OrganizationLookup): Handler {
+  return async (context) => {
+    const checked = checkKey(context);
+    const headers = checked instanceof Promise ? undefined : readHeaders(context, checked, organizationOf);
+    const receiving = context.body();
+    try {
+      const { form, encoding, organization, idempotency } =
+        headers ?? readHeaders(context, await checked, organizationOf);
+      const { buffer } = await receiving;
+      const answer = await accept({ body: buffer, form, encoding, organization, idempotency });
+      return { status: 202, body: JSON.stringify(answer) };
+    } finally {
+      release(receiving);
+    }
+  };
+}
+
+/** A body that did not arrive has nothing to give back; its failure is the handler's to report, not this one's. */
+function release(receiving: Promise<ReceivedBody>): void {
+  void Promise.allSettled([receiving]).then(([outcome]) => {
+    if (outcome.status === 'fulfilled') outcome.value.release();
+  });
+}
+
+type IngestHeaders = Omit<IngestRequest, 'body'>;
+
+function readHeaders(
+  context: RequestContext,
+  key: ApiKey,
+  organizationOf: OrganizationLookup,
+): IngestHeaders {
+  if (!hasScope(key, 'write'))
+    throw new Problem('forbidden', 'This API key does not have the scope "write".');
+  const { organizationId } = key;
+  const organization = organizationId === undefined ? undefined : organizationOf(organizationId);
+  if (organizationId !== undefined && organization === undefined) {
+    throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
+  }
+  return {
+    form: bodyForm(context.header('content-type')),
+    encoding: contentEncoding(context.header('content-encoding')),
+    organization,
+    idempotency: idempotency(context.header('idempotency-key'), key.id),
+  };
+}
+
+const forms: Readonly<Record<string, BodyForm>> = {
+  'application/json': 'json',
+  'application/x-ndjson': 'ndjson',
+  'application/ndjson': 'ndjson',
+};
+
+function bodyForm(header: string | undefined): BodyForm {
+  const [type = '', ...parameters] = (header ?? 'application/json').toLowerCase().split(';');
+  const form = forms[type.trim()];
+  const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='));
+  const isUtf8 = charset === undefined || /^charset="?(utf-?8|us-ascii)"?$/.test(charset);
+  if (form !== undefined && isUtf8) return form;
+  throw new Problem(
+    'unsupported_media',
+    'Content-Type must be application/json or application/x-ndjson, in UTF-8.',
+    {
+      headers: { Accept: 'application/json, application/x-ndjson' },
+    },
+  );
+}
+
+function contentEncoding(header: string | undefined): ContentEncoding {
+  const name = (header ?? '').trim().toLowerCase() || 'identity';
+  const encoding = contentEncodings.find((one) => one === name || `x-${one}` === name);
+  if (encoding !== undefined) return encoding;
+  throw new Problem(
+    'unsupported_media',
+    'Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
+    {
+      headers: { 'Accept-Encoding': 'gzip, deflate, br, zstd' },
+    },
+  );
+}
+
+function idempotency(key: string | undefined, apiKey: string): IngestRequest['idempotency'] {
+  if (key === undefined) return undefined;
+  const lengthMax = limits.idempotencyKeyCharactersMax;
+  if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return { apiKey, key };
+  throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);
+}

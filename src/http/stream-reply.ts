@@ -1,0 +1,116 @@
+import { finished, pipeline, Readable } from 'node:stream';
+import { limits } from '../base/limits.ts';
+import { createCompressor } from './encoding.ts';
+import type { Exchange } from './exchange.ts';
+import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './response.ts';
+
+/** Watches streams whose reader stands still. */
+export interface StallWatch {
+  stalled(exchange: Exchange): void;
+  moving(exchange: Exchange): void;
+  close(): void;
+}
+
+/**
+ * The library drops a connection that takes nothing for 10 s, which a reader that is merely busy (a pipe into a slow
+ * consumer) must survive. An empty `cork` tries the held-back bytes again and so starts those 10 s anew; the watch
+ * does that until a reader has stood still for limits.streamStallMsMax.
+ */
+export function createStallWatch(): StallWatch {
+  const since = new Map<Exchange, number>();
+  const timer = setInterval(() => {
+    for (const [exchange, start] of since) {
+      if (!exchange.open()) since.delete(exchange);
+      else if (performance.now() - start > limits.streamStallMsMax) exchange.breakOff(499);
+      else exchange.res.cork(() => {});
+    }
+  }, limits.streamStallCheckMs);
+  timer.unref();
+  return {
+    stalled: (exchange) => void since.set(exchange, performance.now()),
+    moving: (exchange) => void since.delete(exchange),
+    close: () => clearInterval(timer),
+  };
+}
+
+const asReadable = (stream: StreamReply['stream']): Readable =>
+  stream instanceof Readable ? stream : Readable.from(stream, { objectMode: false });
+
+/** Ends a source whose bytes nobody will read. */
+export function destroyStream(stream: StreamReply['stream']): void {
+  const readable = asReadable(stream);
+  // Its errors are of no interest any more, but unheard they would end the process.
+  readable.on('error', () => {});
+  readable.destroy();
+}
+
+export interface StreamSendOptions {
+  readonly watch: StallWatch;
+  /** The source failed before the first byte: nothing has been sent and the exchange is open. */
+  readonly onEarlyFailure: (error: unknown) => void;
+  /** The source failed after the first byte: the connection is being broken. */
+  readonly onLateFailure: (error: unknown) => void;
+}
+
+/**
+ * Sends a body while it is being made, with backpressure: at most one chunk beyond what the socket takes is held
+ * here. The body ends cleanly only when the source does (contract: a failure in mid-stream breaks the connection).
+ * A client that goes away destroys the source. Throws, with nothing sent, when a header cannot be sent.
+ */
+export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
+  if (!exchange.open()) return destroyStream(reply.stream);
+  checkHeaders(reply.headers);
+  const { res } = exchange;
+  const { watch, onEarlyFailure, onLateFailure } = options;
+  const source = asReadable(reply.stream);
+  const encoding = replyEncoding(exchange, reply.headers, undefined);
+  // The outcome of the pipeline reaches the end of it, where `finished` hears of it.
+  const output = encoding === undefined ? source : pipeline(source, createCompressor(encoding), () => {});
+  let started = false;
+  let bytesSent = 0;
+
+  const start = (): void => {
+    if (!started) writeHead(exchange, reply.status, reply.headers, { encoding });
+    started = true;
+  };
+  const push = (chunk: Uint8Array): void => {
+    // An empty chunk would be the end of the body.
+    if (chunk.length === 0 || !exchange.open()) return;
+    res.cork(() => {
+      start();
+      if (!res.write(chunk)) {
+        output.pause();
+        watch.stalled(exchange);
+      }
+    });
+    bytesSent += chunk.length;
+    exchange.sent(bytesSent);
+  };
+  res.onWritable(() => {
+    watch.moving(exchange);
+    output.resume();
+    return true;
+  });
+  exchange.onGone(() => {
+    watch.moving(exchange);
+    source.destroy();
+    output.destroy();
+  });
+  finished(output, { writable: false }, (error) => {
+    watch.moving(exchange);
+    if (!exchange.open()) return;
+    if (!error) {
+      res.cork(() => {
+        start();
+        res.end();
+      });
+      exchange.finish({ status: reply.status, bytesSent });
+    } else if (started) {
+      onLateFailure(error);
+      exchange.breakOff(500);
+    } else {
+      onEarlyFailure(error);
+    }
+  });
+  output.on('data', push);
+}

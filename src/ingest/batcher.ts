@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../base/limits.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import type { SegmentContent } from './segment.ts';
+import { encodeSeqColumn, segmentSeqRange } from './sequence.ts';
+import type { SealedSegment, Wal } from './wal.ts';
+
+/** A segment as the engine gets it: the body of one INSERT in Native format. */
+export interface SegmentInsert {
+  readonly number: number;
+  readonly rows: number;
+  /** First and last `seq` that its rows can have, decimal. */
+  readonly seq: { readonly first: string; readonly last: string };
+  readonly body: readonly Uint8Array[];
+  /** True when an earlier attempt may have stored some or all of it: the table must be asked first. */
+  readonly doubtful: boolean;
+}
+
+/**
+ * Where segments go. `stored`: every row is in the table, once. `refused`: the engine will not take this content
+ * however often it is sent. A rejection means: not now, and whether it took effect is unknown.
+ */
+export type SegmentSink = (insert: SegmentInsert) => Promise<'stored' | 'refused'>;
+
+export interface BatcherOptions {
+  readonly wal: Wal;
+  readonly sink: SegmentSink;
+  readonly log: Logger;
+  readonly flushIntervalMs: number;
+  /** Called with the notes of a segment (see segment.ts) after its rows are stored and before its file is deleted. */
+  keepNotes(notes: readonly Uint8Array[]): Promise<void>;
+}
+
+export interface Batcher {
+  /** Seals what is open and waits until every segment is in the engine; false when `timeoutMs` passed first. */
+  flush(timeoutMs: number): Promise<boolean>;
+  stop(): void;
+  counts(): { stored: number; refused: number; retries: number; inFlight: number };
+}
+
+/** Sends sealed segments to the engine, oldest first, a few at a time, for ever until each is stored or refused. */
+export function startBatcher(options: BatcherOptions): Batcher {
+  const { wal, sink, log } = options;
+  const taken = new Set<number>();
+  const counts = { stored: 0, refused: 0, retries: 0 };
+  let timer: NodeJS.Timeout | undefined;
+  const stopping = new AbortController();
+  let waiters: (() => void)[] = [];
+
+  function seal(): void {
+    timer = undefined;
+    wal.seal().catch((error: unknown) => {
+      log.warn(errorFacts(error), 'the open segment could not be sealed yet');
+      arm();
+    });
+  }
+
+  function arm(): void {
+    if (!stopping.signal.aborted) timer ??= setTimeout(seal, options.flushIntervalMs);
+  }
+
+  function pump(): void {
+    for (const segment of wal.sealed()) {
+      if (stopping.signal.aborted || taken.size >= limits.segmentsInFlightMax) return;
+      if (taken.has(segment.number)) continue;
+      taken.add(segment.number);
+      void deliver(segment);
+    }
+  }
+
+  async function deliver(segment: SealedSegment): Promise<void> {
+    let delayMs: number = limits.retryDelayMsMin;
+    let doubtful = segment.recovered;
+    while (!stopping.signal.aborted) {
+      try {
+        await attempt(segment, doubtful);
+        break;
+      } catch (error) {
+        log.warn(
+          { segment: segment.number, rows: segment.rows, ...errorFacts(error) },
+          'a segment waits for the engine',
+        );
+        counts.retries += 1;
+        doubtful = true;
+      }
+      await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal: stopping.signal }).catch(
+        onlyAbort,
+      );
+      delayMs = Math.min(delayMs * 2, limits.retryDelayMsMax);
+    }
+    taken.delete(segment.number);
+    pump();
+    if (wal.sealed().length === 0) {
+      for (const wake of waiters) wake();
+      waiters = [];
+    }
+  }
+
+  async function attempt(segment: SealedSegment, doubtful: boolean): Promise<void> {
+    const content = await wal.read(segment);
+    if (content.rows !== segment.rows) reportLoss(segment, content);
+    const insert = {
+      number: segment.number,
+      rows: content.rows,
+      seq: segmentSeqRange(segment.number),
+      doubtful,
+    };
+    const outcome = await sink({ ...insert, body: insertBody(segment.number, content) });
+    await options.keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
+    if (outcome === 'refused') {
+      const facts = { segment: segment.number, rows: segment.rows };
+      log.error(facts, 'the engine refuses the content of a segment; it was set aside in the log folder');
+      await wal.setAside(segment);
+      counts.refused += 1;
+    } else {
+      await wal.release(segment);
+      counts.stored += 1;
+    }
+  }
+
+  function reportLoss(segment: SealedSegment, content: SegmentContent): void {
+    const facts = { segment: segment.number, rowsWritten: segment.rows, rowsRead: content.rows };
+    log.error(facts, 'a segment reads back with other rows than were written');
+  }
+
+  wal.onChange({ sealed: pump, started: arm });
+  pump();
+  return {
+    async flush(timeoutMs) {
+      await wal.seal();
+      if (wal.sealed().length === 0) return true;
+      let timeout: NodeJS.Timeout | undefined;
+      const inTime = await new Promise<boolean>((resolve) => {
+        waiters.push(() => resolve(true));
+        timeout = setTimeout(() => resolve(false), timeoutMs);
+      });
+      clearTimeout(timeout);
+      return inTime;
+    },
+    stop() {
+      clearTimeout(timer);
+      stopping.abort();
+    },
+    counts: () => ({ ...counts, inFlight: taken.size }),
+  };
+}
+
+function onlyAbort(error: unknown): void {
+  if (!(error instanceof Error && error.name === 'AbortError')) throw error;
+}
+
+/** Each frame's block, then the values of its last column. */
+function insertBody(segment: number, content: SegmentContent): Uint8Array[] {
+  return content.frames.flatMap(({ payload, firstRow, rows }) => [
+    payload,
+    encodeSeqColumn(segment, firstRow, rows),
+  ]);
+}

@@ -1,0 +1,46 @@
+import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+import { Problem } from '../base/problem.ts';
+import { decompressZstd, ZstdSizeError } from './zstd.ts';
+
+export const contentEncodings = ['identity', 'gzip', 'deflate', 'br', 'zstd'] as const;
+export type ContentEncoding = (typeof contentEncodings)[number];
+
+/**
+ * The body after its Content-Encoding; runs in a worker, so it may block. Throws a Problem: 413 when more than
+ * `bytesMax` comes out, 400 when the data is malformed or cut short.
+ */
+export function decompressBody(body: Uint8Array, encoding: ContentEncoding, bytesMax: number): Uint8Array {
+  if (encoding === 'identity') {
+    if (body.length > bytesMax) throw tooLarge(bytesMax);
+    return body;
+  }
+  try {
+    return decompressors[encoding](body, bytesMax);
+  } catch (error) {
+    if (error instanceof ZstdSizeError || codeOf(error) === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(bytesMax);
+    throw new Problem('malformed', `The body is not valid ${encoding} data.`, { cause: error });
+  }
+}
+
+const decompressors: Record<
+  Exclude<ContentEncoding, 'identity'>,
+  (body: Uint8Array, maxOutputLength: number) => Uint8Array
+> = {
+  gzip: (body, maxOutputLength) => gunzipSync(body, { maxOutputLength }),
+  br: (body, maxOutputLength) => brotliDecompressSync(body, { maxOutputLength }),
+  zstd: decompressZstd,
+  deflate(body, maxOutputLength) {
+    // The name means the zlib format, but many clients send the bare stream inside it; its first byte tells.
+    const zlibHeader = body.length > 1 && ((body[0] as number) & 15) === 8;
+    const checked = zlibHeader && ((body[0] as number) * 256 + (body[1] as number)) % 31 === 0;
+    return checked ? inflateSync(body, { maxOutputLength }) : inflateRawSync(body, { maxOutputLength });
+  },
+};
+
+function tooLarge(bytesMax: number): Problem {
+  return new Problem('too_large', `The body is larger than ${bytesMax} bytes after decompression.`);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,104 @@
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** An open file of the log. Offsets and lengths in bytes. */
+export interface LogFile {
+  /** Writes all parts at the end of what was written before. */
+  append(parts: readonly Uint8Array[]): Promise<void>;
+  /** Makes everything appended so far survive a power cut. */
+  sync(): Promise<void>;
+  truncate(length: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Everything the log asks of a file system: the seam where a test puts one that drops or tears what was not synced
+ * (a process killed with -9 loses nothing that it wrote, so killing it never tests a sync).
+ */
+export interface LogFiles {
+  list(): Promise<string[]>;
+  read(name: string): Promise<Buffer>;
+  size(name: string): Promise<number>;
+  /** A new, empty file; fails when it exists. Its name is durable only after `syncDirectory`. */
+  create(name: string): Promise<LogFile>;
+  /** An existing file, to cut a torn tail. */
+  open(name: string): Promise<LogFile>;
+  remove(name: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  syncDirectory(): Promise<void>;
+}
+
+/** The real file system below `directory`, which is created with mode 0700. */
+export async function openLogFiles(directory: string): Promise<LogFiles> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  return {
+    async list() {
+      return (await readdir(directory, { withFileTypes: true }))
+        .filter((entry) => entry.isFile())
+        .map((entry) => entry.name)
+        .sort();
+    },
+    async read(name) {
+      const handle = await open(join(directory, name), 'r');
+      try {
+        return await handle.readFile();
+      } finally {
+        await handle.close();
+      }
+    },
+    size: async (name) => (await stat(join(directory, name))).size,
+    create: async (name) =>
+      logFile(
+        await open(join(directory, name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600),
+        0,
+      ),
+    async open(name) {
+      const path = join(directory, name);
+      return logFile(await open(path, constants.O_WRONLY), (await stat(path)).size);
+    },
+    remove: (name) => unlink(join(directory, name)),
+    rename: (from, to) => rename(join(directory, from), join(directory, to)),
+    async syncDirectory() {
+      const handle = await open(directory, 'r');
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    },
+  };
+}
+
+function logFile(handle: FileHandle, end: number): LogFile {
+  let position = end;
+  return {
+    async append(parts) {
+      let rest: Uint8Array[] = [...parts];
+      while (rest.length > 0) {
+        const { bytesWritten } = await handle.writev(rest, position);
+        position += bytesWritten;
+        rest = unwritten(rest, bytesWritten);
+      }
+    },
+    sync: () => handle.datasync(),
+    async truncate(length) {
+      await handle.truncate(length);
+      position = length;
+    },
+    close: () => handle.close(),
+  };
+}
+
+/** A disk that fills up writes a part first and fails at the next call; what is left goes on from there. */
+function unwritten(parts: readonly Uint8Array[], written: number): Uint8Array[] {
+  let skip = written;
+  let index = 0;
+  for (; index < parts.length; index++) {
+    const length = (parts[index] as Uint8Array).length;
+    if (skip < length) break;
+    skip -= length;
+  }
+  if (index === parts.length) return [];
+  return [(parts[index] as Uint8Array).subarray(skip), ...parts.slice(index + 1)];
+}

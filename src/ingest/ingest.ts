@@ -1,0 +1,97 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '../base/log.ts';
+import { counter, gauge } from '../base/metrics.ts';
+import { type Accept, createAccept } from './accept.ts';
+import { type SegmentSink, startBatcher } from './batcher.ts';
+import { openLogFiles } from './files.ts';
+import { openIdempotency } from './idempotency.ts';
+import { lockDirectory } from './lock.ts';
+import { startPool } from './pool.ts';
+import type { SharedDirectory } from './task.ts';
+import { openWal } from './wal.ts';
+
+export interface IngestOptions {
+  /** Holds the folders `wal` and `idempotency`; one process at a time may use it. */
+  readonly dataDir: string;
+  readonly log: Logger;
+  readonly workers: number;
+  readonly appName: string;
+  readonly redactKeys: readonly string[];
+  readonly bodyBytesMax: number;
+  readonly flushIntervalMs: number;
+  readonly segmentBytes: number;
+  readonly walBytesMax: number;
+  /** Number of this process among those that share the engine. */
+  readonly writer: number;
+  readonly sink: SegmentSink;
+  directory(): SharedDirectory;
+}
+
+export interface Ingest {
+  readonly accept: Accept;
+  /** Undefined while appends to the log work. */
+  logFailure(): string | undefined;
+  /** Waits until everything acknowledged is in the engine; false when `timeoutMs` passed first. */
+  flush(timeoutMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
+export async function openIngest(options: IngestOptions): Promise<Ingest> {
+  const { dataDir, log } = options;
+  const walDirectory = join(dataDir, 'wal');
+  await mkdir(walDirectory, { recursive: true, mode: 0o700 });
+  const lock = await lockDirectory(walDirectory);
+  const wal = await openWal({
+    files: await openLogFiles(walDirectory),
+    log,
+    segmentBytes: options.segmentBytes,
+    bytesMax: options.walBytesMax,
+    writer: options.writer,
+    nowMs: Date.now,
+  });
+  const idempotency = await openIdempotency(await openLogFiles(join(dataDir, 'idempotency')), Date.now, log);
+  for (const segment of wal.sealed()) {
+    const { frames } = await wal.read(segment);
+    for (const { notes } of frames) if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
+  }
+  const { sink, flushIntervalMs } = options;
+  const batcher = startBatcher({ wal, sink, log, flushIntervalMs, keepNotes: idempotency.keep });
+  const pool = startPool(options.workers, { appName: options.appName, redactKeys: options.redactKeys }, log);
+  const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
+  const accept = createAccept({
+    pool,
+    wal,
+    idempotency,
+    bodyBytesMax: options.bodyBytesMax,
+    directory: options.directory,
+    counted({ accepted, rejected }) {
+      events.inc({ outcome: 'accepted' }, accepted);
+      events.inc({ outcome: 'rejected' }, rejected);
+    },
+  });
+  gauge('auditlog_wal_bytes', 'Bytes in the write-ahead log', [], (metric) => metric.set(wal.bytes()));
+  gauge('auditlog_wal_segments', 'Sealed segments that wait for the engine', [], (metric) =>
+    metric.set(wal.sealed().length),
+  );
+  gauge('auditlog_segments', 'Segments by what became of them since the start', ['outcome'], (metric) => {
+    const { stored, refused, retries } = batcher.counts();
+    metric.set({ outcome: 'stored' }, stored);
+    metric.set({ outcome: 'refused' }, refused);
+    metric.set({ outcome: 'retried' }, retries);
+  });
+  gauge('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', [], (metric) => metric.set(pool.queued()));
+  gauge('auditlog_idempotency_keys', 'Idempotency keys remembered', [], (metric) => metric.set(idempotency.size()));
+  return {
+    accept,
+    logFailure: wal.failure,
+    flush: batcher.flush,
+    async close() {
+      batcher.stop();
+      await pool.close();
+      await wal.close();
+      await lock.release();
+    },
+  };
+}

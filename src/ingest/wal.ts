@@ -1,0 +1,352 @@
+import { limits } from '../base/limits.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import type { LogFile, LogFiles } from './files.ts';
+import {
+  decodeSegment,
+  encodeFileHeader,
+  encodeFrame,
+  fileHeaderBytes,
+  type FrameInput,
+  frameHeaderBytes,
+  type SegmentContent,
+  segmentName,
+  segmentOfName,
+} from './segment.ts';
+import { nextSegmentNumber, rowsPerSegmentMax } from './sequence.ts';
+
+export interface WalOptions {
+  readonly files: LogFiles;
+  readonly log: Logger;
+  /** Bytes at which the open segment is sealed. */
+  readonly segmentBytes: number;
+  /** Bytes of all segments together above which appends are refused. */
+  readonly bytesMax: number;
+  readonly writer: number;
+  readonly nowMs: () => number;
+  /** False only to measure what syncing costs: acknowledged events may then be lost in a power cut. */
+  readonly sync?: boolean;
+}
+
+export interface SealedSegment {
+  readonly number: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Left by an earlier process: whether it reached the engine is unknown. */
+  readonly recovered: boolean;
+}
+
+export interface Wal {
+  /**
+   * Appends frames to the open segment and resolves when they survive a power cut. Concurrent calls share one sync.
+   * Rejects with a 503 Problem, having stored nothing, when the log is full or the disk fails.
+   */
+  append(frames: readonly FrameInput[]): Promise<void>;
+  /** Closes the open segment if it holds rows; it is then in `sealed()`. */
+  seal(): Promise<void>;
+  sealed(): readonly SealedSegment[];
+  /** Called after a segment was sealed, and after the first append to an empty one. */
+  onChange(listener: { sealed(): void; started(): void }): void;
+  read(segment: SealedSegment): Promise<SegmentContent>;
+  /** Deletes a segment that has reached the engine. */
+  release(segment: SealedSegment): Promise<void>;
+  /** Keeps a segment that the engine refuses for its content as `<number>.refused`, outside of the log. */
+  setAside(segment: SealedSegment): Promise<void>;
+  /** The lowest segment number whose rows may not be in the engine yet. */
+  lowestUnsettled(): number;
+  bytes(): number;
+  /** Undefined while appends work; otherwise why they do not. */
+  failure(): string | undefined;
+  close(): Promise<void>;
+}
+
+interface OpenSegment {
+  readonly number: number;
+  readonly file: LogFile;
+  bytes: number;
+  rows: number;
+}
+
+interface Waiting {
+  readonly frames: readonly FrameInput[];
+  readonly bytes: number;
+  readonly rows: number;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
+const groupBytesMax = 16 * 1024 * 1024;
+
+function unavailable(detail: string, cause?: unknown): Problem {
+  return new Problem('unavailable', detail, { retryAfterSeconds: limits.walRetryAfterSeconds, cause });
+}
+
+/** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
+export async function openWal(options: WalOptions): Promise<Wal> {
+  const { files, log, segmentBytes, bytesMax } = options;
+  const recovered = await recover(files, log);
+  let sealed: SealedSegment[] = recovered.segments;
+  let highest = recovered.highest;
+  let open: OpenSegment | undefined = await begin();
+  for (const name of recovered.empty) await files.remove(name);
+  let totalBytes = sealed.reduce((sum, segment) => sum + segment.bytes, fileHeaderBytes);
+  let failure: string | undefined;
+  let closed = false;
+  let listener = { sealed() {}, started() {} };
+
+  const appends: Waiting[] = [];
+  const seals: Waiting[] = [];
+  let waitingBytes = 0;
+  let working: Promise<void> | undefined;
+
+  async function begin(): Promise<OpenSegment> {
+    const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
+    const file = await files.create(segmentName(number));
+    highest = number;
+    await file.append([encodeFileHeader(number)]);
+    if (options.sync !== false) await file.sync();
+    await files.syncDirectory();
+    return { number, file, bytes: fileHeaderBytes, rows: 0 };
+  }
+
+  /** The next segment is on disk before the last one can be deleted, so a number is never used again. */
+  async function rotate(): Promise<OpenSegment> {
+    if (open && open.rows > 0) {
+      const full = open;
+      open = undefined;
+      sealed.push({ number: full.number, rows: full.rows, bytes: full.bytes, recovered: false });
+      listener.sealed();
+      await full.file.close();
+    }
+    if (!open) {
+      open = await begin();
+      totalBytes += fileHeaderBytes;
+    }
+    return open;
+  }
+
+  async function write(group: readonly Waiting[]): Promise<void> {
+    let segment = open ?? (await rotate());
+    const rows = group.reduce((sum, waiting) => sum + waiting.rows, 0);
+    if (segment.bytes >= segmentBytes || segment.rows + rows > rowsPerSegmentMax) segment = await rotate();
+    const durable = segment.bytes;
+    const parts: Uint8Array[] = [];
+    let row = segment.rows;
+    let bytes = durable;
+    for (const { frames } of group) {
+      for (const [index, frame] of frames.entries()) {
+        const place = { firstRow: row, following: frames.length - 1 - index, durableBytes: durable };
+        for (const part of encodeFrame(frame, place)) {
+          parts.push(part);
+          bytes += part.length;
+        }
+        row += frame.rows;
+      }
+    }
+    try {
+      await segment.file.append(parts);
+      if (options.sync !== false) await segment.file.sync();
+    } catch (error) {
+      await abandon(segment, error);
+      throw error;
+    }
+    const first = segment.rows === 0;
+    totalBytes += bytes - durable;
+    segment.bytes = bytes;
+    segment.rows = row;
+    if (first) listener.started();
+  }
+
+  /**
+   * After a failed write or sync nobody knows what reached the disk, and a second sync may lie. The segment ends at
+   * what was durable before; the next append begins a new one.
+   */
+  async function abandon(segment: OpenSegment, cause: unknown): Promise<void> {
+    log.error({ segment: segment.number, ...errorFacts(cause) }, 'the write-ahead log could not be written');
+    open = undefined;
+    if (segment.rows > 0) {
+      const { number, rows, bytes } = segment;
+      sealed.push({ number, rows, bytes, recovered: false });
+      listener.sealed();
+    }
+    try {
+      await segment.file.truncate(segment.bytes);
+      await segment.file.sync();
+      await segment.file.close();
+      if (segment.rows === 0) {
+        await files.remove(segmentName(segment.number));
+        totalBytes -= segment.bytes;
+      }
+    } catch (error) {
+      log.warn(
+        { segment: segment.number, ...errorFacts(error) },
+        'the end of a failed segment could not be cut',
+      );
+    }
+  }
+
+  function takeGroup(): Waiting[] {
+    const group: Waiting[] = [];
+    let bytes = 0;
+    let rows = 0;
+    while (appends.length > 0) {
+      const next = appends[0] as Waiting;
+      if (group.length > 0 && (bytes + next.bytes > groupBytesMax || rows + next.rows > rowsPerSegmentMax))
+        break;
+      group.push(next);
+      appends.shift();
+      bytes += next.bytes;
+      rows += next.rows;
+    }
+    waitingBytes -= bytes;
+    return group;
+  }
+
+  async function settle(group: readonly Waiting[], work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+      failure = undefined;
+      for (const waiting of group) waiting.resolve();
+    } catch (error) {
+      failure = errorFacts(error).code ?? 'the disk fails';
+      const problem = unavailable('The events could not be made durable; try again later.', error);
+      for (const waiting of group) waiting.reject(problem);
+    }
+  }
+
+  async function work(): Promise<void> {
+    while (appends.length > 0 || seals.length > 0) {
+      if (appends.length > 0) {
+        const group = takeGroup();
+        await settle(group, () => write(group));
+      }
+      const sealing = seals.splice(0);
+      const full = open !== undefined && open.bytes >= segmentBytes;
+      if (sealing.length > 0 || full) await settle(sealing, rotate);
+    }
+    working = undefined;
+  }
+
+  function enqueue(queue: Waiting[], frames: readonly FrameInput[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const bytes = frames.reduce(
+        (sum, f) => sum + frameHeaderBytes + f.payload.length + f.notes.length * 3,
+        0,
+      );
+      const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
+      if (queue === appends && totalBytes + waitingBytes + bytes > bytesMax) {
+        reject(unavailable('The write-ahead log is full; try again later.'));
+        return;
+      }
+      waitingBytes += bytes;
+      queue.push({ frames, bytes, rows, resolve, reject });
+      working ??= work();
+    });
+  }
+
+  function forget(segment: SealedSegment): void {
+    sealed = sealed.filter((other) => other.number !== segment.number);
+    totalBytes -= segment.bytes;
+  }
+
+  return {
+    append: (frames) =>
+      closed ? Promise.reject(unavailable('The server is shutting down.')) : enqueue(appends, frames),
+    seal: () => enqueue(seals, []),
+    sealed: () => sealed,
+    onChange(next) {
+      listener = next;
+    },
+    async read(segment) {
+      const file = await files.read(segmentName(segment.number));
+      return decodeSegment(file.subarray(0, segment.bytes), segment.number);
+    },
+    async release(segment) {
+      await files.remove(segmentName(segment.number));
+      await files.syncDirectory();
+      forget(segment);
+    },
+    async setAside(segment) {
+      const name = segmentName(segment.number);
+      await files.rename(name, name.replace(/wal$/, 'refused'));
+      await files.syncDirectory();
+      forget(segment);
+    },
+    lowestUnsettled() {
+      const waiting = sealed.reduce(
+        (lowest, { number }) => Math.min(lowest, number),
+        Number.MAX_SAFE_INTEGER,
+      );
+      return Math.min(waiting, open?.number ?? highest + 1);
+    },
+    bytes: () => totalBytes,
+    failure: () => (totalBytes + waitingBytes >= bytesMax ? 'full' : failure),
+    async close() {
+      closed = true;
+      await working;
+      if (open) {
+        await open.file.close();
+        open = undefined;
+      }
+    },
+  };
+}
+
+/** Reads what is left of earlier runs: cuts torn tails, reports damage, and lists the segments that hold rows. */
+async function recover(
+  files: LogFiles,
+  log: Logger,
+): Promise<{ segments: SealedSegment[]; empty: string[]; highest: number }> {
+  const segments: SealedSegment[] = [];
+  const empty: string[] = [];
+  let highest = 0;
+  for (const name of await files.list()) {
+    const number = segmentOfName(name);
+    if (number === undefined) continue;
+    highest = Math.max(highest, number);
+    const file = await files.read(name);
+    const content = decodeSegment(file, number);
+    const lost = content.damage.filter(({ acknowledged }) => acknowledged);
+    for (const { from, to } of lost) {
+      const facts = { segment: number, from, to, rowsKept: content.rows, framesKept: content.frames.length };
+      log.error(facts, 'acknowledged events are damaged on disk; everything outside this range was kept');
+    }
+    if (lost.length > 0) await keepCopy(files, name, file);
+    const torn = content.damage.length > 0 && lost.length === 0;
+    if (torn) {
+      log.info(
+        { segment: number, cutBytes: file.length - content.intactBytes },
+        'cut an unfinished write off the log',
+      );
+      await cut(files, name, content.intactBytes);
+    }
+    const bytes = torn ? content.intactBytes : file.length;
+    const { rows } = torn ? decodeSegment(file.subarray(0, bytes), number) : content;
+    if (rows === 0) empty.push(name);
+    else segments.push({ number, rows, bytes, recovered: true });
+  }
+  return { segments, empty, highest };
+}
+
+/** Nothing after the first unfinished frame was acknowledged, so the file may end before it. */
+async function cut(files: LogFiles, name: string, length: number): Promise<void> {
+  const handle = await files.open(name);
+  try {
+    await handle.truncate(length);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The damaged file stays beside the log as evidence when its good frames have been sent and it is deleted. */
+async function keepCopy(files: LogFiles, name: string, content: Buffer): Promise<void> {
+  const copy = name.replace(/wal$/, 'damaged');
+  if ((await files.list()).includes(copy)) return;
+  const file = await files.create(copy);
+  await file.append([content]);
+  await file.sync();
+  await file.close();
+  await files.syncDirectory();
+}

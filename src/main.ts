@@ -1,0 +1,244 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from './base/clock.ts';
+import { limits } from './base/limits.ts';
+import { errorFacts, type Logger } from './base/log.ts';
+import { collectProcessMetrics } from './base/metrics.ts';
+import { Problem } from './base/problem.ts';
+import type { Config } from './config/config.ts';
+import { makeDataDir } from './config/secrets.ts';
+import { createDirectory, type Directory } from './control/directory.ts';
+import { type AccessLog, createAccessLog } from './http/access-log.ts';
+import { createKeyCheck } from './http/authenticate.ts';
+import { createRouter } from './http/router.ts';
+import { routeTable } from './http/routes.ts';
+import { type HttpServer, startHttpServer } from './http/server.ts';
+import type { BatchAnswer } from './ingest/idempotency.ts';
+import { type Ingest, openIngest } from './ingest/ingest.ts';
+import { writersMax } from './ingest/sequence.ts';
+import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
+import { eventHead, eventTail } from './ocsf/envelope.ts';
+import { createPageReader } from './read/page.ts';
+import { openStorage } from './storage/client.ts';
+import { startEmbeddedEngine } from './storage/engine.ts';
+import { createSegmentInsert } from './storage/insert.ts';
+import { migrate } from './storage/migrate.ts';
+import { eventsView } from './storage/statements.ts';
+import { EngineError, type Storage } from './storage/storage.ts';
+import { claimWriter, renewWriter } from './storage/writers.ts';
+
+/** A service that answers; what it holds open is closed by `stop`. */
+export interface RunningService {
+  readonly url: string;
+  readonly port: number;
+  readonly storage: Storage;
+  readonly directory: Directory;
+  /** Records NDJSON of source events as one organization, on the path that HTTP requests take. */
+  record(organizationSlug: string, ndjson: Uint8Array): Promise<BatchAnswer>;
+  /** Resolves when all that was recorded can be read; false when `timeoutMs` passed first. */
+  flush(timeoutMs: number): Promise<boolean>;
+  /** Finishes requests, flushes the log to the engine if it answers, stops the engine (contract: Operations). */
+  stop(): Promise<void>;
+}
+
+export interface ServiceParts {
+  readonly log: Logger;
+  /** Where access-log lines go: a file descriptor or a path. */
+  readonly accessLogTo: number | string;
+}
+
+/** Starts everything in the order of its dependencies; what was started is stopped again when a later part fails. */
+export async function startService(config: Config, parts: ServiceParts): Promise<RunningService> {
+  const started: (() => Promise<unknown>)[] = [];
+  const stopAll = async (): Promise<void> => {
+    for (const stop of started.splice(0).reverse()) await stop();
+  };
+  try {
+    return await startParts(config, parts, started, stopAll);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+async function startParts(
+  config: Config,
+  { log, accessLogTo }: ServiceParts,
+  started: (() => Promise<unknown>)[],
+  stopAll: () => Promise<void>,
+): Promise<RunningService> {
+  collectProcessMetrics();
+  await makeDataDir(config.dataDir);
+  const storage = await startStorage(config, log, started);
+  const directory = createDirectory({ storage, log, clock: systemClock });
+  await directory.refresh();
+  directory.start();
+  started.push(() => directory.stop());
+  const writer = await startWriter(config, storage, log, started);
+  const organizationOf = (id: string): OrganizationFacts | undefined => facts(directory, id, config);
+  const ingest = await openIngest({
+    dataDir: config.dataDir,
+    log,
+    workers: config.workers,
+    appName: config.appName,
+    redactKeys: config.redactKeys,
+    bodyBytesMax: config.maxBodyBytes,
+    flushIntervalMs: config.flushIntervalMs,
+    segmentBytes: config.segmentBytes,
+    walBytesMax: config.walMaxBytes,
+    writer,
+    sink: createSegmentInsert(storage, log),
+    directory: sharedDirectory(directory, config),
+  });
+  started.push(() => ingest.close());
+  const accessLog = createAccessLog({ destination: accessLogTo, clock: systemClock, log });
+  started.push(() => accessLog.close());
+  const server = await startServer({ config, log, accessLog, storage, directory, ingest, organizationOf });
+  started.push(async () => server.close());
+  return {
+    url: `http://${urlHost(config.host)}:${server.port}`,
+    port: server.port,
+    storage,
+    directory,
+    async record(slug, ndjson) {
+      const organization = organizationOf(directory.organizationBySlug(slug)?.id ?? '');
+      if (organization === undefined) throw new Problem('not_found', `there is no organization "${slug}"`);
+      const body = new Uint8Array(ndjson).buffer;
+      return ingest.accept({ body, form: 'ndjson', encoding: 'identity', organization, idempotency: undefined });
+    },
+    flush: ingest.flush,
+    async stop() {
+      server.stopAccepting();
+      const answered = await server.drained(limits.shutdownRequestsMsMax);
+      const flushed = await ingest.flush(limits.shutdownFlushMsMax).catch((error: unknown) => {
+        log.warn(errorFacts(error), 'the log could not be sealed');
+        return false;
+      });
+      log.info({ answered, flushed }, flushed ? 'drained' : 'stopped with events in the log; the next start sends them');
+      await stopAll();
+    },
+  };
+}
+
+/** The engine, its tables, and the view for operators. */
+async function startStorage(
+  config: Config,
+  log: Logger,
+  started: (() => Promise<unknown>)[],
+): Promise<Storage> {
+  const { url, user, password, database, cluster } = config.clickhouse;
+  let connection = { url: url ?? '', user, password, database, headers: {} };
+  if (url === undefined) {
+    const engine = await startEmbeddedEngine({ dataDir: config.dataDir, database, log });
+    started.push(() => engine.stop());
+    connection = engine.connection;
+  }
+  const storage = openStorage(connection, log);
+  started.push(() => storage.close());
+  await migrate(storage, { log, cluster });
+  await storage.command(eventsView({ database, head: eventHead, tail: eventTail(config), cluster }));
+  return storage;
+}
+
+/** The embedded engine has one process; processes that share a server agree on their numbers through it. */
+async function startWriter(
+  config: Config,
+  storage: Storage,
+  log: Logger,
+  started: (() => Promise<unknown>)[],
+): Promise<number> {
+  if (config.clickhouse.url === undefined) return 0;
+  const instance = await readInstance(join(config.dataDir, 'instance-id'));
+  // The last number is left to commands that record beside a server.
+  const writer = await claimWriter(storage, instance, writersMax - 1);
+  const timer = setInterval(() => {
+    renewWriter(storage, instance, writer).catch((error: unknown) => {
+      log.warn(errorFacts(error), 'the claim of this writer number could not be renewed yet');
+    });
+  }, limits.writerRenewMs);
+  started.push(async () => clearInterval(timer));
+  return writer;
+}
+
+async function readInstance(path: string): Promise<string> {
+  try {
+    await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  return (await readFile(path, 'utf8')).trim();
+}
+
+function facts(directory: Directory, id: string, config: Config): OrganizationFacts | undefined {
+  const organization = directory.organizationById(id);
+  if (organization === undefined) return undefined;
+  const days = organization.retentionDays ?? config.retentionDays;
+  return { id, slug: organization.slug, retentionDays: days === 0 ? undefined : days };
+}
+
+/** All organizations as the workers need them, encoded again only when the directory has changed. */
+function sharedDirectory(directory: Directory, config: Config): () => SharedDirectory {
+  let shared: SharedDirectory | undefined;
+  return () => {
+    const version = directory.version();
+    if (shared?.version !== version) {
+      const all = directory.organizations().map(({ id }) => facts(directory, id, config));
+      const text = Buffer.from(JSON.stringify(all), 'utf8');
+      const json = new Uint8Array(new SharedArrayBuffer(text.length));
+      json.set(text);
+      shared = { version, json };
+    }
+    return shared;
+  };
+}
+
+interface ServerParts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly accessLog: AccessLog;
+  readonly storage: Storage;
+  readonly directory: Directory;
+  readonly ingest: Ingest;
+  readonly organizationOf: (id: string) => OrganizationFacts | undefined;
+}
+
+async function startServer(parts: ServerParts): Promise<HttpServer> {
+  const { config, log, accessLog, storage, directory, ingest, organizationOf } = parts;
+  const frame = { head: eventHead, tail: eventTail(config) };
+  const routes = routeTable({
+    checkKey: createKeyCheck(directory, systemClock),
+    accept: ingest.accept,
+    organizationOf,
+    readPage: createPageReader(storage, frame, systemClock),
+    readiness: {
+      engineReachable: () => storage.ping(limits.readinessMsMax),
+      logFailure: ingest.logFailure,
+    },
+    bodyBytesMax: config.maxBodyBytes,
+    metricsPublic: config.metricsPublic,
+  });
+  const server = await startHttpServer({
+    host: config.host,
+    port: config.port,
+    router: createRouter(routes),
+    log,
+    accessLog,
+    trustProxy: config.trustProxy,
+    translateError: engineProblem,
+  });
+  log.info({ host: config.host, port: server.port }, 'listening');
+  return server;
+}
+
+/** A failing engine, in the words a client may read (contract: Errors, 500). */
+function engineProblem(error: unknown): Problem | undefined {
+  if (!(error instanceof EngineError)) return undefined;
+  const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
+  return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
+}
+
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,21 @@
+/**
+ * What every audit event has in common (contract: Audit event). Only what varies is stored; a reader puts an event
+ * together again as
+ *
+ *   eventHead + stored text + `"logged_time":<Unix microseconds>` + eventTail(names)
+ *
+ * where the stored text runs from `"time":` to the inside of the `metadata` object.
+ */
+export const eventHead =
+  '{"category_name":"Audit","category_uid":3,"class_name":"Application Activity","class_uid":3001,"type_uid":300101,';
+
+export interface ProductNames {
+  readonly vendorName: string;
+  readonly productName: string;
+}
+
+/** The end of every audit event: product, schema version, and the braces of `metadata` and of the event. */
+export function eventTail({ vendorName, productName }: ProductNames): string {
+  const product = JSON.stringify({ name: productName, vendor_name: vendorName });
+  return `,"product":${product},"version":"1.1.0"}}`;
+}

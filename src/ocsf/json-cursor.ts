@@ -1,0 +1,286 @@
+/**
+ * The tokens of JSON, read in place from a text that may hold many events. Strict RFC 8259 grammar and three rules of
+ * our own, each for a value that could not be stored and given back: no NUL, no lone surrogate, no number beyond the
+ * range of a double. Readers take and return positions; -1 means that the cursor holds a fault.
+ */
+
+export const quote = 0x22;
+export const comma = 0x2c;
+const colon = 0x3a;
+export const openBracket = 0x5b;
+export const closeBracket = 0x5d;
+export const openBrace = 0x7b;
+export const closeBrace = 0x7d;
+const backslash = 0x5c;
+const minus = 0x2d;
+const plus = 0x2b;
+const dot = 0x2e;
+const zero = 0x30;
+const nine = 0x39;
+const space = 0x20;
+const surrogatesFrom = 0xd800;
+const surrogatesTo = 0xdfff;
+const lowSurrogatesFrom = 0xdc00;
+
+/** Integers of up to 308 digits lie within the range of a double. */
+const numberCharactersSafe = 308;
+
+/**
+ * The minified copy grows as `out` + text[from, position): nothing is copied until there is whitespace to leave out
+ * or a value to replace, so the copy of an event without either is one slice.
+ */
+export interface Cursor {
+  text: string;
+  /** Nothing at or past this position belongs to the value. */
+  end: number;
+  out: string;
+  from: number;
+  /** Set by `scanString`: the string has escapes, so its text is not its value. */
+  escaped: boolean;
+  /** Set by `scanKey`: the name between its quotes. */
+  keyStart: number;
+  keyEnd: number;
+  keyEscaped: boolean;
+  /** Set by `scanNumber`: digits only, without fraction and exponent. */
+  plain: boolean;
+  fault: string;
+  faultAt: number;
+}
+
+export function createCursor(): Cursor {
+  return {
+    text: '',
+    end: 0,
+    out: '',
+    from: 0,
+    escaped: false,
+    keyStart: 0,
+    keyEnd: 0,
+    keyEscaped: false,
+    plain: true,
+    fault: '',
+    faultAt: 0,
+  };
+}
+
+/** Points the cursor at text[start, end) and returns the position of the first character that is no whitespace. */
+export function openCursor(c: Cursor, text: string, start: number, end: number): number {
+  c.text = text;
+  c.end = Math.min(end, text.length);
+  c.out = '';
+  c.from = start;
+  c.fault = '';
+  return skipSpace(c, start);
+}
+
+/** Records a fault; the first one counts, as reading stops there. */
+export function fail(c: Cursor, at: number, rule: string): -1 {
+  c.fault = rule;
+  c.faultAt = at;
+  return -1;
+}
+
+/** The fault of the token that should begin at `at` and does not. */
+export function failExpected(c: Cursor, at: number, what: string): -1 {
+  return fail(c, at, at < c.end ? `expected ${what}` : `expected ${what}, found the end`);
+}
+
+/** The character at `at`, or -1 at the end of the value. */
+export function codeAt(c: Cursor, at: number): number {
+  return at < c.end ? c.text.charCodeAt(at) : -1;
+}
+
+/** Where text[at] stands in the minified copy. */
+export function outPosition(c: Cursor, at: number): number {
+  return c.out.length + at - c.from;
+}
+
+/** Passes over whitespace between tokens and leaves it out of the minified copy. */
+export function skipSpace(c: Cursor, at: number): number {
+  if (codeAt(c, at) > space) return at;
+  let next = at;
+  for (; next < c.end; next++) {
+    const code = c.text.charCodeAt(next);
+    if (code !== space && code !== 0x0a && code !== 0x0d && code !== 0x09) break;
+  }
+  if (next !== at) {
+    if (c.from < at) c.out += c.text.slice(c.from, at);
+    c.from = next;
+  }
+  return next;
+}
+
+/** The position after the string whose opening quote is at `at`. */
+export function scanString(c: Cursor, at: number): number {
+  const { text, end } = c;
+  c.escaped = false;
+  let next = at + 1;
+  while (next < end) {
+    const code = text.charCodeAt(next);
+    if (code === quote) return next + 1;
+    if (code >= space && code !== backslash && code < surrogatesFrom) next++;
+    else {
+      next = scanUnusual(c, next, code);
+      if (next < 0) return -1;
+    }
+  }
+  return fail(c, at, 'a string without an end');
+}
+
+/** A character of a string that is an escape, forbidden or not of the Basic Multilingual Plane. */
+function scanUnusual(c: Cursor, at: number, code: number): number {
+  if (code === backslash) return scanEscape(c, at);
+  if (code === 0) return fail(c, at, 'NUL is not allowed');
+  if (code < space) return fail(c, at, 'a control character in a string must be escaped');
+  if (code > surrogatesTo) return at + 1;
+  const low = codeAt(c, at + 1);
+  if (code >= lowSurrogatesFrom || low < lowSurrogatesFrom || low > surrogatesTo) {
+    return fail(c, at, 'a lone surrogate is not allowed');
+  }
+  return at + 2;
+}
+
+function scanEscape(c: Cursor, at: number): number {
+  c.escaped = true;
+  switch (codeAt(c, at + 1)) {
+    case quote:
+    case backslash:
+    case 0x2f: // slash
+    case 0x62: // b
+    case 0x66: // f
+    case 0x6e: // n
+    case 0x72: // r
+    case 0x74: // t
+      return at + 2;
+    case 0x75: // u
+      return scanUnicodeEscape(c, at);
+    default:
+      return fail(c, at, 'not an escape of JSON');
+  }
+}
+
+function scanUnicodeEscape(c: Cursor, at: number): number {
+  const code = hexEscape(c, at);
+  if (code < 0) return fail(c, at, '\\u needs four hexadecimal digits');
+  if (code === 0) return fail(c, at, 'NUL is not allowed');
+  if (code < surrogatesFrom || code > surrogatesTo) return at + 6;
+  const low = code < lowSurrogatesFrom ? hexEscape(c, at + 6) : -1;
+  if (low < lowSurrogatesFrom || low > surrogatesTo) return fail(c, at, 'a lone surrogate is not allowed');
+  return at + 12;
+}
+
+/** The code unit of the `\uXXXX` at `at`, or -1. */
+function hexEscape(c: Cursor, at: number): number {
+  if (codeAt(c, at) !== backslash || codeAt(c, at + 1) !== 0x75) return -1;
+  let value = 0;
+  for (let next = at + 2; next < at + 6; next++) {
+    const code = codeAt(c, next);
+    const letter = code | 0x20;
+    if (code >= zero && code <= nine) value = value * 16 + code - zero;
+    else if (code > 0 && letter >= 0x61 && letter <= 0x66) value = value * 16 + letter - 0x57;
+    else return -1;
+  }
+  return value;
+}
+
+/** The position after the number at `at`. */
+function scanNumber(c: Cursor, at: number): number {
+  let next = codeAt(c, at) === minus ? at + 1 : at;
+  const whole = next;
+  next = skipDigits(c, next);
+  if (next === whole) return failExpected(c, next, 'a digit');
+  if (next > whole + 1 && c.text.charCodeAt(whole) === zero)
+    return fail(c, whole, 'a number with a leading zero');
+  c.plain = true;
+  let code = codeAt(c, next);
+  if (code === dot) {
+    c.plain = false;
+    const fraction = next + 1;
+    next = skipDigits(c, fraction);
+    if (next === fraction) return failExpected(c, next, 'a digit');
+    code = codeAt(c, next);
+  }
+  const hasExponent = (code | 0x20) === 0x65 && code > 0;
+  if (hasExponent) {
+    c.plain = false;
+    const sign = codeAt(c, next + 1);
+    const exponent = sign === minus || sign === plus ? next + 2 : next + 1;
+    next = skipDigits(c, exponent);
+    if (next === exponent) return failExpected(c, next, 'a digit');
+  }
+  if ((hasExponent || next - at > numberCharactersSafe) && !Number.isFinite(Number(c.text.slice(at, next)))) {
+    return fail(c, at, 'a number beyond the range of a double');
+  }
+  return next;
+}
+
+function skipDigits(c: Cursor, at: number): number {
+  const { text, end } = c;
+  let next = at;
+  for (; next < end; next++) {
+    const code = text.charCodeAt(next);
+    if (code < zero || code > nine) break;
+  }
+  return next;
+}
+
+/** The position after `true`, `false`, `null` or a number at `at`. */
+export function scanScalar(c: Cursor, at: number): number {
+  const code = codeAt(c, at);
+  if (code === minus || (code >= zero && code <= nine)) return scanNumber(c, at);
+  if (code === 0x74) return scanLiteral(c, at, 'true');
+  if (code === 0x66) return scanLiteral(c, at, 'false');
+  if (code === 0x6e) return scanLiteral(c, at, 'null');
+  return failExpected(c, at, 'a value');
+}
+
+function scanLiteral(c: Cursor, at: number, word: string): number {
+  const next = at + word.length;
+  return next <= c.end && c.text.startsWith(word, at) ? next : failExpected(c, at, 'a value');
+}
+
+/** Reads a member's name and colon; the name's place is left in the cursor. Returns the position of the value. */
+export function scanKey(c: Cursor, at: number): number {
+  if (codeAt(c, at) !== quote) return failExpected(c, at, 'a name in quotes');
+  const after = scanString(c, at);
+  if (after < 0) return -1;
+  c.keyStart = at + 1;
+  c.keyEnd = after - 1;
+  c.keyEscaped = c.escaped;
+  const next = skipSpace(c, after);
+  if (codeAt(c, next) !== colon) return failExpected(c, next, '":"');
+  return skipSpace(c, next + 1);
+}
+
+/** The value of the string token whose inside, without its quotes, is text[start, end). */
+export function stringValue(text: string, start: number, end: number, escaped: boolean): string {
+  // A scanned string is JSON by itself, so the platform can undo its escapes.
+  return escaped ? (JSON.parse(text.slice(start - 1, end + 1)) as string) : text.slice(start, end);
+}
+
+/** True when the name that `scanKey` left in the cursor is `name`, however it is escaped. */
+export function keyIs(c: Cursor, name: string): boolean {
+  const { text, keyStart } = c;
+  if (c.keyEscaped) return stringValue(text, keyStart, c.keyEnd, true) === name;
+  return c.keyEnd - keyStart === name.length && text.startsWith(name, keyStart);
+}
+
+/**
+ * The value of the number text[start, end), or NaN where only rounding would make it an integer, as in `0.999…9` or
+ * `1e-400`: what is asked of an integer is asked of the digits that were sent.
+ */
+export function numberValue(text: string, plain: boolean): number {
+  const value = Number(text);
+  return plain || !Number.isInteger(value) || isWhole(text) ? value : Number.NaN;
+}
+
+/** True when a decimal with a fraction or an exponent stands for an integer, by its digits. */
+function isWhole(text: string): boolean {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const digits = whole + fraction;
+  let last = digits.length;
+  while (last > 0 && digits.charCodeAt(last - 1) === zero) last--;
+  const isZero = last === 0 || digits.slice(0, last) === '-';
+  return isZero || digits.length - last >= fraction.length - Number(exponent);
+}

@@ -1,0 +1,116 @@
+import { limits } from '../base/limits.ts';
+import { parseRfc3339Micros } from '../base/timestamp.ts';
+
+/** Which events of an organization are asked for; every part may be absent, all that are given must hold. */
+export interface AuditFilter {
+  /** Unix microseconds, both inclusive. */
+  readonly fromMicros?: number;
+  readonly toMicros?: number;
+  /** Lower-cased, as the columns are. */
+  readonly actorEmail?: string;
+  readonly actorId?: string;
+  readonly name?: string;
+  readonly fileHash?: string;
+  readonly flowId?: string;
+  /** An `orgId` that is not the caller's organization: nothing matches. */
+  readonly nothing?: true;
+}
+
+export interface PageRequest {
+  readonly filter: AuditFilter;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** The first value of a query parameter, or undefined when it is not there. */
+export type QueryParameter = (name: string) => string | undefined;
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * The request that query parameters describe (contract: Read parameters). Nothing is ever an error: what is invalid
+ * is as if it had not been given.
+ */
+export function readPageRequest(parameter: QueryParameter, organization: string): PageRequest {
+  return {
+    filter: readFilter(parameter, organization),
+    limit: readLimit(parameter('limit')),
+    offset: readOffset(parameter('offset')),
+  };
+}
+
+export function readFilter(parameter: QueryParameter, organization: string): AuditFilter {
+  const flowId = uuid(parameter('flowId'));
+  const orgId = parameter('orgId')?.toLowerCase() ?? '';
+  return {
+    ...given('fromMicros', time(parameter('startTime'))),
+    ...given('toMicros', time(parameter('endTime'))),
+    ...given('actorEmail', lower(parameter('actor'))),
+    ...given('actorId', lower(parameter('userId'))),
+    ...given('name', lower(parameter('fileName'))),
+    ...given('fileHash', lower(parameter('fileHash'))),
+    ...given('flowId', flowId),
+    // The nil UUID stands for "no flow" in the table, and no event can carry it.
+    ...((orgId !== '' && orgId !== organization) || flowId === nilUuid ? { nothing: true as const } : {}),
+  };
+}
+
+function given<K extends string, V>(name: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: V });
+}
+
+function lower(text: string | undefined): string | undefined {
+  return text === undefined || text === '' ? undefined : text.toLowerCase();
+}
+
+function uuid(text: string | undefined): string | undefined {
+  const lowered = text?.toLowerCase() ?? '';
+  return uuidPattern.test(lowered) ? lowered : undefined;
+}
+
+/** Clamped to just outside of what an event can have, so that any year fits the engine's type. */
+function time(text: string | undefined): number | undefined {
+  // A plus sign that nobody encoded arrives as a space.
+  const micros = parseRfc3339Micros((text ?? '').replace(/ (?=\d\d:\d\d$)/, '+'));
+  if (micros === undefined) return undefined;
+  return Math.max(limits.eventTimeMicrosMin - 1, Math.min(limits.eventTimeMicrosMax + 1, micros));
+}
+
+function readLimit(text: string | undefined): number {
+  if (text === undefined || !/^\d+$/.test(text)) return limits.pageLimitDefault;
+  const value = Math.min(Number(text), limits.pageLimitMax);
+  return value > 0 ? value : limits.pageLimitDefault;
+}
+
+function readOffset(text: string | undefined): number {
+  if (text === undefined || !/^\d+$/.test(text)) return 0;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : 0;
+}
+
+export interface Where {
+  /** An SQL condition over columns of `events`. */
+  readonly sql: string;
+  readonly parameters: Readonly<Record<string, string | number>>;
+}
+
+/** The condition for one organization's events that match; values only as parameters. */
+export function whereClause(organization: string, filter: AuditFilter): Where {
+  const conditions = ['org = {org:UUID}'];
+  const parameters: Record<string, string | number> = { org: organization };
+  const add = (condition: string, name: string, value: string | number | undefined): void => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    parameters[name] = value;
+  };
+  if (filter.nothing) conditions.push('0');
+  add("time >= fromUnixTimestamp64Micro({from:Int64}, 'UTC')", 'from', filter.fromMicros);
+  add("time <= fromUnixTimestamp64Micro({to:Int64}, 'UTC')", 'to', filter.toMicros);
+  add('actor_email = {actor_email:String}', 'actor_email', filter.actorEmail);
+  add('actor_id = {actor_id:String}', 'actor_id', filter.actorId);
+  add('has(names, {name:String})', 'name', filter.name);
+  add('has(file_hash, {file_hash:String})', 'file_hash', filter.fileHash);
+  add('flow_id = {flow_id:UUID}', 'flow_id', filter.flowId);
+  return { sql: conditions.join(' AND '), parameters };
+}

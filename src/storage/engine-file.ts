@@ -1,0 +1,84 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { limits } from '../base/limits.ts';
+import { askEngine } from './engine-ask.ts';
+import { EngineError } from './storage.ts';
+import type { EngineConnection } from './storage.ts';
+
+/** What `DATA_DIR/engine.json` says: the way to the engine and the engine's process id. */
+export type EngineFile = EngineConnection & { readonly pid: number };
+
+function engineFilePath(dataDir: string): string {
+  return join(dataDir, 'engine.json');
+}
+
+/** Writes the file whole or not at all, readable by its owner only. */
+export async function writeEngineFile(dataDir: string, file: EngineFile): Promise<void> {
+  const { url, user, password, headers, database, pid } = file;
+  const text = JSON.stringify({ url, user, password, headers, database, pid }, undefined, 2);
+  const draft = `${engineFilePath(dataDir)}.${process.pid}.tmp`;
+  await rm(draft, { force: true });
+  await writeFile(draft, `${text}\n`, { mode: 0o600, flag: 'wx' });
+  await rename(draft, engineFilePath(dataDir));
+}
+
+export async function removeEngineFile(dataDir: string): Promise<void> {
+  await rm(engineFilePath(dataDir), { force: true });
+}
+
+function isStringRecord(value: unknown): value is Record<string, string> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((item) => typeof item === 'string')
+  );
+}
+
+function parseEngineFile(text: string): EngineFile | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { url, user, password, headers, database, pid } = value as Readonly<
+    Record<keyof EngineFile, unknown>
+  >;
+  if (typeof url !== 'string' || typeof user !== 'string' || typeof password !== 'string') return undefined;
+  if (typeof database !== 'string' || typeof pid !== 'number' || !isStringRecord(headers)) return undefined;
+  return { url, user, password, headers, database, pid };
+}
+
+/** True while a process of that id exists, whoever owns it. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // A process of another user is alive all the same.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/**
+ * The connection to an engine that another process runs on this data directory, or undefined when none does: the
+ * file is missing or unreadable, its process is gone, or it does not answer within `engineAskMsMax`.
+ */
+export async function readEngineFile(dataDir: string): Promise<EngineFile | undefined> {
+  let text: string;
+  try {
+    text = await readFile(engineFilePath(dataDir), 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const file = parseEngineFile(text);
+  if (file === undefined || !isAlive(file.pid)) return undefined;
+  try {
+    return (await askEngine(file, 'SELECT 1', limits.engineAskMsMax)).trim() === '1' ? file : undefined;
+  } catch (error) {
+    if (error instanceof EngineError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,229 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { chmod, mkdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join, resolve as resolvePath } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../base/limits.ts';
+import { errorFacts } from '../base/log.ts';
+import type { Logger } from '../base/log.ts';
+import { askEngine } from './engine-ask.ts';
+import { defaultMemoryBytesMax, tokenHeader } from './engine-config.ts';
+import type { EngineConfig } from './engine-config.ts';
+import { removeEngineFile, writeEngineFile } from './engine-file.ts';
+import {
+  DataDirLockedError,
+  findEngineLibrary,
+  releaseStatement,
+  spawnEngine,
+  waitUntilReady,
+} from './engine-process.ts';
+import type { EngineEnd, EngineProcess } from './engine-process.ts';
+import { shortMessage } from './response-body.ts';
+import type { EngineConnection } from './storage.ts';
+
+export interface EngineOptions {
+  readonly dataDir: string;
+  /** Name that the connection carries; the migrations create it. */
+  readonly database: string;
+  readonly log: Logger;
+  /** Bytes that the engine's own accounting may reach; its process can be a fifth larger. */
+  readonly memoryBytesMax?: number;
+}
+
+export interface EmbeddedEngine {
+  /** Stays valid over restarts: port, password and header are chosen once. */
+  readonly connection: EngineConnection;
+  /** Process id of the engine, undefined while it is down. */
+  pid(): number | undefined;
+  /** How often the engine has been started again after it ended unasked. */
+  restarts(): number;
+  /** True from the engine's first answer until its process ends. */
+  healthy(): boolean;
+  /** Ends the engine and its restarts; at most `engineStopMsMax`, then it is killed. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * A port that is free now, outside the range that systems give to outgoing connections: the engine comes back to
+ * the same port after a restart, and nothing should have borrowed it meanwhile.
+ */
+async function findFreePort(): Promise<number> {
+  for (let attempt = 0; attempt < limits.enginePortAttemptsMax; attempt += 1) {
+    const port = randomInt(20_000, 32_768);
+    const free = await new Promise<boolean>((resolve) => {
+      const probe = createServer();
+      probe.once('error', () => resolve(false));
+      probe.listen({ host: '127.0.0.1', port }, () => probe.close(() => resolve(true)));
+    });
+    if (free) return port;
+  }
+  throw new Error('no free port on 127.0.0.1 for the embedded engine');
+}
+
+async function chooseConfig(options: EngineOptions): Promise<EngineConfig> {
+  return {
+    engineDir: join(resolvePath(options.dataDir), 'engine'),
+    port: await findFreePort(),
+    user: 'audit',
+    password: randomBytes(32).toString('base64url'),
+    token: randomBytes(32).toString('base64url'),
+    memoryBytesMax: options.memoryBytesMax ?? defaultMemoryBytesMax(),
+  };
+}
+
+function connectionOf(config: EngineConfig, database: string): EngineConnection {
+  return Object.freeze({
+    url: `http://127.0.0.1:${config.port}`,
+    user: config.user,
+    password: config.password,
+    database,
+    headers: Object.freeze({ [tokenHeader]: config.token }),
+  });
+}
+
+async function endProcess(engine: EngineProcess, connection: EngineConnection, log: Logger): Promise<void> {
+  const deadline = sleep(limits.engineStopMsMax, 'late' as const, { ref: false });
+  try {
+    await askEngine(connection, releaseStatement, limits.engineAskMsMax);
+  } catch (error) {
+    log.warn(errorFacts(error), 'the embedded engine did not take the request to stop');
+    engine.kill();
+  }
+  if ((await Promise.race([engine.ended, deadline])) !== 'late') return;
+  log.warn({ pid: engine.pid }, 'the embedded engine did not stop in time and is killed');
+  engine.kill();
+  await engine.ended;
+}
+
+interface Start {
+  readonly library: string;
+  readonly config: EngineConfig;
+  readonly connection: EngineConnection;
+  readonly dataDir: string;
+  readonly signal: AbortSignal;
+}
+
+/** One start: process, readiness, engine.json. On failure nothing is left running. */
+async function startOnce(start: Start): Promise<EngineProcess> {
+  const engine = await spawnEngine(start.library, start.config);
+  try {
+    await waitUntilReady(engine, start.connection, start.signal);
+    start.signal.throwIfAborted();
+    await engine.removeConfig();
+    await writeEngineFile(start.dataDir, { ...start.connection, pid: engine.pid ?? 0 });
+    return engine;
+  } catch (error) {
+    engine.kill();
+    await engine.ended;
+    await engine.removeConfig();
+    throw error;
+  }
+}
+
+/** The first start, which may meet a locked directory (final) or a port taken meanwhile (try another). */
+async function startFirst(library: string, options: EngineOptions, signal: AbortSignal) {
+  const { dataDir, database } = options;
+  for (let attempt = 1; ; attempt += 1) {
+    const config = await chooseConfig(options);
+    const start = { library, config, connection: connectionOf(config, database), dataDir, signal };
+    try {
+      return { start, engine: await startOnce(start) };
+    } catch (error) {
+      const text = error instanceof Error ? error.message : '';
+      if (text.includes('Code: 76.')) throw new DataDirLockedError(dataDir);
+      const taken = text.includes('Address already in use');
+      if (!taken || attempt === limits.engineBindAttemptsMax) throw error;
+    }
+  }
+}
+
+/** Starts an engine until one is up, with doubling delays; undefined once the signal has ended the attempts. */
+async function startAgain(
+  start: Start,
+  firstDelayMs: number,
+  log: Logger,
+): Promise<{ engine: EngineProcess; delayMs: number } | undefined> {
+  for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 2, limits.engineRestartDelayMsMax)) {
+    try {
+      await sleep(delayMs, undefined, { signal: start.signal });
+      return { engine: await startOnce(start), delayMs };
+    } catch (error) {
+      if (start.signal.aborted) return undefined;
+      log.error({ error: shortMessage(errorFacts(error).error) }, 'the embedded engine did not restart');
+    }
+  }
+}
+
+/**
+ * Starts the engine that runs beside this process and keeps it running: one that ends unasked is started again after
+ * a delay that doubles from `engineRestartDelayMsMin` to `engineRestartDelayMsMax`. It ends with this process,
+ * however that ends. `DATA_DIR/engine.json` describes it while it is up.
+ *
+ * Rejects with DataDirLockedError when another process has the directory, and with an Error whose message tells the
+ * operator what to do when the optional packages are missing or the engine does not come up.
+ */
+export async function startEmbeddedEngine(options: EngineOptions): Promise<EmbeddedEngine> {
+  const { dataDir, log } = options;
+  const library = await findEngineLibrary();
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await mkdir(join(dataDir, 'engine'), { recursive: true, mode: 0o700 });
+  await chmod(join(dataDir, 'engine'), 0o700);
+  const startedAt = performance.now();
+  const stopping = new AbortController();
+  const { start, engine: first } = await startFirst(library, options, stopping.signal);
+  log.info({ pid: first.pid, ms: Math.round(performance.now() - startedAt) }, 'embedded engine is up');
+
+  let running: EngineProcess | undefined;
+  let restarts = 0;
+  let restarting: Promise<void> = Promise.resolve();
+
+  const restart = async (end: EngineEnd, delayMs: number): Promise<void> => {
+    running = undefined;
+    if (stopping.signal.aborted) return;
+    log.error(
+      { how: end.how, stderr: shortMessage(end.stderr), delayMs },
+      'the embedded engine ended unasked',
+    );
+    const again = await startAgain(start, delayMs, log);
+    if (again === undefined) return;
+    if (stopping.signal.aborted) {
+      again.engine.kill();
+      return void (await again.engine.ended);
+    }
+    restarts += 1;
+    log.info({ pid: again.engine.pid, restarts }, 'embedded engine is up again');
+    supervise(again.engine, again.delayMs * 2);
+  };
+  /** `delayMs` holds for an engine that ends soon after its start; one that ran well is restarted at once. */
+  const supervise = (engine: EngineProcess, delayMs: number): void => {
+    const upSince = Date.now();
+    running = engine;
+    restarting = engine.ended.then(async (end) => {
+      const stable = Date.now() - upSince > limits.engineRestartDelayMsMax;
+      const next = stable
+        ? limits.engineRestartDelayMsMin
+        : Math.min(delayMs, limits.engineRestartDelayMsMax);
+      await restart(end, next);
+    });
+  };
+  supervise(first, limits.engineRestartDelayMsMin);
+
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    // First, so that no command finds an engine that is about to go.
+    await removeEngineFile(dataDir);
+    if (running) await endProcess(running, start.connection, log);
+    await restarting;
+    await removeEngineFile(dataDir);
+    log.info({}, 'embedded engine is stopped');
+  };
+  let stopped: Promise<void> | undefined;
+
+  return {
+    connection: start.connection,
+    pid: () => running?.pid,
+    restarts: () => restarts,
+    healthy: () => running !== undefined,
+    stop: () => (stopped ??= stop()),
+  };
+}

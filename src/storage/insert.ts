@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { limits } from '../base/limits.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { EngineError, type Settings, type Storage } from './storage.ts';
+
+/** A segment of the write-ahead log as one INSERT; see the ingest folder for what it is made of. */
+interface Segment {
+  readonly number: number;
+  readonly rows: number;
+  readonly seq: { readonly first: string; readonly last: string };
+  readonly body: readonly Uint8Array[];
+  readonly doubtful: boolean;
+}
+
+/** The columns as they travel; the engine converts strings to its low-cardinality columns. */
+const sent: readonly (readonly [name: string, type: string])[] = [
+  ['org', 'UUID'],
+  ['time', "DateTime64(6, 'UTC')"],
+  ['activity_id', 'Int64'],
+  ['activity_name', 'String'],
+  ['severity', 'String'],
+  ['status', 'String'],
+  ['level', 'String'],
+  ['result_code', 'Int64'],
+  ['actor_email', 'String'],
+  ['actor_id', 'String'],
+  ['names', 'Array(String)'],
+  ['file_hash', 'Array(String)'],
+  ['flow_id', 'UUID'],
+  ['expires', 'Date'],
+  ['ocsf', 'String'],
+  ['source', 'String'],
+  ['seq', 'UInt64'],
+];
+const columns = sent.map(([name]) => name).join(', ');
+const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
+
+/**
+ * The engine's own deduplication is off: its memory of a block can outlive the block in a crash, and would then
+ * drop the very rows that are missing. Asking the table is the only answer that counts.
+ */
+const insertSettings: Settings = {
+  insert_deduplicate: 0,
+  max_partitions_per_insert_block: 0,
+  min_insert_block_size_rows: limits.segmentRowsMax,
+  min_insert_block_size_bytes: 0,
+  max_insert_threads: 1,
+};
+
+/** Exceptions that tell that the content itself cannot be stored, whenever it is sent (ClickHouse error numbers). */
+const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 131, 190, 321, 349]);
+
+/**
+ * Stores segments exactly once. A first attempt is a plain INSERT. After any doubt (an error, a time-out, a restart
+ * of this process or of the engine) earlier attempts are ended, the table is asked by `seq` range, and only rows
+ * that are absent are sent.
+ */
+export function createSegmentInsert(
+  storage: Storage,
+  log: Logger,
+): (segment: Segment) => Promise<'stored' | 'refused'> {
+  return async (segment) => {
+    try {
+      if (segment.rows > 0) await store(storage, log, segment);
+      return 'stored';
+    } catch (error) {
+      const refused = error instanceof EngineError && contentErrors.has(error.engineCode ?? -1);
+      // Only a second look may condemn a segment: what looks like bad content can be a connection cut short.
+      if (!refused || !segment.doubtful) throw error;
+      log.error(
+        { segment: segment.number, ...errorFacts(error) },
+        'the engine cannot read the content of a segment',
+      );
+      return 'refused';
+    }
+  };
+}
+
+async function store(storage: Storage, log: Logger, segment: Segment): Promise<void> {
+  const prefix = `segment-${segment.number}-`;
+  const options = {
+    queryId: `${prefix}${randomUUID()}`,
+    settings: insertSettings,
+    timeoutMs: limits.insertMsMax,
+  };
+  let query = `INSERT INTO events (${columns}) FORMAT Native`;
+  if (segment.doubtful) {
+    await storage.command('KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', { prefix });
+    const present = await countStored(storage, segment);
+    if (present === segment.rows) return;
+    if (present > segment.rows)
+      throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);
+    if (present > 0) {
+      log.warn(
+        { segment: segment.number, present, rows: segment.rows },
+        'completing a segment that was stored in part',
+      );
+      query =
+        `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN ` +
+        `(SELECT seq FROM events WHERE seq BETWEEN ${segment.seq.first} AND ${segment.seq.last}) FORMAT Native`;
+    }
+  }
+  await storage.insertNative({ query, body: segment.body, options });
+}
+
+async function countStored(storage: Storage, { seq }: Segment): Promise<number> {
+  const [row] = await storage.rows<{ present: string }>(
+    'SELECT count() AS present FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
+    seq,
+    { timeoutMs: limits.insertMsMax },
+  );
+  return Number(row?.present ?? 0);
+}

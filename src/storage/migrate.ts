@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { readFile, readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../base/limits.ts';
+import type { Logger } from '../base/log.ts';
+import { renderMigration } from './render-migration.ts';
+import { quoteIdentifier } from './statements.ts';
+import { EngineError } from './storage.ts';
+import type { Storage } from './storage.ts';
+
+export interface MigrateOptions {
+  readonly log: Logger;
+  /** CLICKHOUSE_CLUSTER: every statement runs on every node, tables are replicated. */
+  readonly cluster?: string | undefined;
+  /** Folder of `NNNN_name.sql` files; default is the project's own. */
+  readonly directory?: URL;
+}
+
+interface Migration {
+  readonly name: string;
+  readonly checksum: string;
+  readonly statements: readonly string[];
+}
+
+const defaultDirectory = new URL('../../schema/migrations/', import.meta.url);
+
+const recordsTable = `CREATE TABLE IF NOT EXISTS schema_migrations {{on_cluster}} (
+  name String, checksum String, applied DateTime64(6, 'UTC') DEFAULT now64(6)
+) ENGINE = {{ReplacingMergeTree(applied)}} ORDER BY name
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;`;
+
+/**
+ * Engine codes of two processes that change the same schema at once; the statement is right and is sent again:
+ * TABLE_ALREADY_EXISTS, DATABASE_ALREADY_EXISTS, REPLICA_ALREADY_EXISTS, DEADLOCK_AVOIDED, CANNOT_ASSIGN_ALTER,
+ * UNKNOWN_DATABASE and UNKNOWN_TABLE (created and not yet visible), TABLE_IS_BEING_RESTARTED, KEEPER_EXCEPTION.
+ */
+const concurrentCodes: ReadonlySet<number | undefined> = new Set([57, 82, 253, 473, 517, 81, 60, 733, 999]);
+
+async function withRetry<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const concurrent = error instanceof EngineError && concurrentCodes.has(error.engineCode);
+      if (!concurrent || attempt === limits.migrationAttemptsMax) throw error;
+      await sleep(limits.retryDelayMsMin * attempt);
+    }
+  }
+}
+
+/** Reads and checks every file before any is applied, so a bad one stops the start with nothing half done. */
+async function readMigrations(storage: Storage, options: MigrateOptions): Promise<Migration[]> {
+  const directory = options.directory ?? defaultDirectory;
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
+  const numbers = new Set<string>();
+  const migrations: Migration[] = [];
+  for (const name of names) {
+    const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1];
+    if (number === undefined) throw new Error(`migration ${name}: the name must be NNNN_name.sql`);
+    if (numbers.has(number)) throw new Error(`migration ${name}: the number ${number} is used twice`);
+    numbers.add(number);
+    const bytes = await readFile(new URL(name, directory));
+    const checksum = createHash('sha256').update(bytes).digest('hex');
+    try {
+      const target = { database: storage.database, cluster: options.cluster };
+      migrations.push({ name, checksum, statements: renderMigration(bytes.toString('utf8'), target) });
+    } catch (error) {
+      throw new Error(`migration ${name}: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      });
+    }
+  }
+  return migrations;
+}
+
+async function createDatabase(storage: Storage, cluster: string | undefined): Promise<void> {
+  // Asked first: a user of a managed server may use its database without being allowed to create one.
+  const settings = { database: 'default' };
+  const found = await storage.rows(
+    'SELECT name FROM system.databases WHERE name = {name:String}',
+    { name: storage.database },
+    { settings },
+  );
+  if (found.length > 0 && cluster === undefined) return;
+  const onCluster = cluster === undefined ? '' : ` ON CLUSTER ${quoteIdentifier(cluster)}`;
+  const statement = `CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(storage.database)}${onCluster}`;
+  await withRetry(() => storage.command(statement, {}, { settings }));
+}
+
+/** Checksums by name of what has been applied; rejects when a file was changed or removed since. */
+async function readApplied(storage: Storage, migrations: readonly Migration[]): Promise<Set<string>> {
+  const rows = await withRetry(() =>
+    storage.rows<{ name: string; checksum: string }>(
+      'SELECT name, checksum FROM schema_migrations FINAL ORDER BY name',
+    ),
+  );
+  const byName = new Map(migrations.map((migration) => [migration.name, migration]));
+  for (const row of rows) {
+    const migration = byName.get(row.name);
+    if (migration === undefined) {
+      throw new Error(
+        `migration ${row.name} has been applied to ${storage.database}, but its file is missing`,
+      );
+    }
+    if (migration.checksum !== row.checksum) {
+      throw new Error(
+        `migration ${row.name} has been applied to ${storage.database}, but its file has changed since`,
+      );
+    }
+  }
+  return new Set(rows.map((row) => row.name));
+}
+
+/**
+ * Brings the schema up to date: creates the database, then applies each file of the folder that is not recorded in
+ * `schema_migrations`, in order of their numbers. Any number of processes may do this at once: every statement is
+ * idempotent, and the record is kept by name.
+ *
+ * @returns the names of the files applied by this call
+ * Rejects with an EngineError from the engine, or an Error that names the file when one is malformed, was changed
+ * after it had been applied, or is missing.
+ */
+export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
+  const { cluster, log } = options;
+  const migrations = await readMigrations(storage, options);
+  await createDatabase(storage, cluster);
+  for (const statement of renderMigration(recordsTable, { database: storage.database, cluster })) {
+    await withRetry(() => storage.command(statement));
+  }
+  const done = await readApplied(storage, migrations);
+  const applied: string[] = [];
+  for (const migration of migrations) {
+    if (done.has(migration.name)) continue;
+    for (const statement of migration.statements) await withRetry(() => storage.command(statement));
+    await storage.insertRows('schema_migrations', [{ name: migration.name, checksum: migration.checksum }]);
+    applied.push(migration.name);
+    log.info({ migration: migration.name }, 'migration applied');
+  }
+  return { applied };
+}

@@ -1,0 +1,104 @@
+import { quoteIdentifier, quoteString } from './statements.ts';
+
+export interface MigrationTarget {
+  readonly database: string;
+  /** Name of a cluster of servers; undefined on one engine. */
+  readonly cluster?: string | undefined;
+}
+
+/** Statements of a migration: each ends with `;` at the end of a line. Lines that are comments are dropped first. */
+function splitStatements(sql: string): string[] {
+  const lines = sql.split(/\r?\n/).filter((line) => !line.trimStart().startsWith('--'));
+  return lines
+    .join('\n')
+    .split(/;[ \t]*$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}
+
+/**
+ * Engine of a table on a cluster. Plain tables are sharded: one replicated copy a shard. Replacing tables hold what
+ * every node must know (organizations, users, keys, migrations), so all nodes of all shards are replicas of one.
+ */
+function replicatedEngine(kind: string, version: string): string {
+  return kind === 'MergeTree'
+    ? `ReplicatedMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')`
+    : `Replicated${kind}('/clickhouse/tables/{uuid}/all', '{shard}_{replica}'${version === '' ? '' : `, ${version}`})`;
+}
+
+function renderStatement(statement: string, target: MigrationTarget): string | undefined {
+  const { cluster } = target;
+  const onCluster = cluster === undefined ? '' : `ON CLUSTER ${quoteIdentifier(cluster)}`;
+  const distributed = /^\{\{distributed (\w+) by (.+)\}\}$/s.exec(statement);
+  if (distributed) {
+    if (cluster === undefined) return undefined;
+    const [, table = '', key = ''] = distributed;
+    const places = [cluster, target.database, `${table}_local`].map(quoteString).join(', ');
+    return `CREATE TABLE IF NOT EXISTS ${table} ${onCluster} AS ${table}_local ENGINE = Distributed(${places}, ${key})`;
+  }
+  const rendered = statement
+    .replaceAll(/ ?\{\{on_cluster\}\}/g, onCluster === '' ? '' : ` ${onCluster}`)
+    .replaceAll(/\{\{sharded (\w+)\}\}/g, (_, table: string) =>
+      cluster === undefined ? table : `${table}_local`,
+    )
+    .replaceAll(
+      /\{\{(MergeTree|ReplacingMergeTree)(?:\((\w*)\))?\}\}/g,
+      (_, kind: string, version?: string) => {
+        if (cluster !== undefined) return replicatedEngine(kind, version ?? '');
+        return version === undefined ? kind : `${kind}(${version})`;
+      },
+    );
+  const unknown = /\{\{[^}]*\}\}/.exec(rendered);
+  if (unknown) throw new Error(`unknown placeholder ${unknown[0]}`);
+  return rendered;
+}
+
+const createForms = [
+  /^CREATE (TABLE|VIEW|MATERIALIZED VIEW|DICTIONARY|DATABASE|FUNCTION) IF NOT EXISTS /,
+  // A table is never replaced: that would drop its rows when two processes start at once.
+  /^CREATE OR REPLACE (VIEW|DICTIONARY|FUNCTION) /,
+  /^DROP (TABLE|VIEW|DICTIONARY|FUNCTION) IF EXISTS /,
+];
+const alterAction =
+  /\b(ADD|DROP|CLEAR|RENAME|MODIFY|COMMENT) (COLUMN|INDEX|PROJECTION|CONSTRAINT)( IF (NOT )?EXISTS)?/g;
+const alterForms =
+  /\b(ADD|DROP|CLEAR|RENAME|MODIFY|COMMENT|MATERIALIZE|RESET) (COLUMN|INDEX|PROJECTION|CONSTRAINT|SETTING|TTL|COMMENT|QUERY)\b/;
+
+/** True when running the statement again, or beside another process that runs it, changes nothing more. */
+function isIdempotent(statement: string): boolean {
+  const text = statement.replaceAll(/\s+/g, ' ');
+  if (createForms.some((form) => form.test(text))) return true;
+  if (!text.startsWith('ALTER TABLE ') || !alterForms.test(text)) return false;
+  for (const action of text.matchAll(alterAction)) {
+    if (action[3] === undefined) return false;
+  }
+  return true;
+}
+
+/**
+ * The statements of a migration file for a target, in order. Pure. The language of the files:
+ *
+ * | placeholder | on one engine | on a cluster |
+ * |---|---|---|
+ * | `{{on_cluster}}` | nothing | `ON CLUSTER …` |
+ * | `{{sharded t}}` | `t` | `t_local` |
+ * | `{{distributed t by key}}`, a statement of its own | nothing | the Distributed table `t` over `t_local` |
+ * | `{{MergeTree}}` | the same | replicated within its shard |
+ * | `{{ReplacingMergeTree(version)}}` | the same | replicated to every node |
+ *
+ * A statement ends with `;` at the end of a line. Lines that begin with `--` are comments. Keywords that create,
+ * alter or drop are in capitals. Throws an Error when a statement is not idempotent or a placeholder is unknown.
+ */
+export function renderMigration(sql: string, target: MigrationTarget): string[] {
+  const statements: string[] = [];
+  for (const statement of splitStatements(sql)) {
+    const rendered = renderStatement(statement, target);
+    if (rendered === undefined) continue;
+    if (!isIdempotent(rendered)) {
+      const start = rendered.slice(0, 80).replaceAll(/\s+/g, ' ');
+      throw new Error(`not idempotent, use IF NOT EXISTS, IF EXISTS or a view's OR REPLACE: ${start}`);
+    }
+    statements.push(rendered);
+  }
+  return statements;
+}

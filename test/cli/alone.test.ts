@@ -1,0 +1,55 @@
+import { strict as assert } from 'node:assert';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { openStorage } from '../../src/storage/client.ts';
+import { startEmbeddedEngine } from '../../src/storage/engine.ts';
+import { silentLog } from '../support/engine.ts';
+import { removeDirectory, runCli, temporaryDirectory } from '../support/server.ts';
+
+/** The commands as processes of their own, with no server beside them. */
+
+let dataDir: string;
+before(async () => {
+  dataDir = await temporaryDirectory();
+});
+after(() => removeDirectory(dataDir));
+
+test('a command starts the engine for itself, leaves nothing running, and the next one sees its work', async () => {
+  const made = await runCli(['org', 'create', '--slug', 'solo', '--name', 'Solo', '--json'], { dataDir });
+  assert.deepEqual([made.code, made.stderr], [0, '']);
+  assert.equal(existsSync(join(dataDir, 'engine.json')), false);
+  // Two at once: one of them has the directory, the other waits for its turn or shares the engine.
+  const keys = await Promise.all(
+    ['read', 'write'].map((scopes) =>
+      runCli(['key', 'create', '--org', 'solo', '--scopes', scopes], { dataDir }),
+    ),
+  );
+  assert.ok(
+    keys.some(({ code }) => code === 0),
+    JSON.stringify(keys),
+  );
+  const listed = await runCli(['key', 'list', '--json'], { dataDir });
+  const succeeded = keys.filter(({ code }) => code === 0).length;
+  assert.ok(JSON.parse(listed.stdout).length >= succeeded);
+
+  // What the commands changed is in the audit events of the organization.
+  const { id } = JSON.parse(made.stdout) as { id: string };
+  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const storage = openStorage(engine.connection, silentLog);
+  try {
+    const query =
+      'SELECT activity_id, count() AS events FROM events WHERE org = {org:UUID} GROUP BY ALL ORDER BY ALL';
+    const rows = await storage.rows<{ activity_id: string; events: string }>(query, { org: id });
+    assert.deepEqual(
+      rows.map((row) => [Number(row.activity_id), Number(row.events)]),
+      [
+        [1300, succeeded],
+        [5010, 1],
+      ],
+    );
+  } finally {
+    await storage.close();
+    await engine.stop();
+  }
+});

@@ -1,0 +1,261 @@
+import { strict as assert } from 'node:assert';
+import { PassThrough, Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import type { CliParts } from '../../src/cli/context.ts';
+import { runCli } from '../../src/cli/program.ts';
+import { variables } from '../../src/config/variables.ts';
+import type { EngineConnection } from '../../src/storage/storage.ts';
+import { startTestEngine, type TestEngine } from '../support/engine.ts';
+
+/** The commands in this process, beside a running engine; what they record is kept instead of stored. */
+
+let engine: TestEngine;
+before(async () => {
+  engine = await startTestEngine();
+});
+after(() => engine?.stop());
+
+interface Answer {
+  readonly code: number;
+  readonly out: string;
+  readonly error: string;
+  readonly events: readonly { message: { action: number; org: string; actor: object } }[];
+}
+
+async function run(
+  args: readonly string[],
+  more: { stdin?: string; environment?: Record<string, string> } = {},
+) {
+  const said = { out: '', error: '' };
+  const events: object[] = [];
+  const unexpected = () => Promise.reject(new Error('not for this command'));
+  const parts: CliParts = {
+    environment: { DATA_DIR: engine.dataDir, ...more.environment },
+    io: {
+      out: (text) => {
+        said.out += text;
+      },
+      error: (text) => {
+        said.error += text;
+      },
+      input: Readable.from(more.stdin === undefined ? [] : [more.stdin]),
+    },
+    recordEvents: async (_storage, _config, _log, recorded) => {
+      events.push(...recorded);
+    },
+    startService: unexpected,
+    untilStopped: unexpected,
+  };
+  return { code: await runCli(args, parts), ...said, events } as Answer;
+}
+
+/** The JSON that a command printed; it must have succeeded without a word of complaint. */
+async function json(args: readonly string[], stdin?: string): Promise<Record<string, unknown>> {
+  const answer = await run([...args, '--json'], stdin === undefined ? {} : { stdin });
+  assert.deepEqual([answer.code, answer.error], [0, '']);
+  assert.equal(answer.out.trim().split('\n').length, 1);
+  return JSON.parse(answer.out);
+}
+
+async function list(args: readonly string[]): Promise<Record<string, unknown>[]> {
+  return (await json(args)) as unknown as Record<string, unknown>[];
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const user = [
+  'user',
+  'create',
+  '--org',
+  'cli',
+  '--name',
+  'Ann',
+  '--role',
+  'admin',
+  '--password-stdin',
+  '--email',
+];
+
+describe('organizations', () => {
+  test('create prints id, slug and name, and is recorded', async () => {
+    const answer = await run(['org', 'create', '--slug', 'cli', '--name', 'Command Line', '--json']);
+    const { id, ...rest } = JSON.parse(answer.out);
+    assert.match(id, uuid);
+    assert.deepEqual(rest, { slug: 'cli', name: 'Command Line' });
+    assert.deepEqual(
+      answer.events.map(({ message }) => [message.action, message.org]),
+      [[5010, id]],
+    );
+  });
+
+  test('set and list show the policy', async () => {
+    await json(['org', 'set', 'cli', '--retention', '90d', '--receipts', 'off']);
+    const views = await list(['org', 'list']);
+    const { id, created_at, ...rest } = views.find(({ slug }) => slug === 'cli') ?? {};
+    assert.deepEqual(rest, { slug: 'cli', name: 'Command Line', retention: '90d', receipts: 'off' });
+    assert.match(String(id), uuid);
+    assert.match(String(created_at), time);
+    const table = await run(['org', 'list']);
+    assert.match(table.out, /^SLUG +NAME +RETENTION/);
+    assert.match(table.out, /\ncli +Command Line +90d +off/);
+  });
+});
+
+describe('users', () => {
+  test('create prints the user and takes the password from standard input only', async () => {
+    const { id, ...rest } = await json([...user, 'ann@example.com'], 'correct horse battery\n');
+    assert.match(String(id), uuid);
+    assert.deepEqual(rest, { organization: 'cli', email: 'ann@example.com', name: 'Ann', role: 'admin' });
+    const short = await run([...user, 'bob@example.com'], { stdin: 'short\n' });
+    assert.deepEqual([short.code, short.out], [2, '']);
+    assert.match(short.error, /^auditlog: the password must have at least 12 characters\n$/);
+    const none = await run(['user', 'set-password', 'ann@example.com']);
+    assert.equal(none.code, 2);
+    assert.match(none.error, /--password-stdin/);
+  });
+
+  test('list, set-password and disable', async () => {
+    const changed = await run(['user', 'set-password', 'ann@example.com', '--password-stdin', '--json'], {
+      stdin: 'another horse battery',
+    });
+    assert.deepEqual([changed.code, changed.events.map(({ message }) => message.action)], [0, [1010]]);
+    const { id, disabled_at } = await json(['user', 'disable', '--org', 'cli', '--email', 'ann@example.com']);
+    assert.match(String(disabled_at), time);
+    const [view] = await list(['user', 'list', '--org', 'cli']);
+    assert.deepEqual([view?.['id'], view?.['disabled_at'], view?.['organization']], [id, disabled_at, 'cli']);
+    assert.ok(!JSON.stringify(view).includes('argon2'));
+  });
+
+  test('a password typed at a terminal is asked twice and never shown', async () => {
+    const typed = new PassThrough();
+    const modes: boolean[] = [];
+    const terminal = Object.assign(typed, { isTTY: true, setRawMode: (mode: boolean) => modes.push(mode) });
+    let shown = '';
+    const parts = {
+      environment: { DATA_DIR: engine.dataDir },
+      io: {
+        out: () => undefined,
+        error: (text: string) => {
+          shown += text;
+          if (text.endsWith(': '))
+            setImmediate(() => typed.write('correct hirse\u007f\u007f\u007f\u007forse battery\r'));
+        },
+        input: terminal,
+      },
+      recordEvents: async () => undefined,
+      startService: () => Promise.reject(new Error('no')),
+      untilStopped: () => Promise.reject(new Error('no')),
+    };
+    const args = user.filter((arg) => arg !== '--password-stdin');
+    assert.equal(await runCli([...args, 'typed@example.com'], parts), 0);
+    assert.equal(shown, 'Password: \nAgain: \n');
+    assert.deepEqual(modes, [true, false, true, false]);
+  });
+});
+
+describe('keys', () => {
+  test('create, list, rotate and revoke', async () => {
+    const made = await json(['key', 'create', '--org', 'cli', '--scopes', 'read,write', '--expires', '90d']);
+    assert.deepEqual(Object.keys(made), ['id', 'key', 'organization', 'scopes', 'expires_at']);
+    assert.match(String(made['key']), /^ak_[0-9a-z]{16}_[A-Za-z0-9_-]{43}$/);
+    assert.deepEqual([made['organization'], made['scopes']], ['cli', ['read', 'write']]);
+    const aheadMs = Date.parse(String(made['expires_at'])) - Date.now();
+    assert.ok(Math.abs(aheadMs - 90 * 86_400_000) < 60_000);
+    const id = String(made['id']);
+
+    const rotated = await json(['key', 'rotate', id, '--grace', '1h']);
+    assert.equal(rotated['id'], id);
+    assert.notEqual(rotated['key'], made['key']);
+    assert.equal(rotated['expires_at'], made['expires_at']);
+    const revoked = await json(['key', 'revoke', id]);
+    assert.deepEqual(Object.keys(revoked), ['id', 'revoked_at']);
+    assert.match(String(revoked['revoked_at']), time);
+    const [view] = await list(['key', 'list', '--org', 'cli']);
+    assert.equal(view?.['revoked_at'], revoked['revoked_at']);
+    assert.ok(!('key' in (view ?? {})));
+    assert.match((await run(['key', 'list'])).out, new RegExp(`${id} +cli +read,write .*revoked`));
+  });
+
+  test('a key of all organizations only writes and is nobody’s event', async () => {
+    const answer = await run(['key', 'create', '--all-organizations', '--scopes', 'write', '--json']);
+    const made = JSON.parse(answer.out);
+    assert.deepEqual([made.organization, made.scopes, made.expires_at], [null, ['write'], null]);
+    assert.deepEqual(answer.events, []);
+  });
+
+  test('for people: the key and that it is shown once', async () => {
+    const { out } = await run(['key', 'create', '--org', 'cli', '--scopes', 'read']);
+    assert.match(
+      out,
+      /^API key \w{16} of cli \(read\), no expiry\nak_\w+.*\nThe key is shown this once only\.\n$/,
+    );
+  });
+});
+
+describe('exit codes', () => {
+  const wrong: readonly (readonly [args: string[], code: number, words: RegExp])[] = [
+    [[], 2, /Usage/],
+    [['nonsense'], 2, /unknown command/],
+    [['key'], 2, /Usage/],
+    [['org', 'create', '--slug', 'x'], 2, /--name/],
+    [['org', 'create', '--slug', 'X Y', '--name', 'X'], 2, /slug must/],
+    [['org', 'set', 'cli'], 2, /nothing to set/],
+    [['org', 'set', '--name', 'X'], 2, /slug or id/],
+    [['org', 'set', 'nobody', '--name', 'X'], 1, /no organization/],
+    [['org', 'create', '--slug', 'cli', '--name', 'Again'], 1, /taken/],
+    [['key', 'create', '--org', 'cli', '--scopes', 'own'], 2, /scopes must/],
+    [['key', 'create', '--scopes', 'read'], 2, /either/],
+    [['key', 'create', '--all-organizations', '--scopes', 'read,write'], 2, /only have the scope write/],
+    [['key', 'create', '--org', 'nobody', '--scopes', 'read'], 1, /no organization/],
+    [['key', 'rotate', 'nothing'], 1, /no API key/],
+    [['key', 'revoke'], 2, /missing required argument/],
+    [['user', 'disable'], 2, /name the user/],
+    [['user', 'disable', 'nobody@example.com'], 1, /no user/],
+    [['org', 'list', '--bogus'], 2, /unknown option/],
+    [['demo', '--events', 'many'], 2, /--events/],
+  ];
+  for (const [args, code, words] of wrong) {
+    test(`${code}: ${args.join(' ')}`, async () => {
+      const answer = await run(args);
+      assert.deepEqual([answer.code, answer.out], [code, '']);
+      assert.match(answer.error, words);
+      assert.ok(!/\n {4}at /.test(answer.error), 'a stack');
+    });
+  }
+
+  test('2: a bad variable, named', async () => {
+    const answer = await run(['org', 'list'], { environment: { PORT: 'x', WORKERS: '0' } });
+    assert.equal(answer.code, 2);
+    assert.match(answer.error, /^auditlog: PORT is "x".*\nauditlog: WORKERS is "0".*\n$/);
+  });
+
+  test('1: an engine that does not answer, in one line without credentials', async () => {
+    const environment = {
+      CLICKHOUSE_URL: 'http://127.0.0.1:9',
+      CLICKHOUSE_PASSWORD: 'topsecret',
+      LOG_LEVEL: 'silent',
+    };
+    const answer = await run(['org', 'list'], { environment });
+    assert.equal(answer.code, 1);
+    assert.match(answer.error, /^auditlog: .+\n$/);
+    assert.ok(!answer.error.includes('topsecret'));
+  });
+
+  test('0: help, which names every variable and only commands that exist', async () => {
+    const answer = await run(['--help']);
+    assert.equal(answer.code, 0);
+    for (const name of Object.keys(variables)) assert.ok(answer.out.includes(`  ${name} `), name);
+    for (const later of ['import', 'export', 'forward', 'verify', 'doctor']) {
+      assert.ok(!new RegExp(`^  ${later}\\b`, 'm').test(answer.out), later);
+    }
+    assert.equal((await run(['key', 'create', '--help'])).code, 0);
+  });
+});
+
+test('a server’s engine is left running and its file in place', async () => {
+  const connection: EngineConnection = engine.connection;
+  await run(['org', 'list']);
+  assert.equal(await engine.storage.ping(1000), true);
+  assert.equal(engine.connection, connection);
+  assert.equal(engine.engine.restarts(), 0);
+});

@@ -1,0 +1,219 @@
+import { strict as assert } from 'node:assert';
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { type Config, ConfigError, loadConfig } from '../../src/config/config.ts';
+import { variables, variablesHelp } from '../../src/config/variables.ts';
+
+const GiB = 1024 ** 3;
+
+describe('defaults', () => {
+  test('an empty environment gives the documented defaults', () => {
+    assert.deepEqual(loadConfig({}), {
+      host: '127.0.0.1',
+      port: 8080,
+      dataDir: resolve('data'),
+      clickhouse: { url: undefined, user: 'default', password: '', database: 'audit', cluster: undefined },
+      deployment: 'cloud',
+      tenantDomain: undefined,
+      trustProxy: 0,
+      serviceName: 'service',
+      vendorName: 'Audit Log Service',
+      productName: 'Audit Log Service',
+      appName: 'Audit Log Service',
+      sessionSecret: undefined,
+      sessionTtlMs: 12 * 3_600_000,
+      rateLimits: {
+        tenant: { requests: 30, windowMs: 15_000 },
+        audit: { requests: 300, windowMs: 15_000 },
+        ingest: undefined,
+        login: { requests: 10, windowMs: 60_000 },
+      },
+      retentionDays: undefined,
+      maxBodyBytes: 33_554_432,
+      flushIntervalMs: 500,
+      segmentBytes: 64 * 1024 ** 2,
+      walMaxBytes: 8 * GiB,
+      workers: Math.max(1, availableParallelism() - 1),
+      logLevel: 'info',
+      metricsPublic: false,
+      redactKeys: [],
+    });
+  });
+
+  test('empty variables count as unset, unknown ones are left alone', () => {
+    const empty = Object.fromEntries(Object.keys(variables).map((name) => [name, '']));
+    assert.deepEqual(loadConfig({ ...empty, CLICKHOUSE_URI: 'x', PATH: '/bin' }), loadConfig({}));
+  });
+
+  test('is frozen all the way down', () => {
+    const config = loadConfig({ REDACT_KEYS: 'iban' });
+    for (const part of [config, config.clickhouse, config.rateLimits, config.redactKeys]) {
+      assert.ok(Object.isFrozen(part));
+    }
+  });
+});
+
+type Environment = Record<string, string>;
+const good: readonly (readonly [
+  environment: Environment,
+  get: (config: Config) => unknown,
+  value: unknown,
+])[] = [
+  [{ HOST: '0.0.0.0' }, (c) => c.host, '0.0.0.0'],
+  [{ HOST: '::1' }, (c) => c.host, '::1'],
+  [{ HOST: 'localhost' }, (c) => c.host, 'localhost'],
+  [{ PORT: '0' }, (c) => c.port, 0],
+  [{ PORT: '65535' }, (c) => c.port, 65_535],
+  [{ DATA_DIR: '/srv/data' }, (c) => c.dataDir, '/srv/data'],
+  [{ DATA_DIR: 'x/../y' }, (c) => c.dataDir, resolve('y')],
+  [{ CLICKHOUSE_URL: 'http://db:8123' }, (c) => c.clickhouse.url, 'http://db:8123'],
+  [{ CLICKHOUSE_URL: 'https://[::1]:8443/ch' }, (c) => c.clickhouse.url, 'https://[::1]:8443/ch'],
+  [{ CLICKHOUSE_USER: 'audit' }, (c) => c.clickhouse.user, 'audit'],
+  [{ CLICKHOUSE_PASSWORD: 'a b"ü' }, (c) => c.clickhouse.password, 'a b"ü'],
+  [{ CLICKHOUSE_DATABASE: 'audit_2' }, (c) => c.clickhouse.database, 'audit_2'],
+  [{ CLICKHOUSE_CLUSTER: 'main-1' }, (c) => c.clickhouse.cluster, 'main-1'],
+  [{ DEPLOYMENT: 'self-hosted' }, (c) => c.deployment, 'self-hosted'],
+  [{ TENANT_DOMAIN: 'Audit.Example.COM' }, (c) => c.tenantDomain, 'audit.example.com'],
+  [{ TRUST_PROXY: '2' }, (c) => c.trustProxy, 2],
+  [{ SERVICE_NAME: 'AuditLog' }, (c) => c.serviceName, 'auditlog'],
+  [{ VENDOR_NAME: 'Müller "&" 山' }, (c) => c.vendorName, 'Müller "&" 山'],
+  [{ SESSION_SECRET: 'x'.repeat(32) }, (c) => c.sessionSecret, 'x'.repeat(32)],
+  [{ SESSION_SECRET: 'é'.repeat(16) }, (c) => c.sessionSecret, 'é'.repeat(16)],
+  [{ SESSION_TTL: '90s' }, (c) => c.sessionTtlMs, 90_000],
+  [{ RATE_LIMIT_TENANT: 'off' }, (c) => c.rateLimits.tenant, undefined],
+  [{ RATE_LIMIT_INGEST: '5000/1s' }, (c) => c.rateLimits.ingest, { requests: 5000, windowMs: 1000 }],
+  [{ RETENTION: '90d' }, (c) => c.retentionDays, 90],
+  [{ RETENTION: '36h' }, (c) => c.retentionDays, 2],
+  [{ RETENTION: 'off' }, (c) => c.retentionDays, undefined],
+  [{ MAX_BODY_BYTES: '1 MiB' }, (c) => c.maxBodyBytes, 1024 ** 2],
+  [{ FLUSH_INTERVAL: '50ms' }, (c) => c.flushIntervalMs, 50],
+  [{ SEGMENT_BYTES: '1MiB', WAL_MAX_BYTES: '1MiB' }, (c) => c.segmentBytes, 1024 ** 2],
+  [{ WAL_MAX_BYTES: '16 GiB' }, (c) => c.walMaxBytes, 16 * GiB],
+  // A log made small takes the segments along.
+  [{ WAL_MAX_BYTES: '1 MiB' }, (c) => c.segmentBytes, 256 * 1024],
+  [{ WORKERS: '3' }, (c) => c.workers, 3],
+  [{ LOG_LEVEL: 'debug' }, (c) => c.logLevel, 'debug'],
+  [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
+  [{ REDACT_KEYS: 'IBAN, ssn,iban' }, (c) => c.redactKeys, ['iban', 'ssn']],
+];
+
+describe('good values', () => {
+  for (const [environment, get, value] of good) {
+    test(JSON.stringify(environment), () => assert.deepEqual(get(loadConfig(environment)), value));
+  }
+});
+
+const bad: readonly (readonly [name: string, value: string])[] = [
+  ...['a b', 'http://x', '-x', '1.2.3.4:80', ''.padEnd(300, 'a')].map((value) => ['HOST', value] as const),
+  ...['x', '-1', '65536', '8080 ', '1e3', '80.5'].map((value) => ['PORT', value] as const),
+  ['DATA_DIR', 'a\0b'],
+  ...[
+    'db:8123',
+    'ftp://db',
+    'http://',
+    'http://db?async_insert=1',
+    'http://db#x',
+    'http://u:secretpw@db',
+  ].map((value) => ['CLICKHOUSE_URL', value] as const),
+  ...['1x', 'a-b', 'a b', 'ä', 'x'.repeat(64)].map((value) => ['CLICKHOUSE_DATABASE', value] as const),
+  ['CLICKHOUSE_CLUSTER', 'a b'],
+  ['CLICKHOUSE_USER', 'a\nb'],
+  ...['Cloud', 'selfhosted'].map((value) => ['DEPLOYMENT', value] as const),
+  ...['https://x.example', '.example.com', 'a..b', '127.0.0.1', 'x.example:80'].map(
+    (value) => ['TENANT_DOMAIN', value] as const,
+  ),
+  ...['-1', '17', 'true'].map((value) => ['TRUST_PROXY', value] as const),
+  ...['a b', 'a;b', 'ü'].map((value) => ['SERVICE_NAME', value] as const),
+  ['VENDOR_NAME', 'a\u0000b'],
+  ['PRODUCT_NAME', 'x'.repeat(201)],
+  ['APP_NAME', 'tab\t'],
+  ['SESSION_SECRET', 'x'.repeat(31)],
+  ...['12', '0s', '1y', '-1h', '12 h', '500d'].map((value) => ['SESSION_TTL', value] as const),
+  ...['30', '30/15', '0/15s', '30/0s', 'none', 'OFF', '-1/15s', '30/2d'].map(
+    (value) => ['RATE_LIMIT_TENANT', value] as const,
+  ),
+  ['RATE_LIMIT_AUDIT', '1.5/1s'],
+  ['RATE_LIMIT_INGEST', '/1s'],
+  ['RATE_LIMIT_LOGIN', '10/'],
+  ...['90', '0d', 'never', '40000d'].map((value) => ['RETENTION', value] as const),
+  ...['0', '1 TB', '-1', '1.5 MiB', '1 GiB'].map((value) => ['MAX_BODY_BYTES', value] as const),
+  ...['0ms', '2m', '1'].map((value) => ['FLUSH_INTERVAL', value] as const),
+  ...['1', '2 GiB'].map((value) => ['SEGMENT_BYTES', value] as const),
+  ['WAL_MAX_BYTES', '100'],
+  ...['0', '257', 'all'].map((value) => ['WORKERS', value] as const),
+  ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
+  ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
+  ...['a,,b', ','].map((value) => ['REDACT_KEYS', value] as const),
+];
+
+function messageOf(environment: Environment): string {
+  try {
+    loadConfig(environment);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.message;
+  }
+  return assert.fail(`accepted ${JSON.stringify(environment)}`);
+}
+
+describe('bad values', () => {
+  for (const [name, value] of bad) {
+    test(`${name}=${JSON.stringify(value).slice(0, 40)}`, () => {
+      const message = messageOf({ [name]: value });
+      assert.equal(message.split('\n').length, 1);
+      assert.ok(message.startsWith(`${name} `), message);
+      assert.match(message, /allowed is ./);
+      const hidden = name === 'SESSION_SECRET' || value.includes('@') || value.includes('?');
+      assert.equal(message.includes(JSON.stringify(value.slice(0, 100)).slice(1, -1)), !hidden, message);
+    });
+  }
+
+  test('secrets are never repeated', () => {
+    assert.ok(!messageOf({ SESSION_SECRET: 'tooshort' }).includes('tooshort'));
+    assert.ok(!messageOf({ CLICKHOUSE_URL: 'http://u:secretpw@db' }).includes('secretpw'));
+  });
+
+  test('every bad variable has its line', () => {
+    const lines = messageOf({ PORT: 'x', WORKERS: '0', LOG_LEVEL: 'loud' }).split('\n');
+    assert.deepEqual(
+      new Set(lines.map((line) => line.split(' ')[0])),
+      new Set(['LOG_LEVEL', 'PORT', 'WORKERS']),
+    );
+    assert.equal(lines.length, 3);
+  });
+
+  test('a segment that does not fit into the log', () => {
+    assert.match(
+      messageOf({ SEGMENT_BYTES: '2 MiB', WAL_MAX_BYTES: '1 MiB' }),
+      /^SEGMENT_BYTES .*WAL_MAX_BYTES/,
+    );
+  });
+
+  test('any text either loads or is refused by name', () => {
+    const names = Object.keys(variables);
+    fc.assert(
+      fc.property(fc.constantFrom(...names), fc.string(), (name, value) => {
+        try {
+          loadConfig({ [name]: value });
+        } catch (error) {
+          assert.ok(error instanceof ConfigError);
+          assert.ok(error.message.startsWith(`${name} `));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+test('the help names every variable with its default', () => {
+  const help = variablesHelp().split('\n');
+  for (const [name, variable] of Object.entries(variables)) {
+    const line = help.find((one) => one.startsWith(`  ${name} `));
+    assert.ok(line?.endsWith(`(default: ${variable.shownDefault})`), name);
+    if (variable.fallback !== undefined && variable.fallback !== '' && name !== 'WORKERS') {
+      assert.equal(variable.shownDefault, variable.fallback);
+    }
+  }
+});

@@ -1,0 +1,75 @@
+import { strict as assert } from 'node:assert';
+import { describe, test } from 'node:test';
+import { limits } from '../../src/base/limits.ts';
+import { Problem } from '../../src/base/problem.ts';
+import {
+  checkPassword,
+  createPasswordVerifier,
+  dummyHash,
+  hashPassword,
+} from '../../src/control/passwords.ts';
+
+const malformed = (error: unknown) => error instanceof Problem && error.code === 'malformed';
+const parametersOf = (hash: string) => hash.split('$').slice(1, 4);
+
+describe('hashes', () => {
+  test('are argon2id, salted, with the parameters of the stand-in for unknown users', async () => {
+    const [a, b] = await Promise.all([
+      hashPassword('correct horse battery'),
+      hashPassword('correct horse battery'),
+    ]);
+    assert.notEqual(a, b);
+    assert.deepEqual(parametersOf(a), ['argon2id', 'v=19', 'm=19456,t=2,p=1']);
+    assert.deepEqual(parametersOf(dummyHash), parametersOf(a));
+    assert.equal(dummyHash.length, a.length);
+  });
+
+  test('need 12 characters, not bytes, and have a bound', () => {
+    assert.throws(() => checkPassword('elevenchars'), malformed);
+    assert.throws(() => checkPassword('🔑'.repeat(11)), malformed);
+    assert.throws(() => checkPassword('x'.repeat(limits.passwordBytesMax + 1)), malformed);
+    checkPassword('twelve chars');
+    checkPassword('パスワードを十二文字で書くよ');
+    checkPassword('🔑'.repeat(12));
+  });
+});
+
+describe('verification', () => {
+  test('tells right from wrong, however the letters are composed', async () => {
+    const { verify } = createPasswordVerifier();
+    const hash = await hashPassword('pässwörd-größe');
+    assert.equal(await verify(hash, 'pässwörd-größe'), true);
+    assert.equal(await verify(hash, 'pässwörd-größe'.normalize('NFD')), true);
+    assert.equal(await verify(hash, 'pässwörd-grösse'), false);
+    assert.equal(await verify(hash, ''), false);
+    assert.equal(await verify(hash, 'x'.repeat(limits.passwordBytesMax + 1)), false);
+  });
+
+  test('an unknown user costs as much and never matches', async () => {
+    const { verify } = createPasswordVerifier();
+    const hash = await hashPassword('correct horse battery');
+    // The best of a few: what else the machine does only ever adds.
+    const took = async (stored: string | undefined) => {
+      let best = Number.POSITIVE_INFINITY;
+      for (let i = 0; i < 6; i += 1) {
+        const begun = performance.now();
+        assert.equal(await verify(stored, 'some other password'), false);
+        best = Math.min(best, performance.now() - begun);
+      }
+      return best;
+    };
+    const [known, unknown] = [await took(hash), await took(undefined)];
+    assert.ok(unknown > known / 2.5 && unknown < known * 2.5, `${unknown} against ${known} ms`);
+  });
+
+  test('is bounded: beyond the waiting room it is refused at once', async () => {
+    const { verify } = createPasswordVerifier();
+    const room = limits.passwordChecksAtOnceMax + limits.passwordChecksWaitingMax;
+    const all = Array.from({ length: room + 5 }, () => verify(undefined, 'some password'));
+    const settled = await Promise.allSettled(all);
+    const refused = settled.filter((one) => one.status === 'rejected');
+    assert.equal(refused.length, 5);
+    for (const one of refused) assert.equal((one.reason as Problem).code, 'unavailable');
+    assert.equal(await verify(undefined, 'afterwards it goes on'), false);
+  });
+});

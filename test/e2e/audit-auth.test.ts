@@ -1,0 +1,311 @@
+import { strict as assert } from 'node:assert';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { acceptedOf, call, eventually, pageOf, problemOf } from '../support/http.ts';
+import {
+  createKey,
+  createOrganization,
+  createTenant,
+  type Key,
+  keyKnown,
+  printed,
+  runCli,
+  sourceEvent,
+  startServer,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+
+let server: TestServer;
+let tenant: Tenant;
+let other: Tenant;
+
+before(async () => {
+  server = await startServer();
+  [tenant, other] = await Promise.all([createTenant(server, 'auth'), createTenant(server, 'auth-2')]);
+});
+after(() => server?.stop());
+
+const read = (headers: Record<string, string>) => call(`${server.url}/api/v1/audit`, { headers });
+const write = (headers: Record<string, string>, body: unknown = [sourceEvent()]) =>
+  call(`${server.url}/api/v1/audit`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+
+/** Keys that must open nothing, made from one that works. */
+function wrongKeys(key: string): string[] {
+  const [, id = '', secret = ''] = /^ak_(.{16})_(.{43})$/.exec(key) ?? [];
+  const flipped = secret.startsWith('A') ? `B${secret.slice(1)}` : `A${secret.slice(1)}`;
+  return [
+    '',
+    ' ',
+    'x',
+    'ak_',
+    `ak_${id}`,
+    `ak_${id}_`,
+    `ak_${id}_${flipped}`,
+    `ak_${id}_${secret}x`,
+    `ak_${id}_${secret.slice(1)}`,
+    `AK_${id}_${secret}`,
+    `ak_${id}_${secret}, ak_${id}_${secret}`,
+    `Bearer ${key}`,
+    `ak_${randomBytes(12).toString('base64url').slice(0, 16)}_${randomBytes(32).toString('base64url')}`,
+    `ak_${id}_${randomBytes(32).toString('base64url')}`,
+    secret,
+    "' OR 1=1 --",
+    'x'.repeat(4000),
+    '\u00e9\u00ff',
+  ];
+}
+
+describe('401', () => {
+  test('a key that is missing, malformed or unknown, for reading and for writing', async () => {
+    problemOf(await read({}), 401);
+    problemOf(await write({}), 401);
+    for (const key of wrongKeys(tenant.key)) {
+      problemOf(await read({ 'x-api-key': key }), 401);
+      problemOf(await write({ 'x-api-key': key }), 401);
+    }
+  });
+
+  test('the key counts in its header only', async () => {
+    problemOf(await read({ authorization: `Bearer ${tenant.key}` }), 401);
+    problemOf(await read({ cookie: `service=${tenant.key}; x-api-key=${tenant.key}` }), 401);
+    const answer = await call(`${server.url}/api/v1/audit?X-API-Key=${tenant.key}&api_key=${tenant.key}`);
+    problemOf(answer, 401);
+  });
+
+  test('the name of the header has no case', async () => {
+    pageOf(await read({ 'X-API-KEY': tenant.key }));
+    pageOf(await read({ 'X-Api-Key': tenant.key }));
+  });
+
+  test('a key without read may not read', async () => {
+    const writer = await createKey(server, ['--org', 'auth', '--scopes', 'write']);
+    problemOf(await read({ 'x-api-key': writer.key }), 401);
+    assert.equal(acceptedOf(await write({ 'x-api-key': writer.key })).accepted, 1);
+  });
+
+  test('a key of all organizations may not read either', async () => {
+    const all = await createKey(server, ['--all-organizations', '--scopes', 'write']);
+    problemOf(await read({ 'x-api-key': all.key }), 401);
+    const refused = await server.cli([
+      'key',
+      'create',
+      '--all-organizations',
+      '--scopes',
+      'read,write',
+      '--json',
+    ]);
+    assert.notEqual(refused.code, 0);
+  });
+
+  test('a key that has expired', async () => {
+    const key = await createKey(server, ['--org', 'auth', '--scopes', 'read,write', '--expires', '4s']);
+    assert.equal(typeof key.expires_at, 'string');
+    pageOf(await read({ 'x-api-key': key.key }));
+    await eventually('the key to expire', async () =>
+      (await read({ 'x-api-key': key.key })).status === 401 ? true : undefined,
+    );
+    const late = Date.now() - Date.parse(String(key.expires_at));
+    assert.ok(late >= 0, `refused ${-late} ms before it expired`);
+    problemOf(await read({ 'x-api-key': key.key }), 401);
+    problemOf(await write({ 'x-api-key': key.key }), 401);
+  });
+
+  test('a revoked key, within 2 s', async () => {
+    const key = await createKey(server, ['--org', 'auth', '--scopes', 'read,write']);
+    pageOf(await read({ 'x-api-key': key.key }));
+    const revoked = printed(await server.cli(['key', 'revoke', key.id, '--json'])) as Record<string, unknown>;
+    assert.deepEqual(Object.keys(revoked).sort(), ['id', 'revoked_at']);
+    assert.equal(revoked['id'], key.id);
+    const answered = performance.now();
+    await eventually('the key to be refused', async () =>
+      (await read({ 'x-api-key': key.key })).status === 401 ? true : undefined,
+    );
+    assert.ok(performance.now() - answered < 2000);
+    problemOf(await write({ 'x-api-key': key.key }), 401);
+  });
+});
+
+describe('403', () => {
+  test('a key without write may not write, and nothing is stored', async () => {
+    const reader = await createKey(server, ['--org', 'auth', '--scopes', 'read']);
+    const flow = randomUUID();
+    problemOf(await write({ 'x-api-key': reader.key }, [sourceEvent({ flow_id: flow })]), 403);
+    await tenant.caughtUp();
+    assert.equal((await tenant.page({ flowId: flow })).meta.total, 0);
+    pageOf(await read({ 'x-api-key': reader.key }));
+  });
+});
+
+describe('scope of a key', () => {
+  test('each organization sees its own events only, by every filter', async () => {
+    const flow = randomUUID();
+    const event = sourceEvent({
+      flow_id: flow,
+      actor: { id: 'shared-id', email: 'shared@x.example' },
+      sender: { file: 'shared.txt', hash: 'shared-hash' },
+    });
+    await tenant.record([event]);
+    await tenant.settled(1, { flowId: flow });
+    await other.caughtUp();
+    const filters: Record<string, string>[] = [
+      { flowId: flow },
+      { actor: 'shared@x.example' },
+      { fileName: 'shared.txt' },
+      { userId: 'shared-id' },
+      { fileHash: 'shared-hash' },
+      { flowId: flow, orgId: tenant.organization.id },
+      { flowId: flow, orgId: other.organization.id },
+    ];
+    for (const filter of filters)
+      assert.equal((await other.page(filter)).meta.total, 0, JSON.stringify(filter));
+    for (const filter of filters.slice(0, 6)) assert.ok((await tenant.page(filter)).meta.total > 0);
+  });
+});
+
+describe('the command line', () => {
+  test('prints keys in the documented form, and lists them without their secret', async () => {
+    const key = await createKey(server, [
+      '--org',
+      'auth',
+      '--scopes',
+      'read',
+      '--name',
+      'listed',
+      '--expires',
+      '90d',
+    ]);
+    assert.match(key.key, /^ak_[A-Za-z0-9_-]{16}_[A-Za-z0-9_-]{43}$/);
+    assert.equal(key.key.slice(3, 19), key.id);
+    for (const member of ['id', 'key', 'organization', 'scopes', 'expires_at'])
+      assert.ok(member in key, member);
+    const days = (Date.parse(String(key.expires_at)) - Date.now()) / 86_400_000;
+    assert.ok(days > 89.9 && days < 90.1, `${days} days`);
+    const list = await server.cli(['key', 'list', '--json']);
+    const keys = printed(list) as { id: string }[];
+    assert.ok(keys.some((entry) => entry.id === key.id));
+    assert.ok(!list.stdout.includes(key.key.slice(20)));
+  });
+
+  test('rotation: a new secret, and the old one for its time of grace', async () => {
+    const old = await createKey(server, ['--org', 'auth', '--scopes', 'read,write']);
+    const rotated = printed(await server.cli(['key', 'rotate', old.id, '--json'])) as Key;
+    assert.equal(rotated.id, old.id);
+    assert.notEqual(rotated.key, old.key);
+    await keyKnown(server, rotated.key);
+    pageOf(await read({ 'x-api-key': rotated.key }));
+    pageOf(await read({ 'x-api-key': old.key }));
+    const strict = printed(await server.cli(['key', 'rotate', old.id, '--grace', '0', '--json'])) as Key;
+    await keyKnown(server, strict.key);
+    pageOf(await read({ 'x-api-key': strict.key }));
+    problemOf(await read({ 'x-api-key': rotated.key }), 401);
+    problemOf(await read({ 'x-api-key': old.key }), 401);
+  });
+
+  test('wrong usage ends with 2, a failure with 1', async () => {
+    assert.equal((await server.cli(['key', 'create', '--org', 'auth', '--scopes', 'own', '--json'])).code, 2);
+    assert.equal((await server.cli(['no-such-command'])).code, 2);
+    assert.equal(
+      (await server.cli(['key', 'create', '--org', 'no-such-org', '--scopes', 'read', '--json'])).code,
+      1,
+    );
+    assert.equal(
+      (await server.cli(['org', 'create', '--slug', 'auth', '--name', 'Again', '--json'])).code,
+      1,
+    );
+  });
+
+  test('works without a running server, which then knows the key at its first request', async () => {
+    const fresh = await startServer();
+    const { dataDir } = fresh;
+    await fresh.kill('SIGKILL');
+    let again: TestServer | undefined;
+    try {
+      printed(await runCli(['org', 'create', '--slug', 'alone', '--name', 'Alone', '--json'], { dataDir }));
+      const key = printed(
+        await runCli(['key', 'create', '--org', 'alone', '--scopes', 'read', '--json'], { dataDir }),
+      ) as Key;
+      again = await startServer({ dataDir });
+      pageOf(await call(`${again.url}/api/v1/audit`, { headers: { 'x-api-key': key.key } }));
+    } finally {
+      await again?.stop();
+      await fresh.stop();
+    }
+  });
+});
+
+describe('rate limits', () => {
+  const rateHeaders = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'] as const;
+  const numbersOf = (headers: Record<string, unknown>) =>
+    rateHeaders.map((name) => {
+      assert.match(String(headers[name]), /^\d+$/, name);
+      return Number(headers[name]);
+    });
+
+  test('reads: counted down, then 429, then allowed again; each client for itself', async () => {
+    const limited = await startServer({ env: { RATE_LIMIT_AUDIT: '5/3s', RATE_LIMIT_INGEST: '6/2s' } });
+    try {
+      const one = await createTenant(limited, 'one');
+      const two = await createTenant(limited, 'two');
+      await sleep(3100);
+      for (let left = 4; left >= 0; left--) {
+        const [limit, remaining, reset] = numbersOf((await one.get()).headers);
+        assert.equal(limit, 5);
+        assert.equal(remaining, left);
+        assert.ok(Number(reset) >= 0 && Number(reset) <= 3);
+      }
+      const refused = await one.get();
+      problemOf(refused, 429);
+      assert.deepEqual(numbersOf(refused.headers).slice(0, 2), [5, 0]);
+      assert.match(String(refused.headers['retry-after']), /^[1-3]$/);
+      assert.equal((await two.get()).status, 200);
+      await sleep(3100);
+      assert.equal((await one.get()).status, 200);
+      // Writing has a limit of its own.
+      const statuses: number[] = [];
+      for (let n = 0; n < 7; n++) statuses.push((await two.post([sourceEvent()])).status);
+      assert.deepEqual(statuses, [202, 202, 202, 202, 202, 202, 429]);
+      problemOf(await two.post([sourceEvent()]), 429);
+      assert.equal((await two.get()).status, 200);
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  test("300 in 15 s unless configured; ingest without a limit; a key's own limit", async () => {
+    const standard = await startServer({ env: { RATE_LIMIT_AUDIT: undefined } });
+    try {
+      const reader = await createTenant(standard, 'standard');
+      const answer = await reader.get();
+      assert.equal(answer.headers['ratelimit-limit'], '300');
+      assert.ok(Number(answer.headers['ratelimit-reset']) <= 15);
+      const posted = await reader.post([sourceEvent()]);
+      assert.equal(posted.headers['ratelimit-limit'], undefined);
+      await createOrganization(standard, 'own');
+      const key = await createKey(standard, ['--org', 'own', '--scopes', 'read', '--rate-limit', '3/15s']);
+      const own = reader.with({ key: key.key });
+      const statuses: number[] = [];
+      for (let n = 0; n < 5; n++) statuses.push((await own.get()).status);
+      // Making the key known may have used one of its requests.
+      assert.ok(statuses.filter((status) => status === 200).length >= 2, String(statuses));
+      assert.deepEqual(statuses.slice(3), [429, 429]);
+      assert.equal((await own.get()).headers['ratelimit-limit'], '3');
+      assert.equal((await reader.get()).status, 200);
+    } finally {
+      await standard.stop();
+    }
+  });
+
+  test('off means off', async () => {
+    const answers = await Promise.all(Array.from({ length: 400 }, () => tenant.get('limit=1')));
+    for (const answer of answers) {
+      assert.equal(answer.status, 200);
+      assert.equal(answer.headers['ratelimit-limit'], undefined);
+    }
+  });
+});

@@ -1,0 +1,118 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { call, eventually } from '../support/http.ts';
+import {
+  createTenant,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  type Tenant,
+  temporaryDirectory,
+} from '../support/server.ts';
+
+/** A POST whose body stops half-way until it is told to go on. */
+async function halfSent(
+  tenant: Tenant,
+  body: string,
+): Promise<{ socket: Socket; finish(): Promise<string> }> {
+  const socket = connect({ host: '127.0.0.1', port: tenant.server.port });
+  let text = '';
+  socket.on('data', (piece) => (text += piece.toString('latin1')));
+  const closed = new Promise<void>((resolve) => {
+    socket.on('close', () => resolve());
+    socket.on('error', () => resolve());
+  });
+  const half = Math.floor(body.length / 2);
+  socket.write(
+    `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body.slice(0, half)}`,
+  );
+  await sleep(300);
+  return {
+    socket,
+    finish: async () => {
+      socket.write(body.slice(half));
+      await Promise.race([
+        closed,
+        eventually('an answer', async () => (text.includes('"accepted"') ? true : undefined), 8000).catch(
+          () => false,
+        ),
+      ]);
+      socket.destroy();
+      return text;
+    },
+  };
+}
+
+test('SIGTERM: requests under way are finished, new ones are not taken, everything is kept, exit 0', async () => {
+  const dataDir = await temporaryDirectory();
+  try {
+    // A long flush interval: what is acknowledged has not reached the engine when the signal comes.
+    const server = await startServer({ dataDir, env: { FLUSH_INTERVAL: '20s' } });
+    const tenant = await createTenant(server, 'drain');
+    const flow = randomUUID();
+    await tenant.record(Array.from({ length: 5 }, () => sourceEvent({ flow_id: flow })));
+    const underWay = await halfSent(tenant, JSON.stringify(sourceEvent({ flow_id: flow })));
+    const engine = server.enginePid();
+    const asked = performance.now();
+    await server.kill('SIGTERM');
+    await sleep(300);
+    // New connections are refused or told 503; nothing else.
+    const late = await tenant
+      .post([sourceEvent({ flow_id: flow })], { connection: 'close' })
+      .catch(() => undefined);
+    if (late !== undefined) {
+      assert.equal(late.status, 503);
+      assert.match(String(late.headers['retry-after']), /^\d+$/);
+    }
+    const answer = await underWay.finish();
+    assert.match(answer, /^HTTP\/1\.1 202 /);
+    assert.equal(await server.exited(), 0);
+    assert.ok(performance.now() - asked < 15_000);
+    assert.throws(() => process.kill(engine ?? 0, 0), 'the engine is still there');
+    const again = await startServer({ dataDir });
+    try {
+      await tenant.with({ server: again }).settled(6, { flowId: flow });
+    } finally {
+      await again.stop();
+    }
+  } finally {
+    await removeDirectory(dataDir);
+  }
+});
+
+test('idle connections and stalled requests do not hold the end back for ever', async () => {
+  const server = await startServer();
+  const tenant = await createTenant(server, 'idle');
+  const idle = connect({ host: '127.0.0.1', port: server.port });
+  idle.on('error', () => undefined);
+  const stalled = await halfSent(tenant, JSON.stringify(sourceEvent()));
+  stalled.socket.on('error', () => undefined);
+  await call(`${server.url}/healthz`);
+  const asked = performance.now();
+  assert.equal(await server.stop(), 0);
+  // 10 s for requests, 10 s for the engine at most.
+  assert.ok(performance.now() - asked < 22_000);
+  idle.destroy();
+  stalled.socket.destroy();
+});
+
+test('without anything to wait for the end is quick', async () => {
+  const server = await startServer();
+  const tenant = await createTenant(server, 'quick');
+  await tenant.record([sourceEvent()]);
+  await tenant.settled(1);
+  const asked = performance.now();
+  assert.equal(await server.stop(), 0);
+  assert.ok(performance.now() - asked < 6000);
+});
+
+test('SIGINT ends it as SIGTERM does', async () => {
+  const server = await startServer();
+  await server.kill('SIGINT');
+  assert.equal(await server.exited(), 0);
+  await server.stop();
+});

@@ -1,0 +1,249 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import {
+  acceptedOf,
+  call,
+  eventually,
+  type HttpAnswer,
+  pageOf,
+  problemOf,
+  retryAfterOf,
+} from '../support/http.ts';
+import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+const flowBatch = (flow: string, count: number, pad = '') =>
+  Array.from({ length: count }, (_, n) => sourceEvent({ flow_id: flow, extra: { n, pad } }));
+
+/** The one error of a read without an engine (contract: Errors). */
+function notRetrieved(answer: HttpAnswer): void {
+  problemOf(answer, 500);
+  assert.ok(retryAfterOf(answer) >= 0);
+}
+
+describe('the embedded engine is killed', () => {
+  let server: TestServer;
+  let tenant: Tenant;
+  before(async () => {
+    server = await startServer();
+    tenant = await createTenant(server, 'killed');
+    await tenant.record(flowBatch(randomUUID(), 1000, 'x'.repeat(300)));
+    await tenant.settled(1000);
+  });
+  after(() => server?.stop());
+
+  test('reads are whole or refused, writes go on, the engine comes back, nothing is missing', {
+    timeout: 60_000,
+  }, async () => {
+    const first = server.enginePid();
+    assert.ok(first);
+    const flow = randomUUID();
+    const over = new AbortController();
+    let refused = 0;
+    let acknowledged = 0;
+    const reader = async () => {
+      while (!over.signal.aborted) {
+        const answer = await tenant.get('limit=1000');
+        if (answer.status === 200) {
+          const page = pageOf(answer);
+          assert.equal(page.data.length, 1000);
+          assert.ok(page.meta.total >= 1000);
+        } else {
+          notRetrieved(answer);
+          refused++;
+          await sleep(20);
+        }
+      }
+    };
+    const writer = async () => {
+      while (!over.signal.aborted) {
+        assert.equal(acceptedOf(await tenant.post(flowBatch(flow, 10))).accepted, 10);
+        acknowledged += 10;
+        await sleep(10);
+      }
+    };
+    const busy = Promise.all([reader(), reader(), writer()]);
+    const deaths = (async () => {
+      await sleep(200);
+      let last = 0;
+      for (let death = 0; death < 3; death++) {
+        const pid = await eventually('an engine to kill', async () => {
+          const now = server.enginePid();
+          return now !== undefined && now !== last ? now : undefined;
+        });
+        last = pid;
+        process.kill(pid, 'SIGKILL');
+        await sleep(100);
+      }
+    })();
+    await Promise.race([busy, deaths]);
+    await deaths;
+    await eventually('the engine to be back', async () =>
+      (await call(`${server.url}/readyz`)).status === 200 ? true : undefined,
+    );
+    over.abort();
+    await busy;
+    assert.ok(refused > 0, 'no read met the outage');
+    assert.ok(acknowledged > 0);
+    assert.notEqual(server.enginePid(), first);
+    await tenant.caughtUp();
+    await tenant.settled(acknowledged, { flowId: flow });
+  });
+});
+
+describe('the connection to the engine fails', () => {
+  let engine: PlainEngine;
+  let proxy: FaultProxy;
+  let server: TestServer;
+  let tenant: Tenant;
+  const kept = randomUUID();
+  before(async () => {
+    engine = await startPlainEngine();
+    proxy = await startFaultProxy(engine.port);
+    server = await startServer({
+      env: { ...engine.env, CLICKHOUSE_URL: proxy.url, SEGMENT_BYTES: '262144', WAL_MAX_BYTES: '2097152' },
+    });
+    tenant = await createTenant(server, 'cut-off');
+    await tenant.record(flowBatch(kept, 1000, 'x'.repeat(300)));
+    await tenant.settled(1000, { flowId: kept });
+  });
+  after(async () => {
+    await server?.stop();
+    await proxy?.stop();
+    await engine?.stop();
+  });
+
+  test('refused: every read is a 500 with Retry-After, whatever it asks for', async () => {
+    proxy.set('refuse');
+    try {
+      for (const query of [
+        '',
+        'limit=1',
+        'limit=1000',
+        `flowId=${kept}`,
+        'actor=x',
+        'offset=100000',
+        'orgId=other',
+      ]) {
+        const answer = await tenant.get(query);
+        // What can give no events needs no engine.
+        if (query === 'orgId=other' && answer.status === 200) assert.equal(pageOf(answer).meta.total, 0);
+        else notRetrieved(answer);
+      }
+      // Who may not read still learns just that.
+      problemOf(await tenant.with({ key: 'wrong' }).get(), 401);
+      assert.equal((await call(`${server.url}/healthz`)).status, 200);
+      const ready = await call(`${server.url}/readyz`);
+      problemOf(ready, 503);
+      assert.ok(retryAfterOf(ready) >= 0);
+    } finally {
+      proxy.set('none');
+    }
+    await eventually('reads to work again', async () =>
+      (await tenant.get()).status === 200 ? true : undefined,
+    );
+    assert.equal((await call(`${server.url}/readyz`)).status, 200);
+  });
+
+  test('cut in the middle of an answer: a 500, never a part of a page', async () => {
+    for (const cutAfterBytes of [0, 1, 200, 1000, 30_000, 300_000]) {
+      proxy.set({ cutAfterBytes });
+      try {
+        for (let n = 0; n < 3; n++) notRetrieved(await tenant.get('limit=1000'));
+        const compressed = await tenant.get('limit=1000', { 'accept-encoding': 'gzip' });
+        notRetrieved(compressed);
+      } finally {
+        proxy.set('none');
+      }
+    }
+    const page = await eventually('reads to work again', async () => {
+      const answer = await tenant.get({ flowId: kept, limit: '1000' });
+      return answer.status === 200 ? pageOf(answer) : undefined;
+    });
+    assert.equal(page.data.length, 1000);
+  });
+
+  test('writes are taken until the log is full, then 503, and everything taken arrives once', {
+    timeout: 60_000,
+  }, async () => {
+    const flow = randomUUID();
+    const batch = flowBatch(flow, 100, 'x'.repeat(1000));
+    let taken = 0;
+    let full: HttpAnswer | undefined;
+    proxy.set('refuse');
+    try {
+      for (let n = 0; n < 400 && full === undefined; n++) {
+        const answer = await tenant.post(batch);
+        if (answer.status === 202) taken += 100;
+        else full = answer;
+      }
+      assert.ok(taken > 0, 'nothing was taken while the engine was away');
+      assert.ok(full, 'the log never filled up');
+      problemOf(full, 503);
+      assert.ok(retryAfterOf(full) >= 0);
+    } finally {
+      proxy.set('none');
+    }
+    await eventually('writes to be taken again', async () => {
+      const answer = await tenant.post([sourceEvent()]);
+      return answer.status === 202 ? true : undefined;
+    });
+    await tenant.settled(taken, { flowId: flow });
+    await tenant.caughtUp();
+    await tenant.settled(taken, { flowId: flow });
+  });
+
+  test('the engine is killed and started again under load: nothing lost, nothing doubled', {
+    timeout: 60_000,
+  }, async () => {
+    const flow = randomUUID();
+    const over = new AbortController();
+    let acknowledged = 0;
+    const writer = async () => {
+      while (!over.signal.aborted) {
+        const answer = await tenant.post(flowBatch(flow, 5));
+        if (answer.status === 202) acknowledged += 5;
+        else problemOf(answer, 503);
+        await sleep(10);
+      }
+    };
+    const writers = Promise.all([writer(), writer()]);
+    for (let round = 0; round < 2; round++) {
+      await sleep(300);
+      await engine.kill();
+      await sleep(200);
+      await engine.start();
+    }
+    over.abort();
+    await writers;
+    assert.ok(acknowledged > 0);
+    await eventually('reads to work again', async () =>
+      (await tenant.get()).status === 200 ? true : undefined,
+    );
+    await tenant.caughtUp();
+    await tenant.settled(acknowledged, { flowId: flow });
+  });
+
+  test('the server stops cleanly while the engine is away, and hands over what is left after a restart', async () => {
+    const flow = randomUUID();
+    proxy.set('refuse');
+    let second: TestServer | undefined;
+    try {
+      assert.equal(acceptedOf(await tenant.post(flowBatch(flow, 7))).accepted, 7);
+      server.kill('SIGTERM').catch(() => undefined);
+      assert.equal(await server.exited(), 0);
+      proxy.set('none');
+      second = await startServer({
+        dataDir: server.dataDir,
+        env: { ...engine.env, CLICKHOUSE_URL: proxy.url },
+      });
+      await tenant.with({ server: second }).settled(7, { flowId: flow });
+    } finally {
+      proxy.set('none');
+      await second?.stop();
+    }
+  });
+});

@@ -1,0 +1,61 @@
+import { strict as assert } from 'node:assert';
+import { after, before, test } from 'node:test';
+import { call, problemOf } from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+before(async () => {
+  server = await startServer();
+});
+after(() => server?.stop());
+
+test('healthz and readyz need no key', async () => {
+  for (const path of ['/healthz', '/readyz']) {
+    const answer = await call(`${server.url}${path}`);
+    assert.equal(answer.status, 200);
+    assert.match(String(answer.headers['content-type']), /^application\/json\b/);
+    assert.equal(typeof JSON.parse(answer.text), 'object');
+  }
+});
+
+test('metrics: Prometheus text that counts requests', async () => {
+  const tenant = await createTenant(server, 'metrics');
+  await tenant.record([sourceEvent()]);
+  const answer = await call(`${server.url}/metrics`);
+  assert.equal(answer.status, 200);
+  assert.match(String(answer.headers['content-type']), /^text\/plain\b/);
+  const samples = answer.text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  assert.ok(samples.length > 10);
+  for (const sample of samples) {
+    assert.match(sample, /^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})? (-?\d+(\.\d+)?(e[+-]?\d+)?|NaN|[+-]?Inf)$/);
+  }
+  assert.match(answer.text, /^# TYPE \S+ histogram$/m);
+  assert.ok(
+    samples.some((sample) => /request/.test(sample) && /audit/.test(sample)),
+    'no request counter',
+  );
+  // Labels name routes, never what a client typed: their number must stay small.
+  await call(`${server.url}/made-up-path-zQx7`);
+  assert.ok(!(await call(`${server.url}/metrics`)).text.includes('zQx7'));
+});
+
+test('metrics are for loopback clients, unless made public', async () => {
+  const elsewhere = { 'x-forwarded-for': '203.0.113.7' };
+  const proxied = await startServer({ env: { TRUST_PROXY: '1' } });
+  try {
+    const refused = await call(`${proxied.url}/metrics`, { headers: elsewhere });
+    assert.ok(refused.status === 404 || refused.status === 403);
+    problemOf(refused, refused.status);
+    assert.equal((await call(`${proxied.url}/metrics`)).status, 200);
+  } finally {
+    await proxied.stop();
+  }
+  // The header alone, without a trusted proxy, takes nothing away and gives nothing.
+  assert.equal((await call(`${server.url}/metrics`, { headers: elsewhere })).status, 200);
+  const open = await startServer({ env: { TRUST_PROXY: '1', METRICS_PUBLIC: '1' } });
+  try {
+    assert.equal((await call(`${open.url}/metrics`, { headers: elsewhere })).status, 200);
+  } finally {
+    await open.stop();
+  }
+});

@@ -1,0 +1,151 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { acceptedOf, problemOf } from '../support/http.ts';
+import {
+  createTenant,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  type Tenant,
+  type TestServer,
+  temporaryDirectory,
+} from '../support/server.ts';
+
+let dataDir: string;
+let server: TestServer;
+let tenant: Tenant;
+let other: Tenant;
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  server = await startServer({ dataDir });
+  [tenant, other] = await Promise.all([createTenant(server, 'idem'), createTenant(server, 'idem-2')]);
+});
+after(async () => {
+  await server?.stop();
+  await removeDirectory(dataDir);
+});
+
+/** A batch of `count` events of one flow. */
+function batchOf(count: number): { flow: string; body: string } {
+  const flow = randomUUID();
+  return {
+    flow,
+    body: JSON.stringify(
+      Array.from({ length: count }, (_, n) => sourceEvent({ flow_id: flow, extra: { n } })),
+    ),
+  };
+}
+
+test('a repeat stores nothing and answers as the first did', async () => {
+  const { flow, body } = batchOf(3);
+  const headers = { 'idempotency-key': randomUUID() };
+  const first = await tenant.post(body, headers);
+  assert.equal(acceptedOf(first).accepted, 3);
+  for (let n = 0; n < 3; n++) {
+    const repeat = await tenant.post(body, headers);
+    assert.equal(repeat.status, 202);
+    assert.equal(repeat.text, first.text);
+    assert.equal(repeat.headers['content-type'], first.headers['content-type']);
+  }
+  await tenant.caughtUp();
+  await tenant.settled(3, { flowId: flow });
+});
+
+test('a repeat of a partly refused batch gets the same errors', async () => {
+  const flow = randomUUID();
+  const body = [sourceEvent({ flow_id: flow }), {}, sourceEvent({ flow_id: flow, action: 'x' })];
+  const headers = { 'idempotency-key': randomUUID() };
+  const first = await tenant.post(body, headers);
+  assert.equal(acceptedOf(first).rejected, 2);
+  assert.equal((await tenant.post(body, headers)).text, first.text);
+  await tenant.caughtUp();
+  await tenant.settled(1, { flowId: flow });
+});
+
+test('the same key with another body is 422 and stores nothing', async () => {
+  const headers = { 'idempotency-key': `nightly job ${randomUUID()}` };
+  const first = batchOf(1);
+  const second = batchOf(1);
+  assert.equal(acceptedOf(await tenant.post(first.body, headers)).accepted, 1);
+  problemOf(await tenant.post(second.body, headers), 422);
+  problemOf(await tenant.post(gzipSync(second.body), { ...headers, 'content-encoding': 'gzip' }), 422);
+  assert.equal(acceptedOf(await tenant.post(first.body, headers)).accepted, 1);
+  await tenant.caughtUp();
+  await tenant.settled(1, { flowId: first.flow });
+  await tenant.settled(0, { flowId: second.flow });
+});
+
+test('keys of different organizations have nothing to do with each other', async () => {
+  const headers = { 'idempotency-key': randomUUID() };
+  const mine = batchOf(2);
+  const theirs = batchOf(1);
+  assert.equal(acceptedOf(await tenant.post(mine.body, headers)).accepted, 2);
+  assert.equal(acceptedOf(await other.post(theirs.body, headers)).accepted, 1);
+  assert.equal(acceptedOf(await other.post(theirs.body, headers)).accepted, 1);
+  await tenant.settled(2, { flowId: mine.flow });
+  await other.settled(1, { flowId: theirs.flow });
+});
+
+test('without a key every request stores', async () => {
+  const { flow, body } = batchOf(1);
+  await tenant.post(body);
+  await tenant.post(body);
+  await tenant.settled(2, { flowId: flow });
+});
+
+test('equal requests at the same moment store once', async () => {
+  const { flow, body } = batchOf(2);
+  const headers = { 'idempotency-key': randomUUID() };
+  const answers = await Promise.all(Array.from({ length: 12 }, () => tenant.post(body, headers)));
+  const accepted = answers.filter((answer) => answer.status === 202);
+  assert.ok(accepted.length >= 1);
+  for (const answer of accepted)
+    assert.deepEqual(JSON.parse(answer.text), { accepted: 2, rejected: 0, errors: [] });
+  // While the first is being handled the service may say so instead of waiting; then a later repeat succeeds.
+  for (const answer of answers) if (answer.status !== 202) problemOf(answer, 409);
+  assert.equal((await tenant.post(body, headers)).status, 202);
+  await tenant.caughtUp();
+  await tenant.settled(2, { flowId: flow });
+});
+
+test('up to 255 printable characters', async () => {
+  const { body } = batchOf(1);
+  assert.equal((await tenant.post(body, { 'idempotency-key': 'k'.repeat(255) })).status, 202);
+  assert.equal(
+    (await tenant.post(body, { 'idempotency-key': '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~ 0aZ' })).status,
+    202,
+  );
+  for (const key of ['k'.repeat(256), 'caf\u00e9 1', 'a\tb']) {
+    problemOf(await tenant.post(body, { 'idempotency-key': key }), 400);
+  }
+});
+
+test('a repeat of a refused body is refused again', async () => {
+  const headers = { 'idempotency-key': randomUUID() };
+  problemOf(await tenant.post('[{}]', headers), 400);
+  problemOf(await tenant.post('[{}]', headers), 400);
+});
+
+test('a repeat is known after kill -9 and a restart, and after a clean restart', async () => {
+  const { flow, body } = batchOf(4);
+  const headers = { 'idempotency-key': randomUUID() };
+  const first = await tenant.post(body, headers);
+  assert.equal(acceptedOf(first).accepted, 4);
+  await server.kill('SIGKILL');
+  server = await startServer({ dataDir });
+  tenant = tenant.with({ server });
+  const second = await tenant.post(body, headers);
+  assert.equal(second.status, 202);
+  assert.equal(second.text, first.text);
+  problemOf(await tenant.post(batchOf(1).body, headers), 422);
+  assert.equal(await server.stop(), 0);
+  server = await startServer({ dataDir });
+  tenant = tenant.with({ server });
+  assert.equal((await tenant.post(body, headers)).text, first.text);
+  problemOf(await tenant.post(batchOf(1).body, headers), 422);
+  await tenant.caughtUp();
+  await tenant.settled(4, { flowId: flow });
+});

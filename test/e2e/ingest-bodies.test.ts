@@ -1,0 +1,222 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { after, before, test } from 'node:test';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { Zstd } from '@hpcc-js/wasm-zstd';
+import { acceptedOf, rawExchange } from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+let tenant: Tenant;
+
+before(async () => {
+  server = await startServer();
+  tenant = await createTenant(server, 'bodies');
+});
+after(() => server?.stop());
+
+/** Events that share a fresh flow, told apart by `extra.n`. */
+function flowOf(count: number): { flow: string; events: object[] } {
+  const flow = randomUUID();
+  return {
+    flow,
+    events: Array.from({ length: count }, (_, n) => sourceEvent({ flow_id: flow, extra: { n } })),
+  };
+}
+
+/** What was stored of a flow, in the order of ingest (equal times are answered newest first). */
+async function storedOf(flow: string, count: number): Promise<unknown[]> {
+  const page = await tenant.settled(count, { flowId: flow });
+  return page.data.map((event) => event.extra_map?.['n']).toReversed();
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+test('one JSON object is one event', async () => {
+  const { flow, events } = flowOf(1);
+  const answer = await tenant.post(events[0]);
+  assert.deepEqual(acceptedOf(answer), { accepted: 1, rejected: 0, errors: [] });
+  assert.match(String(answer.headers['content-type']), /^application\/json\b/);
+  assert.deepEqual(await storedOf(flow, 1), [0]);
+});
+
+test('a JSON array is a batch in its order', async () => {
+  const { flow, events } = flowOf(25);
+  assert.deepEqual(acceptedOf(await tenant.post(events)), { accepted: 25, rejected: 0, errors: [] });
+  assert.deepEqual(await storedOf(flow, 25), range(25));
+});
+
+test('NDJSON is a batch, blank lines and a missing last newline included', async () => {
+  const { flow, events } = flowOf(4);
+  const lines = events.map((event) => JSON.stringify(event));
+  const body = `\n${lines[0]}\n\n${lines[1]}\r\n  \n\r\n${lines[2]}\n${lines[3]}`;
+  const answer = await tenant.post(body, { 'content-type': 'application/x-ndjson' });
+  assert.deepEqual(acceptedOf(answer), { accepted: 4, rejected: 0, errors: [] });
+  assert.deepEqual(await storedOf(flow, 4), range(4));
+});
+
+test('media types are read without regard to case and parameters', async () => {
+  for (const type of [
+    'application/json; charset=utf-8',
+    'Application/JSON',
+    'application/json;charset=UTF-8',
+  ]) {
+    assert.equal(acceptedOf(await tenant.post([sourceEvent()], { 'content-type': type })).accepted, 1, type);
+  }
+  const line = JSON.stringify(sourceEvent());
+  for (const type of ['application/x-ndjson; charset=utf-8', 'APPLICATION/X-NDJSON']) {
+    assert.equal(acceptedOf(await tenant.post(line, { 'content-type': type })).accepted, 1, type);
+  }
+});
+
+test('whitespace around and inside JSON does not matter', async () => {
+  const { flow, events } = flowOf(2);
+  const answer = await tenant.post(`\r\n\t ${JSON.stringify(events, undefined, '\t')} \n`);
+  assert.equal(acceptedOf(answer).accepted, 2);
+  assert.deepEqual(await storedOf(flow, 2), [0, 1]);
+});
+
+test('compressed bodies: gzip, deflate, br, zstd', async () => {
+  const zstd = await Zstd.load();
+  const encoders: Record<string, (body: Buffer) => Uint8Array> = {
+    gzip: gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync,
+    zstd: (body) => zstd.compress(body),
+    GZIP: gzipSync,
+    identity: (body) => body,
+  };
+  for (const [encoding, encode] of Object.entries(encoders)) {
+    const { flow, events } = flowOf(50);
+    const body = encode(Buffer.from(JSON.stringify(events)));
+    const answer = await tenant.post(body, { 'content-encoding': encoding });
+    assert.equal(acceptedOf(answer).accepted, 50, encoding);
+    assert.deepEqual(await storedOf(flow, 50), range(50), encoding);
+  }
+});
+
+test('compressed NDJSON, and gzip in several members', async () => {
+  const { flow, events } = flowOf(6);
+  const lines = events.map((event) => `${JSON.stringify(event)}\n`);
+  const body = Buffer.concat([gzipSync(lines.slice(0, 2).join('')), gzipSync(lines.slice(2).join(''))]);
+  const answer = await tenant.post(body, {
+    'content-type': 'application/x-ndjson',
+    'content-encoding': 'gzip',
+  });
+  assert.equal(acceptedOf(answer).accepted, 6);
+  assert.deepEqual(await storedOf(flow, 6), range(6));
+});
+
+test('a body without Content-Length (chunked) is read whole', async () => {
+  const { flow, events } = flowOf(30);
+  const text = JSON.stringify(events);
+  const pieces = [text.slice(0, 700), text.slice(700, 701), text.slice(701)].map(
+    (piece) => `${Buffer.byteLength(piece).toString(16)}\r\n${piece}\r\n`,
+  );
+  const { text: head } = await rawExchange(
+    server.port,
+    [
+      `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\nContent-Type: application/json\r\n` +
+        'Transfer-Encoding: chunked\r\n\r\n',
+      ...pieces,
+      '0\r\n\r\n',
+    ],
+    { quietMs: 5000, until: (received) => received.includes('"accepted"') },
+  );
+  assert.match(head, /^HTTP\/1\.1 202 /);
+  assert.deepEqual(await storedOf(flow, 30), range(30));
+});
+
+// The engine takes 100 partitions in one block unless told otherwise, and the table has one a month.
+test('one batch may span more than a hundred months', async () => {
+  const flow = randomUUID();
+  const events = Array.from({ length: 110 }, (_, n) =>
+    sourceEvent({
+      timestamp: new Date(Date.UTC(1980, n, 1)).toISOString(),
+      flow_id: flow,
+      extra: { n },
+    }),
+  );
+  await tenant.record(events);
+  const page = await tenant.settled(110, { flowId: flow });
+  assert.deepEqual(
+    page.data.map((event) => event.extra_map?.['n']),
+    range(110).toReversed(),
+  );
+});
+
+test('ten thousand events in one batch', async () => {
+  const { flow, events } = flowOf(10_000);
+  assert.equal(acceptedOf(await tenant.post(events)).accepted, 10_000);
+  const page = await tenant.settled(10_000, { flowId: flow });
+  assert.equal(page.data.length, 1000);
+  assert.equal(page.data[0]?.extra_map?.['n'], 9999);
+});
+
+test('many small requests at once lose and double nothing', async () => {
+  const { flow, events } = flowOf(200);
+  const answers = await Promise.all(events.map((event) => tenant.post(event)));
+  for (const answer of answers)
+    assert.deepEqual(acceptedOf(answer), { accepted: 1, rejected: 0, errors: [] });
+  const stored = await storedOf(flow, 200);
+  assert.deepEqual(
+    stored.map(Number).sort((a, b) => a - b),
+    range(200),
+  );
+});
+
+test('events of a request that follows an answer come after it in ingest order', async () => {
+  const flow = randomUUID();
+  for (const n of range(20)) await tenant.record([sourceEvent({ flow_id: flow, extra: { n } })]);
+  assert.deepEqual(await storedOf(flow, 20), range(20));
+});
+
+test('a body that comes in slow small pieces is read whole', async () => {
+  const { flow, events } = flowOf(3);
+  const body = JSON.stringify(events);
+  const received = await new Promise<string>((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port: server.port });
+    let text = '';
+    let at = 0;
+    socket.write(
+      `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`,
+    );
+    const timer = setInterval(() => {
+      if (at >= body.length) return clearInterval(timer);
+      socket.write(body.slice(at, at + 64));
+      at += 64;
+    }, 5);
+    socket.setTimeout(10_000, () => reject(new Error(`no answer: ${text}`)));
+    socket.on('data', (piece) => {
+      text += piece.toString('latin1');
+      if (text.includes('"accepted"')) {
+        socket.destroy();
+        resolve(text);
+      }
+    });
+    socket.on('error', reject);
+  });
+  assert.match(received, /^HTTP\/1\.1 202 /);
+  assert.deepEqual(await storedOf(flow, 3), range(3));
+});
+
+test('with the default settings an event is readable 1.5 s after its 202 (FLUSH_INTERVAL + 1 s)', async () => {
+  const plain = await startServer({ env: { FLUSH_INTERVAL: undefined } });
+  try {
+    const reader = await createTenant(plain, 'prompt');
+    // The first flush pays for things that happen once.
+    await reader.record([sourceEvent()]);
+    await reader.settled(1);
+    for (let n = 2; n <= 4; n++) {
+      await reader.record([sourceEvent()]);
+      const answered = performance.now();
+      await reader.settled(n);
+      const ms = performance.now() - answered;
+      assert.ok(ms <= 1500, `readable after ${ms.toFixed(0)} ms`);
+    }
+  } finally {
+    await plain.stop();
+  }
+});

@@ -1,0 +1,144 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { Zstd } from '@hpcc-js/wasm-zstd';
+import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+const maxBodyBytes = 3 * 1024 * 1024;
+const eventBytesMax = 1024 * 1024;
+let server: TestServer;
+let tenant: Tenant;
+
+before(async () => {
+  server = await startServer({ env: { MAX_BODY_BYTES: String(maxBodyBytes) } });
+  tenant = await createTenant(server, 'limits');
+});
+after(() => server?.stop());
+
+/** An event whose JSON text has exactly this many bytes. */
+function eventOfBytes(bytes: number, flow: string): string {
+  const build = (pad: string) => JSON.stringify(sourceEvent({ flow_id: flow, extra: { pad } }));
+  return build('x'.repeat(bytes - build('').length));
+}
+
+test('an event of exactly 1 MiB is stored whole', async () => {
+  const flow = randomUUID();
+  const text = eventOfBytes(eventBytesMax, flow);
+  assert.equal(Buffer.byteLength(text), eventBytesMax);
+  assert.equal(acceptedOf(await tenant.post(text)).accepted, 1);
+  const page = await tenant.settled(1, { flowId: flow });
+  assert.deepEqual(page.data[0]?.extra_map, JSON.parse(text).message.extra);
+});
+
+test('an event over 1 MiB is refused, and costs no other event', async () => {
+  const flow = randomUUID();
+  const small = JSON.stringify(sourceEvent({ flow_id: flow }));
+  const answer = acceptedOf(
+    await tenant.post(`[${small},${eventOfBytes(eventBytesMax + 1, flow)},${small}]`),
+  );
+  assert.equal(answer.accepted, 2);
+  assert.deepEqual(
+    answer.errors.map((entry) => entry.index),
+    [1],
+  );
+  await tenant.settled(2, { flowId: flow });
+  problemOf(await tenant.post(eventOfBytes(eventBytesMax + 1, flow)), 400);
+});
+
+test('the size of an event is counted in bytes, not in characters', async () => {
+  const flow = randomUUID();
+  // 600,000 characters of two bytes each.
+  problemOf(await tenant.post(sourceEvent({ flow_id: flow, extra: { pad: 'é'.repeat(600_000) } })), 400);
+});
+
+test('a body of exactly MAX_BODY_BYTES is taken, one byte more is 413', async () => {
+  const flow = randomUUID();
+  const event = JSON.stringify(sourceEvent({ flow_id: flow }));
+  const full = event.padEnd(maxBodyBytes, ' ');
+  assert.equal(acceptedOf(await tenant.post(full)).accepted, 1);
+  problemOf(await tenant.post(`${full} `), 413);
+  await tenant.settled(1, { flowId: flow });
+});
+
+test('MAX_BODY_BYTES counts what comes out of a compressed body', async () => {
+  const zstd = await Zstd.load();
+  const flow = randomUUID();
+  const fits = Buffer.from(JSON.stringify(sourceEvent({ flow_id: flow })).padEnd(maxBodyBytes, ' '));
+  const over = Buffer.concat([fits, Buffer.from(' ')]);
+  const encoders: Record<string, (body: Buffer) => Uint8Array> = {
+    gzip: gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync,
+    zstd: (body) => zstd.compress(body),
+  };
+  for (const [encoding, encode] of Object.entries(encoders)) {
+    const headers = { 'content-encoding': encoding };
+    assert.equal(acceptedOf(await tenant.post(encode(fits), headers)).accepted, 1, encoding);
+    problemOf(await tenant.post(encode(over), headers), 413);
+  }
+  await tenant.settled(4, { flowId: flow });
+});
+
+test('a decompression bomb is 413, without the memory it asks for', async () => {
+  const zstd = await Zstd.load();
+  const bomb = Buffer.alloc(256 * 1024 * 1024, 0x20);
+  const bodies: Record<string, Uint8Array> = {
+    gzip: gzipSync(bomb),
+    br: brotliCompressSync(bomb, { params: { 0: 1 } }),
+    zstd: zstd.compress(bomb.subarray(0, 64 * 1024 * 1024)),
+  };
+  for (const [encoding, body] of Object.entries(bodies)) {
+    assert.ok(body.length < maxBodyBytes);
+    problemOf(await tenant.post(body, { 'content-encoding': encoding }), 413);
+  }
+  assert.equal((await tenant.get('limit=1')).status, 200);
+});
+
+test('a body announced as too large is refused without waiting for it', async () => {
+  const { text } = await rawExchange(
+    server.port,
+    [
+      `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${maxBodyBytes * 100}\r\n\r\n[`,
+    ],
+    { quietMs: 5000, until: (received) => received.includes('request_id') },
+  );
+  assert.match(text, /^HTTP\/1\.1 413 /);
+});
+
+test('a chunked body that never ends is cut off at the limit', async () => {
+  const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`;
+  const { text } = await rawExchange(
+    server.port,
+    [
+      `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\nContent-Type: application/json\r\n` +
+        'Transfer-Encoding: chunked\r\n\r\n',
+      ...Array.from({ length: maxBodyBytes / 65_536 + 2 }, () => chunk),
+    ],
+    { quietMs: 5000, until: (received) => received.includes('request_id') },
+  );
+  assert.match(text, /^HTTP\/1\.1 413 /);
+});
+
+test('by default a body may have 32 MiB', async () => {
+  const standard = await startServer();
+  try {
+    const writer = await createTenant(standard, 'standard');
+    const full = JSON.stringify(sourceEvent()).padEnd(32 * 1024 * 1024, ' ');
+    assert.equal(acceptedOf(await writer.post(full)).accepted, 1);
+    problemOf(await writer.post(`${full} `), 413);
+  } finally {
+    await standard.stop();
+  }
+});
+
+test('GET with a body answers as without one', async () => {
+  const answer = await call(`${server.url}/api/v1/audit?limit=1`, {
+    headers: { 'x-api-key': tenant.key, 'content-type': 'application/json' },
+    body: '{"limit":3}',
+  });
+  assert.equal(answer.status, 200);
+  assert.equal(JSON.parse(answer.text).meta.limit, 1);
+});

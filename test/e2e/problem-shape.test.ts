@@ -1,0 +1,101 @@
+import { strict as assert } from 'node:assert';
+import { after, before, test } from 'node:test';
+import { call, type HttpAnswer, problemOf, type ProblemBody } from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+let tenant: Tenant;
+
+before(async () => {
+  server = await startServer({ env: { MAX_BODY_BYTES: '100000' } });
+  tenant = await createTenant(server, 'problems');
+});
+after(() => server?.stop());
+
+const at = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
+  call(`${server.url}${path}`, { method, headers });
+
+test('every error has the one shape', async () => {
+  const event = JSON.stringify(sourceEvent());
+  const errors: Record<string, [status: number, answer: Promise<HttpAnswer>]> = {
+    'no key': [401, at('/api/v1/audit')],
+    'malformed body': [400, tenant.post('{')],
+    'nothing accepted': [400, tenant.post('[{}]')],
+    'unknown path': [404, at('/api/v1/nothing')],
+    root: [404, at('/nothing')],
+    'longer path': [404, at('/api/v1/audit/nothing')],
+    'unknown method': [405, at('/api/v1/audit', 'DELETE')],
+    'too large': [413, tenant.post(event.padEnd(100_001))],
+    'media type': [415, tenant.post(event, { 'content-type': 'text/plain+odd' })],
+  };
+  const ids = new Set<string>();
+  const titles: Record<number, string> = {};
+  for (const [what, [status, answer]] of Object.entries(errors)) {
+    const problem: ProblemBody = problemOf(await answer, status);
+    assert.ok(!ids.has(problem.request_id), `${what}: a request id was used twice`);
+    ids.add(problem.request_id);
+    titles[status] = problem.title;
+  }
+  assert.deepEqual(titles, {
+    400: 'Bad Request',
+    401: 'Unauthorized',
+    404: 'Not Found',
+    405: 'Method Not Allowed',
+    413: 'Content Too Large',
+    415: 'Unsupported Media Type',
+  });
+});
+
+test('405 names the methods of the path', async () => {
+  for (const method of ['PUT', 'PATCH', 'DELETE']) {
+    const answer = await at('/api/v1/audit', method, { 'x-api-key': tenant.key });
+    problemOf(answer, 405);
+    const allowed = String(answer.headers.allow).split(/\s*,\s*/);
+    assert.ok(allowed.includes('GET') && allowed.includes('POST'), String(answer.headers.allow));
+  }
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
+    const answer = await at(path, 'POST');
+    problemOf(answer, 405);
+    assert.match(String(answer.headers.allow), /\bGET\b/);
+    assert.doesNotMatch(String(answer.headers.allow), /\bPOST\b/);
+  }
+});
+
+test('a path is not more than it says', async () => {
+  for (const path of [
+    '/',
+    '/api',
+    '/api/v1',
+    '/api/v1/',
+    '/api/v1/audit/',
+    '/API/V1/AUDIT',
+    '/api/v1//audit',
+    '/api/v1/audit%2f',
+    '/api/v1/audit%00',
+  ]) {
+    problemOf(await at(path, 'GET', { 'x-api-key': tenant.key }), 404);
+  }
+});
+
+test('request ids are in the header of successes too, and the operational log has those of failures inside', async () => {
+  const answer = await tenant.get();
+  assert.match(String(answer.headers['x-request-id']), /^[\x21-\x7e]+$/);
+  assert.notEqual((await tenant.get()).headers['x-request-id'], answer.headers['x-request-id']);
+});
+
+test('nothing of a request comes back in an error', async () => {
+  const probe = 'zQx7probe';
+  const answers = [
+    await at(`/${probe}`),
+    await at(`/api/v1/audit?${probe}=1`, 'DELETE'),
+    await at('/api/v1/audit', 'GET', { 'x-api-key': `ak_${probe}` }),
+    await tenant.post(`{"${probe}`),
+    await tenant.post('{}', { 'content-type': `x/${probe}` }),
+  ];
+  for (const answer of answers)
+    assert.ok(!answer.text.includes('<') && !answer.text.includes(tenant.key), answer.text);
+  // The secret of a key is nowhere, neither in what clients see nor in what the process writes.
+  const secret = tenant.key.slice(20);
+  assert.ok(!server.stderrLines().some((line) => line.includes(secret)));
+  assert.ok(!server.stdoutLines().some((line) => line.includes(secret)));
+});

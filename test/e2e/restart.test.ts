@@ -1,0 +1,117 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { acceptedOf } from '../support/http.ts';
+import {
+  createTenant,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  type Tenant,
+  type TestServer,
+  temporaryDirectory,
+} from '../support/server.ts';
+
+let dataDir: string;
+let server: TestServer;
+let tenant: Tenant;
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  server = await startServer({ dataDir });
+  tenant = await createTenant(server, 'restart');
+});
+after(async () => {
+  await server?.stop();
+  await removeDirectory(dataDir);
+});
+
+async function restart(env: Record<string, string> = {}): Promise<void> {
+  server = await startServer({ dataDir, env });
+  tenant = tenant.with({ server });
+}
+
+const flowBatch = (flow: string, count: number) =>
+  Array.from({ length: count }, (_, n) => sourceEvent({ flow_id: flow, extra: { n } }));
+
+test('kill -9 right after a 202 loses nothing and doubles nothing', async () => {
+  const flows: string[] = [];
+  for (let round = 0; round < 3; round++) {
+    const flow = randomUUID();
+    await tenant.record(flowBatch(flow, 100 + round));
+    flows.push(flow);
+    await server.kill('SIGKILL');
+    await restart();
+    // What earlier rounds stored is still there, once.
+    for (const [n, earlier] of flows.entries()) await tenant.settled(100 + n, { flowId: earlier });
+  }
+  await tenant.caughtUp();
+  for (const [n, flow] of flows.entries()) {
+    const page = await tenant.settled(100 + n, { flowId: flow });
+    assert.deepEqual(
+      page.data.map((event) => event.extra_map?.['n']),
+      Array.from({ length: 100 + n }, (_, i) => 99 + n - i),
+    );
+  }
+});
+
+test('events not yet flushed when the process died come first after a restart, and order goes on', async () => {
+  await server.kill('SIGKILL');
+  await restart({ FLUSH_INTERVAL: '60s' });
+  const flow = randomUUID();
+  await tenant.record(flowBatch(flow, 3));
+  await tenant.record([sourceEvent({ flow_id: flow, extra: { n: 3 } })]);
+  await server.kill('SIGKILL');
+  await restart();
+  await tenant.record([sourceEvent({ flow_id: flow, extra: { n: 4 } })]);
+  const page = await tenant.settled(5, { flowId: flow });
+  assert.deepEqual(
+    page.data.map((event) => event.extra_map?.['n']),
+    [4, 3, 2, 1, 0],
+  );
+});
+
+test('killed among busy writers: every acknowledged event is there once, none twice', async () => {
+  const flow = randomUUID();
+  const acknowledged = new Set<string>();
+  const attempted = new Set<string>();
+  const killed = new AbortController();
+  const writer = async () => {
+    while (!killed.signal.aborted) {
+      const ids = Array.from({ length: 5 }, () => randomUUID());
+      for (const id of ids) attempted.add(id);
+      const events = ids.map((id) => sourceEvent({ flow_id: flow, extra: { id } }));
+      const answer = await tenant.post(events).catch(() => undefined);
+      if (answer?.status !== 202) continue;
+      assert.equal(acceptedOf(answer).accepted, 5);
+      for (const id of ids) acknowledged.add(id);
+    }
+  };
+  const writers = Promise.all(Array.from({ length: 8 }, writer));
+  await sleep(700);
+  await server.kill('SIGKILL');
+  killed.abort();
+  await writers;
+  assert.ok(acknowledged.size > 50, `only ${acknowledged.size} acknowledged`);
+  await restart();
+  await tenant.caughtUp();
+  const seen: string[] = [];
+  for (let offset = 0; ; ) {
+    const page = await tenant.page({ flowId: flow, limit: '1000', offset: String(offset) });
+    seen.push(...page.data.map((event) => String(event.extra_map?.['id'])));
+    offset += page.data.length;
+    if (offset >= page.meta.total) break;
+  }
+  assert.equal(new Set(seen).size, seen.length, 'an event is there twice');
+  for (const id of acknowledged) assert.ok(seen.includes(id), 'an acknowledged event is missing');
+  for (const id of seen) assert.ok(attempted.has(id));
+});
+
+test('organizations, keys and events outlive a clean restart', async () => {
+  const flow = randomUUID();
+  await tenant.record(flowBatch(flow, 10));
+  assert.equal(await server.stop(), 0);
+  await restart();
+  await tenant.settled(10, { flowId: flow });
+});

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { createBodyBudget, createBodyReceiver } from '../../src/http/body.ts';
+
+const chunks = fc.array(fc.uint8Array({ maxLength: 5000 }), { minLength: 1, maxLength: 20 });
+
+test('any chunks, announced or not, give the same bytes, and the budget back', async () => {
+  await fc.assert(
+    fc.asyncProperty(chunks, fc.boolean(), fc.boolean(), async (parts, announced, readFirst) => {
+      const whole = Buffer.concat(parts);
+      const budget = createBodyBudget(1_000_000);
+      const body = createBodyReceiver({
+        announcement: announced ? { kind: 'sized', bytes: whole.length } : { kind: 'chunked' },
+        maxBytes: 200_000,
+        budget,
+        onExcess: () => assert.fail('nothing is thrown away here'),
+      });
+      const early = readFirst ? body.read() : undefined;
+      for (const [i, part] of parts.entries()) {
+        const copy = part.slice().buffer;
+        body.data(copy, i === parts.length - 1);
+        // The library takes the memory of a chunk back when the callback returns.
+        new Uint8Array(copy).fill(0xee);
+      }
+      const { buffer, release } = await (early ?? body.read());
+      assert.deepEqual(Buffer.from(buffer), whole);
+      assert.equal(budget.used(), whole.length);
+      release();
+      release();
+      assert.equal(budget.used(), 0);
+      assert.equal(body.received(), whole.length);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a body is read once, and one that is not kept cannot be read', async () => {
+  const budget = createBodyBudget(100);
+  const make = (maxBytes: number) =>
+    createBodyReceiver({ announcement: { kind: 'sized', bytes: 2 }, maxBytes, budget, onExcess: () => {} });
+  const body = make(10);
+  body.data(new ArrayBuffer(2), true);
+  assert.equal((await body.read()).buffer.byteLength, 2);
+  await assert.rejects(body.read(), /read before/);
+  await assert.rejects(make(0).read(), /not kept/);
+});
+
+test('thrown-away bytes are bounded', () => {
+  let excess = 0;
+  const body = createBodyReceiver({
+    announcement: { kind: 'chunked' },
+    maxBytes: 0,
+    budget: createBodyBudget(0),
+    onExcess: () => excess++,
+  });
+  body.data(new ArrayBuffer(64 * 1024), false);
+  assert.equal(excess, 0);
+  body.data(new ArrayBuffer(1), false);
+  assert.equal(excess, 1);
+});

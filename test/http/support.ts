@@ -1,0 +1,99 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/log.ts';
+import { createAccessLog } from '../../src/http/access-log.ts';
+import { createRouter, type Route } from '../../src/http/router.ts';
+import { type HttpServer, type HttpServerOptions, startHttpServer } from '../../src/http/server.ts';
+
+export interface LoggedLine {
+  readonly level: string;
+  readonly facts: Record<string, unknown>;
+  readonly words: string;
+}
+
+export interface TestServer {
+  readonly server: HttpServer;
+  readonly url: string;
+  readonly logged: LoggedLine[];
+  /** Access-log lines written so far, after the log's flush delay. */
+  accessLines(): Promise<Record<string, unknown>[]>;
+  close(): Promise<void>;
+}
+
+export function recordingLogger(logged: LoggedLine[]): Logger {
+  const at = (level: string) => (facts: object, words: string) =>
+    void logged.push({ level, facts: facts as Record<string, unknown>, words });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A server with these routes on a free port, its access log in a temporary file. */
+export async function startTestServer(
+  routes: readonly Route[],
+  options: Partial<HttpServerOptions> = {},
+): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'http-test-'));
+  const file = join(folder, 'access.log');
+  const logged: LoggedLine[] = [];
+  const log = recordingLogger(logged);
+  const accessLog = createAccessLog({ destination: file, clock: systemClock, log });
+  const server = await startHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    router: createRouter(routes),
+    log,
+    accessLog,
+    trustProxy: 0,
+    ...options,
+  });
+  return {
+    server,
+    url: `http://127.0.0.1:${server.port}`,
+    logged,
+    async accessLines() {
+      await delay(200);
+      const text = await readFile(file, 'utf8');
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    },
+    async close() {
+      server.close();
+      await accessLog.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Sends bytes on a socket of its own and gives everything that came back until the end or the time is over. */
+export async function exchangeRaw(
+  port: number,
+  parts: readonly (string | Buffer)[],
+  ms = 400,
+): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  const received: Buffer[] = [];
+  socket.on('data', (chunk) => received.push(chunk));
+  socket.on('error', (error) => received.push(Buffer.from(`<${String(error)}>`)));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  for (const part of parts) {
+    socket.write(part);
+    await delay(5);
+  }
+  await Promise.race([closed, delay(ms)]);
+  socket.destroy();
+  return Buffer.concat(received).toString('latin1');
+}
+
+/** Waits until the condition holds; fails the test when it does not within the time. */
+export async function until(condition: () => boolean, ms = 3000): Promise<void> {
+  const end = performance.now() + ms;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error('the condition did not come true in time');
+    await delay(5);
+  }
+}

@@ -1,0 +1,177 @@
+import { strict as assert } from 'node:assert';
+import { after, before, describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { createBlockBuilder } from '../../src/ingest/native-block.ts';
+import { encodeSeqColumn, nextSegmentNumber, rowsPerSegmentMax, segmentSeqRange } from '../../src/ingest/sequence.ts';
+import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { createSegmentInsert } from '../../src/storage/insert.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+
+const text = fc.string({ unit: 'grapheme', maxLength: 80 });
+const row: fc.Arbitrary<MappedEvent> = fc.record({
+  org: fc.uuid(),
+  // Long enough that no row has expired: the engine may delete one that has at any merge.
+  retentionDays: fc.option(fc.integer({ min: 25_000, max: 80_000 }), { nil: undefined }),
+  // Few months: each is a partition, and a part of its own in every insert.
+  timeMicros: fc.oneof(
+    { weight: 1, arbitrary: fc.constantFrom(0, 7_258_118_399_999_999) },
+    { weight: 9, arbitrary: fc.integer({ min: 1_790_000_000_000_000, max: 1_792_000_000_000_000 }) },
+  ),
+  activityId: fc.maxSafeInteger(),
+  activityName: text,
+  severity: fc.constantFrom('Informational', 'Medium', 'High'),
+  status: fc.constantFrom('Success', 'Failure'),
+  level: text,
+  resultCode: fc.maxSafeInteger(),
+  actorEmail: text,
+  actorId: text,
+  names: fc.array(text, { maxLength: 3 }),
+  fileHashes: fc.array(text, { maxLength: 3 }),
+  flowId: fc.oneof(fc.constant(''), fc.uuid()),
+  ocsf: fc.oneof(text, fc.constantFrom('x'.repeat(127), 'x'.repeat(128), 'é'.repeat(64), 'é'.repeat(9000))),
+  source: fc.oneof(text, fc.constantFrom('y'.repeat(16_383), 'y'.repeat(16_384), '𝄞'.repeat(5000))),
+});
+
+/** The segment's body as the batcher sends it: each block with its order column. */
+function bodyOf(segment: number, blocks: readonly (readonly MappedEvent[])[]): Uint8Array[] {
+  const builder = createBlockBuilder();
+  let firstRow = 0;
+  return blocks.flatMap((rows) => {
+    for (const one of rows) builder.add(one);
+    const block = new Uint8Array(builder.bytes());
+    assert.equal(builder.finish(block, 0), block.length);
+    const seq = encodeSeqColumn(segment, firstRow, rows.length);
+    firstRow += rows.length;
+    return [block, seq];
+  });
+}
+
+describe('segments in the engine', () => {
+  let engine: TestEngine;
+  let segment = 0;
+  before(async () => {
+    engine = await startTestEngine();
+  });
+  after(() => engine.stop());
+
+  const insertOf = (blocks: MappedEvent[][], doubtful: boolean) => {
+    const rows = blocks.flat().length;
+    const seq = segmentSeqRange(segment);
+    return { number: segment, rows, seq, body: bodyOf(segment, blocks), doubtful };
+  };
+
+  it('encodes every column so that the engine reads back the same values in the same order', async () => {
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(row, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 3 }), async (blocks) => {
+        segment = nextSegmentNumber(Date.now(), 5, segment);
+        assert.equal(await insert(insertOf(blocks, false)), 'stored');
+        const { first, last } = segmentSeqRange(segment);
+        const stored = await engine.storage.rows<Record<string, unknown>>(
+          `SELECT *, toUnixTimestamp64Micro(time) AS micros, toUInt16(expires) AS expiry FROM events
+           WHERE seq BETWEEN {first:UInt64} AND {last:UInt64} ORDER BY seq`,
+          { first, last },
+        );
+        assert.deepEqual(
+          stored.map((found) => fromEngine(found)),
+          blocks.flat().map((sent, index) => expected(sent, BigInt(first) + BigInt(index))),
+        );
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('stores a segment once when it is sent again after doubt, whole or in part', async () => {
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    const blocks = [fc.sample(row, 50), fc.sample(row, 50)];
+    for (const already of [[], [blocks[0] as MappedEvent[]], blocks]) {
+      segment = nextSegmentNumber(Date.now(), 5, segment);
+      if (already.length > 0) await insert({ ...insertOf(blocks, false), body: bodyOf(segment, already) });
+      assert.equal(await insert(insertOf(blocks, true)), 'stored');
+      assert.equal(await insert(insertOf(blocks, true)), 'stored');
+      const [counts] = await engine.storage.rows<{ rows: string; distinct: string }>(
+        'SELECT count() AS rows, uniqExact(seq) AS distinct FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
+        segmentSeqRange(segment),
+      );
+      assert.deepEqual(counts, { rows: '100', distinct: '100' });
+    }
+  });
+
+  it('takes a segment of many months, once', async () => {
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const [base] = fc.sample(row, 1) as [MappedEvent];
+    const rows = Array.from({ length: 60 }, (_, index) => ({
+      ...base,
+      timeMicros: index * 1400 * 86_400_000_000,
+    }));
+    assert.equal(await insert(insertOf([rows], false)), 'stored');
+    assert.equal(await insert(insertOf([rows], true)), 'stored');
+  });
+
+  it('condemns content that the engine cannot read, but only at the second look', async () => {
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const broken = { ...insertOf([fc.sample(row, 3)], false), body: [Buffer.from([17, 1, 3, 0x6f, 0x72])] };
+    await assert.rejects(insert(broken), { name: 'EngineError' });
+    assert.equal(await insert({ ...broken, doubtful: true }), 'refused');
+  });
+});
+
+describe('order of events', () => {
+  it('rises with the clock, and without it, for each writer, and never repeats between writers', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(63), fc.integer({ min: -5000, max: 5000 })), { minLength: 2 }), (steps) => {
+        const last = new Map<number, number>();
+        const seen = new Set<number>();
+        for (const [writer, drift] of steps) {
+          const number = nextSegmentNumber(Date.UTC(2026, 5, 1) + drift, writer, last.get(writer) ?? 0);
+          assert.ok(number > (last.get(writer) ?? 0));
+          assert.equal(number % 64, writer);
+          assert.ok(Number.isSafeInteger(number) && !seen.has(number));
+          last.set(writer, number);
+          seen.add(number);
+        }
+      }),
+    );
+  });
+
+  it('is the segment above and the row below, as the engine reads it', () => {
+    fc.assert(
+      fc.property(fc.nat(2 ** 44 - 1), fc.nat(rowsPerSegmentMax - 3), (number, firstRow) => {
+        const column = Buffer.from(encodeSeqColumn(number, firstRow, 2));
+        const first = BigInt(number) * BigInt(rowsPerSegmentMax) + BigInt(firstRow);
+        assert.equal(column.readBigUInt64LE(0), first);
+        assert.equal(column.readBigUInt64LE(8), first + 1n);
+      }),
+    );
+  });
+});
+
+function fromEngine(found: Record<string, unknown>): unknown {
+  const { time: _time, expires: _expires, ...rest } = found;
+  return rest;
+}
+
+function expected(sent: MappedEvent, seq: bigint): unknown {
+  const days = Math.floor(sent.timeMicros / 86_400_000_000) + (sent.retentionDays ?? 1e9) + 1;
+  return {
+    org: sent.org,
+    seq: String(seq),
+    activity_id: String(sent.activityId),
+    activity_name: sent.activityName,
+    severity: sent.severity,
+    status: sent.status,
+    level: sent.level,
+    result_code: String(sent.resultCode),
+    actor_email: sent.actorEmail,
+    actor_id: sent.actorId,
+    names: sent.names,
+    file_hash: sent.fileHashes,
+    flow_id: sent.flowId === '' ? '00000000-0000-0000-0000-000000000000' : sent.flowId,
+    ocsf: sent.ocsf,
+    source: sent.source,
+    micros: String(sent.timeMicros),
+    expiry: Math.min(65_535, days),
+  };
+}

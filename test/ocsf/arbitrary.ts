@@ -1,0 +1,91 @@
+import * as fc from 'fast-check';
+import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+
+export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
+
+export const organization = { id: '0b5e2a34-9a66-4a6f-8f5d-2f4f7f6f9a01', retentionDays: 30 };
+
+const mapper = createMapper({ appName: 'Test "App"', redactKeys });
+
+/** Maps an event given as text or as a value. */
+export function map(event: unknown): MappedEvent | string {
+  const text = typeof event === 'string' ? event : JSON.stringify(event);
+  return mapper(text, 0, text.length, () => organization);
+}
+
+/** As `map`, for events that must be accepted. */
+export function mapped(event: unknown): MappedEvent {
+  const row = map(event);
+  if (typeof row === 'string') throw new Error(`refused: ${row}`);
+  return row;
+}
+
+/** The least event that is accepted, with further members of `message`. */
+export function eventWith(message: object = {}, others: object = {}) {
+  return { time: 1, message: { action: 1001, ...message }, ...others };
+}
+
+export function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}
+
+/** Text that JSON can hold and we accept: no NUL, no lone surrogate. */
+export const storableString = fc
+  .string({
+    unit: fc.oneof(
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
+      fc.constantFrom('"', '\\', '\n', '\u001f', '\u2028'),
+    ),
+  })
+  .filter((text) => isWellFormed(text) && !text.includes('\0'));
+
+export const storableJson = fc.letrec<{ value: unknown; leaf: unknown }>((tie) => ({
+  leaf: fc.oneof(
+    fc.constant(null),
+    fc.boolean(),
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    storableString,
+  ),
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    tie('leaf'),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(storableString, tie('value'), { maxKeys: 4 }),
+  ),
+})).value;
+
+const whitespace = fc.constantFrom('', ' ', '\n', '\t', '\r', ' \n  ');
+
+/** JSON text of a value with whitespace at random between its tokens and characters of its strings escaped at random. */
+export function spelledJson(value: fc.Arbitrary<unknown>): fc.Arbitrary<{ value: unknown; text: string }> {
+  return fc
+    .tuple(
+      value,
+      fc.array(whitespace, { minLength: 1, maxLength: 8 }),
+      fc.array(fc.boolean(), { minLength: 1, maxLength: 16 }),
+    )
+    .map(([value, spaces, escapes]) => {
+      let turn = 0;
+      const gap = () => spaces[turn++ % spaces.length] ?? '';
+      const unit = (code: number) => `\\u${code.toString(16).padStart(4, '0')}`;
+      const string = (text: string) => {
+        const characters = Array.from(text, (character) => {
+          if (escapes[turn++ % escapes.length] !== true) return JSON.stringify(character).slice(1, -1);
+          return Array.from({ length: character.length }, (_, at) => unit(character.charCodeAt(at))).join('');
+        });
+        return `"${characters.join('')}"`;
+      };
+      const spell = (node: unknown): string => {
+        if (typeof node === 'string') return gap() + string(node) + gap();
+        if (Array.isArray(node))
+          return `${gap()}[${node.length === 0 ? gap() : node.map(spell).join(',')}]${gap()}`;
+        if (typeof node !== 'object' || node === null) return gap() + JSON.stringify(node) + gap();
+        const members = Object.entries(node).map(
+          ([name, item]) => `${gap()}${string(name)}${gap()}:${spell(item)}`,
+        );
+        return `${gap()}{${members.length === 0 ? gap() : members.join(',')}}${gap()}`;
+      };
+      return { value, text: spell(value) };
+    });
+}

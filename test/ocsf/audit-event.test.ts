@@ -1,0 +1,395 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import * as fc from 'fast-check';
+import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { readSchema } from '../../src/ocsf/source-event.ts';
+import {
+  eventWith,
+  map,
+  mapped,
+  organization,
+  redactKeys,
+  spelledJson,
+  storableJson,
+  storableString,
+} from './arbitrary.ts';
+
+const ajv = new Ajv2020({ strictTypes: false, formats: { uuid: /^[0-9a-f-]{36}$/ } });
+const isAuditEvent = ajv.compile(readSchema('audit-event'));
+const tail = eventTail({ vendorName: 'Vendor "V"', productName: 'Product\n' });
+
+type Json = Record<string, unknown>;
+
+/** The whole audit event of a row, as a reader gets it; checked against the schema. */
+function whole(row: MappedEvent): Json {
+  const event = JSON.parse(`${eventHead}${row.ocsf}"logged_time":1700000000000000${tail}`) as Json;
+  assert.ok(isAuditEvent(event), ajv.errorsText(isAuditEvent.errors));
+  return event;
+}
+
+const full = {
+  time: '2024-05-01T10:11:12Z',
+  level: 'WARN',
+  msg: 'Upload of "plan" done',
+  message: {
+    timestamp: '2024-05-01T12:11:12.3456789+02:00',
+    actor: { id: 'USR-1', name: 'Ada', email: 'Ada@Example.COM', type: 'User' },
+    action: { code: 2001, title: 'Sent' },
+    target: { id: 't', name: 'Plan.PDF', type: 'file' },
+    result: { title: 'Done', description: 'stored', code: 201, detail: 'in two parts' },
+    remote: { ip: '2001:db8::1', port: 0 },
+    sender: { file: 'plan.pdf', email: 'x@y.z', hash: 'ABC' },
+    extra: { fileHash: 'DEF', size: 12, nested: { a: ['"', null] } },
+    flow_id: '01234567-89AB-4CDE-8F01-23456789ABCD',
+    log: { provider: 'Pro"v', version: '2' },
+    org: 'acme',
+    unknown: [1],
+  },
+  trace: 'kept',
+};
+
+test('a full event becomes a whole audit event', () => {
+  const row = mapped(full);
+  assert.deepEqual(whole(row), {
+    category_name: 'Audit',
+    category_uid: 3,
+    class_name: 'Application Activity',
+    class_uid: 3001,
+    type_uid: 300101,
+    time: 1_714_558_272_345_678,
+    activity_id: 2001,
+    activity_name: 'Sent',
+    severity: 'Medium',
+    severity_id: 3,
+    status: 'Success',
+    status_id: 1,
+    status_detail: 'in two parts',
+    message: 'Upload of "plan" done',
+    actor: { user: { name: 'Ada', email_addr: 'Ada@Example.COM', type: 'User' }, app_name: 'Test "App"' },
+    src_endpoint: { ip: '2001:db8::1', port: 0 },
+    flow_id: '01234567-89ab-4cde-8f01-23456789abcd',
+    enrichments: [
+      { name: 'fileHash', value: 'DEF' },
+      { name: 'size', value: '12' },
+      { name: 'nested', value: '{"a":["\\"",null]}' },
+    ],
+    extra_map: { fileHash: 'DEF', size: 12, nested: { a: ['"', null] } },
+    metadata: {
+      log_provider: 'Pro"v',
+      log_version: '2',
+      logged_time: 1_700_000_000_000_000,
+      product: { name: 'Product\n', vendor_name: 'Vendor "V"' },
+      version: '1.1.0',
+    },
+  });
+  assert.ok(row.ocsf.startsWith('"time":1714558272345678,'));
+  assert.ok(row.ocsf.endsWith(',"metadata":{"log_provider":"Pro\\"v","log_version":"2",'));
+});
+
+test('the columns of a full event', () => {
+  const { ocsf, source, ...columns } = mapped(full);
+  assert.ok(ocsf.length > 0);
+  assert.equal(source, JSON.stringify(full));
+  assert.deepEqual(columns, {
+    org: organization.id,
+    retentionDays: 30,
+    timeMicros: 1_714_558_272_345_678,
+    activityId: 2001,
+    activityName: 'Sent',
+    severity: 'Medium',
+    status: 'Success',
+    level: 'WARN',
+    resultCode: 201,
+    actorEmail: 'ada@example.com',
+    actorId: 'usr-1',
+    names: ['plan.pdf'],
+    fileHashes: ['abc', 'def'],
+    flowId: '01234567-89ab-4cde-8f01-23456789abcd',
+  });
+});
+
+test('the least event has nothing optional', () => {
+  const row = mapped(eventWith());
+  assert.equal(
+    row.ocsf,
+    '"time":1,"activity_id":1001,"activity_name":"Login succeeded","severity":"Informational","severity_id":1,' +
+      '"status":"Success","status_id":1,"message":"Login succeeded","actor":{"app_name":"Test \\"App\\""},"metadata":{',
+  );
+  assert.deepEqual(row.names, []);
+  assert.deepEqual(row.fileHashes, []);
+  assert.deepEqual(
+    [row.actorEmail, row.actorId, row.flowId, row.level, row.resultCode],
+    ['', '', '', '', 200],
+  );
+  whole(row);
+});
+
+test('status follows the result code', () => {
+  for (const [code, status, id] of [
+    [undefined, 'Success', 1],
+    [0, 'Success', 1],
+    [-1, 'Success', 1],
+    [399, 'Success', 1],
+    [400, 'Failure', 2],
+    [503, 'Failure', 2],
+  ] as const) {
+    const row = mapped(eventWith({ result: { code } }));
+    const event = whole(row);
+    assert.deepEqual([row.status, event['status'], event['status_id']], [status, status, id]);
+    assert.equal(row.resultCode, code ?? 200);
+  }
+});
+
+test('severity follows the level, exactly as spelled', () => {
+  for (const [level, severity, id] of [
+    ['INFO', 'Informational', 1],
+    ['WARN', 'Medium', 3],
+    ['ERROR', 'High', 4],
+    ['warn', 'Informational', 1],
+    ['FATAL', 'Informational', 1],
+    [undefined, 'Informational', 1],
+  ] as const) {
+    const row = mapped(eventWith({}, { level }));
+    const event = whole(row);
+    assert.deepEqual(
+      [row.severity, event['severity'], event['severity_id'], row.level],
+      [severity, severity, id, level ?? ''],
+    );
+  }
+});
+
+test('message is the direct one, else of the result, else the activity name', () => {
+  const result = { title: 'T', description: 'D' };
+  for (const [event, message] of [
+    [eventWith({ result }, { msg: 'M' }), 'M'],
+    [eventWith({ result }, { msg: '' }), 'T: D'],
+    [eventWith({ result: { title: 'T' } }), 'T'],
+    [eventWith({ result: { title: '', description: 'D' } }), 'D'],
+    [eventWith({ action: { code: 7, title: 'Own title' } }), 'Own title'],
+    [eventWith({ action: 7 }), 'Activity 7'],
+  ] as const) {
+    assert.equal(whole(mapped(event))['message'], message);
+  }
+});
+
+test('the time is message.timestamp, else time', () => {
+  assert.equal(mapped({ time: 5, message: { action: 1, timestamp: 6 } }).timeMicros, 6);
+  assert.equal(mapped({ time: 5, message: { action: 1 } }).timeMicros, 5);
+  assert.equal(mapped({ message: { action: 1, timestamp: '1970-01-01T00:00:01Z' } }).timeMicros, 1_000_000);
+  assert.equal(
+    mapped({ time: 7_258_118_400_000_000, message: { action: 1 } }).timeMicros,
+    7_258_118_400_000_000,
+  );
+  assert.ok(Object.is(mapped('{"time":-0,"message":{"action":1}}').timeMicros, 0));
+  assert.match(mapped('{"time":-0,"message":{"action":1}}').ocsf, /^"time":0,/);
+});
+
+test('an actor is an address or what is known of a user; without either there is no user', () => {
+  const actorOf = (actor: unknown) => whole(mapped(eventWith({ actor })))['actor'];
+  assert.deepEqual(actorOf('A@b.c'), { user: { email_addr: 'A@b.c' }, app_name: 'Test "App"' });
+  assert.deepEqual(actorOf({ type: 'User' }), { user: { type: 'User' }, app_name: 'Test "App"' });
+  assert.deepEqual(actorOf({ id: 'only' }), { app_name: 'Test "App"' });
+  assert.equal(mapped(eventWith({ actor: 'A@b.c' })).actorEmail, 'a@b.c');
+  assert.equal(mapped(eventWith({ actor: 'A@b.c' })).actorId, '');
+});
+
+test('endpoint, flow and extra are left out when they say nothing', () => {
+  const event = whole(
+    mapped(eventWith({ remote: {}, extra: {}, flow_id: '00000000-0000-0000-0000-000000000000' })),
+  );
+  for (const name of ['src_endpoint', 'extra_map', 'enrichments', 'flow_id'])
+    assert.ok(!(name in event), name);
+  assert.deepEqual(whole(mapped(eventWith({ remote: { port: 1 } })))['src_endpoint'], { port: 1 });
+  assert.deepEqual(whole(mapped(eventWith({ remote: { ip: '::' } })))['src_endpoint'], { ip: '::' });
+});
+
+test('names and hashes for matching are lower-cased and distinct', () => {
+  assert.deepEqual(mapped(eventWith({ sender: { file: 'A.txt' }, target: 'B.txt' })).names, [
+    'a.txt',
+    'b.txt',
+  ]);
+  assert.deepEqual(mapped(eventWith({ sender: { file: 'A.txt' }, target: 'a.TXT' })).names, ['a.txt']);
+  assert.deepEqual(mapped(eventWith({ target: { name: 'Ä' } })).names, ['ä']);
+  assert.deepEqual(mapped(eventWith({ sender: { hash: 'AB' }, extra: { fileHash: 'ab' } })).fileHashes, [
+    'ab',
+  ]);
+  assert.deepEqual(mapped(eventWith({ extra: { fileHash: 'X\\' } })).fileHashes, ['x\\']);
+  assert.deepEqual(mapped(eventWith({ extra: { fileHash: 5, deeper: { fileHash: 'no' } } })).fileHashes, []);
+  assert.deepEqual(mapped(eventWith({ extra: { filehash: 'no' } })).fileHashes, []);
+  assert.deepEqual(
+    mapped('{"time":1,"message":{"action":1,"extra":{"fileHash":"A","file\\u0048ash":"B"}}}').fileHashes,
+    ['b'],
+  );
+});
+
+test('a redacted hash reaches no column', () => {
+  const hide = createMapper({ appName: 'x', redactKeys: ['FileHash'] });
+  const text = JSON.stringify(eventWith({ extra: { fileHash: 'abc' } }));
+  const row = hide(text, 0, text.length, () => organization);
+  assert.ok(typeof row !== 'string' && !JSON.stringify(row).includes('abc'));
+});
+
+test('the organization is asked for by the reference sent, and its refusal is the answer', () => {
+  const asked: (string | undefined)[] = [];
+  const mapper = createMapper({ appName: 'x', redactKeys: [] });
+  for (const event of [eventWith(), eventWith({ org: 'acme' }), eventWith({ org: '' })]) {
+    const text = JSON.stringify(event);
+    const answer = mapper(text, 0, text.length, (reference) => {
+      asked.push(reference);
+      return '/message/org: is of another';
+    });
+    assert.equal(answer, '/message/org: is of another');
+  }
+  assert.deepEqual(asked, [undefined, 'acme', undefined]);
+});
+
+test('numbers of extra keep their digits in both renderings and in the source', () => {
+  const extra = '{"big":12345678901234567890,"price":1.10,"exp":1E5,"list":[1.0,-0]}';
+  const row = mapped(`{"time":1,"message":{"action":1,"extra": ${extra.replaceAll(',', ' ,\n ')} }}`);
+  assert.ok(row.ocsf.includes(`"extra_map":${extra}`));
+  assert.ok(row.source.includes(`"extra":${extra}`));
+  for (const pair of [
+    '"big","value":"12345678901234567890"',
+    '"price","value":"1.10"',
+    '"exp","value":"1E5"',
+    '"list","value":"[1.0,-0]"',
+  ]) {
+    assert.ok(row.ocsf.includes(`{"name":${pair}}`), pair);
+  }
+});
+
+test('a name that appears twice in extra is one enrichment, with the last value', () => {
+  for (const filler of [0, 20]) {
+    const more = Array.from({ length: filler }, (_, at) => `,"k${at}":${at},"k${at}":0`).join('');
+    const event = whole(mapped(`{"time":1,"message":{"action":1,"extra":{"a":1,"\\u0061":"x"${more}}}}`));
+    assert.deepEqual((event['enrichments'] as Json[])[0], { name: 'a', value: 'x' });
+    assert.equal((event['enrichments'] as Json[]).length, 1 + filler);
+    assert.equal((event['extra_map'] as Json)['a'], 'x');
+  }
+});
+
+test('any extra is rendered twice with the same keys, and the source keeps the event', () => {
+  const event = fc.record({
+    time: fc.constant(1),
+    message: fc.record({
+      action: fc.constant(1),
+      extra: fc.dictionary(storableString, storableJson),
+      other: storableJson,
+    }),
+  });
+  fc.assert(
+    fc.property(spelledJson(event), ({ text }) => {
+      const row = mapped(text);
+      const { message } = JSON.parse(row.source) as { message: { extra: Json } };
+      const rendered = whole(row);
+      const extra = (rendered['extra_map'] ?? {}) as Json;
+      assert.deepEqual(extra, message.extra);
+      const pairs = (rendered['enrichments'] ?? []) as { name: string; value: string }[];
+      assert.deepEqual(new Set(pairs.map(({ name }) => name)), new Set(Object.keys(extra)));
+      for (const { name, value } of pairs) {
+        const original = extra[name];
+        assert.deepEqual(typeof original === 'string' ? value : JSON.parse(value), original);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('no listed key of extra lets its value through, wherever extra stands', () => {
+  const marker = 'PLAINTEXT';
+  const key = fc.constantFrom(...redactKeys).chain((name) => fc.mixedCase(fc.constant(name)));
+  const hidden = fc.oneof(fc.constant(marker), fc.constant([marker]), fc.constant({ a: { b: marker } }));
+  const secret = fc.tuple(key, hidden).map(([name, value]) => ({ [name]: value }));
+  const nested = fc.letrec<{ node: unknown }>((tie) => ({
+    node: fc.oneof(
+      { depthSize: 'small' },
+      secret,
+      fc.array(tie('node'), { maxLength: 3 }),
+      fc.dictionary(storableString, tie('node'), { maxKeys: 3 }),
+    ),
+  })).node;
+  const event = fc
+    .tuple(secret, nested, nested)
+    .map(([own, a, b]) => ({ time: 1, message: { action: 1, extra: { ...own, a, b } } }));
+  fc.assert(
+    fc.property(spelledJson(event), spelledJson(event), ({ text }, { text: other }) => {
+      const inner = other.trim().slice(1, -1);
+      const doubled = `${text.trim().slice(0, -1)},${inner}}`;
+      for (const row of [mapped(text), mapped(doubled)]) {
+        assert.ok(!row.ocsf.includes(marker) && !row.source.includes(marker));
+        assert.ok(!JSON.stringify(JSON.parse(row.source)).includes(marker));
+        whole(row);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('redaction holds where extra is an array or doubled, and reaches nothing outside of extra', () => {
+  const row = mapped(
+    '{"time":1,"token":"kept","message":{"action":1,"token":"kept","ex\\u0074ra":[{"otp":"gone"}],"extra":{"OTP":"gone","a":1}}}',
+  );
+  assert.equal(
+    row.source,
+    '{"time":1,"token":"kept","message":{"action":1,"token":"kept","ex\\u0074ra":[{"otp":"[redacted]"}],"extra":{"OTP":"[redacted]","a":1}}}',
+  );
+  assert.deepEqual(whole(row)['extra_map'], { OTP: '[redacted]', a: 1 });
+});
+
+test('escapes and letters of every script survive the rendering', () => {
+  fc.assert(
+    fc.property(
+      spelledJson(fc.record({ msg: storableString, name: storableString, title: storableString })),
+      ({ text }) => {
+        const texts = JSON.parse(text) as { msg: string; name: string; title: string };
+        const event = whole(
+          mapped(
+            eventWith(
+              { actor: { name: texts.name }, action: { code: 1, title: texts.title } },
+              { msg: texts.msg },
+            ),
+          ),
+        );
+        assert.equal(event['activity_name'], texts.title === '' ? 'Activity 1' : texts.title);
+        assert.equal(event['message'], texts.msg === '' ? event['activity_name'] : texts.msg);
+        const { user } = event['actor'] as { user?: { name: string } };
+        assert.equal(user?.name ?? '', texts.name);
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+test('events within a larger text are read by their bounds', () => {
+  const one = JSON.stringify(eventWith({ action: 1 }));
+  const two = JSON.stringify(eventWith({ action: 2 }));
+  const mapper = createMapper({ appName: 'x', redactKeys });
+  const text = `${one}\n ${two}\r\n`;
+  const first = mapper(text, 0, one.length, () => organization);
+  const second = mapper(text, one.length + 1, text.length - 1, () => organization);
+  assert.ok(typeof first !== 'string' && first.activityId === 1 && first.source === one);
+  assert.ok(typeof second !== 'string' && second.activityId === 2 && second.source === two);
+  assert.equal(typeof mapper(text, 0, one.length + 3, () => organization), 'string');
+});
+
+test('a mapper keeps nothing of an event for the next one', () => {
+  assert.equal(typeof map('{"time":1,"message":{"action":1,"extra":{"a":1},"org'), 'string');
+  const before = mapped(eventWith());
+  mapped(full);
+  assert.deepEqual(mapped(eventWith()), before);
+});
+
+test('a resolver that throws leaves nothing behind', () => {
+  const mapper = createMapper({ appName: 'x', redactKeys: [] });
+  const text = JSON.stringify(full);
+  assert.throws(() =>
+    mapper(text, 0, text.length, () => {
+      throw new Error('resolver');
+    }),
+  );
+  const least = JSON.stringify(eventWith());
+  const row = mapper(least, 0, least.length, () => organization);
+  assert.ok(typeof row !== 'string' && row.actorEmail === '' && row.names.length === 0);
+});

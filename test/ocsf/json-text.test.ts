@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { limits } from '../../src/base/limits.ts';
+import { createCursor, openCursor } from '../../src/ocsf/json-cursor.ts';
+import { describeFault, finish, isAtEnd, skipValue, splitArray } from '../../src/ocsf/json-text.ts';
+import { createKeyTest } from '../../src/ocsf/redact.ts';
+import { isWellFormed, redactKeys, spelledJson, storableJson, storableString } from './arbitrary.ts';
+
+const isRedacted = createKeyTest(redactKeys);
+
+/** The minified text of one JSON value, or undefined and why. */
+function scan(text: string, redact = false, start = 0, end = text.length) {
+  const c = createCursor();
+  const at = skipValue(c, openCursor(c, text, start, end), 0, redact ? isRedacted : undefined);
+  return isAtEnd(c, at)
+    ? { text: finish(c), fault: '' }
+    : { text: undefined, fault: describeFault(c, start) };
+}
+
+/** What the platform makes of a text, or undefined where it refuses it or we must. */
+function platform(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text, (name, item: unknown) => {
+      if (!isStorable(name) || !isStorable(item)) throw new SyntaxError('not storable');
+      return item;
+    });
+    return value;
+  } catch (error) {
+    assert.ok(error instanceof SyntaxError);
+    return undefined;
+  }
+}
+
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  return typeof value !== 'string' || (isWellFormed(value) && !value.includes('\0'));
+}
+
+test('accepts any JSON in any spelling, and its minified text means the same', () => {
+  fc.assert(
+    fc.property(spelledJson(storableJson), ({ value, text }) => {
+      const { text: minified, fault } = scan(text);
+      assert.equal(fault, '');
+      assert.ok(minified !== undefined);
+      assert.deepEqual(JSON.parse(minified), JSON.parse(JSON.stringify(value)));
+      // Nothing but whitespace between tokens went.
+      assert.equal(scan(minified).text, minified);
+      assert.equal(withoutSpace(text), minified);
+    }),
+    { numRuns: 1500 },
+  );
+});
+
+/** The text without whitespace outside of strings, found by another way than the scanner's. */
+function withoutSpace(text: string): string {
+  return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
+}
+
+test('agrees with the platform on JSON with a few characters changed', () => {
+  const character = fc.constantFrom(
+    ...'{}[]",:\\/ \n\t0123456789.eE+-truefalsn\u0000\u001f\ud83d\ude00é'.split(''),
+  );
+  const edit = fc.tuple(
+    fc.nat(),
+    fc.nat(2),
+    fc.oneof(character, fc.constantFrom('\\u0000', '\\ud83d', '\\ude00', '\\ud83d\\ude00', '1e999', '01')),
+  );
+  fc.assert(
+    fc.property(
+      spelledJson(storableJson),
+      fc.array(edit, { minLength: 1, maxLength: 3 }),
+      ({ text }, edits) => {
+        let changed = text;
+        for (const [place, removed, added] of edits) {
+          const at = place % (changed.length + 1);
+          changed = changed.slice(0, at) + added + changed.slice(at + removed);
+        }
+        const { text: minified } = scan(changed);
+        const expected = isWellFormed(changed) ? platform(changed) : undefined;
+        if (expected === undefined) assert.equal(minified, undefined, changed);
+        else assert.deepEqual(JSON.parse(minified ?? 'undefined'), expected);
+      },
+    ),
+    { numRuns: 5000 },
+  );
+});
+
+test('agrees with the platform on short strings of JSON characters', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom(...'{}[]",:\\ 01.e-+tn'.split('')), maxLength: 8 }),
+      (text) => {
+        assert.equal(scan(text).text === undefined, platform(text) === undefined, text);
+      },
+    ),
+    { numRuns: 10_000 },
+  );
+});
+
+test('faults name a place and a rule', () => {
+  const faults: readonly (readonly [string, string])[] = [
+    ['', 'character 0: expected a value, found the end'],
+    ['  ', 'character 2: expected a value, found the end'],
+    ['{"a":1,}', 'character 7: expected a name in quotes'],
+    ['{"a" 1}', 'character 5: expected ":"'],
+    ['{"a":1', 'character 6: expected "," or "}", found the end'],
+    ['[1 2]', 'character 3: expected "," or "]"'],
+    ['[1,]', 'character 3: expected a value'],
+    ['1 2', 'character 2: expected the end'],
+    ['truth', 'character 0: expected a value'],
+    ['nul', 'character 0: expected a value'],
+    ['01', 'character 0: a number with a leading zero'],
+    ['-', 'character 1: expected a digit, found the end'],
+    ['1.', 'character 2: expected a digit, found the end'],
+    ['1e+', 'character 3: expected a digit, found the end'],
+    ['.5', 'character 0: expected a value'],
+    ['NaN', 'character 0: expected a value'],
+    ['1e999', 'character 0: a number beyond the range of a double'],
+    [`-${'9'.repeat(400)}`, 'character 0: a number beyond the range of a double'],
+    ['"abc', 'character 0: a string without an end'],
+    ['"a\nb"', 'character 2: a control character in a string must be escaped'],
+    ['"a\u0000"', 'character 2: NUL is not allowed'],
+    ['"\\u0000"', 'character 1: NUL is not allowed'],
+    ['"\\ud800"', 'character 1: a lone surrogate is not allowed'],
+    ['"\\ude00\\ud83d"', 'character 1: a lone surrogate is not allowed'],
+    ['"\\ud83d\ude00"', 'character 1: a lone surrogate is not allowed'],
+    ['"\ud83d"', 'character 1: a lone surrogate is not allowed'],
+    ['"\ude00"', 'character 1: a lone surrogate is not allowed'],
+    ['"\\u12g4"', 'character 1: \\u needs four hexadecimal digits'],
+    ['"\\x"', 'character 1: not an escape of JSON'],
+    ['\ufeff{}', 'character 0: expected a value'],
+  ];
+  for (const [text, words] of faults) {
+    const { text: minified, fault } = scan(text);
+    assert.equal(minified, undefined, text);
+    assert.equal(fault, `is not acceptable JSON at ${words}`);
+  }
+});
+
+test('digits stay as they were sent', () => {
+  const text = '[12345678901234567890,1.10,1E5,-0,0.1e-5,1e-999]';
+  assert.equal(scan(text).text, text);
+});
+
+test('nesting has a bound, and ten thousand levels are an error, not a crash', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+  assert.equal(scan(nested(limits.eventDepthMax)).fault, '');
+  assert.match(scan(nested(limits.eventDepthMax + 1)).fault, /nested deeper than 128 levels/);
+  assert.match(scan(nested(10_000)).fault, /nested deeper/);
+  assert.match(scan('{"a":'.repeat(10_000)).fault, /nested deeper/);
+});
+
+test('reads no further than the end it is given', () => {
+  const text = 'xx{"a":"b"}yy';
+  assert.equal(scan(text, false, 2, 11).text, '{"a":"b"}');
+  for (let end = 3; end < 11; end++) assert.equal(scan(text, false, 2, end).text, undefined, String(end));
+  assert.match(scan('12345', false, 0, 3).text ?? '', /^123$/);
+  assert.equal(scan('true', false, 0, 3).text, undefined);
+});
+
+/** The value with what must not be stored replaced, by another way than the scanner's. */
+function redacted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(redacted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, item]): [string, unknown] => [
+    name,
+    redactKeys.includes(name.toLowerCase()) ? '[redacted]' : redacted(item),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+test('redaction finds the keys at any depth, in any case and spelling, and nothing else', () => {
+  const key = fc.oneof(
+    fc.constantFrom(...redactKeys).chain((name) => fc.mixedCase(fc.constant(name))),
+    fc.constantFrom('passwords', 'toke', 'to\u212aen', 'pass word', 'user', 'tokens', 'otq', ''),
+    storableString,
+  );
+  const tree = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      storableString,
+      fc.integer(),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(key, tie('value'), { maxKeys: 5 }),
+    ),
+  })).value;
+  fc.assert(
+    fc.property(spelledJson(tree), ({ value, text }) => {
+      const { text: minified, fault } = scan(text, true);
+      assert.equal(fault, '');
+      assert.deepEqual(JSON.parse(minified ?? ''), JSON.parse(JSON.stringify(redacted(value))));
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test('redaction covers doubled names and whole containers', () => {
+  assert.equal(
+    scan('{"token": {"a": [1, {"b":2}]}, "token" :1, "x":[{"OTP" : null}] }', true).text,
+    '{"token":"[redacted]","token":"[redacted]","x":[{"OTP":"[redacted]"}]}',
+  );
+  assert.equal(scan('{"token":{"a":}}', true).text, undefined);
+});
+
+test('configured keys may be of any length and letters', () => {
+  const long = 'k'.repeat(100);
+  const test = createKeyTest(['İd', 'ÄÖ', long, 'Key']);
+  const covers = (name: string) => {
+    const c = createCursor();
+    const text = JSON.stringify({ [name]: 1 });
+    skipValue(c, openCursor(c, text, 0, text.length), 0, test);
+    return c.out.includes('[redacted]');
+  };
+  for (const name of ['İd', 'i\u0307D', 'äö', 'ÄÖ', long.toUpperCase(), 'KEY', '\u212aey'])
+    assert.ok(covers(name), name);
+  for (const name of ['id', 'ao', 'k', `${long}k`, 'keys']) assert.ok(!covers(name), name);
+});
+
+function split(text: string): string[] | string {
+  const elements: string[] = [];
+  const fault = splitArray(text, 0, text.length, (start, end) => elements.push(text.slice(start, end)));
+  return fault ?? elements;
+}
+
+test('splits an array into the texts of its elements', () => {
+  fc.assert(
+    fc.property(spelledJson(fc.array(storableJson, { maxLength: 6 })), ({ value, text }) => {
+      const elements = split(text);
+      assert.ok(Array.isArray(elements), String(elements));
+      assert.deepEqual(
+        elements.map((element) => JSON.parse(element) as unknown),
+        JSON.parse(JSON.stringify(value)),
+      );
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('an element that is no JSON costs no other element', () => {
+  const elements = split('[{"a":1}, oops ,{"b":"],["},{"c":[}}]');
+  assert.deepEqual(elements, ['{"a":1}', 'oops ', '{"b":"],["}', '{"c":[}}']);
+  assert.deepEqual(split('["\\\\","\\""]'), ['"\\\\"', '"\\""']);
+  assert.deepEqual(split(' [ ] '), []);
+  assert.equal((split(`[${'['.repeat(100_000)}${']'.repeat(100_000)},1]`) as string[]).length, 2);
+});
+
+test('an array that is broken itself is refused, and where all elements are JSON it is JSON', () => {
+  for (const text of [
+    '',
+    '{}',
+    '[',
+    '[1',
+    '[1,"a]',
+    '[1]]',
+    '[1] 2',
+    '[}',
+    '[1,}]',
+    '[{]',
+    '[1,]',
+    '[1, ]',
+    '[,1]',
+    '[1,,2]',
+    '[1',
+  ]) {
+    assert.equal(typeof split(text), 'string', text);
+  }
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'[]{}",:\\1 '.split('')), maxLength: 10 }), (inside) => {
+      const elements = split(`[${inside}`);
+      const isJson = Array.isArray(elements) && elements.every((element) => scan(element).text !== undefined);
+      assert.equal(isJson, scan(`[${inside}`).text !== undefined);
+    }),
+    { numRuns: 5000 },
+  );
+});

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from '../../src/base/log.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { readEngineFile } from '../../src/storage/engine-file.ts';
+import { DataDirLockedError } from '../../src/storage/engine-process.ts';
+import { startEmbeddedEngine } from '../../src/storage/engine.ts';
+import type { EmbeddedEngine } from '../../src/storage/engine.ts';
+import { EngineError } from '../../src/storage/storage.ts';
+import { silentLog, temporaryDirectory } from '../support/engine.ts';
+
+let dataDir: string;
+let engine: EmbeddedEngine;
+let startMs: number;
+const logged: string[] = [];
+
+const record = (facts: object, words: string): void => {
+  logged.push(`${words} ${JSON.stringify(facts)}`);
+};
+const recordingLog: Logger = { debug: record, info: record, warn: record, error: record };
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  const startedAt = performance.now();
+  engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: recordingLog });
+  startMs = performance.now() - startedAt;
+});
+after(async () => {
+  await engine.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function waitUntil(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 400; attempt += 1) {
+    if (await condition()) return;
+    await sleep(25);
+  }
+  assert.fail(`waited too long until ${what}`);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface Ask {
+  readonly sql?: string;
+  readonly headers?: Record<string, string>;
+  readonly path?: string;
+}
+
+async function ask({
+  sql = 'SELECT 1',
+  headers = {},
+  path = '/',
+}: Ask): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`${engine.connection.url}${path}`, { method: 'POST', body: sql, headers });
+  return { status: answer.status, text: await answer.text() };
+}
+
+function basic(user: string, password: string): Record<string, string> {
+  return { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` };
+}
+
+test('it starts fast and says where it is, to its owner only', async () => {
+  // About half a second on an idle machine; the bound leaves room for a busy one.
+  assert.ok(startMs < 5000, `${startMs} ms`);
+  assert.equal(engine.healthy(), true);
+  const file = join(dataDir, 'engine.json');
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.equal((await stat(join(dataDir, 'engine'))).mode & 0o777, 0o700);
+  const content = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+  assert.deepEqual(Object.keys(content).sort(), ['database', 'headers', 'password', 'pid', 'url', 'user']);
+  assert.deepEqual(content, { ...engine.connection, pid: engine.pid() });
+  assert.deepEqual(await readEngineFile(dataDir), { ...engine.connection, pid: engine.pid() });
+});
+
+test('nothing secret is in arguments, environment, leftover files or the log', async () => {
+  const secrets = [engine.connection.password, ...Object.values(engine.connection.headers)];
+  for (const secret of secrets) assert.ok(secret.length >= 43);
+  const texts = [...logged];
+  if (process.platform === 'linux') {
+    for (const name of ['cmdline', 'environ'])
+      texts.push(await readFile(`/proc/${engine.pid()}/${name}`, 'utf8'));
+  }
+  for (const text of texts) for (const secret of secrets) assert.equal(text.includes(secret), false);
+  const names = await readdir(join(dataDir, 'engine'));
+  assert.deepEqual(
+    names.filter((name) => name.endsWith('.xml')),
+    [],
+  );
+});
+
+test('without the header there is nothing, not even for those who know the password', async () => {
+  const password = basic(engine.connection.user, engine.connection.password);
+  for (const path of [
+    '/',
+    '/ping',
+    '/?query=SELECT+1',
+    '/play',
+    '/dashboard',
+    '/replicas_status',
+    '/metrics',
+  ]) {
+    const answer = await ask({ headers: password, path });
+    assert.equal(answer.status, 404, path);
+  }
+  const wrong = await ask({ headers: { ...password, 'X-Engine-Token': 'x' } });
+  assert.equal(wrong.status, 404);
+});
+
+test('with the header but without the password everything is refused', async () => {
+  const { headers, user } = engine.connection;
+  const secretFile = join(dataDir, 'engine', 'user_files');
+  for (const sql of [
+    'SELECT 1',
+    `SELECT file('${secretFile}')`,
+    'SYSTEM STOP LISTEN HTTP',
+    'CREATE DATABASE x',
+  ]) {
+    for (const identity of [
+      {},
+      basic('default', ''),
+      basic('default', 'x'),
+      basic(user, ''),
+      basic(user, 'x'),
+      { 'X-ClickHouse-User': 'default' },
+      { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': '' },
+    ]) {
+      for (const path of [
+        '/',
+        '/?user=default',
+        '/?session_id=a',
+        '/?max_sessions_for_user=0',
+        '/?profile=default',
+      ]) {
+        const answer = await ask({ sql, headers: { ...headers, ...identity }, path });
+        assert.notEqual(answer.status, 200, `${sql} ${JSON.stringify(identity)} ${path}`);
+        assert.match(answer.text, /Code: (700|516|194|193|192)\b/, answer.text);
+      }
+    }
+  }
+  assert.equal((await readEngineFile(dataDir))?.pid, engine.pid());
+});
+
+test('it listens on loopback only', async () => {
+  const { port } = new URL(engine.connection.url);
+  const others = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter((address) => !address.internal && address.family === 'IPv4');
+  for (const { address } of others) {
+    await assert.rejects(fetch(`http://${address}:${port}/`, { signal: AbortSignal.timeout(2000) }));
+  }
+});
+
+test('signals of a terminal or a service manager leave the decision to the parent', async () => {
+  const pid = engine.pid() ?? 0;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid, signal);
+  await sleep(300);
+  assert.equal(engine.pid(), pid);
+  assert.equal((await readEngineFile(dataDir))?.pid, pid);
+});
+
+test('a directory in use is refused in one line', async () => {
+  await assert.rejects(
+    startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog }),
+    (error) =>
+      error instanceof DataDirLockedError && error.message === `another process uses DATA_DIR ${dataDir}`,
+  );
+  assert.equal((await readEngineFile(dataDir))?.pid, engine.pid());
+});
+
+test('killed, it comes back to the same address with its data', async () => {
+  const storage = openStorage(engine.connection, silentLog);
+  await storage.command('CREATE DATABASE IF NOT EXISTS audit', {}, { settings: { database: 'default' } });
+  await storage.command('CREATE TABLE kept (n UInt64) ENGINE = MergeTree ORDER BY n');
+  await storage.insertRows('kept', [{ n: 1 }, { n: 2 }]);
+  const { stream } = await storage.stream('SELECT number FROM numbers(100000000000) FORMAT TSV');
+  const cut = assert.rejects(async () => {
+    for await (const part of stream as AsyncIterable<Buffer>) assert.ok(part.length > 0);
+  }, EngineError);
+
+  const pid = engine.pid() ?? 0;
+  process.kill(pid, 'SIGKILL');
+  await cut;
+  await waitUntil('the end is noticed', () => engine.pid() !== pid);
+  await waitUntil('it is back', () => engine.healthy());
+  assert.equal(engine.restarts(), 1);
+  assert.notEqual(engine.pid(), pid);
+  assert.deepEqual(await readEngineFile(dataDir), { ...engine.connection, pid: engine.pid() });
+  assert.deepEqual(await storage.rows('SELECT n FROM kept ORDER BY n'), [{ n: '1' }, { n: '2' }]);
+  assert.ok(logged.some((line) => line.includes('ended unasked') && line.includes('SIGKILL')));
+  await storage.close();
+});
+
+test('it goes on trying while its port is taken, and stops when told', async () => {
+  const directory = await temporaryDirectory();
+  const other = await startEmbeddedEngine({ dataDir: directory, database: 'audit', log: silentLog });
+  const port = Number(new URL(other.connection.url).port);
+  const pid = other.pid() ?? 0;
+  process.kill(pid, 'SIGKILL');
+  await waitUntil('the end is noticed', () => !other.healthy());
+  const thief = createServer((socket) => socket.destroy());
+  thief.listen(port, '127.0.0.1');
+  await once(thief, 'listening');
+  await sleep(800);
+  assert.equal(other.healthy(), false);
+  thief.close();
+  await waitUntil('it is back', () => other.healthy());
+  process.kill(other.pid() ?? 0, 'SIGKILL');
+  await waitUntil('the end is noticed', () => !other.healthy());
+  const stopAt = performance.now();
+  await other.stop();
+  assert.ok(performance.now() - stopAt < 2500);
+  assert.equal(other.healthy(), false);
+  await rm(directory, { recursive: true });
+});
+
+test('it stops cleanly, twice if asked, and takes its file along', async () => {
+  const directory = await temporaryDirectory();
+  const other = await startEmbeddedEngine({ dataDir: directory, database: 'audit', log: silentLog });
+  const pid = other.pid() ?? 0;
+  const stopAt = performance.now();
+  await Promise.all([other.stop(), other.stop()]);
+  assert.ok(performance.now() - stopAt < 5000);
+  assert.equal(isAlive(pid), false);
+  assert.equal(await readEngineFile(directory), undefined);
+  await assert.rejects(stat(join(directory, 'engine.json')));
+  await rm(directory, { recursive: true });
+});
+
+test('it does not outlive a parent that was killed, and its stale file is not believed', async () => {
+  const directory = await temporaryDirectory();
+  const program = fileURLToPath(new URL('./engine-parent.ts', import.meta.url));
+  const parent = spawn(process.execPath, ['--import', 'tsx', program, directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+  const pid = Number(line.toString('utf8'));
+  assert.ok(isAlive(pid));
+  assert.equal((await readEngineFile(directory))?.pid, pid);
+  parent.kill('SIGKILL');
+  await waitUntil('the engine has ended too', () => !isAlive(pid));
+  assert.ok((await stat(join(directory, 'engine.json'))).isFile());
+  assert.equal(await readEngineFile(directory), undefined);
+
+  const next = await startEmbeddedEngine({ dataDir: directory, database: 'audit', log: silentLog });
+  assert.equal((await readEngineFile(directory))?.pid, next.pid());
+  await next.stop();
+  await rm(directory, { recursive: true });
+});
+
+test('a file that is not what it should be is not believed', async () => {
+  const directory = await temporaryDirectory();
+  assert.equal(await readEngineFile(directory), undefined);
+  const good = { ...engine.connection, pid: process.pid };
+  const bad = [
+    '',
+    '[]',
+    'null',
+    '{}',
+    { ...good, pid: 'x' },
+    { ...good, headers: { a: 1 } },
+    { ...good, password: 'x' },
+  ];
+  for (const content of bad) {
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    await writeFile(join(directory, 'engine.json'), text);
+    assert.equal(await readEngineFile(directory), undefined, text.slice(0, 20));
+  }
+  await rm(directory, { recursive: true });
+});

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { openStorage } from '../../src/storage/client.ts';
+import { migrate } from '../../src/storage/migrate.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { silentLog, startTestEngine } from '../support/engine.ts';
+import type { TestEngine } from '../support/engine.ts';
+
+let engine: TestEngine;
+const opened: Storage[] = [];
+const directories: string[] = [];
+
+before(async () => {
+  engine = await startTestEngine();
+});
+after(async () => {
+  await Promise.all(opened.map((storage) => storage.close()));
+  await engine.stop();
+  await Promise.all(directories.map((directory) => rm(directory, { recursive: true })));
+});
+
+function open(database: string): Storage {
+  const storage = openStorage({ ...engine.connection, database }, silentLog);
+  opened.push(storage);
+  return storage;
+}
+
+async function folder(files: Readonly<Record<string, string>>): Promise<URL> {
+  const directory = await mkdtemp(join(tmpdir(), 'auditlog-migrations-'));
+  directories.push(directory);
+  for (const [name, sql] of Object.entries(files)) await writeFile(join(directory, name), sql);
+  return pathToFileURL(`${directory}/`);
+}
+
+const first = 'CREATE TABLE IF NOT EXISTS t (n UInt8) ENGINE = {{MergeTree}} ORDER BY n;\n';
+const second =
+  'ALTER TABLE t ADD COLUMN IF NOT EXISTS a String;\nALTER TABLE t ADD COLUMN IF NOT EXISTS b String;\n';
+
+test('files are applied in order, once', async () => {
+  const storage = open('once');
+  const directory = await folder({ '0002_b.sql': second, '0001_a.sql': first, 'notes.txt': 'no' });
+  const options = { log: silentLog, directory };
+  assert.deepEqual(await migrate(storage, options), { applied: ['0001_a.sql', '0002_b.sql'] });
+  assert.deepEqual(await migrate(storage, options), { applied: [] });
+  const columns = await storage.rows<{ name: string }>('DESCRIBE TABLE t');
+  assert.deepEqual(
+    columns.map((column) => column.name),
+    ['n', 'a', 'b'],
+  );
+  const records = await storage.rows<{ name: string; checksum: string; fresh: number }>(
+    'SELECT name, checksum, applied > now() - 60 AS fresh FROM schema_migrations ORDER BY name',
+  );
+  assert.deepEqual(
+    records.map((record) => [record.name, /^[0-9a-f]{64}$/.test(record.checksum), record.fresh]),
+    [
+      ['0001_a.sql', true, 1],
+      ['0002_b.sql', true, 1],
+    ],
+  );
+});
+
+test('a later file is applied later; a changed or missing one is refused by name', async () => {
+  const storage = open('later');
+  await migrate(storage, { log: silentLog, directory: await folder({ '0001_a.sql': first }) });
+  const both = await folder({ '0001_a.sql': first, '0002_b.sql': second });
+  assert.deepEqual(await migrate(storage, { log: silentLog, directory: both }), { applied: ['0002_b.sql'] });
+  const changed = await folder({ '0001_a.sql': `${first}\n`, '0002_b.sql': second });
+  await assert.rejects(
+    migrate(storage, { log: silentLog, directory: changed }),
+    /0001_a\.sql .* has changed/,
+  );
+  const missing = await folder({ '0001_a.sql': first });
+  await assert.rejects(migrate(storage, { log: silentLog, directory: missing }), /0002_b\.sql .* is missing/);
+});
+
+test('processes that start at once agree', async () => {
+  const directory = await folder({
+    '0001_a.sql': first,
+    '0002_b.sql': second,
+    '0003_c.sql':
+      'CREATE OR REPLACE VIEW v AS SELECT n FROM t;\nALTER TABLE t MODIFY SETTING old_parts_lifetime = 60;\n',
+  });
+  const storages = Array.from({ length: 6 }, () => open('at_once'));
+  const results = await Promise.all(
+    storages.map((storage) => migrate(storage, { log: silentLog, directory })),
+  );
+  const applied = new Set(results.flatMap((result) => result.applied));
+  assert.deepEqual([...applied].sort(), ['0001_a.sql', '0002_b.sql', '0003_c.sql']);
+  assert.deepEqual(await migrate(open('at_once'), { log: silentLog, directory }), { applied: [] });
+});
+
+test('a file that could not be applied twice is refused, and nothing is applied', async () => {
+  const storage = open('refused');
+  const directory = await folder({
+    '0001_a.sql': first,
+    '0002_b.sql': 'ALTER TABLE t ADD COLUMN a String;\n',
+  });
+  await assert.rejects(migrate(storage, { log: silentLog, directory }), /0002_b\.sql: not idempotent/);
+  const twice = await folder({ '0001_a.sql': first, '0001_b.sql': second });
+  await assert.rejects(
+    migrate(storage, { log: silentLog, directory: twice }),
+    /0001_b\.sql: the number 0001/,
+  );
+  const named = await folder({ 'first.sql': first });
+  await assert.rejects(migrate(storage, { log: silentLog, directory: named }), /first\.sql: the name/);
+  const found = await engine.storage.rows(`SELECT name FROM system.databases WHERE name = 'refused'`);
+  assert.deepEqual(found, []);
+});
+
+test('a database with an odd name works', async () => {
+  const storage = open('odd `name\\');
+  const directory = await folder({ '0001_a.sql': first });
+  assert.deepEqual(await migrate(storage, { log: silentLog, directory }), { applied: ['0001_a.sql'] });
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startTestEngine } from '../support/engine.ts';
+import type { TestEngine } from '../support/engine.ts';
+
+let engine: TestEngine;
+before(async () => {
+  engine = await startTestEngine();
+});
+after(async () => engine.stop());
+
+const org = '11111111-1111-1111-1111-111111111111';
+const rowsPerInsert = 20_000;
+
+/** Inserts that overlap in time, so that merges interleave their rows. */
+async function fill(inserts: number): Promise<void> {
+  for (let insert = 0; insert < inserts; insert += 1) {
+    await engine.storage.command(
+      `INSERT INTO events SELECT {org:UUID}, toDateTime64('2025-01-01 00:00:00', 6, 'UTC') + number * 7,
+        {insert:UInt64} * 1000000 + number, 1000 + number % 20, 'a', 'Informational', 'Success', 'INFO', 200,
+        concat('user', toString(number % 500), '@x.test'), concat('id', toString(number)), [concat('f', toString(number))],
+        [concat('h', toString(number))], toUUID(concat('22222222-2222-2222-2222-', leftPad(toString(intDiv(number, 3)), 12, '0'))),
+        if(number % 4 = 0, toDate('2025-01-02'), toDate('2149-06-06')), 'x', 'y' FROM numbers({rows:UInt64})`,
+      { org, insert, rows: rowsPerInsert },
+    );
+  }
+}
+
+const projectionSettings = {
+  min_table_rows_to_use_projection_index: 0,
+  max_projection_rows_to_use_projection_index: 10_000,
+};
+
+async function plan(where: string): Promise<string> {
+  const sql = `EXPLAIN indexes = 1, projections = 1 SELECT ocsf FROM events
+    WHERE org = {org:UUID} AND ${where} ORDER BY org DESC, time DESC, seq DESC LIMIT 1000`;
+  const rows = await engine.storage.rows<{ explain: string }>(sql, { org }, { settings: projectionSettings });
+  return rows.map((row) => row.explain).join('\n');
+}
+
+test('events has the promised columns in their order', async () => {
+  const rows = await engine.storage.rows<{ name: string; type: string }>('DESCRIBE TABLE events');
+  assert.deepEqual(
+    rows.map((row) => `${row.name} ${row.type}`),
+    [
+      'org UUID',
+      "time DateTime64(6, 'UTC')",
+      'seq UInt64',
+      'activity_id Int64',
+      'activity_name LowCardinality(String)',
+      'severity LowCardinality(String)',
+      'status LowCardinality(String)',
+      'level LowCardinality(String)',
+      'result_code Int64',
+      'actor_email String',
+      'actor_id String',
+      'names Array(String)',
+      'file_hash Array(String)',
+      'flow_id UUID',
+      'expires Date',
+      'ocsf String',
+      'source String',
+    ],
+  );
+});
+
+test('filters use projections and skip indexes, and counts stay true through merges and expiry', async () => {
+  await fill(3);
+  await engine.storage.command('OPTIMIZE TABLE events FINAL');
+  const [counted] = await engine.storage.rows<{ byRow: string; hourly: string; expired: string }>(
+    `SELECT (SELECT count() FROM events WHERE NOT ignore(seq)) AS byRow,
+      (SELECT sum(c) FROM (SELECT org, toStartOfHour(time) AS h, count() AS c FROM events GROUP BY org, h)) AS hourly,
+      (SELECT count() FROM events WHERE expires < today()) AS expired`,
+  );
+  const kept = String(3 * rowsPerInsert * 0.75);
+  assert.deepEqual(counted, { byRow: kept, hourly: kept, expired: '0' });
+
+  assert.match(
+    await plan(`flow_id = '22222222-2222-2222-2222-000000000070'`),
+    /Name: by_flow\s[^]*will be applied/,
+  );
+  assert.match(await plan(`actor_email = 'user7@x.test'`), /Name: by_actor\s[^]*will be applied/);
+  assert.match(await plan('seq BETWEEN 1000100 AND 1000200'), /Name: by_seq\s[^]*will be applied/);
+  assert.match(await plan(`has(names, 'f1005')`), /Name: names_bloom/);
+  assert.match(await plan(`has(file_hash, 'h1005')`), /Name: file_hash_bloom/);
+  assert.match(await plan(`actor_id = 'id1005'`), /Name: actor_id_bloom/);
+
+  const hourly = await engine.storage.rows<{ explain: string }>(
+    'EXPLAIN SELECT toStartOfHour(time) AS h, count() FROM events WHERE org = {org:UUID} GROUP BY org, h',
+    { org },
+  );
+  assert.match(hourly.map((row) => row.explain).join('\n'), /ReadFromMergeTree \(hourly\)/);
+});
+
+test('rows found through a projection are the rows of the table', async () => {
+  for (const where of [
+    `flow_id = '22222222-2222-2222-2222-000000000070'`,
+    `actor_email = 'user7@x.test' AND time > '2025-01-01 12:00:00'`,
+    'seq BETWEEN 1000100 AND 1000200',
+  ]) {
+    const sql = `SELECT seq FROM events WHERE org = {org:UUID} AND ${where} ORDER BY org DESC, time DESC, seq DESC`;
+    const found = await engine.storage.rows(sql, { org }, { settings: projectionSettings });
+    const scanned = await engine.storage.rows(sql, { org }, { settings: { optimize_use_projections: 0 } });
+    assert.ok(found.length > 0);
+    assert.deepEqual(found, scanned);
+  }
+});
+
+test('parts that were merged are kept until the kernel has written the result', async () => {
+  const [row] = await engine.storage
+    .rows<{ sql: string }>('SHOW CREATE TABLE events')
+    .then((rows) => rows.map((each) => ({ sql: Object.values(each)[0] ?? '' })));
+  assert.match(row?.sql ?? '', /old_parts_lifetime = 480/);
+  assert.match(row?.sql ?? '', /fsync_after_insert = 1, fsync_part_directory = 1/);
+  const [inactive] = await engine.storage.rows<{ n: string }>(
+    `SELECT count() AS n FROM system.parts WHERE database = currentDatabase() AND table = 'events' AND NOT active`,
+  );
+  assert.notEqual(inactive?.n, '0');
+});

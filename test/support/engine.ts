@@ -1,0 +1,43 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogger } from '../../src/base/log.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { startEmbeddedEngine } from '../../src/storage/engine.ts';
+import type { EmbeddedEngine } from '../../src/storage/engine.ts';
+import { migrate } from '../../src/storage/migrate.ts';
+import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
+
+export interface TestEngine {
+  readonly storage: Storage;
+  readonly connection: EngineConnection;
+  readonly dataDir: string;
+  readonly engine: EmbeddedEngine;
+  stop(): Promise<void>;
+}
+
+export const silentLog = createLogger('silent');
+
+/** A new directory under the system's temporary one. */
+export async function temporaryDirectory(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'auditlog-test-'));
+}
+
+/** A real engine on an empty, migrated database in a temporary directory; `stop` removes everything. */
+export async function startTestEngine(): Promise<TestEngine> {
+  const dataDir = await temporaryDirectory();
+  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const storage = openStorage(engine.connection, silentLog);
+  const stop = async (): Promise<void> => {
+    await storage.close();
+    await engine.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  try {
+    await migrate(storage, { log: silentLog });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { storage, connection: engine.connection, dataDir, engine, stop };
+}

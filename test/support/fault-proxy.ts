@@ -1,0 +1,60 @@
+import { connect, createServer, type Socket } from 'node:net';
+
+/** What happens to connections: passed on; refused, existing ones too; or cut once an answer has that many bytes. */
+export type Fault = 'none' | 'refuse' | { readonly cutAfterBytes: number };
+
+export interface FaultProxy {
+  readonly url: string;
+  set(fault: Fault): void;
+  stop(): Promise<void>;
+}
+
+/** A TCP proxy before a port of this machine, for tests of what happens when the other side fails. */
+export function startFaultProxy(targetPort: number): Promise<FaultProxy> {
+  let fault: Fault = 'none';
+  const open = new Set<Socket>();
+  const server = createServer((incoming) => {
+    if (fault === 'refuse') return void incoming.destroy();
+    const outgoing = connect({ host: '127.0.0.1', port: targetPort });
+    open.add(incoming);
+    let answered = 0;
+    const end = () => {
+      open.delete(incoming);
+      incoming.destroy();
+      outgoing.destroy();
+    };
+    incoming.on('data', (piece) => {
+      answered = 0;
+      outgoing.write(piece);
+    });
+    outgoing.on('data', (piece) => {
+      answered += piece.length;
+      if (typeof fault !== 'object' || answered <= fault.cutAfterBytes) return void incoming.write(piece);
+      const rest = piece.subarray(0, Math.max(0, piece.length - (answered - fault.cutAfterBytes)));
+      incoming.write(rest, end);
+    });
+    for (const socket of [incoming, outgoing]) socket.on('error', end).on('close', end);
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      const destroyAll = () => {
+        for (const socket of open) socket.destroy();
+      };
+      resolve({
+        url: `http://127.0.0.1:${port}`,
+        set: (next) => {
+          fault = next;
+          if (next === 'refuse') destroyAll();
+        },
+        stop: () =>
+          new Promise((closed) => {
+            server.close(() => closed());
+            destroyAll();
+          }),
+      });
+    });
+  });
+}

@@ -1,0 +1,195 @@
+import { strict as assert } from 'node:assert';
+import { Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A client for black-box tests: nothing is decoded, retried or followed behind the test's back; every wait is bounded. */
+
+const requestTimeoutMsDefault = 15_000;
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The body as it came over the wire, still encoded. */
+  readonly raw: Buffer;
+  /** The body read as UTF-8. */
+  readonly text: string;
+}
+
+export interface HttpCall {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly timeoutMs?: number;
+}
+
+/** One request. Rejects on a broken connection, a body cut short, or after `timeoutMs`. */
+export function call(url: string, options: HttpCall = {}): Promise<HttpAnswer> {
+  const { method = 'GET', headers = {}, body, timeoutMs = requestTimeoutMsDefault } = options;
+  const target = new URL(url);
+  // The path goes out as written: URL would normalize the odd escapes that some tests are about.
+  const path = url.slice(url.indexOf(target.host) + target.host.length) || '/';
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(
+      {
+        agent,
+        method,
+        path,
+        host: target.hostname,
+        port: target.port,
+        headers:
+          body === undefined ? headers : { 'content-length': String(Buffer.byteLength(body)), ...headers },
+        signal: AbortSignal.timeout(timeoutMs),
+      },
+      (incoming) => {
+        const pieces: Buffer[] = [];
+        incoming.on('data', (piece: Buffer) => pieces.push(piece));
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          if (!incoming.complete) return reject(new Error('the body was cut short'));
+          const raw = Buffer.concat(pieces);
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            raw,
+            text: raw.toString('utf8'),
+          });
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+export interface AuditEvent {
+  readonly [member: string]: unknown;
+  readonly time: number;
+  readonly activity_id: number;
+  readonly activity_name: string;
+  readonly severity: string;
+  readonly severity_id: number;
+  readonly status: string;
+  readonly status_id: number;
+  readonly message: string;
+  readonly actor: { readonly user?: Record<string, unknown>; readonly app_name?: string };
+  readonly metadata: Record<string, unknown> & { readonly logged_time: number };
+  readonly enrichments?: readonly { readonly name: string; readonly value: string }[];
+  readonly extra_map?: Record<string, unknown>;
+  readonly src_endpoint?: Record<string, unknown>;
+  readonly flow_id?: string;
+}
+
+export interface Page {
+  readonly data: readonly AuditEvent[];
+  readonly meta: { readonly total: number; readonly limit: number; readonly offset: number };
+}
+
+export interface IngestAnswer {
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly errors: readonly { readonly index: number; readonly error: string }[];
+}
+
+export interface ProblemBody {
+  readonly [member: string]: unknown;
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly request_id: string;
+  readonly errors?: IngestAnswer['errors'];
+}
+
+/** The envelope of a read that must have succeeded. */
+export function pageOf(answer: HttpAnswer): Page {
+  assert.equal(answer.status, 200, `expected a page, got ${answer.status}: ${answer.text.slice(0, 500)}`);
+  return JSON.parse(answer.text) as Page;
+}
+
+/** The answer of an ingest that must have been accepted. */
+export function acceptedOf(answer: HttpAnswer): IngestAnswer {
+  assert.equal(answer.status, 202, `expected 202, got ${answer.status}: ${answer.text.slice(0, 500)}`);
+  return JSON.parse(answer.text) as IngestAnswer;
+}
+
+/**
+ * The problem body of an answer that must have this status, with everything the contract (Errors) asks of any error:
+ * media type, members, the request id in body and header alike, and no word from inside the service.
+ */
+export function problemOf(answer: HttpAnswer, status: number): ProblemBody {
+  assert.equal(
+    answer.status,
+    status,
+    `expected ${status}, got ${answer.status}: ${answer.text.slice(0, 500)}`,
+  );
+  assert.match(String(answer.headers['content-type']), /^application\/problem\+json\b/);
+  const problem = JSON.parse(answer.text) as ProblemBody;
+  assert.equal(problem.type, 'about:blank');
+  assert.equal(problem.status, status);
+  assert.equal(typeof problem.title, 'string');
+  assert.notEqual(problem.title, '');
+  assert.equal(typeof problem.detail, 'string');
+  assert.notEqual(problem.detail, '');
+  assert.equal(typeof problem.request_id, 'string');
+  assert.notEqual(problem.request_id, '');
+  assert.equal(answer.headers['x-request-id'], problem.request_id);
+  assert.doesNotMatch(
+    answer.text,
+    /clickhouse|chdb|\bSELECT\b|\bINSERT\b|DB::|Code: \d|\bat .*:\d+:\d+|node_modules|\.ts\b|\/tmp\/|ECONN|undefined/i,
+  );
+  return problem;
+}
+
+/** Whole seconds of a `Retry-After` header that must be there. */
+export function retryAfterOf(answer: HttpAnswer): number {
+  const text = String(answer.headers['retry-after']);
+  assert.match(text, /^\d+$/, 'Retry-After is whole seconds');
+  return Number(text);
+}
+
+/** Calls `probe` until it gives something other than undefined; fails with `what` after `timeoutMs`. */
+export async function eventually<T>(
+  what: string,
+  probe: () => Promise<T | undefined>,
+  timeoutMs = 15_000,
+  pauseMs = 20,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined) return found;
+    if (performance.now() > deadline) throw new Error(`gave up after ${timeoutMs} ms waiting: ${what}`);
+    await sleep(pauseMs);
+  }
+}
+
+/**
+ * Writes raw bytes to a fresh connection and collects what comes back until the server closes it, or `quietMs` pass
+ * without a byte, or `until` says that enough has come. Never rejects for a reset: what came before it is returned.
+ */
+export function rawExchange(
+  port: number,
+  pieces: readonly (string | Uint8Array)[],
+  { quietMs = 1000, until = (_text: string): boolean => false } = {},
+): Promise<{ text: string; closed: boolean }> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    const received: Buffer[] = [];
+    const finish = (closed: boolean) => {
+      socket.destroy();
+      resolve({ text: Buffer.concat(received).toString('latin1'), closed });
+    };
+    socket.setTimeout(quietMs, () => finish(false));
+    socket.on('connect', () => {
+      for (const piece of pieces) socket.write(piece);
+    });
+    socket.on('data', (piece) => {
+      received.push(piece);
+      if (until(Buffer.concat(received).toString('latin1'))) finish(false);
+    });
+    socket.on('error', () => finish(true));
+    socket.on('close', () => finish(true));
+  });
+}

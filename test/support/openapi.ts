@@ -1,0 +1,98 @@
+import { strict as assert } from 'node:assert';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { HttpAnswer } from './http.ts';
+
+/** A part of an OpenAPI document, as deep as the tests look. */
+export interface OpenApiResponse {
+  readonly $ref?: string;
+  readonly headers?: Readonly<
+    Record<string, { readonly $ref?: string; readonly required?: boolean; readonly schema?: object }>
+  >;
+  readonly content?: Readonly<
+    Record<string, { readonly schema?: object; readonly example?: unknown; readonly examples?: object }>
+  >;
+}
+
+export interface OpenApiOperation {
+  readonly operationId: string;
+  readonly parameters?: readonly unknown[];
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: object; readonly examples?: object }>>;
+  };
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
+}
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** The value at a JSON pointer such as `#/components/schemas/Problem`; undefined where there is none. */
+export function at(document: unknown, reference: string): unknown {
+  let value: unknown = document;
+  for (const part of reference.replace(/^#\/?/, '').split('/')) {
+    if (part === '') continue;
+    const key = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Record<string, unknown>)[key];
+  }
+  return value;
+}
+
+/** Holds answers against what the document says of them. */
+export interface Conformance {
+  /** Fails unless status, media type, headers and body are as the document has them for this operation. */
+  check(method: string, path: string, answer: HttpAnswer): void;
+  /** The response that the document names for an operation and a status, `default` where it names none. */
+  responseOf(method: string, path: string, status: number): OpenApiResponse;
+  /** Errors of a value against the schema at a pointer into the document; empty when it conforms. */
+  errorsOf(pointer: string, value: unknown): string[];
+}
+
+export function conformance(document: OpenApiDocument): Conformance {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  ajv.addSchema(document, 'openapi');
+  const follow = (value: { $ref?: string }): unknown =>
+    value.$ref === undefined ? value : at(document, value.$ref);
+  const errorsOf = (pointer: string, value: unknown): string[] => {
+    const validate = ajv.getSchema(`openapi${pointer}`);
+    assert.ok(validate, `no schema at ${pointer}`);
+    if (validate(value) === true) return [];
+    return (validate.errors ?? []).map((error) => `${error.instancePath} ${error.message}`);
+  };
+  const responseOf = (method: string, path: string, status: number): OpenApiResponse => {
+    const responses = document.paths[path]?.[method.toLowerCase()]?.responses;
+    const response = responses?.[String(status)] ?? responses?.['default'];
+    assert.ok(response, `${method} ${path} has no response ${status}`);
+    return follow(response) as OpenApiResponse;
+  };
+  /** Pointer of a response's schema, which the document may have inline. */
+  const pointerOf = (method: string, path: string, status: number, type: string): string => {
+    const escape = (text: string) => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
+    const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {};
+    const name = String(status) in responses ? String(status) : 'default';
+    const base = responses[name]?.$ref ?? `#/paths/${escape(path)}/${method.toLowerCase()}/responses/${name}`;
+    return `${base}/content/${escape(type)}/schema`;
+  };
+  return {
+    responseOf,
+    errorsOf,
+    check: (method, path, answer) => {
+      const what = `${method} ${path} ${answer.status}`;
+      const response = responseOf(method, path, answer.status);
+      const type = String(answer.headers['content-type']).split(';')[0] ?? '';
+      assert.ok(response.content && type in response.content, `${what}: ${type} is not documented`);
+      for (const [name, reference] of Object.entries(response.headers ?? {})) {
+        const header = follow(reference) as { required?: boolean; schema?: { type?: string } };
+        const value = answer.headers[name.toLowerCase()];
+        if (header.required === true) assert.ok(value !== undefined, `${what}: no header ${name}`);
+        if (value !== undefined && header.schema?.type === 'integer')
+          assert.match(String(value), /^\d+$/, name);
+      }
+      const body: unknown = type.endsWith('json') ? JSON.parse(answer.text) : answer.text;
+      assert.deepEqual(errorsOf(pointerOf(method, path, answer.status, type), body), [], what);
+    },
+  };
+}

@@ -1,0 +1,363 @@
+import { strict as assert } from 'node:assert';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { acceptedOf, type AuditEvent, call, eventually, type HttpAnswer, type Page, pageOf } from './http.ts';
+
+/** The service as a process of its own, started the way an operator starts it, for black-box tests. */
+
+const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
+const startMsMax = 40_000;
+const stopMsMax = 30_000;
+/** Code of the activity "API key created". */
+const apiKeyCreated = 1300;
+const cliMsMax = 40_000;
+
+export interface CliAnswer {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface TestServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly dataDir: string;
+  /** Milliseconds from the start of the process to its `listening` line. */
+  readonly startedInMs: number;
+  stdoutLines(): readonly string[];
+  stderrLines(): readonly string[];
+  /** Pid of the embedded engine as `DATA_DIR/engine.json` has it now; undefined while none is announced. */
+  enginePid(): number | undefined;
+  /** SIGTERM, then the exit code (null when it had to be killed). Removes the data directory unless it was given. */
+  stop(): Promise<number | null>;
+  /** Sends a signal; after SIGKILL waits until server and engine are gone. The data directory stays. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Resolves with the exit code once the process has ended by itself or by a signal sent before. */
+  exited(): Promise<number | null>;
+  /** Runs the command line beside the server, on the same data directory. */
+  cli(args: readonly string[], stdin?: string): Promise<CliAnswer>;
+}
+
+export interface ServerOptions {
+  /** On top of the tests' defaults; undefined takes a default of the tests away, so that the service's own holds. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** A directory that outlives the server; else a temporary one is made and removed by `stop`. */
+  readonly dataDir?: string;
+}
+
+/** A fresh temporary data directory; the caller removes it with `removeDirectory`. */
+export function temporaryDirectory(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'auditlog-e2e-'));
+}
+
+/** Removes a directory that a dying process may still be writing to. */
+export function removeDirectory(path: string): Promise<void> {
+  return rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+}
+
+function environment(dataDir: string, extra: ServerOptions['env'] = {}): Record<string, string> {
+  const merged: Record<string, string | undefined> = {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    TMPDIR: process.env['TMPDIR'],
+    PORT: '0',
+    DATA_DIR: dataDir,
+    FLUSH_INTERVAL: '50ms',
+    RATE_LIMIT_AUDIT: 'off',
+    WORKERS: '1',
+    ...extra,
+  };
+  return Object.fromEntries(
+    Object.entries(merged).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function collectLines(child: ChildProcess, name: 'stdout' | 'stderr'): () => readonly string[] {
+  let text = '';
+  child[name]?.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+  });
+  return () => text.split('\n').filter((line) => line !== '');
+}
+
+/** Exit of a child as a promise that never rejects; undefined after `timeoutMs`. */
+function waitForExit(
+  exit: Promise<number | null>,
+  timeoutMs: number,
+): Promise<{ code: number | null } | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), timeoutMs);
+    void exit.then((code) => {
+      clearTimeout(timer);
+      resolve({ code });
+    });
+  });
+}
+
+/** Runs the command line once to its end, in the environment that a server on `dataDir` would have. */
+export async function runCli(
+  args: readonly string[],
+  options: { dataDir: string; env?: ServerOptions['env']; stdin?: string | undefined; timeoutMs?: number },
+): Promise<CliAnswer> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', ...args], {
+    cwd: projectRoot,
+    env: environment(options.dataDir, options.env),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const stdout = collectLines(child, 'stdout');
+  const stderr = collectLines(child, 'stderr');
+  const exit = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  child.stdin.on('error', () => undefined); // A command that reads no input may close it first.
+  child.stdin.end(options.stdin ?? '');
+  const ended = await waitForExit(exit, options.timeoutMs ?? cliMsMax);
+  if (!ended) {
+    child.kill('SIGKILL');
+    throw new Error(`command did not end: ${args.join(' ')}\n${stderr().join('\n')}`);
+  }
+  return { code: ended.code, stdout: stdout().join('\n'), stderr: stderr().join('\n') };
+}
+
+function listeningPort(lines: readonly string[]): number | undefined {
+  for (const line of lines) {
+    if (!line.includes('"listening"')) continue;
+    const port = (JSON.parse(line) as { port?: unknown }).port;
+    if (typeof port === 'number') return port;
+  }
+  return undefined;
+}
+
+/** Starts `serve` and resolves once it listens; rejects with its operational log when it does not. */
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const dataDir = options.dataDir ?? (await temporaryDirectory());
+  const ownsDirectory = options.dataDir === undefined;
+  const begun = performance.now();
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'serve'], {
+    cwd: projectRoot,
+    env: environment(dataDir, options.env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const stdoutLines = collectLines(child, 'stdout');
+  const stderrLines = collectLines(child, 'stderr');
+  let ended: { code: number | null } | undefined;
+  const exit = new Promise<number | null>((resolve) =>
+    child.once('close', (code) => {
+      ended = { code };
+      resolve(code);
+    }),
+  );
+  const giveUp = async (why: string): Promise<never> => {
+    child.kill('SIGKILL');
+    await waitForExit(exit, stopMsMax);
+    if (ownsDirectory) await removeDirectory(dataDir);
+    throw new Error(`${why}\n${stderrLines().join('\n')}`);
+  };
+  const port = await eventually(
+    'the server to listen',
+    async () => (ended ? -1 : listeningPort(stderrLines())),
+    startMsMax,
+    5,
+  ).catch(() => -1);
+  if (port === -1)
+    return giveUp(ended ? `the server ended with code ${ended.code}` : 'the server did not listen');
+  const startedInMs = performance.now() - begun;
+
+  const enginePid = () => {
+    const path = join(dataDir, 'engine.json');
+    if (!existsSync(path)) return undefined;
+    const text = readFileSync(path, 'utf8');
+    return text === '' ? undefined : (JSON.parse(text) as { pid?: number }).pid;
+  };
+  const kill = async (signal: NodeJS.Signals) => {
+    const engine = enginePid();
+    child.kill(signal);
+    if (signal !== 'SIGKILL') return;
+    await waitForExit(exit, stopMsMax);
+    if (engine === undefined) return;
+    await eventually(
+      'the engine to follow its server',
+      async () => (alive(engine) ? undefined : true),
+      10_000,
+    );
+  };
+  const stop = async () => {
+    if (!ended) {
+      child.kill('SIGTERM');
+      if (!(await waitForExit(exit, stopMsMax))) await kill('SIGKILL');
+    }
+    if (ownsDirectory) await removeDirectory(dataDir);
+    return ended?.code ?? null;
+  };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    pid: child.pid ?? 0,
+    dataDir,
+    startedInMs,
+    stdoutLines,
+    stderrLines,
+    enginePid,
+    stop,
+    kill,
+    exited: () => exit,
+    cli: (args, stdin) => runCli(args, { dataDir, env: options.env, stdin }),
+  };
+}
+
+export interface Organization {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+}
+
+export interface Key {
+  readonly id: string;
+  readonly key: string;
+  readonly organization: unknown;
+  readonly scopes: unknown;
+  readonly expires_at: unknown;
+}
+
+/** The object that a command printed with `--json`; the command must have ended with 0. */
+export function printed(answer: CliAnswer): unknown {
+  assert.equal(answer.code, 0, `the command failed: ${answer.stderr}`);
+  return JSON.parse(answer.stdout);
+}
+
+/** A new organization by the command line. */
+export async function createOrganization(server: TestServer, slug: string): Promise<Organization> {
+  return printed(
+    await server.cli(['org', 'create', '--slug', slug, '--name', `Org ${slug}`, '--json']),
+  ) as Organization;
+}
+
+/** A new API key by the command line, once the running server knows it. */
+export async function createKey(server: TestServer, args: readonly string[]): Promise<Key> {
+  const key = printed(await server.cli(['key', 'create', ...args, '--json'])) as Key;
+  await keyKnown(server, key.key);
+  return key;
+}
+
+/** Waits until the server tells this key from an unknown one: only an unknown one gets 401 on a write. */
+export function keyKnown(server: TestServer, key: string): Promise<true> {
+  return eventually('the server to know a new key', async () => {
+    const answer = await call(`${server.url}/api/v1/audit`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    return answer.status === 401 || answer.status === 429 ? undefined : true;
+  });
+}
+
+/** An organization as its producer and its reader see it: one key with both scopes. */
+export interface Tenant {
+  readonly server: TestServer;
+  readonly organization: Organization;
+  readonly key: string;
+  /** GET on the audit endpoint; `query` goes out as written. */
+  get(
+    query?: string | Readonly<Record<string, string>>,
+    headers?: Record<string, string>,
+  ): Promise<HttpAnswer>;
+  /** The page of a read that must succeed. */
+  page(query?: string | Readonly<Record<string, string>>): Promise<Page>;
+  /** POST on the audit endpoint: text and bytes go out as they are, anything else as JSON. */
+  post(body: unknown, headers?: Record<string, string>): Promise<HttpAnswer>;
+  /** Posts events that must all be accepted. */
+  record(events: readonly unknown[]): Promise<void>;
+  /**
+   * The events that making the organization and its key left in it (contract: Sessions, last rule), newest first.
+   * They lie at the time of the test, so tests that count everything put their own events into other years.
+   */
+  own(): Promise<readonly AuditEvent[]>;
+  /**
+   * Waits until exactly `total` events match; without a query those of `own` come on top. Fails at once when there
+   * are more.
+   */
+  settled(total: number, query?: Readonly<Record<string, string>>): Promise<Page>;
+  /** Waits until everything answered so far would be readable, by an event of its own that comes after it. */
+  caughtUp(): Promise<void>;
+  /** The same organization through another key, or through another (restarted) server. */
+  with(changes: { key?: string; server?: TestServer }): Tenant;
+}
+
+function queryText(query: string | Readonly<Record<string, string>> = ''): string {
+  const text = typeof query === 'string' ? query : new URLSearchParams(query).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** When an organization and its first key were made, as RFC 3339 texts. */
+interface Made {
+  readonly startTime: string;
+  readonly endTime: string;
+}
+
+function tenantOf(server: TestServer, organization: Organization, key: string, made: Made): Tenant {
+  const endpoint = `${server.url}/api/v1/audit`;
+  const tenant: Tenant = {
+    server,
+    organization,
+    key,
+    get: (query, headers = {}) =>
+      call(`${endpoint}${queryText(query)}`, { headers: { 'x-api-key': key, ...headers } }),
+    page: async (query) => pageOf(await tenant.get(query)),
+    post: (body, headers = {}) =>
+      call(endpoint, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+      }),
+    record: async (events) => {
+      const answer = acceptedOf(await tenant.post(events));
+      assert.deepEqual(answer, { accepted: events.length, rejected: 0, errors: [] });
+    },
+    own: () =>
+      eventually('the event of the new key', async () => {
+        const { data } = await tenant.page({ ...made });
+        return data.some((event) => event.activity_id === apiKeyCreated) ? data : undefined;
+      }),
+    settled: async (total, query) => {
+      const expected = total + (query === undefined ? (await tenant.own()).length : 0);
+      return eventually(`${total} events to be readable`, async () => {
+        const page = await tenant.page({ limit: '1000', ...query });
+        assert.ok(page.meta.total <= expected, `${page.meta.total} events where ${expected} were recorded`);
+        return page.meta.total === expected && page.data.length === Math.min(expected, 1000) ? page : undefined;
+      });
+    },
+    caughtUp: async () => {
+      const flowId = randomUUID();
+      await tenant.record([sourceEvent({ flow_id: flowId })]);
+      await tenant.settled(1, { flowId });
+    },
+    with: (changes) => tenantOf(changes.server ?? server, organization, changes.key ?? key, made),
+  };
+  return tenant;
+}
+
+/** A new organization with one key for reading and writing. */
+export async function createTenant(server: TestServer, slug: string): Promise<Tenant> {
+  const startTime = new Date().toISOString();
+  const organization = await createOrganization(server, slug);
+  const key = await createKey(server, ['--org', slug, '--scopes', 'read,write']);
+  return tenantOf(server, organization, key.key, { startTime, endTime: new Date().toISOString() });
+}
+
+/** A source event that needs nothing more to be accepted. */
+export function sourceEvent(message: Readonly<Record<string, unknown>> = {}, rest: object = {}): object {
+  return { ...rest, message: { timestamp: '2024-05-06T07:08:09.123456Z', action: 2001, ...message } };
+}

@@ -1,0 +1,138 @@
+import type { LogFile, LogFiles } from '../../src/ingest/files.ts';
+
+/** A source of random numbers in [0, 1). */
+export type Random = () => number;
+
+interface Stored {
+  /** Everything written, as a process sees it. */
+  written: Buffer;
+  /** What a power cut is sure to leave. */
+  synced: Buffer;
+}
+
+export class PowerCut extends Error {}
+export class DiskFault extends Error {
+  readonly code = 'EIO';
+}
+
+const sectorBytes = 512;
+
+/**
+ * Log files on a disk that keeps only what was synced: the file system that the log's promises are tested against.
+ * `cutAfter` operations later the power goes: that operation and all further ones fail, and `afterPowerCut` gives
+ * what a new process finds, where anything not synced may be there, torn by sectors, or gone.
+ */
+export function createTornFiles(options: { cutAfter: number; faultAt?: ReadonlySet<number>; random: Random }) {
+  const { random } = options;
+  let operations = 0;
+  /** Names as a process sees them, and as the disk is sure to have them. */
+  let names = new Map<string, Stored>();
+  let syncedNames = new Map<string, Stored>();
+
+  /** Counts a change of the disk; the one that the power cut hits may have happened in part. */
+  function step(partly: () => void): void {
+    operations += 1;
+    if (operations > options.cutAfter) {
+      if (operations === options.cutAfter + 1 && random() < 0.5) partly();
+      throw new PowerCut('the power is gone');
+    }
+    if (options.faultAt?.has(operations)) {
+      if (random() < 0.5) partly();
+      throw new DiskFault('injected fault');
+    }
+  }
+
+  function handle(file: Stored): LogFile {
+    return {
+      async append(parts) {
+        const all = Buffer.concat([file.written, ...parts]);
+        step(() => {
+          file.written = all.subarray(0, file.written.length + Math.floor(random() * (all.length - file.written.length)));
+        });
+        file.written = all;
+      },
+      async sync() {
+        step(() => {});
+        file.synced = Buffer.from(file.written);
+      },
+      async truncate(length) {
+        step(() => {});
+        file.written = file.written.subarray(0, length);
+      },
+      close: async () => {},
+    };
+  }
+
+  function existing(name: string): Stored {
+    const file = names.get(name);
+    if (!file) throw new Error(`there is no ${name}`);
+    return file;
+  }
+
+  function files(): LogFiles {
+    return {
+      list: async () => [...names.keys()].sort(),
+      read: async (name) => Buffer.from(existing(name).written),
+      size: async (name) => existing(name).written.length,
+      async create(name) {
+        if (names.has(name)) throw new Error(`${name} exists`);
+        const file: Stored = { written: Buffer.alloc(0), synced: Buffer.alloc(0) };
+        step(() => names.set(name, file));
+        names.set(name, file);
+        return handle(file);
+      },
+      open: async (name) => handle(existing(name)),
+      async remove(name) {
+        existing(name);
+        step(() => names.delete(name));
+        names.delete(name);
+      },
+      async rename(from, to) {
+        const file = existing(from);
+        step(() => {});
+        names.delete(from);
+        names.set(to, file);
+      },
+      async syncDirectory() {
+        step(() => {});
+        syncedNames = new Map(names);
+      },
+    };
+  }
+
+  /** The synced bytes, then what else was written: whole, cut, or with sectors missing. */
+  function survivor({ written, synced }: Stored): Stored {
+    const tail = written.length > synced.length ? Buffer.from(written.subarray(synced.length)) : Buffer.alloc(0);
+    const kept = Buffer.from(tail.subarray(0, Math.floor(random() * (tail.length + 1))));
+    if (random() < 0.5) {
+      for (let at = 0; at < kept.length; at += sectorBytes) {
+        if (random() < 0.4) kept.fill(0, at, Math.min(kept.length, at + sectorBytes));
+      }
+    }
+    const content = Buffer.concat([synced, kept]);
+    return { written: content, synced: content };
+  }
+
+  return {
+    files: files(),
+    operations: () => operations,
+    /** What a new process finds; the disk works again. */
+    afterPowerCut(): LogFiles {
+      const found = new Map<string, Stored>();
+      for (const [name, file] of syncedNames) {
+        // A removal that was not synced may be undone.
+        if (names.has(name) || random() < 0.5) found.set(name, survivor(file));
+      }
+      for (const [name, file] of names) {
+        // A creation that was not synced may be lost.
+        if (!syncedNames.has(name) && random() < 0.5) found.set(name, survivor(file));
+      }
+      names = found;
+      syncedNames = new Map(found);
+      operations = 0;
+      options.cutAfter = Number.MAX_SAFE_INTEGER;
+      options.faultAt = new Set();
+      return files();
+    },
+  };
+}
