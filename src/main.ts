@@ -9,6 +9,7 @@ import { Problem } from './base/problem.ts';
 import type { Config } from './config/config.ts';
 import { makeDataDir } from './config/secrets.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
+import { effectiveRetentionDays } from './control/organizations.ts';
 import { type AccessLog, createAccessLog } from './http/access-log.ts';
 import { createKeyCheck } from './http/authenticate.ts';
 import { createRouter } from './http/router.ts';
@@ -52,7 +53,7 @@ export interface ServiceParts {
 export async function startService(config: Config, parts: ServiceParts): Promise<RunningService> {
   const started: (() => Promise<unknown>)[] = [];
   const stopAll = async (): Promise<void> => {
-    for (const stop of started.splice(0).reverse()) await stop();
+    for (const stop of started.splice(0).toReversed()) await stop();
   };
   try {
     return await startParts(config, parts, started, stopAll);
@@ -105,7 +106,13 @@ async function startParts(
       const organization = organizationOf(directory.organizationBySlug(slug)?.id ?? '');
       if (organization === undefined) throw new Problem('not_found', `there is no organization "${slug}"`);
       const body = new Uint8Array(ndjson).buffer;
-      return ingest.accept({ body, form: 'ndjson', encoding: 'identity', organization, idempotency: undefined });
+      return ingest.accept({
+        body,
+        form: 'ndjson',
+        encoding: 'identity',
+        organization,
+        idempotency: undefined,
+      });
     },
     flush: ingest.flush,
     async stop() {
@@ -115,7 +122,10 @@ async function startParts(
         log.warn(errorFacts(error), 'the log could not be sealed');
         return false;
       });
-      log.info({ answered, flushed }, flushed ? 'drained' : 'stopped with events in the log; the next start sends them');
+      log.info(
+        { answered, flushed },
+        flushed ? 'drained' : 'stopped with events in the log; the next start sends them',
+      );
       await stopAll();
     },
   };
@@ -173,8 +183,11 @@ async function readInstance(path: string): Promise<string> {
 function facts(directory: Directory, id: string, config: Config): OrganizationFacts | undefined {
   const organization = directory.organizationById(id);
   if (organization === undefined) return undefined;
-  const days = organization.retentionDays ?? config.retentionDays;
-  return { id, slug: organization.slug, retentionDays: days === 0 ? undefined : days };
+  return {
+    id,
+    slug: organization.slug,
+    retentionDays: effectiveRetentionDays(organization, config.retentionDays),
+  };
 }
 
 /** All organizations as the workers need them, encoded again only when the directory has changed. */

@@ -23,6 +23,7 @@ export function createLogger(level: LogLevel): Logger {
 /** Facts of an unknown thrown value that are safe for the operational log. */
 export function errorFacts(error: unknown): { error: string; code?: string } {
   if (!(error instanceof Error)) return { error: String(error) };
-  const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
-  return code === undefined ? { error: error.message } : { error: error.message, code };
+  const code: unknown = 'code' in error ? error.code : undefined;
+  const isCode = typeof code === 'string' || typeof code === 'number';
+  return isCode ? { error: error.message, code: String(code) } : { error: error.message };
 }

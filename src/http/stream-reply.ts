@@ -1,37 +1,48 @@
 import { finished, pipeline, Readable } from 'node:stream';
 import { limits } from '../base/limits.ts';
 import { createCompressor } from './encoding.ts';
-import type { Exchange } from './exchange.ts';
+import { clientGoneStatus, type Exchange } from './exchange.ts';
 import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './response.ts';
+
+/** A stream that waits for its reader. */
+interface Waiting {
+  readonly sinceMs: number;
+  /** Hands the socket a little more, so that the library sees that the stream is alive. */
+  readonly nudge: () => void;
+}
 
 /** Watches streams whose reader stands still. */
 export interface StallWatch {
-  stalled(exchange: Exchange): void;
+  stalled(exchange: Exchange, nudge: () => void): void;
   moving(exchange: Exchange): void;
   close(): void;
 }
 
 /**
- * The library drops a connection that takes nothing for 10 s, which a reader that is merely busy (a pipe into a slow
- * consumer) must survive. An empty `cork` tries the held-back bytes again and so starts those 10 s anew; the watch
- * does that until a reader has stood still for limits.streamStallMsMax.
+ * The library drops a connection 10 s after a write that the socket could not take, which a reader that is merely
+ * busy (a pipe into a slow consumer) must survive. Every further write that fails starts those 10 s anew; so the
+ * watch lets one chunk out to each waiting stream every limits.streamStallCheckMs, which holds at most
+ * streamStallMsMax / streamStallCheckMs chunks, and drops a reader that has stood still for streamStallMsMax.
  */
 export function createStallWatch(): StallWatch {
-  const since = new Map<Exchange, number>();
+  const waiting = new Map<Exchange, Waiting>();
   const timer = setInterval(() => {
-    for (const [exchange, start] of since) {
-      if (!exchange.open()) since.delete(exchange);
-      else if (performance.now() - start > limits.streamStallMsMax) exchange.breakOff(499);
-      else exchange.res.cork(() => {});
+    for (const [exchange, { sinceMs, nudge }] of waiting) {
+      if (performance.now() - sinceMs > limits.streamStallMsMax) exchange.breakOff(clientGoneStatus);
+      else nudge();
     }
   }, limits.streamStallCheckMs);
   timer.unref();
   return {
-    stalled: (exchange) => void since.set(exchange, performance.now()),
-    moving: (exchange) => void since.delete(exchange),
+    stalled(exchange, nudge) {
+      if (!waiting.has(exchange)) waiting.set(exchange, { sinceMs: performance.now(), nudge });
+    },
+    moving: (exchange) => void waiting.delete(exchange),
     close: () => clearInterval(timer),
   };
 }
+
+const nudgeBytesMax = 64 * 1024;
 
 const asReadable = (stream: StreamReply['stream']): Readable =>
   stream instanceof Readable ? stream : Readable.from(stream, { objectMode: false });
@@ -69,6 +80,8 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
   let started = false;
   let bytesSent = 0;
 
+  // Reading by hand from the paused stream; `push` hears of what it gives.
+  const nudge = (): void => void output.read(Math.min(output.readableLength, nudgeBytesMax));
   const start = (): void => {
     if (!started) writeHead(exchange, reply.status, reply.headers, { encoding });
     started = true;
@@ -80,7 +93,7 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
       start();
       if (!res.write(chunk)) {
         output.pause();
-        watch.stalled(exchange);
+        watch.stalled(exchange, nudge);
       }
     });
     bytesSent += chunk.length;

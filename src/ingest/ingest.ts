@@ -54,7 +54,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const idempotency = await openIdempotency(await openLogFiles(join(dataDir, 'idempotency')), Date.now, log);
   for (const segment of wal.sealed()) {
     const { frames } = await wal.read(segment);
-    for (const { notes } of frames) if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
+    for (const { notes } of frames)
+      if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
   }
   const { sink, flushIntervalMs } = options;
   const batcher = startBatcher({ wal, sink, log, flushIntervalMs, keepNotes: idempotency.keep });
@@ -81,8 +82,12 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     metric.set({ outcome: 'refused' }, refused);
     metric.set({ outcome: 'retried' }, retries);
   });
-  gauge('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', [], (metric) => metric.set(pool.queued()));
-  gauge('auditlog_idempotency_keys', 'Idempotency keys remembered', [], (metric) => metric.set(idempotency.size()));
+  gauge('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', [], (metric) =>
+    metric.set(pool.queued()),
+  );
+  gauge('auditlog_idempotency_keys', 'Idempotency keys remembered', [], (metric) =>
+    metric.set(idempotency.size()),
+  );
   return {
     accept,
     logFailure: wal.failure,

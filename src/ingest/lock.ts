@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Another live process has the directory. */
-export class DirectoryInUseError extends Error {
+class DirectoryInUseError extends Error {
   constructor(directory: string) {
     super(`another process uses DATA_DIR ${directory}`);
     this.name = 'DirectoryInUseError';

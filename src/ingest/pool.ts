@@ -15,7 +15,10 @@ export interface WorkerPool {
 function threadArguments(): string[] {
   if (!import.meta.url.endsWith('.ts')) return [];
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));
-  return ['--import', `data:text/javascript,${encodeURIComponent(`import{register}from${loader};register();`)}`];
+  return [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(`import{register}from${loader};register();`)}`,
+  ];
 }
 
 /** A fixed number of worker threads; one that crashes or hangs is replaced, and only its task fails. */

@@ -15,7 +15,7 @@ import { limits } from '../base/limits.ts';
  * it tells, after a crash, a torn tail (never acknowledged) from damage to what had been acknowledged.
  * `following` counts the frames of the same request that come after: a request is in the log whole or not at all.
  */
-export const formatVersion = 1;
+const formatVersion = 1;
 export const fileHeaderBytes = 32;
 export const frameHeaderBytes = 48;
 const fileMagic = Buffer.from('AUDITWAL', 'latin1');

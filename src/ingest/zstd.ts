@@ -2,7 +2,7 @@ import { Decompress, decompress } from 'fzstd';
 import xxhash from 'xxhash-wasm';
 
 /** What a client sent is not zstd, or is cut short, or fails its checksum. */
-export class ZstdFormatError extends Error {}
+class ZstdFormatError extends Error {}
 
 /** What is inside is larger than allowed. */
 export class ZstdSizeError extends Error {}

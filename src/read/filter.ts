@@ -40,7 +40,7 @@ export function readPageRequest(parameter: QueryParameter, organization: string)
   };
 }
 
-export function readFilter(parameter: QueryParameter, organization: string): AuditFilter {
+function readFilter(parameter: QueryParameter, organization: string): AuditFilter {
   const flowId = uuid(parameter('flowId'));
   const orgId = parameter('orgId')?.toLowerCase() ?? '';
   return {

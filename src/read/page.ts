@@ -27,7 +27,7 @@ export interface PageReader {
  * Settings that make `FORMAT CustomSeparated` write `before row row … after` with each row spliced together from
  * head, stored text and tail: no event is parsed or built by this process.
  */
-export function framing(frame: EventFrame, before: string, after: string, nowMicros: number): Settings {
+function framing(frame: EventFrame, before: string, after: string, nowMicros: number): Settings {
   return {
     format_custom_escaping_rule: 'Raw',
     format_custom_field_delimiter: '',
@@ -40,7 +40,7 @@ export function framing(frame: EventFrame, before: string, after: string, nowMic
 }
 
 /** Newest first, then last written first: a total order, since `seq` is unique. */
-export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
+const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
 
 /** Reads pages of one organization with their exact total (contract: GET audit). Page and count run side by side. */
 export function createPageReader(storage: Storage, frame: EventFrame, clock: Clock): PageReader {
@@ -60,7 +60,7 @@ export function createPageReader(storage: Storage, frame: EventFrame, clock: Clo
   };
 }
 
-export async function countEvents(storage: Storage, where: Where, signal: AbortSignal): Promise<number> {
+async function countEvents(storage: Storage, where: Where, signal: AbortSignal): Promise<number> {
   const query = `SELECT count() AS total FROM events WHERE ${where.sql}`;
   const [row] = await storage.rows<{ total: string }>(query, where.parameters, { signal });
   return Number(row?.total ?? 0);

@@ -17,15 +17,21 @@ export async function claimWriter(storage: Storage, instance: string, writersMax
     const own = claims.find((claim) => claim.instance === instance);
     const free = [...Array(writersMax).keys()].find((id) => !claims.some((claim) => claim.id === id));
     const id = own?.id ?? free;
-    if (id === undefined) throw new Error(`all ${writersMax} writer numbers are in use by processes on this engine`);
+    if (id === undefined)
+      throw new Error(`all ${writersMax} writer numbers are in use by processes on this engine`);
     await renewWriter(storage, instance, id);
     if (own) return id;
     await sleep(settleMs);
-    const rivals = (await readClaims(storage)).filter((claim) => claim.id === id && claim.instance !== instance);
+    const rivals = (await readClaims(storage)).filter(
+      (claim) => claim.id === id && claim.instance !== instance,
+    );
     // A claim that was there clearly before this one has been acted on; among simultaneous ones the lowest wins.
     const lost = rivals.some((rival) => rival.ageMs > settleMs * 2 || rival.instance < instance);
     if (!lost) return id;
-    await storage.command('DELETE FROM writers WHERE id = {id:UInt8} AND instance = {instance:UUID}', { id, instance });
+    await storage.command('DELETE FROM writers WHERE id = {id:UInt8} AND instance = {instance:UUID}', {
+      id,
+      instance,
+    });
   }
 }
 

@@ -242,21 +242,22 @@ describe('activity', () => {
       2020: /^stream started$/i,
       2021: /^stream completed$/i,
     };
-    for (const [code, pattern] of Object.entries(registered)) {
+    await each(Object.entries(registered), async ([code, pattern]) => {
       assert.match(await name(Number(code)), pattern);
       assert.match(await name({ code: Number(code), title: '' }), pattern);
-    }
+    });
     // Codes at the far end of each family's range, where a name of their own is least likely.
     const ends = [
       1099, 1199, 1299, 1399, 2099, 2199, 3099, 4099, 5099, 6099, 6199, 6299, 6399, 6499, 6599, 6699,
     ];
-    for (const code of [...ends, 6709, 6719, 6729]) {
+    await each([...ends, 6709, 6719, 6729], async (code) => {
       const text = await name(code);
       if (text.endsWith(String(code))) assert.match(text, new RegExp(`^\\S.* activity ${code}$`));
       assert.notEqual(text, `Activity ${code}`);
-    }
-    for (const code of [42, 999, 1400, 2200, 3100, 6730, 10_000])
+    });
+    await each([42, 999, 1400, 2200, 3100, 6730, 10_000], async (code) => {
       assert.equal(await name(code), `Activity ${code}`);
+    });
   });
 });
 
@@ -271,22 +272,22 @@ describe('severity and status', () => {
       ['', 'Informational', 1],
       [undefined, 'Informational', 1],
     ];
-    for (const [level, severity, id] of table) {
+    await each(table, async ([level, severity, id]) => {
       const event = await render(sourceEvent({}, level === undefined ? {} : { level }));
       assert.deepEqual([event.severity, event.severity_id], [severity, id], String(level));
-    }
+    });
   });
 
   test('status follows the result code: below 400 is success', async () => {
     const success = [undefined, 200, 0, -5, 100, 301, 399];
-    for (const code of success) {
+    await each(success, async (code) => {
       const event = await render(sourceEvent({ result: code === undefined ? { title: 'x' } : { code } }));
       assert.deepEqual([event.status, event.status_id], ['Success', 1], String(code));
-    }
-    for (const code of [400, 401, 404, 500, 599, 1000, 2 ** 31]) {
+    });
+    await each([400, 401, 404, 500, 599, 1000, 2 ** 31], async (code) => {
       const event = await render(sourceEvent({ result: { code } }));
       assert.deepEqual([event.status, event.status_id], ['Failure', 2], String(code));
-    }
+    });
     assert.equal((await render(sourceEvent())).status, 'Success');
   });
 

@@ -195,7 +195,8 @@ describe('order and paging', () => {
     for (let n = 0; n < 150; n++) {
       const { data, meta } = await other.page({ flowId: arriving, limit: '1000' });
       const expected = Math.min(meta.limit, meta.total);
-      if (data.length !== expected) contradictions.push(`${data.length} events on the page, ${expected} by the total`);
+      if (data.length !== expected)
+        contradictions.push(`${data.length} events on the page, ${expected} by the total`);
     }
     done.abort();
     await writing;

@@ -24,7 +24,8 @@ const compressors: readonly [string, ContentEncoding, (data: Uint8Array) => Uint
   [
     'zstd in several frames',
     'zstd',
-    (data) => Buffer.concat([zstd.compress(data.subarray(0, 10)), skippable(), zstdStreamed(data.subarray(10))]),
+    (data) =>
+      Buffer.concat([zstd.compress(data.subarray(0, 10)), skippable(), zstdStreamed(data.subarray(10))]),
   ],
 ];
 
@@ -53,12 +54,18 @@ describe('body decompression', () => {
       const small = compress(Buffer.from('The quick brown fox jumps over the lazy dog. '.repeat(20)));
       for (let length = 0; length < small.length; length += 1 + Math.floor(small.length / 40)) {
         const cut = small.subarray(0, length);
-        assert.throws(() => decompressBody(cut, encoding, 1e6), { code: 'malformed' }, `cut to ${length} bytes`);
+        assert.throws(
+          () => decompressBody(cut, encoding, 1e6),
+          { code: 'malformed' },
+          `cut to ${length} bytes`,
+        );
       }
     });
 
     it(`answers damage in ${name} with an error of the client's, or with data`, () => {
-      const small = compress(Buffer.from('{"time":"2026-01-01T00:00:00Z","message":{"action":1001}}'.repeat(30)));
+      const small = compress(
+        Buffer.from('{"time":"2026-01-01T00:00:00Z","message":{"action":1001}}'.repeat(30)),
+      );
       fc.assert(
         fc.property(fc.nat(small.length - 1), fc.integer({ min: 1, max: 255 }), (place, flip) => {
           const damaged = Buffer.from(small);

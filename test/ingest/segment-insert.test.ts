@@ -2,7 +2,12 @@ import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
-import { encodeSeqColumn, nextSegmentNumber, rowsPerSegmentMax, segmentSeqRange } from '../../src/ingest/sequence.ts';
+import {
+  encodeSeqColumn,
+  nextSegmentNumber,
+  rowsPerSegmentMax,
+  segmentSeqRange,
+} from '../../src/ingest/sequence.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -63,20 +68,23 @@ describe('segments in the engine', () => {
   it('encodes every column so that the engine reads back the same values in the same order', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.array(row, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 3 }), async (blocks) => {
-        segment = nextSegmentNumber(Date.now(), 5, segment);
-        assert.equal(await insert(insertOf(blocks, false)), 'stored');
-        const { first, last } = segmentSeqRange(segment);
-        const stored = await engine.storage.rows<Record<string, unknown>>(
-          `SELECT *, toUnixTimestamp64Micro(time) AS micros, toUInt16(expires) AS expiry FROM events
+      fc.asyncProperty(
+        fc.array(fc.array(row, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 3 }),
+        async (blocks) => {
+          segment = nextSegmentNumber(Date.now(), 5, segment);
+          assert.equal(await insert(insertOf(blocks, false)), 'stored');
+          const { first, last } = segmentSeqRange(segment);
+          const stored = await engine.storage.rows<Record<string, unknown>>(
+            `SELECT *, toUnixTimestamp64Micro(time) AS micros, toUInt16(expires) AS expiry FROM events
            WHERE seq BETWEEN {first:UInt64} AND {last:UInt64} ORDER BY seq`,
-          { first, last },
-        );
-        assert.deepEqual(
-          stored.map((found) => fromEngine(found)),
-          blocks.flat().map((sent, index) => expected(sent, BigInt(first) + BigInt(index))),
-        );
-      }),
+            { first, last },
+          );
+          assert.deepEqual(
+            stored.map((found) => fromEngine(found)),
+            blocks.flat().map((sent, index) => expected(sent, BigInt(first) + BigInt(index))),
+          );
+        },
+      ),
       { numRuns: 25 },
     );
   });
@@ -121,18 +129,21 @@ describe('segments in the engine', () => {
 describe('order of events', () => {
   it('rises with the clock, and without it, for each writer, and never repeats between writers', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(63), fc.integer({ min: -5000, max: 5000 })), { minLength: 2 }), (steps) => {
-        const last = new Map<number, number>();
-        const seen = new Set<number>();
-        for (const [writer, drift] of steps) {
-          const number = nextSegmentNumber(Date.UTC(2026, 5, 1) + drift, writer, last.get(writer) ?? 0);
-          assert.ok(number > (last.get(writer) ?? 0));
-          assert.equal(number % 64, writer);
-          assert.ok(Number.isSafeInteger(number) && !seen.has(number));
-          last.set(writer, number);
-          seen.add(number);
-        }
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.nat(63), fc.integer({ min: -5000, max: 5000 })), { minLength: 2 }),
+        (steps) => {
+          const last = new Map<number, number>();
+          const seen = new Set<number>();
+          for (const [writer, drift] of steps) {
+            const number = nextSegmentNumber(Date.UTC(2026, 5, 1) + drift, writer, last.get(writer) ?? 0);
+            assert.ok(number > (last.get(writer) ?? 0));
+            assert.equal(number % 64, writer);
+            assert.ok(Number.isSafeInteger(number) && !seen.has(number));
+            last.set(writer, number);
+            seen.add(number);
+          }
+        },
+      ),
     );
   });
 

@@ -111,7 +111,7 @@ describe('write-ahead log', () => {
           const second = await open(disk.afterPowerCut(), clock);
           await history(second, run, random, 4);
           await second.seal();
-          for (const segment of [...second.sealed()]) await deliver(second, segment, run);
+          for (const segment of second.sealed()) await deliver(second, segment, run);
 
           const stored = [...run.engine.values()];
           assert.equal(new Set(stored).size, stored.length, 'an event is stored twice');
@@ -119,7 +119,10 @@ describe('write-ahead log', () => {
           for (const id of run.acknowledged) assert.ok(held.has(id), `acknowledged event ${id} is lost`);
           for (const ids of run.appends) {
             const some = ids.filter((id) => held.has(id)).length;
-            assert.ok(some === 0 || some === ids.length, `${some} of the ${ids.length} events of a request are stored`);
+            assert.ok(
+              some === 0 || some === ids.length,
+              `${some} of the ${ids.length} events of a request are stored`,
+            );
           }
         },
       ),
@@ -135,13 +138,17 @@ describe('write-ahead log', () => {
     await wal.append([frame]);
     await assert.rejects(wal.append([frameOf([2], 3000)]), { code: 'unavailable' });
     await wal.seal();
-    for (const segment of [...wal.sealed()]) await wal.release(segment);
+    for (const segment of wal.sealed()) await wal.release(segment);
     await wal.append([frameOf([2], 3000)]);
     assert.equal(wal.failure(), undefined);
   });
 
   it('answers 503 while the disk fails and goes on by itself afterwards', async () => {
-    const disk = createTornFiles({ cutAfter: 1e9, faultAt: new Set([7, 8, 9, 10, 11, 12]), random: () => 0.9 });
+    const disk = createTornFiles({
+      cutAfter: 1e9,
+      faultAt: new Set([7, 8, 9, 10, 11, 12]),
+      random: () => 0.9,
+    });
     const wal = await open(disk.files, Date.now);
     await wal.append([frameOf([1], 10)]);
     await assert.rejects(wal.append([frameOf([2], 10)]), { code: 'unavailable' });
@@ -151,7 +158,9 @@ describe('write-ahead log', () => {
     }
     assert.equal(wal.failure(), undefined);
     await wal.seal();
-    const ids = (await Promise.all(wal.sealed().map((segment) => rowsOf(wal, segment)))).flat().map(([, id]) => id);
+    const ids = (await Promise.all(wal.sealed().map((segment) => rowsOf(wal, segment))))
+      .flat()
+      .map(([, id]) => id);
     assert.deepEqual(ids, [1, 3]);
   });
 
@@ -170,7 +179,10 @@ describe('write-ahead log', () => {
     await file.append([content]);
 
     const reported: string[] = [];
-    const loud = { ...log, error: (facts: object, words: string) => reported.push(JSON.stringify(facts) + words) };
+    const loud = {
+      ...log,
+      error: (facts: object, words: string) => reported.push(JSON.stringify(facts) + words),
+    };
     const again = await openWal({
       files: disk.files,
       log: loud,

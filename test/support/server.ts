@@ -336,7 +336,9 @@ function tenantOf(server: TestServer, organization: Organization, key: string, m
       return eventually(`${total} events to be readable`, async () => {
         const page = await tenant.page({ limit: '1000', ...query });
         assert.ok(page.meta.total <= expected, `${page.meta.total} events where ${expected} were recorded`);
-        return page.meta.total === expected && page.data.length === Math.min(expected, 1000) ? page : undefined;
+        return page.meta.total === expected && page.data.length === Math.min(expected, 1000)
+          ? page
+          : undefined;
       });
     },
     caughtUp: async () => {

@@ -22,7 +22,11 @@ const sectorBytes = 512;
  * `cutAfter` operations later the power goes: that operation and all further ones fail, and `afterPowerCut` gives
  * what a new process finds, where anything not synced may be there, torn by sectors, or gone.
  */
-export function createTornFiles(options: { cutAfter: number; faultAt?: ReadonlySet<number>; random: Random }) {
+export function createTornFiles(options: {
+  cutAfter: number;
+  faultAt?: ReadonlySet<number>;
+  random: Random;
+}) {
   const { random } = options;
   let operations = 0;
   /** Names as a process sees them, and as the disk is sure to have them. */
@@ -47,7 +51,10 @@ export function createTornFiles(options: { cutAfter: number; faultAt?: ReadonlyS
       async append(parts) {
         const all = Buffer.concat([file.written, ...parts]);
         step(() => {
-          file.written = all.subarray(0, file.written.length + Math.floor(random() * (all.length - file.written.length)));
+          file.written = all.subarray(
+            0,
+            file.written.length + Math.floor(random() * (all.length - file.written.length)),
+          );
         });
         file.written = all;
       },
@@ -102,7 +109,8 @@ export function createTornFiles(options: { cutAfter: number; faultAt?: ReadonlyS
 
   /** The synced bytes, then what else was written: whole, cut, or with sectors missing. */
   function survivor({ written, synced }: Stored): Stored {
-    const tail = written.length > synced.length ? Buffer.from(written.subarray(synced.length)) : Buffer.alloc(0);
+    const tail =
+      written.length > synced.length ? Buffer.from(written.subarray(synced.length)) : Buffer.alloc(0);
     const kept = Buffer.from(tail.subarray(0, Math.floor(random() * (tail.length + 1))));
     if (random() < 0.5) {
       for (let at = 0; at < kept.length; at += sectorBytes) {

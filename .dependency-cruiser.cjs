@@ -1,0 +1,51 @@
+/** The arrow table of ARCHITECTURE.md: what each folder may import. Everything that is not allowed here is an error. */
+const folders = {
+  base: [],
+  config: ['base'],
+  ocsf: ['base'],
+  ingest: ['ocsf', 'base'],
+  storage: ['base'],
+  read: ['storage', 'base'],
+  control: ['storage', 'base'],
+  http: ['ingest', 'read', 'control', 'portal', 'base'],
+  portal: ['base'],
+  client: [],
+  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'base'],
+};
+
+const allowed = Object.entries(folders).map(([folder, others]) => ({
+  from: { path: `^src/${folder}/` },
+  to: { path: `^src/(${[folder, ...others].join('|')})/` },
+}));
+
+const packages = { from: { path: '^src/' }, to: { dependencyTypes: ['core', 'npm', 'npm-optional'] } };
+
+module.exports = {
+  allowed: [...allowed, packages, { from: { path: '^src/(main|cli)\\.ts$' }, to: {} }],
+  allowedSeverity: 'error',
+  forbidden: [
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'environment-is-read-in-one-place',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(config|cli|main)' },
+      to: { path: '^src/config/env\\.ts$' },
+    },
+    {
+      name: 'no-development-dependency-in-the-product',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    moduleSystems: ['es6', 'cjs'],
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+};

@@ -1,0 +1,86 @@
+import { strict as assert } from 'node:assert';
+import { describe, it } from 'node:test';
+import { limits } from '../../src/base/limits.ts';
+import { type BatchAnswer, openIdempotency } from '../../src/ingest/idempotency.ts';
+import { silentLog } from '../support/engine.ts';
+import { createTornFiles } from '../support/torn-files.ts';
+
+const answer: BatchAnswer = {
+  accepted: 2,
+  rejected: 1,
+  errors: [{ index: 1, error: '/message: is required' }],
+};
+const hourMs = 3_600_000;
+
+function disk() {
+  return createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: Math.random });
+}
+
+describe('remembered answers', () => {
+  it('come back for the same key and body, and tell another body apart', async () => {
+    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    const id = memory.id('key-1', 'batch 7');
+    assert.equal(memory.recall(id, 'hash'), undefined);
+    memory.remember(memory.notes(id, 'hash', answer));
+    assert.deepEqual(memory.recall(id, 'hash'), answer);
+    assert.equal(memory.recall(id, 'other hash'), 'other');
+    assert.equal(memory.recall(memory.id('key-2', 'batch 7'), 'hash'), undefined);
+    assert.equal(memory.recall(memory.id('key-1batch', ' 7'), 'hash'), undefined);
+  });
+
+  it('survive a power cut once they are kept, for 24 hours and no longer', async () => {
+    let now = Date.UTC(2026, 3, 1, 12, 30);
+    const files = disk();
+    const memory = await openIdempotency(files.files, () => now, silentLog);
+    const notes = ['a', 'b', 'c'].map((key) => memory.notes(memory.id('k', key), key, answer));
+    await Promise.all(notes.map((note) => memory.keep([Buffer.from(note)])));
+
+    now += 23 * hourMs;
+    const later = await openIdempotency(files.afterPowerCut(), () => now, silentLog);
+    for (const key of ['a', 'b', 'c']) assert.deepEqual(later.recall(later.id('k', key), key), answer);
+    now += hourMs;
+    assert.equal(later.recall(later.id('k', 'a'), 'a'), undefined);
+    now += 2 * hourMs;
+    const last = await openIdempotency(files.files, () => now, silentLog);
+    assert.equal(last.size(), 0);
+    assert.deepEqual(await files.files.list(), []);
+  });
+
+  it('are read past a line that a crash cut short', async () => {
+    const files = disk();
+    const memory = await openIdempotency(files.files, Date.now, silentLog);
+    const note = (key: string): Buffer => Buffer.from(memory.notes(memory.id('k', key), key, answer));
+    await memory.keep([note('a'), note('b').subarray(0, 30)]);
+    await memory.keep([note('c')]);
+    const again = await openIdempotency(files.files, Date.now, silentLog);
+    assert.deepEqual(again.recall(again.id('k', 'a'), 'a'), answer);
+    assert.equal(again.recall(again.id('k', 'b'), 'b'), undefined);
+    assert.deepEqual(again.recall(again.id('k', 'c'), 'c'), answer);
+  });
+
+  it('let one request of a key run at a time, also after a failure', async () => {
+    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    let running = 0;
+    const work = async (fails: boolean): Promise<number> => {
+      assert.equal(++running, 1, 'two at once');
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      running -= 1;
+      if (fails) throw new Error('no');
+      return 1;
+    };
+    const all = await Promise.allSettled(
+      [...Array(20).keys()].map((n) => memory.exclusively('id', () => work(n % 3 === 0))),
+    );
+    assert.equal(all.filter(({ status }) => status === 'rejected').length, 7);
+  });
+
+  it('stay within their bounds, the oldest going first', async () => {
+    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(1024 * 1024) }] };
+    const count = Math.ceil(limits.idempotencyBytesMax / (1024 * 1024)) + 5;
+    for (let i = 0; i < count; i++) memory.remember(memory.notes(`id ${i}`, 'hash', long));
+    assert.ok(memory.size() < count && memory.size() > count - 20);
+    assert.equal(memory.recall('id 0', 'hash'), undefined);
+    assert.notEqual(memory.recall(`id ${count - 1}`, 'hash'), undefined);
+  });
+});

@@ -1,0 +1,233 @@
+import { strict as assert } from 'node:assert';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/base/limits.ts';
+import type { IngestRequest } from '../../src/ingest/accept.ts';
+import type { SegmentInsert, SegmentSink } from '../../src/ingest/batcher.ts';
+import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
+import { silentLog, temporaryDirectory } from '../support/engine.ts';
+
+const organization = { id: '0b7f2a50-0000-4000-8000-000000000001', slug: 'acme', retentionDays: undefined };
+
+function event(marker: string): string {
+  return JSON.stringify({ time: '2026-05-01T10:00:00Z', message: { action: 1001, extra: { marker } } });
+}
+
+function request(body: string, idempotencyKey?: string): IngestRequest {
+  return {
+    body: new Uint8Array(Buffer.from(body)).buffer,
+    form: 'ndjson',
+    encoding: 'identity',
+    organization,
+    idempotency: idempotencyKey === undefined ? undefined : { apiKey: 'key', key: idempotencyKey },
+  };
+}
+
+/** Markers of the events in a segment, found in the bytes that the engine would get. */
+function markers({ body }: SegmentInsert): string[] {
+  const text = Buffer.concat(body).toString('latin1');
+  return [...text.matchAll(/"extra":\{"marker":"([^"]+)"/g)].map((match) => match[1] as string);
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!condition()) {
+    assert.ok(Date.now() < deadline, 'waited too long');
+    await sleep(5);
+  }
+}
+
+describe('ingest, from request to sink', () => {
+  const open: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of open.splice(0).toReversed()) await close();
+  });
+
+  async function start(
+    sink: SegmentSink,
+    options: Partial<IngestOptions> = {},
+  ): Promise<{ ingest: Ingest; dataDir: string }> {
+    const dataDir = options.dataDir ?? (await temporaryDirectory());
+    const ingest = await openIngest({
+      dataDir,
+      log: silentLog,
+      workers: 1,
+      appName: 'Test',
+      redactKeys: [],
+      bodyBytesMax: 1024 * 1024,
+      flushIntervalMs: 20,
+      segmentBytes: 64 * 1024,
+      walBytesMax: 1024 * 1024,
+      writer: 0,
+      sink,
+      directory: () => ({ version: 1, json: Buffer.from('[]') }),
+      ...options,
+    });
+    if (options.dataDir === undefined) open.push(() => rm(dataDir, { recursive: true, force: true }));
+    open.push(() => ingest.close());
+    return { ingest, dataDir };
+  }
+
+  it('sends again, with doubt, until the sink has stored a segment, and then forgets it', async () => {
+    const seen: { doubtful: boolean; markers: string[] }[] = [];
+    const { ingest, dataDir } = await start(async (insert) => {
+      seen.push({ doubtful: insert.doubtful, markers: markers(insert) });
+      if (seen.length < 4) throw new Error('not now');
+      return 'stored';
+    });
+    await ingest.accept(request(event('a')));
+    await until(() => seen.length === 4);
+    assert.deepEqual(
+      seen.map(({ doubtful }) => doubtful),
+      [false, true, true, true],
+    );
+    for (const one of seen) assert.deepEqual(one.markers, ['a']);
+    assert.equal(await ingest.flush(5000), true);
+    // What is left is the open segment, whose name keeps the numbers rising.
+    assert.equal((await readdir(join(dataDir, 'wal'))).filter((name) => name.endsWith('.wal')).length, 1);
+  });
+
+  it('sets a refused segment aside and goes on with the others', async () => {
+    const stored: string[] = [];
+    const { ingest, dataDir } = await start(async (insert) => {
+      if (markers(insert).includes('poison')) return 'refused';
+      stored.push(...markers(insert));
+      return 'stored';
+    });
+    await ingest.accept(request(event('poison')));
+    assert.equal(await ingest.flush(5000), true);
+    await ingest.accept(request(event('good')));
+    assert.equal(await ingest.flush(5000), true);
+    assert.deepEqual(stored, ['good']);
+    assert.equal((await readdir(join(dataDir, 'wal'))).filter((name) => name.endsWith('.refused')).length, 1);
+  });
+
+  it('answers 503 when the log is full and recovers by itself when the sink does', async () => {
+    let works = false;
+    const stored: string[] = [];
+    const { ingest } = await start(async (insert) => {
+      if (!works) throw new Error('down');
+      stored.push(...markers(insert));
+      return 'stored';
+    });
+    const accepted: string[] = [];
+    let refusal: unknown;
+    for (let i = 0; i < 400 && refusal === undefined; i++) {
+      const name = `m${i}`;
+      const filler = Array.from({ length: 20 }, (_, n) => event(`${name}.${n}`));
+      await ingest.accept(request(filler.join('\n'))).then(
+        () => accepted.push(...filler.map((_, n) => `${name}.${n}`)),
+        (error: unknown) => {
+          refusal = error;
+        },
+      );
+    }
+    assert.equal((refusal as { code?: string }).code, 'unavailable');
+    assert.ok((refusal as { options: { retryAfterSeconds: number } }).options.retryAfterSeconds > 0);
+    assert.equal(ingest.logFailure(), 'full');
+    works = true;
+    await until(() => ingest.logFailure() === undefined);
+    await ingest.accept(request(event('after')));
+    assert.equal(await ingest.flush(10_000), true);
+    assert.deepEqual(new Set(stored), new Set([...accepted, 'after']));
+    assert.equal(stored.length, accepted.length + 1);
+  });
+
+  it('gathers many small requests into few segments and answers each for itself', async () => {
+    let segments = 0;
+    const stored: string[] = [];
+    const { ingest } = await start(
+      async (insert) => {
+        segments += 1;
+        stored.push(...markers(insert));
+        return 'stored';
+      },
+      { flushIntervalMs: 200 },
+    );
+    const answers = await Promise.allSettled(
+      Array.from({ length: 300 }, (_, n) =>
+        ingest.accept(request(n % 10 === 0 ? '{"broken":' : event(`s${n}`))),
+      ),
+    );
+    assert.equal(answers.filter(({ status }) => status === 'rejected').length, 30);
+    assert.equal(await ingest.flush(5000), true);
+    assert.equal(stored.length, 270);
+    assert.ok(segments <= 3, `${segments} segments`);
+  });
+
+  it('stores a repeat of an Idempotency-Key once, also beside itself and after a restart', async () => {
+    const stored: string[] = [];
+    const sink: SegmentSink = async (insert) => {
+      stored.push(...markers(insert));
+      return 'stored';
+    };
+    const dataDir = await temporaryDirectory();
+    open.push(() => rm(dataDir, { recursive: true, force: true }));
+    const { ingest } = await start(sink, { dataDir });
+    const body = `${event('x')}\n{"bad":1}`;
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ingest.accept(request(body, 'k'))));
+    assert.equal(answers[0]?.accepted, 1);
+    assert.equal(answers[0]?.rejected, 1);
+    for (const answer of answers) assert.deepEqual(answer, answers[0]);
+    await assert.rejects(ingest.accept(request(event('y'), 'k')), { code: 'key_reused' });
+    assert.equal(await ingest.flush(5000), true);
+    await ingest.close();
+    open.pop();
+
+    const { ingest: again } = await start(sink, { dataDir });
+    assert.deepEqual(await again.accept(request(body, 'k')), answers[0]);
+    assert.equal(await again.flush(5000), true);
+    assert.deepEqual(stored, ['x']);
+  });
+
+  it('remembers an Idempotency-Key whose segment has not reached the engine before a restart', async () => {
+    const dataDir = await temporaryDirectory();
+    open.push(() => rm(dataDir, { recursive: true, force: true }));
+    const { ingest } = await start(() => Promise.reject(new Error('down')), { dataDir });
+    const first = await ingest.accept(request(event('x'), 'k'));
+    await ingest.close();
+    open.pop();
+    const stored: string[] = [];
+    const { ingest: again } = await start(
+      async (insert) => {
+        assert.equal(insert.doubtful, true);
+        stored.push(...markers(insert));
+        return 'stored';
+      },
+      { dataDir },
+    );
+    assert.deepEqual(await again.accept(request(event('x'), 'k')), first);
+    await assert.rejects(again.accept(request(event('z'), 'k')), { code: 'key_reused' });
+    assert.equal(await again.flush(5000), true);
+    assert.deepEqual(stored, ['x']);
+  });
+
+  it('has at most the named number of segments in flight, however many wait', async () => {
+    let inFlight = 0;
+    let most = 0;
+    const { ingest } = await start(
+      async () => {
+        inFlight += 1;
+        most = Math.max(most, inFlight);
+        await sleep(30);
+        inFlight -= 1;
+        return 'stored';
+      },
+      { segmentBytes: 2000 },
+    );
+    for (let i = 0; i < 30; i++)
+      await ingest.accept(request([...Array(10).keys()].map((n) => event(`${i}.${n}`)).join('\n')));
+    assert.equal(await ingest.flush(10_000), true);
+    assert.equal(most, limits.segmentsInFlightMax);
+  });
+
+  it('refuses a data directory that another process uses', async () => {
+    const { dataDir } = await start(async () => 'stored');
+    await assert.rejects(
+      start(async () => 'stored', { dataDir }),
+      /another process uses DATA_DIR/,
+    );
+  });
+});
