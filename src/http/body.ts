@@ -34,7 +34,7 @@ export function createBodyBudget(bytesMax: number): BodyBudget {
 
 /** One growing block: the announced length once the sender has shown that it means it, doubling where none is known. */
 function createBlock(announcedBytes: number | undefined) {
-  let bytes = new Uint8Array(0);
+  let bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   let length = 0;
   const capacityFor = (needed: number): number => {
     if (announcedBytes === undefined) return Math.max(needed, bytes.length * 2, 16 * 1024);
@@ -45,7 +45,8 @@ function createBlock(announcedBytes: number | undefined) {
     append(chunk: Uint8Array): void {
       const needed = length + chunk.length;
       if (needed > bytes.length) {
-        const larger = new Uint8Array(capacityFor(needed));
+        // Not zeroed: only what was written is ever handed out. Not from a pool: it must be transferable.
+        const larger = Buffer.allocUnsafeSlow(capacityFor(needed));
         larger.set(bytes.subarray(0, length));
         bytes = larger;
       }
@@ -96,20 +97,36 @@ const crowded = (): Problem =>
   new Problem('unavailable', 'Too many request bodies are in progress.', { retryAfterSeconds: 1 });
 const clientGone = (): Error => new Error('the client went away before its request body was complete');
 
+/** Counts bytes that are thrown away, against a bound that can only be raised. */
+function createDiscard(onExcess: () => void) {
+  let bytes = 0;
+  let bytesMax: number = limits.ignoredBodyBytesMax;
+  let heard: ((isLast: boolean) => void) | undefined;
+  return {
+    allow(max: number, onChunk?: (isLast: boolean) => void): void {
+      bytesMax = Math.max(bytesMax, max);
+      heard = onChunk;
+    },
+    add(count: number, isLast: boolean): void {
+      bytes += count;
+      heard?.(isLast);
+      if (bytes > bytesMax) onExcess();
+    },
+  };
+}
+
 /** Receives one body (contract: Errors, 413 and 503). Kept bytes are charged to the budget until they are released. */
 export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
-  const { announcement, maxBytes, budget, onExcess } = options;
+  const { announcement, maxBytes, budget } = options;
   const announcedBytes = announcement.kind === 'sized' ? announcement.bytes : undefined;
   const block = createBlock(announcedBytes);
+  const discarded = createDiscard(options.onExcess);
   let complete = announcement.kind === 'none';
   let received = 0;
   let held = 0;
   let failure: Error | undefined;
   let reading = false;
   let discarding = maxBytes === 0;
-  let discardedBytes = 0;
-  let discardBytesMax: number = limits.ignoredBodyBytesMax;
-  let heardChunk: ((isLast: boolean) => void) | undefined;
   let waiting: { resolve(body: ReceivedBody): void; reject(error: Error): void } | undefined;
 
   const release = (): void => {
@@ -119,7 +136,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
   const fail = (error: Error): void => {
     failure ??= error;
     discarding = true;
-    discardBytesMax = limits.refusedBodyDrainBytesMax;
+    discarded.allow(limits.refusedBodyDrainBytesMax);
     block.take();
     release();
     waiting?.reject(failure);
@@ -138,9 +155,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
       if (!discarding && received > maxBytes) fail(tooLarge(maxBytes));
       else if (!discarding && !budget.take(chunk.byteLength)) fail(crowded());
       if (discarding) {
-        discardedBytes += chunk.byteLength;
-        heardChunk?.(isLast);
-        if (discardedBytes > discardBytesMax) onExcess();
+        discarded.add(chunk.byteLength, isLast);
         return;
       }
       held += chunk.byteLength;
@@ -162,8 +177,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
       });
     },
     discard(bytesMax, onChunk) {
-      heardChunk = onChunk;
-      discardBytesMax = Math.max(discardBytesMax, bytesMax);
+      discarded.allow(bytesMax, onChunk);
       if (discarding) return;
       discarding = true;
       block.take();

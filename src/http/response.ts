@@ -50,7 +50,7 @@ function headerValue(headers: ReplyHeaders | undefined, name: string): string | 
   return undefined;
 }
 
-export function contentType(headers: ReplyHeaders | undefined): string {
+function contentType(headers: ReplyHeaders | undefined): string {
   return headerValue(headers, 'content-type') ?? 'application/json';
 }
 

@@ -88,6 +88,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   const recovered = await recover(files, log);
   let sealed: SealedSegment[] = recovered.segments;
   let highest = recovered.highest;
+  /** Number of the newest segment that is surely on disk; 0 while it is not known. */
+  let newest = 0;
   let open: OpenSegment | undefined = await begin();
   for (const name of recovered.empty) await files.remove(name);
   let totalBytes = sealed.reduce((sum, segment) => sum + segment.bytes, fileHeaderBytes);
@@ -98,6 +100,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   const appends: Waiting[] = [];
   const seals: Waiting[] = [];
   let waitingBytes = 0;
+  /** Size of the last append that did not fit: the log counts as full until it would, or another does. */
+  let refusedBytes = 0;
   let working: Promise<void> | undefined;
 
   async function begin(): Promise<OpenSegment> {
@@ -107,10 +111,10 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     await file.append([encodeFileHeader(number)]);
     if (options.sync !== false) await file.sync();
     await files.syncDirectory();
+    newest = number;
     return { number, file, bytes: fileHeaderBytes, rows: 0 };
   }
 
-  /** The next segment is on disk before the last one can be deleted, so a number is never used again. */
   async function rotate(): Promise<OpenSegment> {
     if (open && open.rows > 0) {
       const full = open;
@@ -175,6 +179,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       await segment.file.sync();
       await segment.file.close();
       if (segment.rows === 0) {
+        newest = 0;
         await files.remove(segmentName(segment.number));
         totalBytes -= segment.bytes;
       }
@@ -236,13 +241,23 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       );
       const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
       if (queue === appends && totalBytes + waitingBytes + bytes > bytesMax) {
+        refusedBytes = bytes;
         reject(unavailable('The write-ahead log is full; try again later.'));
         return;
       }
+      if (queue === appends) refusedBytes = 0;
       waitingBytes += bytes;
       queue.push({ frames, bytes, rows, resolve, reject });
       working ??= work();
     });
+  }
+
+  /**
+   * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number could
+   * come again after a restart with the clock set back.
+   */
+  async function outlive(segment: SealedSegment): Promise<void> {
+    if (segment.number >= newest) await enqueue(seals, []);
   }
 
   function forget(segment: SealedSegment): void {
@@ -263,11 +278,13 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       return decodeSegment(file.subarray(0, segment.bytes), segment.number);
     },
     async release(segment) {
+      await outlive(segment);
       await files.remove(segmentName(segment.number));
       await files.syncDirectory();
       forget(segment);
     },
     async setAside(segment) {
+      await outlive(segment);
       const name = segmentName(segment.number);
       await files.rename(name, name.replace(/wal$/, 'refused'));
       await files.syncDirectory();
@@ -281,7 +298,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       return Math.min(waiting, open?.number ?? highest + 1);
     },
     bytes: () => totalBytes,
-    failure: () => (totalBytes + waitingBytes >= bytesMax ? 'full' : failure),
+    failure: () => (totalBytes + waitingBytes + refusedBytes > bytesMax ? 'full' : failure),
     async close() {
       closed = true;
       await working;

@@ -203,7 +203,8 @@ describe('compressed bodies', () => {
         truncated: body.subarray(0, middle),
         'one byte short': body.subarray(0, -1),
         'the head only': body.subarray(0, 4),
-        flipped,
+        // The other two need not carry a checksum, so changed bytes may decode to something else.
+        ...(encoding === 'gzip' || encoding === 'deflate' ? { flipped } : {}),
         'not compressed': plain,
         noise: randomBytes(1000),
       };

@@ -1,0 +1,42 @@
+# Two targets: `embedded` (the default) carries its own engine; `server` needs CLICKHOUSE_URL and is about 550 MB
+# smaller. Both run as an unprivileged user and keep everything they write in /data.
+
+FROM node:22-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build
+
+FROM node:22-slim AS modules
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev
+
+FROM node:22-slim AS modules-server
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --omit=optional
+
+FROM node:22-slim AS base
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+WORKDIR /app
+RUN mkdir --mode=0700 /data && chown node:node /data
+COPY package.json LICENSE ./
+COPY schema ./schema
+COPY --from=build /app/dist ./dist
+USER node
+VOLUME /data
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "dist/cli.js"]
+CMD ["serve"]
+
+FROM base AS server
+COPY --from=modules-server /app/node_modules ./node_modules
+
+FROM base AS embedded
+COPY --from=modules /app/node_modules ./node_modules

@@ -1,0 +1,129 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { type AuditEvent, call } from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+/** What operators may rely on below the API: engine.json, the table `events`, the view `ocsf_events`. */
+
+let server: TestServer;
+let tenant: Tenant;
+
+before(async () => {
+  server = await startServer({ env: { REDACT_KEYS: 'iban,Card_Number' } });
+  tenant = await createTenant(server, 'operator');
+});
+after(() => server?.stop());
+
+/** Rows of a query, asked the way engine.json tells any ClickHouse client to. */
+async function rowsOf(query: string): Promise<Record<string, string>[]> {
+  const file = JSON.parse(await readFile(join(server.dataDir, 'engine.json'), 'utf8')) as {
+    url: string;
+    user: string;
+    password: string;
+    headers: Record<string, string>;
+    database: string;
+    pid: number;
+  };
+  assert.deepEqual(Object.keys(file).sort(), ['database', 'headers', 'password', 'pid', 'url', 'user']);
+  assert.equal(file.database, 'audit');
+  const answer = await call(`${file.url}/?database=${file.database}`, {
+    method: 'POST',
+    headers: { ...file.headers, 'x-clickhouse-user': file.user, 'x-clickhouse-key': file.password },
+    body: `${query} FORMAT JSONEachRow`,
+  });
+  assert.equal(answer.status, 200, answer.text);
+  return answer.text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, string>);
+}
+
+test("source is the producer's text without its whitespace: order, digits and unknown fields are kept", async () => {
+  const flow = randomUUID();
+  const text =
+    `{ "zeta": 1.10, "message" : {"flow_id":"${flow}","action":{"code":2001,"unknown":[1E5,  12345678901234567890]},` +
+    `"timestamp":"2024-01-01T00:00:00.123456789Z","extra":{"b":1,"a":"\\u00e9 é  two  spaces"}}, "alpha":null }`;
+  await tenant.post(text);
+  await tenant.settled(1, { flowId: flow });
+  const [row] = await rowsOf(`SELECT org, toString(time) AS t, source FROM events WHERE flow_id = '${flow}'`);
+  assert.equal(row?.['org'], tenant.organization.id);
+  assert.equal(row?.['t'], '2024-01-01 00:00:00.123456');
+  assert.equal(
+    row?.['source'],
+    `{"zeta":1.10,"message":{"flow_id":"${flow}","action":{"code":2001,"unknown":[1E5,12345678901234567890]},` +
+      '"timestamp":"2024-01-01T00:00:00.123456789Z","extra":{"b":1,"a":"\\u00e9 é  two  spaces"}},"alpha":null}',
+  );
+});
+
+test('seq is unique and follows the order of ingest', async () => {
+  const flow = randomUUID();
+  for (let n = 0; n < 5; n++) {
+    await tenant.record([
+      sourceEvent({ flow_id: flow, extra: { n } }),
+      sourceEvent({ flow_id: flow, extra: { n } }),
+    ]);
+  }
+  await tenant.settled(10, { flowId: flow });
+  const rows = await rowsOf(
+    `SELECT toString(seq) AS seq, JSONExtractInt(source, 'message', 'extra', 'n') AS n FROM events WHERE flow_id = '${flow}' ORDER BY events.seq`,
+  );
+  assert.equal(new Set(rows.map((row) => row['seq'])).size, 10);
+  assert.deepEqual(
+    rows.map((row) => Number(row['n'])),
+    [0, 0, 1, 1, 2, 2, 3, 3, 4, 4],
+  );
+});
+
+test('the view has whole events, the same that the API gives', async () => {
+  const flow = randomUUID();
+  await tenant.record([
+    sourceEvent({
+      flow_id: flow,
+      actor: 'a@x.example',
+      extra: { q: 'quote " \\ \n 日本 🎉', n: 1 },
+      log: { provider: 'p' },
+    }),
+  ]);
+  const [fromApi] = (await tenant.settled(1, { flowId: flow })).data;
+  const [row] = await rowsOf(
+    `SELECT v.org AS org, v.event AS event FROM ocsf_events AS v WHERE v.org = '${tenant.organization.id}' AND v.event LIKE '%${flow}%'`,
+  );
+  assert.equal(row?.['org'], tenant.organization.id);
+  const event = JSON.parse(row?.['event'] ?? '') as AuditEvent;
+  assert.ok(fromApi);
+  assert.ok(Number.isSafeInteger(event.metadata.logged_time));
+  const metadata = { ...event.metadata, logged_time: fromApi.metadata.logged_time };
+  assert.deepEqual({ ...event, metadata }, fromApi);
+});
+
+test('secrets are replaced before anything is stored, those of REDACT_KEYS as well', async () => {
+  const flow = randomUUID();
+  const secret = `zQx7${randomUUID().replaceAll('-', '')}`;
+  const keys = [
+    'password',
+    'MFA_SECRET',
+    'otp',
+    'Secret',
+    'token',
+    'Authorization',
+    'iban',
+    'IBAN',
+    'card_number',
+  ];
+  const extra = Object.fromEntries(keys.map((key) => [key, { deep: [secret] }]));
+  await tenant.record([
+    sourceEvent({ flow_id: flow, extra: { ...extra, nested: [{ ...extra }], kept: 'yes' } }),
+  ]);
+  const [event] = (await tenant.settled(1, { flowId: flow })).data;
+  for (const key of keys) assert.equal(event?.extra_map?.[key], '[redacted]', key);
+  const [row] = await rowsOf(`SELECT source, ocsf FROM events WHERE flow_id = '${flow}'`);
+  for (const column of ['source', 'ocsf']) {
+    const text = row?.[column] ?? '';
+    assert.ok(text.includes('[redacted]') && text.includes('kept'), text);
+    assert.ok(!text.includes(secret), column);
+  }
+  for (const line of [...server.stderrLines(), ...server.stdoutLines()]) assert.ok(!line.includes(secret));
+});
