@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
+import { lockDirectory } from './base/directory-lock.ts';
 import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
@@ -22,7 +24,8 @@ import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createPageReader } from './read/page.ts';
 import { openStorage } from './storage/client.ts';
-import { startEmbeddedEngine } from './storage/engine.ts';
+import { type EmbeddedEngine, startEmbeddedEngine } from './storage/engine.ts';
+import { DataDirLockedError } from './storage/engine-process.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
 import { eventsView } from './storage/statements.ts';
@@ -71,6 +74,8 @@ async function startParts(
 ): Promise<RunningService> {
   collectProcessMetrics();
   await makeDataDir(config.dataDir);
+  const lock = await lockDirectory(config.dataDir);
+  started.push(() => lock.release());
   const storage = await startStorage(config, log, started);
   const directory = createDirectory({ storage, log, clock: systemClock });
   await directory.refresh();
@@ -140,7 +145,7 @@ async function startStorage(
   const { url, user, password, database, cluster } = config.clickhouse;
   let connection = { url: url ?? '', user, password, database, headers: {} };
   if (url === undefined) {
-    const engine = await startEmbeddedEngine({ dataDir: config.dataDir, database, log });
+    const engine = await startEngine(config, log);
     started.push(() => engine.stop());
     connection = engine.connection;
   }
@@ -149,6 +154,19 @@ async function startStorage(
   await migrate(storage, { log, cluster });
   await storage.command(eventsView({ database, head: eventHead, tail: eventTail(config), cluster }));
   return storage;
+}
+
+/** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */
+async function startEngine({ dataDir, clickhouse }: Config, log: Logger): Promise<EmbeddedEngine> {
+  const deadline = performance.now() + limits.commandEngineMsMax;
+  for (;;) {
+    try {
+      return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log });
+    } catch (error) {
+      if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
+      await sleep(limits.engineRestartDelayMsMin);
+    }
+  }
 }
 
 /** The embedded engine has one process; processes that share a server agree on their numbers through it. */

@@ -18,7 +18,6 @@ export const limits = {
   headersBytesMax: 16 * 1024,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
-  bodyIdleTimeoutMs: 30_000,
   /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
@@ -100,6 +99,7 @@ export const limits = {
   demoFlushMsMax: 60_000,
 
   readinessMsMax: 2_000,
+  commandEngineMsMax: 10_000,
   engineRetryAfterSeconds: 2,
   writerRenewMs: 3_600_000,
   shutdownRequestsMsMax: 10_000,

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
@@ -6,13 +5,12 @@ import { type Accept, createAccept } from './accept.ts';
 import { type SegmentSink, startBatcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { openIdempotency } from './idempotency.ts';
-import { lockDirectory } from './lock.ts';
 import { startPool } from './pool.ts';
 import type { SharedDirectory } from './task.ts';
 import { openWal } from './wal.ts';
 
 export interface IngestOptions {
-  /** Holds the folders `wal` and `idempotency`; one process at a time may use it. */
+  /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
   readonly dataDir: string;
   readonly log: Logger;
   readonly workers: number;
@@ -40,11 +38,8 @@ export interface Ingest {
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const { dataDir, log } = options;
-  const walDirectory = join(dataDir, 'wal');
-  await mkdir(walDirectory, { recursive: true, mode: 0o700 });
-  const lock = await lockDirectory(walDirectory);
   const wal = await openWal({
-    files: await openLogFiles(walDirectory),
+    files: await openLogFiles(join(dataDir, 'wal')),
     log,
     segmentBytes: options.segmentBytes,
     bytesMax: options.walBytesMax,
@@ -96,7 +91,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       batcher.stop();
       await pool.close();
       await wal.close();
-      await lock.release();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { Problem } from '../../base/problem.ts';
-import { renderMetrics } from '../../base/metrics.ts';
+import { metricsContentType, renderMetrics } from '../../base/metrics.ts';
 import type { Handler } from '../router.ts';
 
 /** GET /metrics: Prometheus text; from loopback only unless METRICS_PUBLIC is set (contract: Operations). */
@@ -9,7 +9,7 @@ export function metricsRoute(isPublic: boolean): Handler {
       throw new Problem('not_found', 'There is nothing at this address.');
     return {
       status: 200,
-      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+      headers: { 'Content-Type': metricsContentType },
       body: await renderMetrics(),
     };
   };
