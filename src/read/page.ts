@@ -23,6 +23,11 @@ export interface PageReader {
   (organization: string, request: PageRequest, signal: AbortSignal): Promise<Page>;
 }
 
+/** A line an event: no event holds a raw line break, so the breaks count the events. */
+const rowBetween = ',\n';
+/** Stands behind the stored text of the page's last possible row, where JSON allows a space: the page is full. */
+const fullMark = 0x20;
+
 /**
  * Settings that make `FORMAT CustomSeparated` write `before row row … after` with each row spliced together from
  * head, stored text and tail: no event is parsed or built by this process.
@@ -33,7 +38,7 @@ function framing(frame: EventFrame, before: string, after: string, nowMicros: nu
     format_custom_field_delimiter: '',
     format_custom_row_before_delimiter: frame.head,
     format_custom_row_after_delimiter: `"logged_time":${nowMicros}${frame.tail}`,
-    format_custom_row_between_delimiter: ',',
+    format_custom_row_between_delimiter: rowBetween,
     format_custom_result_before_delimiter: before,
     format_custom_result_after_delimiter: after,
   };
@@ -49,10 +54,13 @@ export function createPageReader(storage: Storage, frame: EventFrame, clock: Clo
     const both = new AbortController();
     const stop = AbortSignal.any([signal, both.signal]);
     try {
-      const total = countEvents(storage, where, stop);
-      const page = openPage(storage, frame, where, request, clock(), stop);
-      const [stream] = await Promise.all([page, total]);
-      return await drain(stream, endOfBody(request, await total));
+      const nowMicros = clock();
+      const settings = framing(frame, '{"data":[', ']', nowMicros);
+      const [stream, total] = await Promise.all([
+        openPage(storage, settings, where, request, stop),
+        countEvents(storage, where, stop),
+      ]);
+      return await drain(stream, request, total, String(settings['format_custom_row_after_delimiter']));
     } catch (error) {
       both.abort();
       throw error;
@@ -68,16 +76,16 @@ async function countEvents(storage: Storage, where: Where, signal: AbortSignal):
 
 async function openPage(
   storage: Storage,
-  frame: EventFrame,
+  framed: Settings,
   where: Where,
   { limit, offset }: PageRequest,
-  nowMicros: number,
   signal: AbortSignal,
 ): Promise<Readable> {
   const query =
-    `SELECT ocsf FROM events WHERE ${where.sql} ${newestFirst} ` +
-    'LIMIT {limit:UInt64} OFFSET {offset:UInt64} FORMAT CustomSeparated';
-  const settings = { ...framing(frame, '{"data":[', ']', nowMicros), max_threads: 1 };
+    "SELECT ocsf, if(rowNumberInAllBlocks() + 1 = {limit:UInt64}, ' ', '') " +
+    `FROM (SELECT ocsf FROM events WHERE ${where.sql} ${newestFirst} LIMIT {limit:UInt64} OFFSET {offset:UInt64}) ` +
+    'FORMAT CustomSeparated';
+  const settings = { ...framed, max_threads: 1 };
   const result = await storage.stream(query, { ...where.parameters, limit, offset }, { settings, signal });
   return result.stream;
 }
@@ -86,17 +94,53 @@ function endOfBody({ limit, offset }: PageRequest, total: number): Buffer {
   return Buffer.from(`,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`);
 }
 
+/**
+ * The total, told apart from the count where the two queries saw different moments: events may arrive between them,
+ * and a client that stops at `offset + data.length >= total` must neither stop early nor wait for what is not there.
+ */
+function agreedTotal(
+  page: Buffer,
+  { limit, offset }: PageRequest,
+  counted: number,
+  rowAfter: string,
+): number {
+  const end = Buffer.byteLength(rowAfter) + 1;
+  if (page[page.length - end - 1] === fullMark) return Math.max(counted, offset + limit);
+  const rows = countRows(page);
+  return rows > 0 || offset === 0 ? offset + rows : Math.min(counted, offset);
+}
+
+function countRows(page: Buffer): number {
+  if (page.length <= emptyPageBytes) return 0;
+  let rows = 1;
+  for (let at = page.indexOf(10); at !== -1; at = page.indexOf(10, at + 1)) rows += 1;
+  return rows;
+}
+
+const emptyPageBytes = '{"data":[]'.length;
+
 /** Holds the page until it is whole, so that a failure can still be answered; a very large one goes on as a stream. */
-async function drain(stream: Readable, end: Buffer): Promise<Page> {
+async function drain(
+  stream: Readable,
+  request: PageRequest,
+  counted: number,
+  rowAfter: string,
+): Promise<Page> {
   const held: Uint8Array[] = [];
   let bytes = 0;
   const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
     held.push(next.value);
     bytes += next.value.length;
-    if (bytes > limits.pageBufferedBytesMax) return { body: undefined, stream: rest(held, chunks, end) };
+    if (bytes > limits.pageBufferedBytesMax) {
+      return { body: undefined, stream: rest(held, chunks, endOfBody(request, counted)) };
+    }
   }
-  return { body: [...held, end], stream: undefined };
+  const page = Buffer.concat(held, bytes);
+  return {
+    body: [page, endOfBody(request, agreedTotal(page, request, counted, rowAfter))],
+    stream: undefined,
+  };
 }
 
 async function* rest(

@@ -192,7 +192,7 @@ describe('order and paging', () => {
     };
     const writing = Promise.all([writer(), writer()]);
     const contradictions: string[] = [];
-    for (let n = 0; n < 150; n++) {
+    for (let n = 0; n < 100; n++) {
       const { data, meta } = await other.page({ flowId: arriving, limit: '1000' });
       const expected = Math.min(meta.limit, meta.total);
       if (data.length !== expected)

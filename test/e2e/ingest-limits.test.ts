@@ -83,11 +83,11 @@ test('MAX_BODY_BYTES counts what comes out of a compressed body', async () => {
 
 test('a decompression bomb is 413, without the memory it asks for', async () => {
   const zstd = await Zstd.load();
-  const bomb = Buffer.alloc(256 * 1024 * 1024, 0x20);
+  const bomb = Buffer.alloc(96 * 1024 * 1024, 0x20);
   const bodies: Record<string, Uint8Array> = {
     gzip: gzipSync(bomb),
     br: brotliCompressSync(bomb, { params: { 0: 1 } }),
-    zstd: zstd.compress(bomb.subarray(0, 64 * 1024 * 1024)),
+    zstd: zstd.compress(bomb),
   };
   for (const [encoding, body] of Object.entries(bodies)) {
     assert.ok(body.length < maxBodyBytes);
