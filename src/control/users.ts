@@ -16,7 +16,7 @@ import {
 } from './rows.ts';
 
 /** `admin`: everything in its organization; `auditor`: reads and exports events; `member`: own receipts only. */
-type Role = 'admin' | 'auditor' | 'member';
+export type Role = 'admin' | 'auditor' | 'member';
 
 const roles: readonly Role[] = ['admin', 'auditor', 'member'];
 

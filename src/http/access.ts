@@ -1,0 +1,49 @@
+import type { ApiKey, Scope } from '../control/api-keys.ts';
+import type { Organization } from '../control/organizations.ts';
+import type { Role, User } from '../control/users.ts';
+import type { Handler, Method, RequestContext } from './router.ts';
+import type { Reply } from './response.ts';
+
+/** Which of the configured rates (contract: Configuration, RATE_LIMIT_…) an endpoint counts against. */
+export type RateClass = 'tenant' | 'audit' | 'ingest' | 'login';
+
+/** A request with a good API key. */
+export interface KeyCaller {
+  readonly key: ApiKey;
+}
+
+/** A request with a good session. Its organization is the only one that the request may see. */
+export interface SessionCaller {
+  readonly user: User;
+  readonly organization: Organization;
+  /** Claim `jti`, the time the session expires, and the token itself. */
+  readonly session: { readonly id: string; readonly expiresMicros: number; readonly token: string };
+}
+
+/**
+ * An endpoint and who may use it. There is no other way into the table of routes, so an endpoint cannot be made
+ * without saying so.
+ */
+export type Endpoint = {
+  readonly method: Method;
+  readonly path: string;
+  /** Label in metrics and tests. */
+  readonly name: string;
+  readonly body?: { readonly maxBytes: number };
+} & (
+  | { readonly access: 'open'; readonly handler: Handler }
+  | { readonly access: 'login'; readonly handler: Handler }
+  | {
+      readonly access: 'key';
+      readonly scope: Scope;
+      readonly rate: RateClass;
+      readonly handler: (context: RequestContext, caller: KeyCaller) => Promise<Reply> | Reply;
+    }
+  | {
+      readonly access: 'session';
+      readonly roles: readonly Role[];
+      /** A request that changes something: needs JSON and, where an Origin is sent, the same origin. */
+      readonly changes?: true;
+      readonly handler: (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
+    }
+);
