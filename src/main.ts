@@ -9,13 +9,19 @@ import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import type { Config } from './config/config.ts';
-import { makeDataDir } from './config/secrets.ts';
+import { makeDataDir, sessionSecret } from './config/secrets.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
 import { effectiveRetentionDays } from './control/organizations.ts';
+import { createPasswordVerifier } from './control/passwords.ts';
+import { createSessions } from './control/sessions.ts';
+import { createTrail } from './http/trail.ts';
 import { type AccessLog, createAccessLog } from './http/access-log.ts';
 import { createKeyCheck } from './http/authenticate.ts';
 import { createRouter } from './http/router.ts';
-import { routeTable } from './http/routes.ts';
+import { guardEndpoints } from './http/guard.ts';
+import { createRateLimiter } from './http/rate-limit.ts';
+import { endpointTable } from './http/routes.ts';
+import { createSessionCookie } from './http/session-cookie.ts';
 import { type HttpServer, startHttpServer } from './http/server.ts';
 import type { BatchAnswer } from './ingest/idempotency.ts';
 import { type Ingest, openIngest } from './ingest/ingest.ts';
@@ -237,8 +243,19 @@ interface ServerParts {
 async function startServer(parts: ServerParts): Promise<HttpServer> {
   const { config, log, accessLog, storage, directory, ingest, organizationOf } = parts;
   const frame = { head: eventHead, tail: eventTail(config) };
-  const routes = routeTable({
-    checkKey: createKeyCheck(directory, systemClock),
+  const sessions = createSessions({
+    secret: await sessionSecret(config),
+    ttlMs: config.sessionTtlMs,
+    clock: systemClock,
+    directory,
+    storage,
+  });
+  const cookie = createSessionCookie(config.serviceName);
+  const { tenantDomain } = config;
+  const passwords = createPasswordVerifier();
+  const trail = createTrail({ accept: ingest.accept, organizationOf, clock: systemClock });
+  const endpoints = endpointTable({
+    auth: { directory, sessions, passwords, cookie, trail, tenantDomain, log },
     accept: ingest.accept,
     organizationOf,
     readPage: createPageReader(storage, frame, systemClock),
@@ -249,6 +266,15 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     bodyBytesMax: config.maxBodyBytes,
     metricsPublic: config.metricsPublic,
   });
+  const routes = guardEndpoints(endpoints, {
+    checkKey: createKeyCheck(directory, systemClock),
+    sessions,
+    cookie,
+    limiter: createRateLimiter(() => performance.now()),
+    rates: config.rateLimits,
+    tenantDomain,
+    asProblem,
+  });
   const server = await startHttpServer({
     host: config.host,
     port: config.port,
@@ -256,15 +282,18 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     log,
     accessLog,
     trustProxy: config.trustProxy,
-    translateError: engineProblem,
+    translateError: asProblem,
   });
   log.info({ host: config.host, port: server.port }, 'listening');
   return server;
 }
 
-/** A failing engine, in the words a client may read (contract: Errors, 500). */
-function engineProblem(error: unknown): Problem | undefined {
-  if (!(error instanceof EngineError)) return undefined;
+/** What a client may read of an error (contract: Errors, 500). */
+function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (!(error instanceof EngineError)) {
+    return new Problem('internal', 'The server could not process the request.', { cause: error });
+  }
   const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
   return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
 }

@@ -77,6 +77,10 @@ export const limits = {
   engineBindAttemptsMax: 5,
   migrationAttemptsMax: 8,
 
+  // Requests of clients.
+  rateLimitClientsMax: 200_000,
+  sessionTokenCharactersMax: 4096,
+
   // Control data.
   controlRefreshMs: 1_000,
   controlRefreshMsMax: 5_000,

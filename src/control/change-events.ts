@@ -1,18 +1,50 @@
-import { dateTimeText } from './rows.ts';
+import { formatMicros } from '../base/timestamp.ts';
+import type { ApiKey } from './api-keys.ts';
+import type { Organization } from './organizations.ts';
+import type { User } from './users.ts';
 
-/** A change of control data that belongs into the audit events of its organization (contract: Sessions). */
-export interface Change {
+/** Who did it: a user, or a program or an operator, who is not one. Absent where it is not known. */
+export interface EventActor {
+  readonly id?: string;
+  readonly name?: string;
+  readonly email?: string;
+  readonly type: 'User' | 'App/System';
+}
+
+/** Where the request came from, and the UUID that all events of one request share. */
+export interface EventOrigin {
+  /** IPv4 or IPv6 text. */
+  readonly ip: string;
+  /** Decimal text; `"0"` where it is not known. */
+  readonly port: string;
+  readonly flowId: string;
+}
+
+/** What the service itself does that an organization must be able to see (contract: Sessions, last paragraph). */
+export interface ServiceEvent {
   /** UUID */
   readonly organizationId: string;
-  /** A code of the registry of activities. */
-  readonly code: ChangeCode;
-  readonly target: {
-    readonly id: string;
-    readonly name: string;
-    readonly type: 'organization' | 'user' | 'api_key';
-  };
+  /** A code of the registry of activities, which also has its title. */
+  readonly code: number;
+  readonly level: 'INFO' | 'WARN' | 'ERROR';
   readonly msg: string;
+  readonly actor: EventActor;
+  readonly target?: EventTarget;
+  readonly result: { readonly title: string; readonly code: number };
+  /** JSON values. Never a password, a key, a token or a digest of one. */
   readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+interface EventTarget {
+  readonly id: string;
+  readonly name: string;
+  readonly type: 'organization' | 'user' | 'api_key';
+}
+
+/** A change of control data, whoever made it. */
+export interface Change extends Pick<ServiceEvent, 'organizationId' | 'msg' | 'extra'> {
+  readonly code: ChangeCode;
+  readonly target: EventTarget;
 }
 
 /** Codes of the registry of activities (contract: Activities); a test holds them against it. */
@@ -29,21 +61,122 @@ export const changeCodes = {
 
 type ChangeCode = (typeof changeCodes)[keyof typeof changeCodes];
 
-/** The source event of a change, made by an operator who is not a user of the organization. */
-export function sourceEventOfChange(change: Change, operator: string, nowMicros: number): object {
-  const time = `${dateTimeText(nowMicros).replace(' ', 'T')}Z`;
+const timeOrUndefined = (micros: number | undefined): string | undefined =>
+  micros === undefined ? undefined : formatMicros(micros);
+
+const keyWords = { apiKeyCreated: 'created', apiKeyRotated: 'rotated', apiKeyRevoked: 'revoked' } as const;
+
+/** What happened to a key; nothing for a key of all organizations, which is the operator's own and in nobody's events. */
+export function changesOfKey(key: ApiKey, what: keyof typeof keyWords): Change[] {
+  const { id, name, organizationId, scopes } = key;
+  if (organizationId === undefined) return [];
+  const times = {
+    expires_at: timeOrUndefined(key.expiresMicros),
+    ...(what === 'apiKeyRotated' && { previous_valid_until: timeOrUndefined(key.previousUntilMicros) }),
+  };
+  return [
+    {
+      organizationId,
+      code: changeCodes[what],
+      target: { id, name: name === '' ? id : name, type: 'api_key' },
+      msg: `API key ${id} ${keyWords[what]}`,
+      extra: { scopes, ...times },
+    },
+  ];
+}
+
+/** What happened to a user. */
+export function changeOfUser(user: User, what: 'userCreated' | 'userDisabled' | 'passwordChanged'): Change {
+  const { id, organizationId, email, role } = user;
+  const msg = {
+    userCreated: `User ${email} created`,
+    userDisabled: `User ${email} disabled`,
+    passwordChanged: `Password of ${email} changed`,
+  }[what];
+  return {
+    organizationId,
+    code: changeCodes[what],
+    target: { id, name: email, type: 'user' },
+    msg,
+    extra: { role },
+  };
+}
+
+/** The retention of an organization as operators and administrators write it: `90d`, `off` or `default`. */
+export function retentionText({ retentionDays }: Organization): string {
+  if (retentionDays === undefined) return 'default';
+  return retentionDays === 0 ? 'off' : `${retentionDays}d`;
+}
+
+function settingsOf(organization: Organization) {
+  return {
+    name: organization.name,
+    retention: retentionText(organization),
+    receipts: organization.receipts,
+  };
+}
+
+/** What happened to an organization; of the one before the change, where it is given, the settings that differ. */
+export function changeOfOrganization(
+  organization: Organization,
+  what: 'organizationCreated' | 'organizationUpdated',
+  before?: Organization,
+): Change {
+  const { id, slug } = organization;
+  const settings = settingsOf(organization);
+  const previous =
+    before === undefined
+      ? undefined
+      : Object.fromEntries(
+          Object.entries(settingsOf(before)).filter(
+            ([name, value]) => settings[name as keyof typeof settings] !== value,
+          ),
+        );
+  return {
+    organizationId: id,
+    code: changeCodes[what],
+    target: { id, name: slug, type: 'organization' },
+    msg: `Organization ${slug} ${what === 'organizationCreated' ? 'created' : 'changed'}`,
+    extra: { ...settings, previous },
+  };
+}
+
+export function userActor({ id, name, email }: User): EventActor {
+  return { id, name, email, type: 'User' };
+}
+
+/** The event of a change that someone made. */
+export function eventOfChange(change: Change, actor: EventActor): ServiceEvent {
+  return { ...change, level: 'INFO', actor, result: { title: 'OK', code: 200 } };
+}
+
+/** The source event (contract: Ingest) of what happened at a time, in Unix microseconds; plain JSON values. */
+export function sourceEvent(event: ServiceEvent, nowMicros: number, origin?: EventOrigin): object {
+  const time = formatMicros(nowMicros);
   return {
     time,
-    level: 'INFO',
-    msg: change.msg,
+    level: event.level,
+    msg: event.msg,
     message: {
       timestamp: time,
-      actor: { name: operator, type: 'App/System' },
-      action: change.code,
-      target: change.target,
-      result: { title: 'OK', code: 200 },
-      ...(change.extra !== undefined && { extra: change.extra }),
-      org: change.organizationId,
+      actor: event.actor,
+      action: event.code,
+      ...(event.target !== undefined && { target: event.target }),
+      result: event.result,
+      ...(origin !== undefined && { remote: remote(origin), flow_id: origin.flowId }),
+      ...(event.extra !== undefined && { extra: event.extra }),
+      org: event.organizationId,
     },
   };
+}
+
+/** A zone of an IPv6 address means nothing away from the machine, and events do not take it. */
+function remote({ ip, port }: EventOrigin): object {
+  const address = ip.replace(/%.*$/, '');
+  return { ip: address, ...(port !== '0' && { port: Number(port) }) };
+}
+
+/** The source event of a change, made by an operator who is not a user of the organization. */
+export function sourceEventOfChange(change: Change, operator: string, nowMicros: number): object {
+  return sourceEvent(eventOfChange(change, { name: operator, type: 'App/System' }), nowMicros);
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { createOldestFirst } from '../base/oldest-first.ts';
 import type { LogFiles } from './files.ts';
 
 /** The answer to a batch (contract: Ingest). */
@@ -49,22 +50,18 @@ export async function openIdempotency(
   nowMs: () => number,
   log: Logger,
 ): Promise<Idempotency> {
-  const entries = new Map<string, { entry: Entry; bytes: number }>();
+  const entries = createOldestFirst<{ entry: Entry; bytes: number }>();
   const running = new Map<string, Promise<unknown>>();
   let bytes = 0;
 
   function put(entry: Entry, size: number): void {
-    const old = entries.get(entry.id);
-    if (old) {
-      bytes -= old.bytes;
-      entries.delete(entry.id);
-    }
+    bytes += size - (entries.get(entry.id)?.bytes ?? 0);
     entries.set(entry.id, { entry, bytes: size });
-    bytes += size;
-    for (const [id, oldest] of entries) {
+    for (let oldest = entries.oldest(); oldest !== undefined; oldest = entries.oldest()) {
       const expired = nowMs() - oldest.entry.at >= limits.idempotencyWindowMs;
-      if (!expired && entries.size <= limits.idempotencyKeysMax && bytes <= limits.idempotencyBytesMax) break;
-      entries.delete(id);
+      if (!expired && entries.size() <= limits.idempotencyKeysMax && bytes <= limits.idempotencyBytesMax)
+        break;
+      entries.removeOldest();
       bytes -= oldest.bytes;
     }
   }
@@ -152,6 +149,6 @@ export async function openIdempotency(
       keeping = done.catch(() => undefined);
       return done;
     },
-    size: () => entries.size,
+    size: entries.size,
   };
 }

@@ -1,20 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { call, eventually, type HttpAnswer } from '../support/http.ts';
+import { type Line, linesOf } from '../support/access-log.ts';
+import { call, type HttpAnswer } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
-
-interface Line {
-  readonly timestamp: string;
-  readonly status: number;
-  readonly latency: string;
-  readonly method: string;
-  readonly path: string;
-  readonly ip: string;
-  readonly port: string;
-  readonly bytesSent: number;
-  readonly bytesReceived: number;
-}
 
 let server: TestServer;
 let tenant: Tenant;
@@ -26,31 +15,6 @@ before(async () => {
   await tenant.settled(40);
 });
 after(() => server?.stop());
-
-/** The lines that `act` causes; `act` makes exactly `count` requests and nothing else runs beside it. */
-async function linesOf(on: TestServer, count: number, act: () => Promise<unknown>): Promise<Line[]> {
-  // Lines may come a moment late: first let those of earlier requests arrive.
-  let before = -1;
-  await eventually(
-    'the access log to be quiet',
-    async () => {
-      const now = on.stdoutLines().length;
-      const quiet = now === before;
-      before = now;
-      return quiet || undefined;
-    },
-    10_000,
-    300,
-  );
-  await act();
-  await eventually(`${count} access-log lines`, async () =>
-    on.stdoutLines().length >= before + count ? true : undefined,
-  );
-  return on
-    .stdoutLines()
-    .slice(before)
-    .map((line) => JSON.parse(line) as Line);
-}
 
 test('one JSON object a line with exactly the nine fields', async () => {
   const from = Date.now();
@@ -129,44 +93,13 @@ test('forwarded headers are not believed unless a proxy is configured', async ()
   assert.ok(!['4711', '4712'].includes(lines[0]?.port ?? ''));
 });
 
-test('TRUST_PROXY=n takes the address that the outermost trusted proxy saw', async () => {
-  const cases: readonly [
-    hops: string,
-    headers: Record<string, string>,
-    ip: string,
-    port: string | undefined,
-  ][] = [
-    ['1', { 'x-forwarded-for': '203.0.113.7' }, '203.0.113.7', '0'],
-    ['1', { 'x-forwarded-for': '203.0.113.7:4711' }, '203.0.113.7', '4711'],
-    ['1', { 'x-forwarded-for': '198.51.100.1, 203.0.113.9:99' }, '203.0.113.9', '99'],
-    ['1', { 'x-forwarded-for': '[2001:db8::1]:4711' }, '2001:db8::1', '4711'],
-    ['1', { 'x-forwarded-for': '2001:db8::1' }, '2001:db8::1', '0'],
-    ['1', { forwarded: 'for="[2001:db8::2]:4712";proto=https' }, '2001:db8::2', '4712'],
-    ['1', { forwarded: 'for=198.51.100.1, For="203.0.113.9:98"' }, '203.0.113.9', '98'],
-    ['1', {}, '127.0.0.1', undefined],
-    ['2', { 'x-forwarded-for': '192.0.2.1, 198.51.100.1:77, 203.0.113.9' }, '198.51.100.1', '77'],
-  ];
-  for (const hops of ['1', '2']) {
-    const proxied = await startServer({ env: { TRUST_PROXY: hops } });
-    try {
-      for (const [, headers, ip, port] of cases.filter(([n]) => n === hops)) {
-        const lines = await linesOf(proxied, 1, () => call(`${proxied.url}/healthz`, { headers }));
-        const what = JSON.stringify(headers);
-        assert.equal(lines[0]?.ip, ip, what);
-        if (port !== undefined) assert.equal(lines[0]?.port, port, what);
-      }
-    } finally {
-      await proxied.stop();
-    }
-  }
-});
-
+// The last test: it stops the server that the others have used.
 test('standard output carries access-log lines only, whole after a stop', async () => {
-  const short = await startServer();
-  for (let n = 0; n < 50; n++) await call(`${short.url}/healthz`);
-  assert.equal(await short.stop(), 0);
-  const lines = short.stdoutLines().map((line) => JSON.parse(line) as Line);
+  const lines = await linesOf(server, 50, async () => {
+    for (let n = 0; n < 50; n++) await call(`${server.url}/healthz`);
+    assert.equal(await server.stop(), 0);
+  });
   assert.equal(lines.length, 50);
-  for (const line of lines) assert.equal(Object.keys(line).length, 9);
-  for (const line of short.stderrLines()) assert.equal(typeof JSON.parse(line), 'object');
+  for (const line of server.stdoutLines()) assert.equal(Object.keys(JSON.parse(line) as Line).length, 9);
+  for (const line of server.stderrLines()) assert.equal(typeof JSON.parse(line), 'object');
 });

@@ -1,16 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { acceptedOf, call, eventually, pageOf, problemOf } from '../support/http.ts';
 import {
   createKey,
-  createOrganization,
   createTenant,
   type Key,
   keyKnown,
   printed,
-  runCli,
   sourceEvent,
   startServer,
   type Tenant,
@@ -209,103 +206,9 @@ describe('the command line', () => {
 
   test('wrong usage ends with 2, a failure with 1', async () => {
     assert.equal((await server.cli(['key', 'create', '--org', 'auth', '--scopes', 'own', '--json'])).code, 2);
-    assert.equal((await server.cli(['no-such-command'])).code, 2);
     assert.equal(
       (await server.cli(['key', 'create', '--org', 'no-such-org', '--scopes', 'read', '--json'])).code,
       1,
     );
-    assert.equal(
-      (await server.cli(['org', 'create', '--slug', 'auth', '--name', 'Again', '--json'])).code,
-      1,
-    );
-  });
-
-  test('works without a running server, which then knows the key at its first request', async () => {
-    const fresh = await startServer();
-    const { dataDir } = fresh;
-    await fresh.kill('SIGKILL');
-    let again: TestServer | undefined;
-    try {
-      printed(await runCli(['org', 'create', '--slug', 'alone', '--name', 'Alone', '--json'], { dataDir }));
-      const key = printed(
-        await runCli(['key', 'create', '--org', 'alone', '--scopes', 'read', '--json'], { dataDir }),
-      ) as Key;
-      again = await startServer({ dataDir });
-      pageOf(await call(`${again.url}/api/v1/audit`, { headers: { 'x-api-key': key.key } }));
-    } finally {
-      await again?.stop();
-      await fresh.stop();
-    }
-  });
-});
-
-describe('rate limits', () => {
-  const rateHeaders = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'] as const;
-  const numbersOf = (headers: Record<string, unknown>) =>
-    rateHeaders.map((name) => {
-      assert.match(String(headers[name]), /^\d+$/, name);
-      return Number(headers[name]);
-    });
-
-  test('reads: counted down, then 429, then allowed again; each client for itself', async () => {
-    const limited = await startServer({ env: { RATE_LIMIT_AUDIT: '5/3s', RATE_LIMIT_INGEST: '6/2s' } });
-    try {
-      const one = await createTenant(limited, 'one');
-      const two = await createTenant(limited, 'two');
-      await sleep(3100);
-      for (let left = 4; left >= 0; left--) {
-        const [limit, remaining, reset] = numbersOf((await one.get()).headers);
-        assert.equal(limit, 5);
-        assert.equal(remaining, left);
-        assert.ok(Number(reset) >= 0 && Number(reset) <= 3);
-      }
-      const refused = await one.get();
-      problemOf(refused, 429);
-      assert.deepEqual(numbersOf(refused.headers).slice(0, 2), [5, 0]);
-      assert.match(String(refused.headers['retry-after']), /^[1-3]$/);
-      assert.equal((await two.get()).status, 200);
-      await sleep(3100);
-      assert.equal((await one.get()).status, 200);
-      // Writing has a limit of its own.
-      const statuses: number[] = [];
-      for (let n = 0; n < 7; n++) statuses.push((await two.post([sourceEvent()])).status);
-      assert.deepEqual(statuses, [202, 202, 202, 202, 202, 202, 429]);
-      problemOf(await two.post([sourceEvent()]), 429);
-      assert.equal((await two.get()).status, 200);
-    } finally {
-      await limited.stop();
-    }
-  });
-
-  test("300 in 15 s unless configured; ingest without a limit; a key's own limit", async () => {
-    const standard = await startServer({ env: { RATE_LIMIT_AUDIT: undefined } });
-    try {
-      const reader = await createTenant(standard, 'standard');
-      const answer = await reader.get();
-      assert.equal(answer.headers['ratelimit-limit'], '300');
-      assert.ok(Number(answer.headers['ratelimit-reset']) <= 15);
-      const posted = await reader.post([sourceEvent()]);
-      assert.equal(posted.headers['ratelimit-limit'], undefined);
-      await createOrganization(standard, 'own');
-      const key = await createKey(standard, ['--org', 'own', '--scopes', 'read', '--rate-limit', '3/15s']);
-      const own = reader.with({ key: key.key });
-      const statuses: number[] = [];
-      for (let n = 0; n < 5; n++) statuses.push((await own.get()).status);
-      // Making the key known may have used one of its requests.
-      assert.ok(statuses.filter((status) => status === 200).length >= 2, String(statuses));
-      assert.deepEqual(statuses.slice(3), [429, 429]);
-      assert.equal((await own.get()).headers['ratelimit-limit'], '3');
-      assert.equal((await reader.get()).status, 200);
-    } finally {
-      await standard.stop();
-    }
-  });
-
-  test('off means off', async () => {
-    const answers = await Promise.all(Array.from({ length: 400 }, () => tenant.get('limit=1')));
-    for (const answer of answers) {
-      assert.equal(answer.status, 200);
-      assert.equal(answer.headers['ratelimit-limit'], undefined);
-    }
   });
 });

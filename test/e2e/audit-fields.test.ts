@@ -59,23 +59,6 @@ describe('constants', () => {
     assert.equal(event.metadata['version'], '1.1.0');
     assert.equal(event.actor.app_name, texts.APP_NAME);
   });
-
-  test('the fixed texts are "Audit Log Service" unless configured', async () => {
-    const plain = await startServer();
-    try {
-      const reader = await createTenant(plain, 'plain');
-      const flow = randomUUID();
-      await reader.record([sourceEvent({ flow_id: flow })]);
-      const [event] = (await reader.settled(1, { flowId: flow })).data;
-      assert.deepEqual(event?.metadata['product'], {
-        name: 'Audit Log Service',
-        vendor_name: 'Audit Log Service',
-      });
-      assert.equal(event?.actor.app_name, 'Audit Log Service');
-    } finally {
-      await plain.stop();
-    }
-  });
 });
 
 describe('the least and the most an event can say', () => {

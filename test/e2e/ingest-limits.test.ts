@@ -122,18 +122,6 @@ test('a chunked body that never ends is cut off at the limit', async () => {
   assert.match(text, /^HTTP\/1\.1 413 /);
 });
 
-test('by default a body may have 32 MiB', async () => {
-  const standard = await startServer();
-  try {
-    const writer = await createTenant(standard, 'standard');
-    const full = JSON.stringify(sourceEvent()).padEnd(32 * 1024 * 1024, ' ');
-    assert.equal(acceptedOf(await writer.post(full)).accepted, 1);
-    problemOf(await writer.post(`${full} `), 413);
-  } finally {
-    await standard.stop();
-  }
-});
-
 test('GET with a body answers as without one', async () => {
   const answer = await call(`${server.url}/api/v1/audit?limit=1`, {
     headers: { 'x-api-key': tenant.key, 'content-type': 'application/json' },

@@ -195,19 +195,3 @@ test('live answers are as it says', async () => {
   assert.equal(reused.status, 422);
   conform.check('POST', path, reused);
 });
-
-test('rate-limited answers are as it says', async () => {
-  const limited = await startServer({ env: { RATE_LIMIT_AUDIT: '1/10s' } });
-  try {
-    const reader = await createTenant(limited, 'limited');
-    for (const status of [200, 429]) {
-      const answer = await reader.get();
-      assert.equal(answer.status, status);
-      for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'])
-        assert.ok(answer.headers[name]);
-      conform.check('GET', '/api/v1/audit', answer);
-    }
-  } finally {
-    await limited.stop();
-  }
-});

@@ -4,39 +4,25 @@ import type { ApiKey } from '../../control/api-keys.ts';
 import type { Accept, IngestRequest } from '../../ingest/accept.ts';
 import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
 import type { BodyForm, OrganizationFacts } from '../../ingest/task.ts';
-import { hasScope, type KeyCheck } from '../authenticate.ts';
-import type { ReceivedBody } from '../body.ts';
-import type { Handler, RequestContext } from '../router.ts';
+import type { KeyCaller } from '../access.ts';
+import type { Reply } from '../response.ts';
+import type { RequestContext } from '../router.ts';
 
 /** What ingest must know of a key's organization; undefined when it has just been deleted. */
 export type OrganizationLookup = (id: string) => OrganizationFacts | undefined;
 
-/**
- * POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest).
- * The body is asked for before anything is awaited, or its first bytes would be missed.
- */
-export function ingestRoute(checkKey: KeyCheck, accept: Accept, organizationOf: OrganizationLookup): Handler {
-  return async (context) => {
-    const checked = checkKey(context);
-    const headers = checked instanceof Promise ? undefined : readHeaders(context, checked, organizationOf);
-    const receiving = context.body();
+/** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
+export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup) {
+  return async (context: RequestContext, { key }: KeyCaller): Promise<Reply> => {
+    const headers = readHeaders(context, key, organizationOf);
+    const received = await context.body();
     try {
-      const { form, encoding, organization, idempotency } =
-        headers ?? readHeaders(context, await checked, organizationOf);
-      const { buffer } = await receiving;
-      const answer = await accept({ body: buffer, form, encoding, organization, idempotency });
+      const answer = await accept({ body: received.buffer, ...headers });
       return { status: 202, body: JSON.stringify(answer) };
     } finally {
-      release(receiving);
+      received.release();
     }
   };
-}
-
-/** A body that did not arrive has nothing to give back; its failure is the handler's to report, not this one's. */
-function release(receiving: Promise<ReceivedBody>): void {
-  void Promise.allSettled([receiving]).then(([outcome]) => {
-    if (outcome.status === 'fulfilled') outcome.value.release();
-  });
 }
 
 type IngestHeaders = Omit<IngestRequest, 'body'>;
@@ -46,8 +32,6 @@ function readHeaders(
   key: ApiKey,
   organizationOf: OrganizationLookup,
 ): IngestHeaders {
-  if (!hasScope(key, 'write'))
-    throw new Problem('forbidden', 'This API key does not have the scope "write".');
   const { organizationId } = key;
   const organization = organizationId === undefined ? undefined : organizationOf(organizationId);
   if (organizationId !== undefined && organization === undefined) {

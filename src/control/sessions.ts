@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { jwtVerify, SignJWT } from 'jose';
+import { JOSEError } from 'jose/errors';
+import type { Clock } from '../base/clock.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { Directory } from './directory.ts';
+import { endSession } from './ended-sessions.ts';
+import type { Organization } from './organizations.ts';
+import type { User } from './users.ts';
+
+/** A session that is good now, with what it stands for. */
+export interface Session {
+  /** Claim `jti`. */
+  readonly id: string;
+  readonly user: User;
+  readonly organization: Organization;
+  readonly expiresMicros: number;
+  readonly token: string;
+}
+
+export interface Sessions {
+  /** A new session of a user whose password was right. */
+  issue(user: User, organization: Organization): Promise<Session>;
+  /**
+   * The session of a token; undefined when it is forged, expired, ended, or its user is disabled, has another
+   * password by now, or belongs to another organization (contract: Sessions).
+   */
+  verify(token: string): Promise<Session | undefined>;
+  /** Ends a session in every process; it holds in this one when the promise resolves. */
+  end(session: Session): Promise<void>;
+}
+
+export interface SessionsOptions {
+  /** At least 32 bytes. */
+  readonly secret: string;
+  readonly ttlMs: number;
+  readonly clock: Clock;
+  readonly directory: Pick<Directory, 'userById' | 'organizationById' | 'sessionEnded' | 'refresh'>;
+  readonly storage: Storage;
+}
+
+const algorithm = 'HS256';
+
+/** Sessions as signed tokens (HS256 only): nothing is stored of a session until it is ended early. */
+export function createSessions(options: SessionsOptions): Sessions {
+  const { clock, directory } = options;
+  const key = new TextEncoder().encode(options.secret);
+
+  return {
+    async issue(user, organization) {
+      const id = randomUUID();
+      const issuedSeconds = Math.floor(clock() / 1_000_000);
+      const expiresSeconds = issuedSeconds + Math.floor(options.ttlMs / 1000);
+      const token = await new SignJWT({ org: organization.id, role: user.role, ver: user.credentialVersion })
+        .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
+        .setSubject(user.id)
+        .setJti(id)
+        .setIssuedAt(issuedSeconds)
+        .setExpirationTime(expiresSeconds)
+        .sign(key);
+      return { id, user, organization, expiresMicros: expiresSeconds * 1_000_000, token };
+    },
+    async verify(token) {
+      const claims = await readClaims(token, key, clock);
+      if (claims === undefined) return undefined;
+      const user = directory.userById(claims.sub);
+      const organization = directory.organizationById(claims.org);
+      if (user === undefined || organization === undefined || user.organizationId !== organization.id)
+        return undefined;
+      if (user.disabledMicros !== undefined || user.credentialVersion !== claims.ver) return undefined;
+      if (directory.sessionEnded(claims.jti)) return undefined;
+      return { id: claims.jti, user, organization, expiresMicros: claims.exp * 1_000_000, token };
+    },
+    async end(session) {
+      await endSession(options.storage, session, clock);
+      await directory.refresh();
+    },
+  };
+}
+
+interface Claims {
+  readonly sub: string;
+  readonly org: string;
+  readonly jti: string;
+  readonly exp: number;
+  readonly ver: number;
+}
+
+async function readClaims(token: string, key: Uint8Array, clock: Clock): Promise<Claims | undefined> {
+  try {
+    const { payload } = await jwtVerify(token, key, {
+      algorithms: [algorithm],
+      currentDate: new Date(clock() / 1000),
+      requiredClaims: ['sub', 'org', 'role', 'iat', 'exp', 'jti', 'ver'],
+    });
+    const { sub, jti, exp } = payload;
+    const { org, ver } = payload as Record<string, unknown>;
+    if (typeof sub !== 'string' || typeof jti !== 'string' || typeof exp !== 'number') return undefined;
+    if (typeof org !== 'string' || typeof ver !== 'number') return undefined;
+    return { sub, org, jti, exp, ver };
+  } catch (error) {
+    if (error instanceof JOSEError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,187 @@
+import { limits } from '../base/limits.ts';
+import { Problem } from '../base/problem.ts';
+import type { Rate } from '../base/rates.ts';
+import type { ApiKey } from '../control/api-keys.ts';
+import type { Session, Sessions } from '../control/sessions.ts';
+import type { Endpoint, RateClass, SessionCaller } from './access.ts';
+import { hasScope, type KeyCheck, unauthorizedKey } from './authenticate.ts';
+import { clientOfAddress, type RateLimiter, type Verdict } from './rate-limit.ts';
+import type { Reply } from './response.ts';
+import type { Handler, RequestContext, Route } from './router.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import { slugOfHost } from './tenant-host.ts';
+
+export interface GuardParts {
+  readonly checkKey: KeyCheck;
+  readonly sessions: Sessions;
+  readonly cookie: SessionCookie;
+  readonly limiter: RateLimiter;
+  /** Undefined: no limit of that class. */
+  readonly rates: Readonly<Record<RateClass, Rate | undefined>>;
+  readonly tenantDomain: string | undefined;
+  /** What a client may read of an error. */
+  readonly asProblem: (error: unknown) => Problem;
+}
+
+/**
+ * Puts access control and rate limits before the handlers of endpoints (contract: Authentication, Errors, Sessions):
+ *
+ *     key      API key good? ─no─▶ 401, or 429 for an address with too many failures
+ *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes
+ *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
+ *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403
+ *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
+ */
+export function guardEndpoints(endpoints: readonly Endpoint[], parts: GuardParts): Route[] {
+  return endpoints.map((endpoint) => ({
+    method: endpoint.method,
+    path: endpoint.path,
+    name: endpoint.name,
+    handler: guarded(endpoint, parts),
+    ...(endpoint.body === undefined ? {} : { body: endpoint.body }),
+  }));
+}
+
+function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
+  switch (endpoint.access) {
+    case 'open':
+      return endpoint.handler;
+    case 'login':
+      return (context) => {
+        const verdict = consume(parts, 'login', `login ${clientOfAddress(context.ip)}`);
+        return limited(parts, verdict, () => {
+          requireSameOriginJson(context);
+          return endpoint.handler(context);
+        });
+      };
+    case 'key':
+      return async (context) => {
+        const key = await keyOrRefusal(context, parts);
+        const verdict = consume(parts, endpoint.rate, `${endpoint.rate} ${key.id}`, key.rateLimit);
+        return limited(parts, verdict, () => {
+          requireScope(key, endpoint.scope);
+          return endpoint.handler(context, { key });
+        });
+      };
+    case 'session':
+      return async (context) => {
+        const caller = await sessionOrRefusal(context, parts);
+        const verdict = consume(parts, 'tenant', `tenant ${caller.user.id}`);
+        return limited(parts, verdict, () => {
+          if (!endpoint.roles.includes(caller.user.role)) {
+            throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
+          }
+          if (endpoint.changes) requireSameOriginJson(context);
+          return endpoint.handler(context, caller);
+        });
+      };
+    default:
+      return endpoint satisfies never;
+  }
+}
+
+/** A key of all organizations cannot have the scope "read", so a reader always has an organization. */
+function requireScope(key: ApiKey, scope: 'read' | 'write'): void {
+  if (hasScope(key, scope) && (scope === 'write' || key.organizationId !== undefined)) return;
+  if (scope === 'read') throw unauthorizedKey();
+  throw new Problem('forbidden', 'This API key does not have the scope "write".');
+}
+
+async function keyOrRefusal(context: RequestContext, parts: GuardParts): Promise<ApiKey> {
+  try {
+    return await parts.checkKey(context);
+  } catch (error) {
+    return refuse(error, context, parts, 'audit');
+  }
+}
+
+async function sessionOrRefusal(context: RequestContext, parts: GuardParts): Promise<SessionCaller> {
+  const token = parts.cookie.read(context);
+  const session = token === undefined ? undefined : await verify(token, parts.sessions);
+  const slug = slugOfHost(context.header('host'), parts.tenantDomain);
+  if (session !== undefined && (slug === undefined || slug === session.organization.slug)) {
+    const { user, organization, id, expiresMicros } = session;
+    return { user, organization, session: { id, expiresMicros, token: session.token } };
+  }
+  const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
+  return refuse(problem, context, parts, 'tenant');
+}
+
+async function verify(token: string, sessions: Sessions): Promise<Session | undefined> {
+  return token.length > limits.sessionTokenCharactersMax ? undefined : sessions.verify(token);
+}
+
+/** Guessing is slow: refusals count for the address, and past the limit all of its refusals look the same. */
+function refuse(error: unknown, context: RequestContext, parts: GuardParts, rate: RateClass): never {
+  if (!(error instanceof Problem) || error.code !== 'unauthorized') throw error;
+  const verdict = consume(parts, rate, `refused ${rate} ${clientOfAddress(context.ip)}`);
+  if (verdict === undefined) throw error;
+  throw verdict.allowed ? withHeaders(error, verdict) : tooMany(verdict);
+}
+
+function consume(parts: GuardParts, rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
+  const rate = own ?? parts.rates[rateClass];
+  return rate === undefined ? undefined : parts.limiter.consume(client, rate);
+}
+
+function headersOf({ limit, remaining, resetSeconds }: Verdict): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(limit),
+    'RateLimit-Remaining': String(remaining),
+    'RateLimit-Reset': String(resetSeconds),
+  };
+}
+
+function tooMany(verdict: Verdict): Problem {
+  const { limit, resetSeconds } = verdict;
+  return new Problem(
+    'rate_limited',
+    `More than ${limit} requests in the window; try again in ${resetSeconds} s.`,
+    {
+      retryAfterSeconds: resetSeconds,
+      headers: headersOf(verdict),
+    },
+  );
+}
+
+function withHeaders(problem: Problem, verdict: Verdict): Problem {
+  const headers = { ...problem.options.headers, ...headersOf(verdict) };
+  return new Problem(problem.code, problem.message, { ...problem.options, headers });
+}
+
+/** The handler's answer or problem with the state of the limit in its headers; a 429 when the limit is passed. */
+async function limited(
+  { asProblem }: GuardParts,
+  verdict: Verdict | undefined,
+  handle: () => Promise<Reply> | Reply,
+): Promise<Reply> {
+  if (verdict === undefined) return handle();
+  if (!verdict.allowed) throw tooMany(verdict);
+  try {
+    const reply = await handle();
+    return { ...reply, headers: { ...reply.headers, ...headersOf(verdict) } };
+  } catch (error) {
+    throw withHeaders(asProblem(error), verdict);
+  }
+}
+
+/**
+ * What a page of another site cannot send with the cookie: a form has another Content-Type, a script's request is
+ * asked about first, and a browser names the origin (contract: Sessions).
+ */
+function requireSameOriginJson(context: RequestContext): void {
+  const origin = context.header('origin');
+  if (origin !== undefined && hostOfOrigin(origin) !== context.header('host')?.toLowerCase()) {
+    throw new Problem('forbidden', 'The Origin of this request is not the host that it is sent to.');
+  }
+  const type = (context.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json') {
+    throw new Problem('unsupported_media', 'Content-Type must be application/json.', {
+      headers: { Accept: 'application/json' },
+    });
+  }
+}
+
+function hostOfOrigin(origin: string): string | undefined {
+  return /^https?:\/\/([^/]+)$/i.exec(origin)?.[1]?.toLowerCase();
+}

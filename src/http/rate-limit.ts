@@ -1,0 +1,89 @@
+import { limits } from '../base/limits.ts';
+import { createOldestFirst } from '../base/oldest-first.ts';
+import type { Rate } from '../base/rates.ts';
+
+/** The state of a client's window after a request (contract: Errors, RateLimit headers). */
+export interface Verdict {
+  readonly allowed: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Whole seconds until the window ends, at least 1. */
+  readonly resetSeconds: number;
+}
+
+export interface RateLimiter {
+  /** Counts a request of the client. */
+  consume(client: string, rate: Rate): Verdict;
+  /** The verdict on a request that is not counted. */
+  peek(client: string, rate: Rate): Verdict;
+  clients(): number;
+}
+
+interface Window {
+  count: number;
+  endsMs: number;
+}
+
+/**
+ * Counts requests in fixed windows: a client's window begins with its first request and lets `requests` pass until
+ * it ends; the next request begins a new one. No timers: a window that has ended is noticed when it is looked at.
+ *
+ * Memory is bounded: past `rateLimitClientsMax` clients the one whose window began first is forgotten, which is also
+ * the one most likely to have ended.
+ */
+export function createRateLimiter(
+  nowMs: () => number,
+  clientsMax: number = limits.rateLimitClientsMax,
+): RateLimiter {
+  const windows = createOldestFirst<Window>();
+
+  function current(client: string, now: number): Window | undefined {
+    const window = windows.get(client);
+    return window !== undefined && now < window.endsMs ? window : undefined;
+  }
+
+  function begin(client: string, endsMs: number): Window {
+    const window = { count: 0, endsMs };
+    windows.set(client, window);
+    if (windows.size() > clientsMax) windows.removeOldest();
+    return window;
+  }
+
+  function verdict(rate: Rate, count: number, endsMs: number, now: number): Verdict {
+    return {
+      allowed: count <= rate.requests,
+      limit: rate.requests,
+      remaining: Math.max(0, rate.requests - count),
+      resetSeconds: Math.max(1, Math.ceil((endsMs - now) / 1000)),
+    };
+  }
+
+  return {
+    consume(client, rate) {
+      const now = nowMs();
+      const window = current(client, now) ?? begin(client, now + rate.windowMs);
+      // A client far beyond its limit must not overflow; how far beyond makes no difference.
+      window.count = Math.min(window.count + 1, rate.requests + 1);
+      return verdict(rate, window.count, window.endsMs, now);
+    },
+    peek(client, rate) {
+      const now = nowMs();
+      const window = current(client, now);
+      return verdict(rate, (window?.count ?? 0) + 1, window?.endsMs ?? now + rate.windowMs, now);
+    },
+    clients: () => windows.size(),
+  };
+}
+
+/**
+ * Who an address stands for. One IPv6 customer has at least 2^64 addresses, so the first half of an address counts.
+ */
+export function clientOfAddress(ip: string): string {
+  if (!ip.includes(':')) return ip;
+  const [head = '', tail] = ip.split('::');
+  const before = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}

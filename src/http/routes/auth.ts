@@ -1,0 +1,132 @@
+import { limits } from '../../base/limits.ts';
+import { errorFacts, type Logger } from '../../base/log.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Directory } from '../../control/directory.ts';
+import type { Organization } from '../../control/organizations.ts';
+import type { PasswordVerifier } from '../../control/passwords.ts';
+import type { Sessions } from '../../control/sessions.ts';
+import type { User } from '../../control/users.ts';
+import type { Endpoint } from '../access.ts';
+import { readJson } from '../json-body.ts';
+import type { Handler, RequestContext } from '../router.ts';
+import type { SessionCookie } from '../session-cookie.ts';
+import { slugOfHost } from '../tenant-host.ts';
+import { loggedOut, loginFailed, loginSucceeded, type Trail, trailOrigin } from '../trail.ts';
+
+export interface AuthParts {
+  readonly directory: Directory;
+  readonly sessions: Sessions;
+  readonly passwords: PasswordVerifier;
+  readonly cookie: SessionCookie;
+  readonly trail: Trail;
+  readonly tenantDomain: string | undefined;
+  readonly log: Logger;
+}
+
+interface Credentials {
+  readonly email: string;
+  readonly password: string;
+  readonly organization?: string;
+}
+
+const credentialsSchema = {
+  type: 'object',
+  required: ['email', 'password'],
+  additionalProperties: false,
+  properties: {
+    email: { type: 'string', minLength: 1, maxLength: 1000 },
+    password: { type: 'string', minLength: 1, maxLength: 4096 },
+    organization: { type: 'string', minLength: 1, maxLength: 63 },
+  },
+} as const;
+
+const everyRole = ['admin', 'auditor', 'member'] as const;
+
+/** The endpoints of sessions (contract: Sessions). */
+export function authEndpoints(parts: AuthParts): Endpoint[] {
+  const { sessions, cookie, trail } = parts;
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/auth/login-handler',
+      name: 'login',
+      access: 'login',
+      handler: loginHandler(parts),
+      body: { maxBytes: limits.jsonBodyBytesMax },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/auth/token',
+      name: 'token',
+      access: 'session',
+      roles: everyRole,
+      handler: (_, { session }) => ({ status: 200, body: JSON.stringify({ token: session.token }) }),
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/auth/logout',
+      name: 'logout',
+      access: 'session',
+      roles: everyRole,
+      changes: true,
+      handler: async (context, { user, organization, session }) => {
+        await sessions.end({ ...session, user, organization });
+        await trail(loggedOut(user, organization), trailOrigin(context));
+        return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
+      },
+    },
+  ];
+}
+
+function loginHandler(parts: AuthParts): Handler {
+  const { directory, sessions, passwords, cookie, trail } = parts;
+  return async (context) => {
+    const credentials = await readJson<Credentials>(context, credentialsSchema);
+    await directory.freshen(limits.controlFreshMsMax);
+    const candidates = findCandidates(parts, context, credentials);
+    // One password check, whoever is or is not there: the time it takes must not tell.
+    const only = candidates.length === 1 ? candidates[0] : undefined;
+    const active = only?.user.disabledMicros === undefined ? only : undefined;
+    const matches = await passwords.verify(active?.user.passwordHash, credentials.password);
+    const origin = trailOrigin(context);
+    if (active === undefined || !matches) {
+      // Not waited for: an answer that takes as long as a write would tell that there is such a user.
+      for (const { user, organization } of candidates) {
+        trail(loginFailed(user, organization), origin).catch((error: unknown) => {
+          parts.log.error(errorFacts(error), 'a failed login could not be recorded');
+        });
+      }
+      throw new Problem('unauthorized', 'E-mail address, password or organization are not right.');
+    }
+    const { user, organization } = active;
+    const session = await sessions.issue(user, organization);
+    await trail(loginSucceeded(user, organization), origin);
+    const maxAge = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
+    return {
+      status: 200,
+      headers: { 'Set-Cookie': cookie.set(context, session.token, maxAge) },
+      body: JSON.stringify({
+        user: { name: user.name, email: user.email, role: user.role },
+        organization: { id: organization.id, slug: organization.slug, name: organization.name },
+      }),
+    };
+  };
+}
+
+interface Candidate {
+  readonly user: User;
+  readonly organization: Organization;
+}
+
+/** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */
+function findCandidates(parts: AuthParts, context: RequestContext, credentials: Credentials): Candidate[] {
+  const { directory, tenantDomain } = parts;
+  const hostSlug = slugOfHost(context.header('host'), tenantDomain);
+  const slug = hostSlug ?? credentials.organization;
+  if (credentials.organization !== undefined && credentials.organization !== slug) return [];
+  return directory.usersByEmail(credentials.email.toLowerCase()).flatMap((user) => {
+    const organization = directory.organizationById(user.organizationId);
+    if (organization === undefined || (slug !== undefined && organization.slug !== slug)) return [];
+    return [{ user, organization }];
+  });
+}

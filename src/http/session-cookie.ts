@@ -1,0 +1,27 @@
+import type { RequestContext } from './router.ts';
+
+/** The session cookie (contract: Authentication, Sessions): named after the service, out of reach of scripts. */
+export interface SessionCookie {
+  read(context: RequestContext): string | undefined;
+  /** A `Set-Cookie` value that lives as long as the session. */
+  set(context: RequestContext, token: string, maxAgeSeconds: number): string;
+  /** A `Set-Cookie` value that takes the cookie away. */
+  clear(context: RequestContext): string;
+}
+
+export function createSessionCookie(name: string): SessionCookie {
+  const attributes = (context: RequestContext): string =>
+    `Path=/; HttpOnly; SameSite=Lax${context.secure ? '; Secure' : ''}`;
+  return {
+    read(context) {
+      for (const pair of (context.header('cookie') ?? '').split(';')) {
+        const equals = pair.indexOf('=');
+        if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+      }
+      return undefined;
+    },
+    set: (context, token, maxAgeSeconds) =>
+      `${name}=${token}; ${attributes(context)}; Max-Age=${maxAgeSeconds}`,
+    clear: (context) => `${name}=; ${attributes(context)}; Max-Age=0`,
+  };
+}

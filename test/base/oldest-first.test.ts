@@ -1,0 +1,44 @@
+import { strict as assert } from 'node:assert';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { createOldestFirst } from '../../src/base/oldest-first.ts';
+
+describe('a map that gives up its oldest entry', () => {
+  it('agrees with a list', () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('set' as const), key: fc.integer({ min: 0, max: 12 }) }),
+      fc.record({ kind: fc.constantFrom('remove' as const, 'oldest' as const), key: fc.constant(0) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const map = createOldestFirst<{ n: number }>();
+        let model: { key: string; value: { n: number } }[] = [];
+        for (const [n, { kind, key }] of steps.entries()) {
+          if (kind === 'set') {
+            const value = { n };
+            map.set(String(key), value);
+            model = [...model.filter((entry) => entry.key !== String(key)), { key: String(key), value }];
+          } else if (kind === 'remove') {
+            assert.equal(map.removeOldest(), model.shift()?.value);
+          } else {
+            assert.equal(map.oldest(), model[0]?.value);
+          }
+          assert.equal(map.size(), model.length);
+          for (const { key: held, value } of model) assert.equal(map.get(held), value);
+        }
+      }),
+    );
+  });
+
+  it('takes as long for a large map as for a small one', () => {
+    const map = createOldestFirst<number>();
+    for (let i = 0; i < 200_000; i++) map.set(`k${i}`, i);
+    const before = performance.now();
+    for (let i = 0; i < 200_000; i++) {
+      map.removeOldest();
+      map.set(`n${i}`, i);
+    }
+    // A walk over deleted places would take minutes.
+    assert.ok(performance.now() - before < 5000);
+  });
+});

@@ -1,0 +1,150 @@
+import { strict as assert } from 'node:assert';
+import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { createDirectory, type Directory } from '../../src/control/directory.ts';
+import { createOrganization, type Organization } from '../../src/control/organizations.ts';
+import { createSessions, type Session } from '../../src/control/sessions.ts';
+import { createUser, disableUser, setPassword, type User } from '../../src/control/users.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+
+const secret = 'a secret of the test that is long enough';
+// The engine forgets ended sessions by its own clock, so this one starts with it.
+const startMicros = Math.floor(Date.now() / 1000) * 1_000_000;
+const ttlMs = 3_600_000;
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+describe('sessions', () => {
+  let engine: TestEngine;
+  let directory: Directory;
+  let organization: Organization;
+  let other: Organization;
+  let now = startMicros;
+  const clock = (): number => now;
+
+  const open = (over: { secret?: string } = {}) =>
+    createSessions({ secret, ttlMs, clock, directory, storage: engine.storage, ...over });
+
+  async function newUser(name: string): Promise<User> {
+    const input = {
+      organization: 'acme',
+      email: `${name}@acme.example`,
+      name,
+      role: 'auditor',
+      password: 'long enough 123',
+    };
+    const created = await createUser(engine.storage, input);
+    await directory.refresh();
+    return directory.userById(created.id) as User;
+  }
+
+  before(async () => {
+    engine = await startTestEngine();
+    directory = createDirectory({ storage: engine.storage, log: silentLog, clock });
+    organization = await createOrganization(engine.storage, { slug: 'acme', name: 'Acme' });
+    other = await createOrganization(engine.storage, { slug: 'globex', name: 'Globex' });
+    await directory.refresh();
+  });
+  after(() => engine.stop());
+
+  function resign(session: Session, change: { header?: object; claims?: object; key?: string }): string {
+    const [header, claims] = session.token
+      .split('.')
+      .slice(0, 2)
+      .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString())) as [object, object];
+    const signed = `${encode({ ...header, ...change.header })}.${encode({ ...claims, ...change.claims })}`;
+    return `${signed}.${createHmac('sha256', change.key ?? secret)
+      .update(signed)
+      .digest('base64url')}`;
+  }
+
+  it('are good until they expire, to the second', async () => {
+    const user = await newUser('ann');
+    const session = await open().issue(user, organization);
+    const claims = JSON.parse(
+      Buffer.from(session.token.split('.')[1] as string, 'base64url').toString(),
+    ) as Record<string, unknown>;
+    assert.deepEqual(Object.keys(claims).sort(), ['exp', 'iat', 'jti', 'org', 'role', 'sub', 'ver']);
+    const found = await open().verify(session.token);
+    assert.equal(found?.user.id, user.id);
+    assert.equal(found?.organization.id, organization.id);
+    now = startMicros + ttlMs * 1000 - 1;
+    assert.notEqual(await open().verify(session.token), undefined);
+    now = startMicros + ttlMs * 1000;
+    assert.equal(await open().verify(session.token), undefined);
+    now = startMicros;
+  });
+
+  it('are refused when forged in any way', async () => {
+    const user = await newUser('bob');
+    const session = await open().issue(user, organization);
+    assert.notEqual(await open().verify(resign(session, {})), undefined, 'the test signs rightly');
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const rsaSigned = `${encode({ alg: 'RS256' })}.${session.token.split('.')[1]}`;
+    const [header, claims, signature] = session.token.split('.') as [string, string, string];
+    const forged: Record<string, string> = {
+      'another key': resign(session, { key: 'another key that is as long as needed' }),
+      'alg none': `${encode({ alg: 'none' })}.${claims}.`,
+      'alg none with the signature': `${encode({ alg: 'none' })}.${claims}.${signature}`,
+      'alg HS512 named': resign(session, { header: { alg: 'HS512' } }),
+      'HS384 signed': ((signed) =>
+        `${signed}.${createHmac('sha384', secret).update(signed).digest('base64url')}`)(
+        `${encode({ alg: 'HS384' })}.${claims}`,
+      ),
+      RS256: `${rsaSigned}.${createSign('sha256').update(rsaSigned).sign(privateKey, 'base64url')}`,
+      'altered role': `${header}.${encode({ ...(JSON.parse(Buffer.from(claims, 'base64url').toString()) as object), role: 'admin' })}.${signature}`,
+      'cut short': session.token.slice(0, -2),
+      'no signature': `${header}.${claims}.`,
+      empty: '',
+      'not a token': 'service',
+      'another organization': resign(session, { claims: { org: other.id } }),
+      'another version of the credentials': resign(session, { claims: { ver: 99 } }),
+      'no such user': resign(session, { claims: { sub: '00000000-0000-4000-8000-000000000000' } }),
+      'no expiry': resign(session, { claims: { exp: undefined } }),
+      'critical header': resign(session, { header: { crit: ['x'], x: 1 } }),
+    };
+    for (const [what, token] of Object.entries(forged))
+      assert.equal(await open().verify(token), undefined, what);
+    assert.equal(
+      await open({ secret: 'another secret of the same length, yes' }).verify(session.token),
+      undefined,
+    );
+  });
+
+  it('end with logout, here at once, elsewhere after a refresh, and after a restart', async () => {
+    const user = await newUser('cid');
+    const sessions = open();
+    const [first, second] = [
+      await sessions.issue(user, organization),
+      await sessions.issue(user, organization),
+    ];
+    const elsewhere = createDirectory({ storage: engine.storage, log: silentLog, clock });
+    await elsewhere.refresh();
+    await sessions.end(first);
+    assert.equal(await sessions.verify(first.token), undefined);
+    assert.notEqual(await sessions.verify(second.token), undefined, 'another session of the user goes on');
+    const remote = createSessions({ secret, ttlMs, clock, directory: elsewhere, storage: engine.storage });
+    await elsewhere.refresh();
+    assert.equal(await remote.verify(first.token), undefined);
+    const restarted = createDirectory({ storage: engine.storage, log: silentLog, clock });
+    await restarted.refresh();
+    const again = createSessions({ secret, ttlMs, clock, directory: restarted, storage: engine.storage });
+    assert.equal(await again.verify(first.token), undefined);
+    assert.notEqual(await again.verify(second.token), undefined);
+  });
+
+  it('end with a new password and with the user', async () => {
+    for (const end of [
+      (user: User) => setPassword(engine.storage, { user: user.id }, 'another one 1234'),
+      (user: User) => disableUser(engine.storage, { user: user.id }),
+    ]) {
+      const user = await newUser(`dan${Math.random().toString(36).slice(2)}`);
+      const session = await open().issue(user, organization);
+      await end(user);
+      await directory.refresh();
+      assert.equal(await open().verify(session.token), undefined);
+    }
+  });
+});
