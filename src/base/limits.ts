@@ -44,6 +44,7 @@ export const limits = {
   gatherRequestsMax: 256,
   workerQueueTasksMax: 1024,
   workerTaskMsMax: 30_000,
+  workerHeapMegabytesMax: 512,
   segmentRowsMax: 1024 * 1024,
   segmentsInFlightMax: 2,
   frameBytesMax: 256 * 1024 * 1024,

@@ -11,6 +11,12 @@ export interface WorkerPool {
   close(): Promise<void>;
 }
 
+export interface PoolOptions {
+  /** URL of another worker module: one that hangs or crashes, to see what becomes of its neighbours. */
+  readonly filename?: string;
+  readonly taskMsMax?: number;
+}
+
 /** Run from its sources, a thread needs the TypeScript loader anew: threads do not inherit module hooks. */
 function threadArguments(): string[] {
   if (!import.meta.url.endsWith('.ts')) return [];
@@ -22,13 +28,19 @@ function threadArguments(): string[] {
 }
 
 /** A fixed number of worker threads; one that crashes or hangs is replaced, and only its task fails. */
-export function startPool(threads: number, settings: WorkerSettings, log: Logger): WorkerPool {
+export function startPool(
+  threads: number,
+  settings: WorkerSettings,
+  log: Logger,
+  { filename, taskMsMax }: PoolOptions = {},
+): WorkerPool {
   const pool = new Piscina<Task, TaskResult>({
-    filename: import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
+    filename: filename ?? import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
     minThreads: threads,
     maxThreads: threads,
     maxQueue: limits.workerQueueTasksMax,
     workerData: settings,
+    resourceLimits: { maxOldGenerationSizeMb: limits.workerHeapMegabytesMax },
     execArgv: threadArguments(),
   });
   // A worker that dies outside of a task (out of memory, say) is reported here; the pool starts another.
@@ -40,7 +52,7 @@ export function startPool(threads: number, settings: WorkerSettings, log: Logger
           retryAfterSeconds: 1,
         });
       }
-      const hung = AbortSignal.timeout(limits.workerTaskMsMax);
+      const hung = AbortSignal.timeout(taskMsMax ?? limits.workerTaskMsMax);
       try {
         return await pool.run(task, { transferList: [...transfer], signal: hung });
       } catch (error) {

@@ -1,0 +1,16 @@
+import runTask from '../../src/ingest/worker.ts';
+import type { Task } from '../../src/ingest/task.ts';
+
+/** The real worker, but a body that says so ends its thread or never comes back. */
+export default function runOrFail(task: Task): unknown {
+  for (const { body } of task.requests) {
+    const text = Buffer.from(body).toString('latin1');
+    if (text.includes('"crash the thread"')) process.exit(7);
+    if (text.includes('"exhaust the memory"')) {
+      const hoard: number[][] = [];
+      for (;;) hoard.push(Array.from({ length: 100_000 }, (_, n) => n + hoard.length));
+    }
+    if (text.includes('"never come back"')) for (;;);
+  }
+  return runTask(task);
+}

@@ -1,0 +1,80 @@
+import { strict as assert } from 'node:assert';
+import { after, before, describe, it } from 'node:test';
+import { type Accept, createAccept, type IngestRequest } from '../../src/ingest/accept.ts';
+import { openIdempotency } from '../../src/ingest/idempotency.ts';
+import { startPool, type WorkerPool } from '../../src/ingest/pool.ts';
+import { openWal, type Wal } from '../../src/ingest/wal.ts';
+import { silentLog } from '../support/engine.ts';
+import { createTornFiles } from '../support/torn-files.ts';
+
+const disk = () => createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: Math.random }).files;
+
+function request(marker: string): IngestRequest {
+  const event = { time: '2026-05-01T10:00:00Z', message: { action: 1001, extra: { marker } } };
+  return {
+    body: new Uint8Array(Buffer.from(JSON.stringify(event))).buffer,
+    form: 'json',
+    encoding: 'identity',
+    organization: { id: '0b7f2a50-0000-4000-8000-000000000001', slug: 'acme', retentionDays: undefined },
+    idempotency: undefined,
+  };
+}
+
+describe('workers that fail', () => {
+  let pool: WorkerPool;
+  let accept: Accept;
+  let wal: Wal;
+  before(async () => {
+    const filename = new URL('./failing-worker.ts', import.meta.url).href;
+    pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { filename, taskMsMax: 1500 });
+    wal = await openWal({
+      files: disk(),
+      log: silentLog,
+      segmentBytes: 1e6,
+      bytesMax: 1e9,
+      writer: 0,
+      nowMs: Date.now,
+    });
+    const idempotency = await openIdempotency(disk(), Date.now, silentLog);
+    const directory = () => ({ version: 1, json: Buffer.from('[]') });
+    accept = createAccept({ pool, wal, idempotency, bodyBytesMax: 1e6, directory, counted: () => {} });
+  });
+  after(() => pool.close());
+
+  for (const poison of ['crash the thread', 'never come back', 'exhaust the memory']) {
+    it(`cost the request that makes them ${poison}, not the ones gathered with it nor later ones`, async () => {
+      const outcomes = await Promise.allSettled(
+        ['a', 'b', poison, 'c'].map((marker) => accept(request(marker))),
+      );
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+      );
+      assert.equal((outcomes[2] as PromiseRejectedResult).reason.code, 'internal');
+      assert.equal((await accept(request('later'))).accepted, 1);
+    });
+  }
+
+  it('leave every acknowledged event in the log once', async () => {
+    await wal.seal();
+    const contents = await Promise.all(wal.sealed().map((segment) => wal.read(segment)));
+    const text = contents
+      .flatMap(({ frames }) => frames.map(({ payload }) => Buffer.from(payload).toString('latin1')))
+      .join('');
+    const markers = [...text.matchAll(/"extra":\{"marker":"([^"]+)"/g)].map((match) => match[1]);
+    assert.deepEqual(markers.sort(), [
+      'a',
+      'a',
+      'a',
+      'b',
+      'b',
+      'b',
+      'c',
+      'c',
+      'c',
+      'later',
+      'later',
+      'later',
+    ]);
+  });
+});
