@@ -10,6 +10,7 @@ import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import type { Config } from './config/config.ts';
 import { makeDataDir, sessionSecret } from './config/secrets.ts';
+import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
 import { effectiveRetentionDays } from './control/organizations.ts';
 import { createPasswordVerifier } from './control/passwords.ts';
@@ -20,7 +21,7 @@ import { createKeyCheck } from './http/authenticate.ts';
 import { createRouter } from './http/router.ts';
 import { guardEndpoints } from './http/guard.ts';
 import { createRateLimiter } from './http/rate-limit.ts';
-import { endpointTable } from './http/routes.ts';
+import { endpointTable, type Readers } from './http/routes.ts';
 import { createSessionCookie } from './http/session-cookie.ts';
 import { type HttpServer, startHttpServer } from './http/server.ts';
 import type { BatchAnswer } from './ingest/idempotency.ts';
@@ -28,7 +29,11 @@ import { type Ingest, openIngest } from './ingest/ingest.ts';
 import { writersMax } from './ingest/sequence.ts';
 import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
+import { createHistogramReader } from './read/histogram.ts';
+import { createLegacyReader } from './read/legacy.ts';
 import { createPageReader } from './read/page.ts';
+import { createReceiptsReader } from './read/receipts.ts';
+import { createTopValuesReader } from './read/top-values.ts';
 import { openStorage } from './storage/client.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './storage/engine.ts';
 import { DataDirLockedError } from './storage/engine-process.ts';
@@ -106,7 +111,16 @@ async function startParts(
   started.push(() => ingest.close());
   const accessLog = createAccessLog({ destination: accessLogTo, clock: systemClock, log });
   started.push(() => accessLog.close());
-  const server = await startServer({ config, log, accessLog, storage, directory, ingest, organizationOf });
+  const server = await startServer({
+    config,
+    log,
+    accessLog,
+    storage,
+    directory,
+    ingest,
+    organizationOf,
+    started,
+  });
   started.push(async () => server.close());
   return {
     url: `http://${urlHost(config.host)}:${server.port}`,
@@ -238,11 +252,11 @@ interface ServerParts {
   readonly directory: Directory;
   readonly ingest: Ingest;
   readonly organizationOf: (id: string) => OrganizationFacts | undefined;
+  readonly started: (() => Promise<unknown>)[];
 }
 
 async function startServer(parts: ServerParts): Promise<HttpServer> {
   const { config, log, accessLog, storage, directory, ingest, organizationOf } = parts;
-  const frame = { head: eventHead, tail: eventTail(config) };
   const sessions = createSessions({
     secret: await sessionSecret(config),
     ttlMs: config.sessionTtlMs,
@@ -252,18 +266,28 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
   });
   const cookie = createSessionCookie(config.serviceName);
   const { tenantDomain } = config;
-  const passwords = createPasswordVerifier();
-  const trail = createTrail({ accept: ingest.accept, organizationOf, clock: systemClock });
+  const trail = createTrail({ accept: ingest.accept, organizationOf, clock: systemClock, log });
+  parts.started.push(() => trail.stop());
   const endpoints = endpointTable({
-    auth: { directory, sessions, passwords, cookie, trail, tenantDomain, log },
     accept: ingest.accept,
     organizationOf,
-    readPage: createPageReader(storage, frame, systemClock),
+    read: readers(storage, config),
     readiness: {
       engineReachable: () => storage.ping(limits.readinessMsMax),
       logFailure: ingest.logFailure,
     },
+    directory,
+    sessions,
+    cookie,
+    trail,
+    log,
+    clock: systemClock,
+    tenantDomain,
+    passwords: createPasswordVerifier(),
+    administration: createAdministration(storage),
+    retentionDays: config.retentionDays,
     bodyBytesMax: config.maxBodyBytes,
+    selfHosted: config.deployment === 'self-hosted',
     metricsPublic: config.metricsPublic,
   });
   const routes = guardEndpoints(endpoints, {
@@ -286,6 +310,16 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
   });
   log.info({ host: config.host, port: server.port }, 'listening');
   return server;
+}
+
+function readers(storage: Storage, config: Config): Readers {
+  return {
+    page: createPageReader(storage, { head: eventHead, tail: eventTail(config) }, systemClock),
+    legacy: createLegacyReader(storage),
+    receipts: createReceiptsReader(storage),
+    histogram: createHistogramReader(storage),
+    topValues: createTopValuesReader(storage),
+  };
 }
 
 /** What a client may read of an error (contract: Errors, 500). */

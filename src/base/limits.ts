@@ -13,6 +13,11 @@ export const limits = {
   /** A page up to this size is held until the engine has finished it; a larger one is streamed. */
   pageBufferedBytesMax: 32 * 1024 * 1024,
   compressBytesMin: 1024,
+  histogramBucketsMax: 120,
+  topValuesDefault: 10,
+  topValuesMax: 100,
+  /** Memory of grouping or sorting a read, above which the engine goes on on the disk. */
+  readSpillBytes: 128 * 1024 * 1024,
 
   // HTTP.
   headersBytesMax: 16 * 1024,
@@ -24,6 +29,8 @@ export const limits = {
   accessLogFlushMs: 100,
   accessLogCloseMsMax: 2_000,
   requestsInFlightMax: 20_000,
+  /** A request body that is one small JSON object, such as a login or a setting. */
+  jsonBodyBytesMax: 64 * 1024,
   /** A request body nobody wants is swallowed up to this size; a larger one costs its sender the connection. */
   ignoredBodyBytesMax: 64 * 1024,
   /** First allocation for a body; what a sender announces beyond it is allocated once it has sent this much. */
@@ -57,6 +64,7 @@ export const limits = {
   retryDelayMsMin: 100,
   retryDelayMsMax: 5_000,
   walRetryAfterSeconds: 5,
+  walProbeMs: 1_000,
 
   // Engine.
   engineStartMsMax: 20_000,
@@ -94,6 +102,12 @@ export const limits = {
   passwordBytesMax: 1024,
   /** Control rows read at once; a table of any size is read in pages of this. */
   controlPageRowsMax: 20_000,
+  /** Changes of one organization that wait for each other. */
+  controlChangesWaitingMax: 32,
+
+  // Events of the service itself that happened and could not be recorded.
+  trailHeldEventsMax: 1_000,
+  trailRetryMs: 1_000,
 
   // Command line.
   cliEngineWaitMsMax: 15_000,

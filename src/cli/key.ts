@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { formatRate } from '../base/rates.ts';
 import {
-  type ApiKey,
   createApiKey,
   type IssuedKey,
   listApiKeys,
   revokeApiKey,
   rotateApiKey,
 } from '../control/api-keys.ts';
-import { type Change, changeCodes } from '../control/change-events.ts';
+import { changesOfKey } from '../control/change-events.ts';
 import { findOrganization, listOrganizations } from '../control/organizations.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliParts } from './context.ts';
@@ -26,14 +25,6 @@ interface CreateOptions extends JsonOption {
   readonly name?: string;
   readonly expires?: string;
   readonly rateLimit?: string;
-}
-
-/** A key of all organizations is in nobody's audit events: it belongs to the operator. */
-function changesOf(key: ApiKey, code: Change['code'], msg: string): Change[] {
-  if (key.organizationId === undefined) return [];
-  const target = { id: key.id, name: key.name === '' ? key.id : key.name, type: 'api_key' } as const;
-  const extra = { scopes: key.scopes, expires_at: timeTextOrNull(key.expiresMicros) };
-  return [{ organizationId: key.organizationId, code, target, msg, extra }];
 }
 
 async function printIssued(
@@ -57,7 +48,7 @@ async function create(parts: CliParts, options: CreateOptions): Promise<void> {
   await runControlCommand(parts, async ({ storage }) => {
     const issued = await createApiKey(storage, { ...options, organization: options.org });
     await printIssued(parts, options.json, storage, issued);
-    return changesOf(issued.apiKey, changeCodes.apiKeyCreated, `API key ${issued.apiKey.id} created`);
+    return changesOfKey(issued.apiKey, 'apiKeyCreated');
   });
 }
 
@@ -103,7 +94,7 @@ async function rotate(
   await runControlCommand(parts, async ({ storage }) => {
     const issued = await rotateApiKey(storage, id, options.grace);
     await printIssued(parts, options.json, storage, issued);
-    return changesOf(issued.apiKey, changeCodes.apiKeyRotated, `API key ${id} rotated`);
+    return changesOfKey(issued.apiKey, 'apiKeyRotated');
   });
 }
 
@@ -112,7 +103,7 @@ async function revoke(parts: CliParts, id: string, options: JsonOption): Promise
     const key = await revokeApiKey(storage, id);
     const revoked_at = timeText(key.revokedMicros);
     print(parts.io, options.json, { id, revoked_at }, `API key ${id} revoked at ${revoked_at}`);
-    return changesOf(key, changeCodes.apiKeyRevoked, `API key ${id} revoked`);
+    return changesOfKey(key, 'apiKeyRevoked');
   });
 }
 

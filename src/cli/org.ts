@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Change, changeCodes } from '../control/change-events.ts';
+import { changeOfOrganization, retentionText } from '../control/change-events.ts';
 import {
   createOrganization,
   listOrganizations,
@@ -16,21 +16,10 @@ interface JsonOption {
   readonly json?: true;
 }
 
-function retentionText(organization: Organization): string {
-  if (organization.retentionDays === undefined) return 'default';
-  return organization.retentionDays === 0 ? 'off' : `${organization.retentionDays}d`;
-}
-
 function view(organization: Organization) {
   const { id, slug, name, receipts } = organization;
   const created_at = timeText(organization.createdMicros);
   return { id, slug, name, retention: retentionText(organization), receipts, created_at };
-}
-
-function changeOf(organization: Organization, code: Change['code'], msg: string): Change {
-  const { id, slug, receipts } = organization;
-  const extra = { name: organization.name, retention: retentionText(organization), receipts };
-  return { organizationId: id, code, target: { id, name: slug, type: 'organization' }, msg, extra };
 }
 
 async function create(
@@ -41,7 +30,7 @@ async function create(
     const organization = await createOrganization(storage, options);
     const { id, slug, name } = organization;
     print(parts.io, options.json, { id, slug, name }, `Organization ${slug} created, id ${id}`);
-    return [changeOf(organization, changeCodes.organizationCreated, `Organization ${slug} created`)];
+    return [changeOfOrganization(organization, 'organizationCreated')];
   });
 }
 
@@ -80,9 +69,7 @@ async function set(
   await runControlCommand(parts, async ({ storage }) => {
     const organization = await updateOrganization(storage, reference, options);
     print(parts.io, options.json, view(organization), `Organization ${organization.slug} changed`);
-    return [
-      changeOf(organization, changeCodes.organizationUpdated, `Organization ${organization.slug} changed`),
-    ];
+    return [changeOfOrganization(organization, 'organizationUpdated')];
   });
 }
 

@@ -1,16 +1,9 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/problem.ts';
-import { type Change, changeCodes } from '../control/change-events.ts';
+import { changeOfUser } from '../control/change-events.ts';
 import { findOrganization, listOrganizations } from '../control/organizations.ts';
 import { checkPassword } from '../control/passwords.ts';
-import {
-  createUser,
-  disableUser,
-  listUsers,
-  setPassword,
-  type User,
-  type UserReference,
-} from '../control/users.ts';
+import { createUser, disableUser, listUsers, setPassword, type UserReference } from '../control/users.ts';
 import type { CliParts } from './context.ts';
 import { runControlCommand } from './control-command.ts';
 import { print, table, timeText, timeTextOrNull } from './output.ts';
@@ -31,11 +24,6 @@ interface CreateOptions extends JsonOption {
 interface WhichOptions extends JsonOption {
   readonly org?: string;
   readonly email?: string;
-}
-
-function changeOf(user: User, code: Change['code'], msg: string): Change {
-  const target = { id: user.id, name: user.email, type: 'user' } as const;
-  return { organizationId: user.organizationId, code, target, msg, extra: { role: user.role } };
 }
 
 function referenceOf(given: string | undefined, options: WhichOptions): UserReference {
@@ -63,7 +51,7 @@ async function create(parts: CliParts, options: CreateOptions): Promise<void> {
       { id, organization: slug, email, name, role },
       `User ${email} created, id ${id}`,
     );
-    return [changeOf(user, changeCodes.userCreated, `User ${email} created`)];
+    return [changeOfUser(user, 'userCreated')];
   });
 }
 
@@ -103,7 +91,7 @@ async function disable(parts: CliParts, given: string | undefined, options: Whic
     const user = await disableUser(storage, reference);
     const disabled_at = timeTextOrNull(user.disabledMicros);
     print(parts.io, options.json, { id: user.id, disabled_at }, `User ${user.email} disabled`);
-    return [changeOf(user, changeCodes.userDisabled, `User ${user.email} disabled`)];
+    return [changeOfUser(user, 'userDisabled')];
   });
 }
 
@@ -118,7 +106,7 @@ async function changePassword(
     const user = await setPassword(storage, reference, password);
     const { id, email } = user;
     print(parts.io, options.json, { id, email }, `Password of ${email} changed; sessions have ended`);
-    return [changeOf(user, changeCodes.passwordChanged, `Password of ${email} changed`)];
+    return [changeOfUser(user, 'passwordChanged')];
   });
 }
 

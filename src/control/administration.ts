@@ -53,7 +53,7 @@ export interface Administration {
   ) => Promise<Changed<Organization>>;
 }
 
-/** What there was before and what there is now; the same object where nothing was written. */
+/** What there was before and what there is now; the same object where nothing changed. */
 export interface Changed<T> {
   readonly before: T;
   readonly now: T;

@@ -70,7 +70,8 @@ function describe(errors: readonly ErrorObject[]): string {
 }
 
 function describeError({ keyword, instancePath, params, message }: ErrorObject): string {
-  const at = (member: unknown): string => `${instancePath}/${String(member).slice(0, memberCharactersShownMax)}`;
+  const at = (member: unknown): string =>
+    `${instancePath}/${String(member).slice(0, memberCharactersShownMax)}`;
   switch (keyword) {
     case 'required':
       return `${at(params['missingProperty'])}: is required`;

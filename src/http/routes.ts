@@ -1,31 +1,66 @@
 import type { Accept } from '../ingest/accept.ts';
+import type { HistogramReader } from '../read/histogram.ts';
+import type { LegacyReader } from '../read/legacy.ts';
 import type { PageReader } from '../read/page.ts';
+import type { ReceiptsReader } from '../read/receipts.ts';
+import type { TopValuesReader } from '../read/top-values.ts';
 import type { Endpoint } from './access.ts';
+import { type ApiKeyParts, apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
 import { type AuthParts, authEndpoints } from './routes/auth.ts';
 import { healthRoute, type Readiness, readyRoute } from './routes/health.ts';
+import { histogramHandler } from './routes/histogram.ts';
 import { ingestHandler, type OrganizationLookup } from './routes/ingest.ts';
 import { metricsRoute } from './routes/metrics.ts';
 import { openapiRoute } from './routes/openapi.ts';
+import { organizationEventsHandler } from './routes/organization-events.ts';
+import { portalEventsHandler } from './routes/portal-events.ts';
+import { receiptsHandler } from './routes/receipts.ts';
+import { type SettingsParts, settingsEndpoints } from './routes/settings.ts';
+import { topValuesHandler } from './routes/top-values.ts';
+import { type UserParts, userEndpoints } from './routes/users.ts';
+import { whoamiEndpoints } from './routes/whoami.ts';
 
-export interface EndpointParts {
-  readonly accept: Accept;
-  readonly organizationOf: OrganizationLookup;
-  readonly readPage: PageReader;
-  readonly auth: AuthParts;
-  readonly readiness: Readiness;
-  readonly bodyBytesMax: number;
-  readonly metricsPublic: boolean;
+/** What reads records, each for one organization. */
+export interface Readers {
+  readonly page: PageReader;
+  readonly legacy: LegacyReader;
+  readonly receipts: ReceiptsReader;
+  readonly histogram: HistogramReader;
+  readonly topValues: TopValuesReader;
 }
+
+export type EndpointParts = AuthParts &
+  ApiKeyParts &
+  UserParts &
+  SettingsParts & {
+    readonly accept: Accept;
+    readonly organizationOf: OrganizationLookup;
+    readonly read: Readers;
+    readonly readiness: Readiness;
+    readonly bodyBytesMax: number;
+    readonly selfHosted: boolean;
+    readonly metricsPublic: boolean;
+  };
 
 /**
  * Every endpoint of the service, with who may use it; schema/openapi.yaml describes the same ones, and tests hold the
  * two together and try every credential on each.
  */
 export function endpointTable(parts: EndpointParts): Endpoint[] {
-  const audit = auditHandler(parts.readPage);
-  const ingest = ingestHandler(parts.accept, parts.organizationOf);
-  const body = { maxBytes: parts.bodyBytesMax };
+  return [
+    ...keyEndpoints(parts),
+    ...authEndpoints(parts),
+    ...tenantEndpoints(parts),
+    ...operatorEndpoints(parts),
+  ];
+}
+
+/** For programs, with an API key. */
+function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointParts): Endpoint[] {
+  const audit = auditHandler(read.page);
+  const ingest = ingestHandler(accept, organizationOf);
+  const body = { maxBytes: bodyBytesMax };
   const at = '/api/v1/audit';
   return [
     { method: 'GET', path: at, name: 'audit', access: 'key', scope: 'read', rate: 'audit', handler: audit },
@@ -39,16 +74,66 @@ export function endpointTable(parts: EndpointParts): Endpoint[] {
       handler: ingest,
       body,
     },
-    ...authEndpoints(parts.auth),
-    { method: 'GET', path: '/healthz', name: 'health', access: 'open', handler: healthRoute },
-    { method: 'GET', path: '/readyz', name: 'ready', access: 'open', handler: readyRoute(parts.readiness) },
+  ];
+}
+
+/** For people, with a session. */
+function tenantEndpoints(parts: EndpointParts): Endpoint[] {
+  const { read } = parts;
+  const everyone = ['admin', 'auditor', 'member'] as const;
+  const readers = ['admin', 'auditor'] as const;
+  const get = { method: 'GET', access: 'session' } as const;
+  const portal = '/api/v1/portal';
+  return [
     {
-      method: 'GET',
-      path: '/metrics',
-      name: 'metrics',
-      access: 'open',
-      handler: metricsRoute(parts.metricsPublic),
+      ...get,
+      path: '/api/v1/dashboard/organization/get-events-in-org',
+      name: 'organization-events',
+      roles: readers,
+      handler: organizationEventsHandler(read.legacy, parts.selfHosted),
     },
-    { method: 'GET', path: '/openapi.json', name: 'openapi', access: 'open', handler: openapiRoute() },
+    {
+      ...get,
+      path: `${portal}/receipts`,
+      name: 'receipts',
+      roles: everyone,
+      handler: receiptsHandler(read.receipts),
+    },
+    {
+      ...get,
+      path: `${portal}/events`,
+      name: 'portal-events',
+      roles: readers,
+      handler: portalEventsHandler(read.page),
+    },
+    {
+      ...get,
+      path: `${portal}/histogram`,
+      name: 'histogram',
+      roles: readers,
+      handler: histogramHandler(read.histogram),
+    },
+    {
+      ...get,
+      path: `${portal}/top-values`,
+      name: 'top-values',
+      roles: readers,
+      handler: topValuesHandler(read.topValues),
+    },
+    ...whoamiEndpoints(parts),
+    ...settingsEndpoints(parts),
+    ...apiKeyEndpoints(parts),
+    ...userEndpoints(parts),
+  ];
+}
+
+/** For operators and tools, without a credential. */
+function operatorEndpoints({ readiness, metricsPublic }: EndpointParts): Endpoint[] {
+  const get = { method: 'GET', access: 'open' } as const;
+  return [
+    { ...get, path: '/healthz', name: 'health', handler: healthRoute },
+    { ...get, path: '/readyz', name: 'ready', handler: readyRoute(readiness) },
+    { ...get, path: '/metrics', name: 'metrics', handler: metricsRoute(metricsPublic) },
+    { ...get, path: '/openapi.json', name: 'openapi', handler: openapiRoute() },
   ];
 }

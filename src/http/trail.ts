@@ -164,7 +164,10 @@ function createHeld(send: (one: Prepared) => Promise<void>, log: Logger) {
     add(one: Prepared, error: unknown): void {
       if (!mayWorkLater(error)) return lose(one, error);
       if (waiting.length >= limits.trailHeldEventsMax) return lose(one, error);
-      log.error({ ...one.facts, ...errorFacts(error) }, 'an event of the service itself waits to be recorded');
+      log.error(
+        { ...one.facts, ...errorFacts(error) },
+        'an event of the service itself waits to be recorded',
+      );
       waiting.push(one);
       if (trying === undefined) arm();
     },

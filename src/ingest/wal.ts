@@ -103,6 +103,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   /** Size of the last append that did not fit: the log counts as full until it would, or another does. */
   let refusedBytes = 0;
   let working: Promise<void> | undefined;
+  let probing: NodeJS.Timeout | undefined;
 
   async function begin(): Promise<OpenSegment> {
     const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
@@ -217,7 +218,18 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       failure = errorFacts(error).code ?? 'the disk fails';
       const problem = unavailable('The events could not be made durable; try again later.', error);
       for (const waiting of group) waiting.reject(problem);
+      probe();
     }
+  }
+
+  /** Tries a write of its own until one works: an idle log must not look broken for ever after one fault. */
+  function probe(): void {
+    if (closed || probing !== undefined) return;
+    probing = setTimeout(() => {
+      probing = undefined;
+      void enqueue(seals, []).catch((error: unknown) => log.debug(errorFacts(error), 'the log still fails'));
+    }, limits.walProbeMs);
+    probing.unref();
   }
 
   async function work(): Promise<void> {
@@ -301,6 +313,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     failure: () => (totalBytes + waitingBytes + refusedBytes > bytesMax ? 'full' : failure),
     async close() {
       closed = true;
+      clearTimeout(probing);
       await working;
       if (open) {
         await open.file.close();

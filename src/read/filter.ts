@@ -35,17 +35,17 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
 export function readPageRequest(parameter: QueryParameter, organization: string): PageRequest {
   return {
     filter: readFilter(parameter, organization),
-    limit: readLimit(parameter('limit')),
+    limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.pageLimitMax),
     offset: readOffset(parameter('offset')),
   };
 }
 
-function readFilter(parameter: QueryParameter, organization: string): AuditFilter {
+/** The filters of query parameters, without paging; `organization` is the caller's, a lower-case UUID. */
+export function readFilter(parameter: QueryParameter, organization: string): AuditFilter {
   const flowId = uuid(parameter('flowId'));
   const orgId = parameter('orgId')?.toLowerCase() ?? '';
   return {
-    ...given('fromMicros', time(parameter('startTime'))),
-    ...given('toMicros', time(parameter('endTime'))),
+    ...readTimeRange(parameter),
     ...given('actorEmail', lower(parameter('actor'))),
     ...given('actorId', lower(parameter('userId'))),
     ...given('name', lower(parameter('fileName'))),
@@ -53,6 +53,14 @@ function readFilter(parameter: QueryParameter, organization: string): AuditFilte
     ...given('flowId', flowId),
     // The nil UUID stands for "no flow" in the table, and no event can carry it.
     ...((orgId !== '' && orgId !== organization) || flowId === nilUuid ? { nothing: true as const } : {}),
+  };
+}
+
+/** `startTime` and `endTime` alone. */
+export function readTimeRange(parameter: QueryParameter): Pick<AuditFilter, 'fromMicros' | 'toMicros'> {
+  return {
+    ...given('fromMicros', time(parameter('startTime'))),
+    ...given('toMicros', time(parameter('endTime'))),
   };
 }
 
@@ -77,13 +85,15 @@ function time(text: string | undefined): number | undefined {
   return Math.max(limits.eventTimeMicrosMin - 1, Math.min(limits.eventTimeMicrosMax + 1, micros));
 }
 
-function readLimit(text: string | undefined): number {
-  if (text === undefined || !/^\d+$/.test(text)) return limits.pageLimitDefault;
-  const value = Math.min(Number(text), limits.pageLimitMax);
-  return value > 0 ? value : limits.pageLimitDefault;
+/** Rows wanted, at most `max` however many digits there are; `otherwise` when the text is no positive integer. */
+export function readLimit<T>(text: string | undefined, otherwise: T, max: number): number | T {
+  if (text === undefined || !/^\d+$/.test(text)) return otherwise;
+  const value = Math.min(Number(text), max);
+  return value > 0 ? value : otherwise;
 }
 
-function readOffset(text: string | undefined): number {
+/** Rows to skip; 0 when the text is no safe integer. */
+export function readOffset(text: string | undefined): number {
   if (text === undefined || !/^\d+$/.test(text)) return 0;
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : 0;

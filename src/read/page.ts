@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
 import { limits } from '../base/limits.ts';
-import type { Settings, Storage } from '../storage/storage.ts';
+import type { Storage } from '../storage/storage.ts';
 import { type PageRequest, type Where, whereClause } from './filter.ts';
+import { type Framing, framingSettings, newestFirst } from './framing.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** What every audit event begins and ends with; the engine writes it around the stored text. */
 export interface EventFrame {
@@ -23,48 +25,31 @@ export interface PageReader {
   (organization: string, request: PageRequest, signal: AbortSignal): Promise<Page>;
 }
 
-/** A line an event: no event holds a raw line break, so the breaks count the events. */
-const rowBetween = ',\n';
 /** Stands behind the stored text of the page's last possible row, where JSON allows a space: the page is full. */
 const fullMark = 0x20;
 
-/**
- * Settings that make `FORMAT CustomSeparated` write `before row row … after` with each row spliced together from
- * head, stored text and tail: no event is parsed or built by this process.
- */
-function framing(frame: EventFrame, before: string, after: string, nowMicros: number): Settings {
+/** What stands around each stored text and around all of them. */
+function auditFraming(frame: EventFrame, nowMicros: number): Framing {
   return {
-    format_custom_escaping_rule: 'Raw',
-    format_custom_field_delimiter: '',
-    format_custom_row_before_delimiter: frame.head,
-    format_custom_row_after_delimiter: `"logged_time":${nowMicros}${frame.tail}`,
-    format_custom_row_between_delimiter: rowBetween,
-    format_custom_result_before_delimiter: before,
-    format_custom_result_after_delimiter: after,
+    before: '{"data":[',
+    rowBefore: frame.head,
+    rowAfter: `"logged_time":${nowMicros}${frame.tail}`,
+    after: ']',
   };
 }
-
-/** Newest first, then last written first: a total order, since `seq` is unique. */
-const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
 
 /** Reads pages of one organization with their exact total (contract: GET audit). Page and count run side by side. */
 export function createPageReader(storage: Storage, frame: EventFrame, clock: Clock): PageReader {
   return async (organization, request, signal) => {
     const where = whereClause(organization, request.filter);
-    const both = new AbortController();
-    const stop = AbortSignal.any([signal, both.signal]);
-    try {
-      const nowMicros = clock();
-      const settings = framing(frame, '{"data":[', ']', nowMicros);
+    const framing = auditFraming(frame, clock());
+    return sideBySide(signal, async (stop) => {
       const [stream, total] = await Promise.all([
-        openPage(storage, settings, where, request, stop),
+        openPage(storage, framing, where, request, stop),
         countEvents(storage, where, stop),
       ]);
-      return await drain(stream, request, total, String(settings['format_custom_row_after_delimiter']));
-    } catch (error) {
-      both.abort();
-      throw error;
-    }
+      return drain(stream, request, total, framing.rowAfter);
+    });
   };
 }
 
@@ -76,7 +61,7 @@ async function countEvents(storage: Storage, where: Where, signal: AbortSignal):
 
 async function openPage(
   storage: Storage,
-  framed: Settings,
+  framing: Framing,
   where: Where,
   { limit, offset }: PageRequest,
   signal: AbortSignal,
@@ -85,7 +70,7 @@ async function openPage(
     "SELECT ocsf, if(rowNumberInAllBlocks() + 1 = {limit:UInt64}, ' ', '') " +
     `FROM (SELECT ocsf FROM events WHERE ${where.sql} ${newestFirst} LIMIT {limit:UInt64} OFFSET {offset:UInt64}) ` +
     'FORMAT CustomSeparated';
-  const settings = { ...framed, max_threads: 1 };
+  const settings = { ...framingSettings(framing), max_threads: 1 };
   const result = await storage.stream(query, { ...where.parameters, limit, offset }, { settings, signal });
   return result.stream;
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { after, before, test } from 'node:test';
+import { cliCommand } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/server.ts';
 
 interface Facts {
@@ -27,7 +28,7 @@ after(() => removeDirectory(root));
 function startDemo(args: readonly string[]): ChildProcess {
   return spawn(
     process.execPath,
-    ['--import', 'tsx', 'src/cli.ts', 'demo', '--port', '0', '--json', ...args],
+    [...cliCommand, 'demo', '--port', '0', '--json', ...args],
     {
       cwd: fileURLToPath(new URL('../../', import.meta.url)),
       env: { PATH: process.env['PATH'], TMPDIR: root, WORKERS: '1' },

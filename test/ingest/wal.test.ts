@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32c } from '@node-rs/crc32';
 import * as fc from 'fast-check';
 import { createLogger } from '../../src/base/log.ts';
@@ -146,17 +147,18 @@ describe('write-ahead log', () => {
   it('answers 503 while the disk fails and goes on by itself afterwards', async () => {
     const disk = createTornFiles({
       cutAfter: 1e9,
-      faultAt: new Set([7, 8, 9, 10, 11, 12]),
+      faultAt: new Set([7, 8, 9, 10]),
       random: () => 0.9,
     });
     const wal = await open(disk.files, Date.now);
     await wal.append([frameOf([1], 10)]);
     await assert.rejects(wal.append([frameOf([2], 10)]), { code: 'unavailable' });
     assert.equal(wal.failure(), 'EIO');
-    for (let tries = 0; tries < 10 && wal.failure() !== undefined; tries++) {
-      await wal.append([frameOf([3], 10)]).catch(() => undefined);
-    }
+    // It finds out by itself that the disk works again, without a client's help.
+    const deadline = Date.now() + 15_000;
+    while (wal.failure() !== undefined && Date.now() < deadline) await sleep(100);
     assert.equal(wal.failure(), undefined);
+    await wal.append([frameOf([3], 10)]);
     await wal.seal();
     const ids = (await Promise.all(wal.sealed().map((segment) => rowsOf(wal, segment))))
       .flat()

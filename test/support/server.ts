@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { cliCommand } from './cli-command.ts';
 import { acceptedOf, type AuditEvent, call, eventually, type HttpAnswer, type Page, pageOf } from './http.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
@@ -80,6 +81,13 @@ function environment(dataDir: string, extra: ServerOptions['env'] = {}): Record<
   );
 }
 
+/** Servers of this process that still run. A test file that is ended from outside takes them along. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+process.on('SIGTERM', () => process.exit(1));
+
 function alive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -116,7 +124,7 @@ export async function runCli(
   args: readonly string[],
   options: { dataDir: string; env?: ServerOptions['env']; stdin?: string | undefined; timeoutMs?: number },
 ): Promise<CliAnswer> {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', ...args], {
+  const child = spawn(process.execPath, [...cliCommand, ...args], {
     cwd: projectRoot,
     env: environment(options.dataDir, options.env),
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -148,17 +156,19 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const dataDir = options.dataDir ?? (await temporaryDirectory());
   const ownsDirectory = options.dataDir === undefined;
   const begun = performance.now();
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'serve'], {
+  const child = spawn(process.execPath, [...cliCommand, 'serve'], {
     cwd: projectRoot,
     env: environment(dataDir, options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running.add(child);
   const stdoutLines = collectLines(child, 'stdout');
   const stderrLines = collectLines(child, 'stderr');
   let ended: { code: number | null } | undefined;
   const exit = new Promise<number | null>((resolve) =>
     child.once('close', (code) => {
       ended = { code };
+      running.delete(child);
       resolve(code);
     }),
   );

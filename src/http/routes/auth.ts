@@ -71,7 +71,7 @@ export function authEndpoints(parts: AuthParts): Endpoint[] {
       changes: true,
       handler: async (context, { user, organization, session }) => {
         await sessions.end({ ...session, user, organization });
-        await trail(loggedOut(user, organization), trailOrigin(context));
+        await trail.done(loggedOut(user, organization), trailOrigin(context));
         return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
       },
     },
@@ -92,7 +92,7 @@ function loginHandler(parts: AuthParts): Handler {
     if (active === undefined || !matches) {
       // Not waited for: an answer that takes as long as a write would tell that there is such a user.
       for (const { user, organization } of candidates) {
-        trail(loginFailed(user, organization), origin).catch((error: unknown) => {
+        trail.done(loginFailed(user, organization), origin).catch((error: unknown) => {
           parts.log.error(errorFacts(error), 'a failed login could not be recorded');
         });
       }

@@ -1,0 +1,195 @@
+import { limits } from '../../base/limits.ts';
+import { Problem } from '../../base/problem.ts';
+import { formatMicros } from '../../base/timestamp.ts';
+import type { Administration } from '../../control/administration.ts';
+import { changeOfUser } from '../../control/change-events.ts';
+import { checkPassword, type PasswordVerifier } from '../../control/passwords.ts';
+import type { Role, User } from '../../control/users.ts';
+import type { Endpoint, SessionCaller } from '../access.ts';
+import { readJson } from '../json-body.ts';
+import { type ChangeParts, recordedChange } from '../recorded-change.ts';
+import type { Reply } from '../response.ts';
+import type { RequestContext } from '../router.ts';
+import type { SessionCookie } from '../session-cookie.ts';
+import { ownPasswordRefused, trailOrigin } from '../trail.ts';
+
+export interface UserParts extends ChangeParts {
+  readonly administration: Administration;
+  /** The one that logins use: its bound is for all of them together. */
+  readonly passwords: PasswordVerifier;
+  readonly cookie: Pick<SessionCookie, 'clear'>;
+}
+
+interface NewUserBody {
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly password: string;
+}
+
+const newUserSchema = {
+  type: 'object',
+  required: ['email', 'name', 'role', 'password'],
+  additionalProperties: false,
+  properties: {
+    email: { type: 'string' },
+    name: { type: 'string' },
+    role: { enum: ['admin', 'auditor', 'member'] },
+    password: { type: 'string' },
+  },
+} as const;
+
+const newPasswordSchema = {
+  type: 'object',
+  required: ['password'],
+  additionalProperties: false,
+  properties: { password: { type: 'string' } },
+} as const;
+
+const ownPasswordSchema = {
+  type: 'object',
+  required: ['current', 'new'],
+  additionalProperties: false,
+  properties: { current: { type: 'string' }, new: { type: 'string' } },
+} as const;
+
+const path = '/api/v1/portal/users';
+
+/**
+ * The users of the organization, for its administrators, and the own password, for everyone (contract: Credentials):
+ *
+ *     GET  /api/v1/portal/users                  every user
+ *     POST /api/v1/portal/users                  a new user
+ *     POST /api/v1/portal/users/{id}/disable     the end of a user's access; again, it changes nothing
+ *     POST /api/v1/portal/users/{id}/password    another password for somebody else; ends that user's sessions
+ *     POST /api/v1/portal/password               another password of one's own; ends one's sessions, this one too
+ */
+export function userEndpoints(parts: UserParts): Endpoint[] {
+  const roles = ['admin'] as const;
+  const body = { maxBytes: limits.jsonBodyBytesMax };
+  return [
+    {
+      method: 'GET',
+      path,
+      name: 'users',
+      access: 'session',
+      roles,
+      handler: async (_, { organization }) => {
+        const users = await parts.administration.users(organization.id);
+        return { status: 200, body: JSON.stringify({ data: users.map(view) }) };
+      },
+    },
+    {
+      method: 'POST',
+      path,
+      name: 'create user',
+      access: 'session',
+      roles,
+      changes: true,
+      body,
+      handler: (context, caller) => create(parts, context, caller),
+    },
+    {
+      method: 'POST',
+      path: `${path}/*`,
+      name: 'change user',
+      access: 'session',
+      roles,
+      changes: true,
+      body,
+      handler: (context, caller) => {
+        const [id = '', action, ...more] = context.path.slice(path.length + 1).split('/');
+        if (more.length === 0 && action === 'disable') return disable(parts, context, caller, id);
+        if (more.length === 0 && action === 'password') return setPassword(parts, context, caller, id);
+        throw new Problem('not_found', 'There is nothing at this path.');
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/portal/password',
+      name: 'own password',
+      access: 'session',
+      roles: ['admin', 'auditor', 'member'],
+      changes: true,
+      body,
+      handler: (context, caller) => changeOwnPassword(parts, context, caller),
+    },
+  ];
+}
+
+/** What may be shown of a user; members without a value are left out. */
+function view({ id, email, name, role, createdMicros, disabledMicros }: User) {
+  return {
+    id,
+    email,
+    name,
+    role,
+    created_at: formatMicros(createdMicros),
+    disabled_at: disabledMicros === undefined ? undefined : formatMicros(disabledMicros),
+  };
+}
+
+async function create(parts: UserParts, context: RequestContext, caller: SessionCaller): Promise<Reply> {
+  const input = await readJson<NewUserBody>(context, newUserSchema);
+  const user = await recordedChange(parts, context, caller, async () => {
+    const result = await parts.administration.createUser(caller.organization.id, input);
+    return { result, changes: [changeOfUser(result, 'userCreated')] };
+  });
+  return { status: 201, body: JSON.stringify(view(user)) };
+}
+
+async function disable(
+  parts: UserParts,
+  context: RequestContext,
+  caller: SessionCaller,
+  id: string,
+): Promise<Reply> {
+  const user = await recordedChange(parts, context, caller, async () => {
+    const { before, now } = await parts.administration.disableUser(caller.organization.id, id);
+    return { result: now, changes: before === now ? [] : [changeOfUser(now, 'userDisabled')] };
+  });
+  return { status: 200, body: JSON.stringify(view(user)) };
+}
+
+async function setPassword(
+  parts: UserParts,
+  context: RequestContext,
+  caller: SessionCaller,
+  id: string,
+): Promise<Reply> {
+  const { password } = await readJson<{ readonly password: string }>(context, newPasswordSchema);
+  if (id.toLowerCase() === caller.user.id) {
+    // Else whoever finds an open session could keep the account.
+    throw new Problem(
+      'forbidden',
+      'Your own password is changed with the current one, at /api/v1/portal/password.',
+    );
+  }
+  await recordedChange(parts, context, caller, async () => {
+    const result = await parts.administration.setPassword(caller.organization.id, id, password);
+    return { result, changes: [changeOfUser(result, 'passwordChanged')] };
+  });
+  return { status: 204 };
+}
+
+async function changeOwnPassword(
+  parts: UserParts,
+  context: RequestContext,
+  caller: SessionCaller,
+): Promise<Reply> {
+  const { current, new: password } = await readJson<{ readonly current: string; readonly new: string }>(
+    context,
+    ownPasswordSchema,
+  );
+  const { user, organization } = caller;
+  checkPassword(password);
+  if (!(await parts.passwords.verify(user.passwordHash, current))) {
+    await parts.trail.done(ownPasswordRefused(user), trailOrigin(context));
+    throw new Problem('forbidden', 'The current password is not right.');
+  }
+  await recordedChange(parts, context, caller, async () => {
+    const result = await parts.administration.setPassword(organization.id, user.id, password);
+    return { result, changes: [changeOfUser(result, 'passwordChanged')] };
+  });
+  return { status: 204, headers: { 'Set-Cookie': parts.cookie.clear(context) } };
+}

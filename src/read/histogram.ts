@@ -1,0 +1,138 @@
+import { limits } from '../base/limits.ts';
+import type { Storage } from '../storage/storage.ts';
+import { type AuditFilter, type Where, whereClause } from './filter.ts';
+
+/** Events of one bucket, `[startMicros, startMicros + width)`, counted by outcome. */
+export interface HistogramBucket {
+  /** Unix microseconds. The first bucket may start before the range: only what is in the range is counted. */
+  readonly startMicros: number;
+  readonly success: number;
+  readonly failure: number;
+}
+
+export interface Histogram {
+  /** Oldest first, without gaps; none when there is no range. */
+  readonly buckets: readonly HistogramBucket[];
+  readonly bucketSeconds: number;
+  /** Unix microseconds, both inclusive; undefined when neither the request nor an event gives one. */
+  readonly startMicros: number | undefined;
+  readonly endMicros: number | undefined;
+  /** The sum of all buckets. */
+  readonly total: number;
+}
+
+/** Rejects with EngineError. `organization` is a lower-case UUID. */
+export type HistogramReader = (
+  organization: string,
+  filter: AuditFilter,
+  signal: AbortSignal,
+) => Promise<Histogram>;
+
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/**
+ * Widths that people think in, in seconds. None is more than three and a half times the one before, so that a range
+ * too wide for 120 buckets of one width still has at least 34 of the next; the last gives 116 for 1970 to 2200.
+ */
+const widths = [
+  ...[1, 2, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minute),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * hour),
+  ...[1, 2, 7, 14, 30, 90, 180, 365, 730].map((days) => days * day),
+];
+
+const microsPerSecond = 1_000_000;
+/** Monday, 29 December 1969: buckets are counted from here, so that weeks begin on Mondays and days at midnight. */
+const originMicros = -3 * day * microsPerSecond;
+
+interface Buckets {
+  readonly firstMicros: number;
+  readonly count: number;
+  readonly widthSeconds: number;
+}
+
+/**
+ * The buckets that cover a range of Unix microseconds, both ends included: of the smallest width that needs no more
+ * than `limits.histogramBucketsMax`. A range of less than half a minute has fewer than 30, of a second each.
+ */
+export function bucketsOver(startMicros: number, endMicros: number): Buckets {
+  let best: Buckets | undefined;
+  for (const widthSeconds of widths) {
+    const width = widthSeconds * microsPerSecond;
+    const first = Math.floor((startMicros - originMicros) / width);
+    const count = Math.floor((endMicros - originMicros) / width) - first + 1;
+    best = { firstMicros: originMicros + first * width, count, widthSeconds };
+    if (count <= limits.histogramBucketsMax) return best;
+  }
+  throw new Error(`no width covers ${startMicros} to ${endMicros}`);
+}
+
+/** Counts over time (for the portal): the range asked for, else from the first to the last matching event. */
+export function createHistogramReader(storage: Storage): HistogramReader {
+  return async (organization, filter, signal) => {
+    const { startMicros, endMicros } = await readRange(storage, organization, filter, signal);
+    const range = { startMicros, endMicros };
+    if (startMicros === undefined || endMicros === undefined || startMicros > endMicros) {
+      return { ...range, buckets: [], bucketSeconds: widths[0] ?? 1, total: 0 };
+    }
+    const over = bucketsOver(startMicros, endMicros);
+    // The range is fixed by now: an event that arrives meanwhile must not fall outside of all buckets.
+    const { fromMicros = startMicros, toMicros = endMicros } = filter;
+    const where = whereClause(organization, { ...filter, fromMicros, toMicros });
+    const buckets = await readBuckets(storage, where, over, signal);
+    const total = buckets.reduce((sum, { success, failure }) => sum + success + failure, 0);
+    return { ...range, buckets, bucketSeconds: over.widthSeconds, total };
+  };
+}
+
+/** A time outside of what an event can have is moved to its edge. */
+function clamp(micros: number | undefined): number | undefined {
+  if (micros === undefined) return undefined;
+  return Math.max(limits.eventTimeMicrosMin, Math.min(limits.eventTimeMicrosMax, micros));
+}
+
+async function readRange(
+  storage: Storage,
+  organization: string,
+  filter: AuditFilter,
+  signal: AbortSignal,
+): Promise<{ startMicros: number | undefined; endMicros: number | undefined }> {
+  const startMicros = clamp(filter.fromMicros);
+  const endMicros = clamp(filter.toMicros);
+  if (startMicros !== undefined && endMicros !== undefined) return { startMicros, endMicros };
+  const where = whereClause(organization, filter);
+  const [row] = await storage.rows<{ total: string; first: string; last: string }>(
+    `SELECT count() AS total, toUnixTimestamp64Micro(min(time)) AS first,
+       toUnixTimestamp64Micro(max(time)) AS last FROM events WHERE ${where.sql}`,
+    where.parameters,
+    { signal },
+  );
+  const found = row !== undefined && row.total !== '0';
+  // With one end given and nothing found there is no range to draw.
+  if (!found) return { startMicros, endMicros };
+  return { startMicros: startMicros ?? Number(row.first), endMicros: endMicros ?? Number(row.last) };
+}
+
+async function readBuckets(
+  storage: Storage,
+  where: Where,
+  { firstMicros, count, widthSeconds }: Buckets,
+  signal: AbortSignal,
+): Promise<HistogramBucket[]> {
+  const width = widthSeconds * microsPerSecond;
+  const rows = await storage.rows<{ bucket: string; success: string; failure: string }>(
+    `SELECT intDiv(toUnixTimestamp64Micro(time) - {first:Int64}, {width:Int64}) AS bucket,
+       countIf(status = 'Success') AS success, count() - success AS failure
+     FROM events WHERE ${where.sql} GROUP BY bucket`,
+    { ...where.parameters, first: firstMicros, width },
+    { signal },
+  );
+  const byBucket = new Map(rows.map((row) => [Number(row.bucket), row]));
+  return Array.from({ length: count }, (_, index) => ({
+    startMicros: firstMicros + index * width,
+    success: Number(byBucket.get(index)?.success ?? 0),
+    failure: Number(byBucket.get(index)?.failure ?? 0),
+  }));
+}

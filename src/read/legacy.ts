@@ -1,0 +1,68 @@
+import type { Readable } from 'node:stream';
+import type { Storage } from '../storage/storage.ts';
+import { type AuditFilter, type QueryParameter, readLimit, readOffset, readTimeRange } from './filter.ts';
+import { whereClause } from './filter.ts';
+import { framingSettings, newestFirst } from './framing.ts';
+
+/** Which source events of an organization are asked for; without a limit, all of them. */
+export interface LegacyRequest {
+  readonly filter: AuditFilter;
+  readonly limit: number | undefined;
+  readonly offset: number;
+}
+
+/**
+ * `{"data":[…]}` as a stream of bytes. Rejects with EngineError while nothing has been sent; a failure after that is
+ * an `error` of the stream, never a clean end. `organization` is a lower-case UUID.
+ */
+export type LegacyReader = (
+  organization: string,
+  request: LegacyRequest,
+  signal: AbortSignal,
+) => Promise<Readable>;
+
+/**
+ * The request that query parameters describe (contract: Read, get-events-in-org). They are read as leniently as those
+ * of the audit endpoint, with one difference: the answer is the whole log unless a limit is given, so an invalid
+ * limit means all, and a large one is not cut down to a page.
+ */
+export function readLegacyRequest(parameter: QueryParameter): LegacyRequest {
+  return {
+    filter: readTimeRange(parameter),
+    limit: readLimit(parameter('limit'), undefined, Number.MAX_SAFE_INTEGER),
+    offset: readOffset(parameter('offset')),
+  };
+}
+
+/**
+ * Settings under which the engine reads its parts backwards side by side, a granule of each at a time, and hands rows
+ * on as they come. With its defaults it holds a thousand times as much: 1.2 GB against 22 MB for 3 million events of
+ * 740 bytes. What remains is some 70 KB for each part, and there are a few parts for each month that has events.
+ */
+const steadyReading = {
+  max_threads: 1,
+  max_block_size: 1024,
+  read_in_order_use_buffering: 0,
+  output_format_parallel_formatting: 0,
+};
+
+const framing = framingSettings({ before: '{"data":[', rowBefore: '', rowAfter: '', after: ']}' });
+
+/**
+ * Streams events as their producers sent them, newest first: the stored text of each goes out as it is. One query,
+ * so one snapshot. It has no time limit of its own, because its reader sets the pace; only silence of the engine
+ * while the reader waits counts.
+ */
+export function createLegacyReader(storage: Storage): LegacyReader {
+  return async (organization, { filter, limit, offset }, signal) => {
+    const where = whereClause(organization, filter);
+    const rows = limit === undefined ? '' : 'LIMIT {limit:UInt64} ';
+    const query =
+      `SELECT source FROM events WHERE ${where.sql} ${newestFirst} ` +
+      `${rows}OFFSET {offset:UInt64} FORMAT CustomSeparated`;
+    const parameters = { ...where.parameters, offset, ...(limit === undefined ? {} : { limit }) };
+    const settings = { ...framing, ...steadyReading };
+    const { stream } = await storage.stream(query, parameters, { settings, signal });
+    return stream;
+  };
+}

@@ -1,0 +1,123 @@
+import { limits } from '../base/limits.ts';
+import type { Storage } from '../storage/storage.ts';
+import { type AuditFilter, type Where, whereClause } from './filter.ts';
+import { momentKey, readAtMoments } from './moments.ts';
+import { sideBySide } from './side-by-side.ts';
+
+export interface TopActivity {
+  readonly activityId: number;
+  /** Of several names that events of the code carry, the most frequent. */
+  readonly activityName: string;
+  readonly count: number;
+}
+
+export interface TopActor {
+  /** In lower case, as the filter `actor` compares it. */
+  readonly email: string;
+  /** The display name on the actor's newest matching event, where it has one. */
+  readonly name: string | undefined;
+  readonly count: number;
+}
+
+export interface TopSeverity {
+  readonly severity: string;
+  readonly count: number;
+}
+
+/** Each list most frequent first, equals by code or text. Severities are few, so all of them are there. */
+export interface TopValues {
+  readonly activities: readonly TopActivity[];
+  readonly actors: readonly TopActor[];
+  readonly severities: readonly TopSeverity[];
+}
+
+/** Rejects with EngineError. `organization` is a lower-case UUID; `limit` bounds each list. */
+export type TopValuesReader = (
+  organization: string,
+  filter: AuditFilter,
+  limit: number,
+  signal: AbortSignal,
+) => Promise<TopValues>;
+
+/** Producers choose codes and addresses, so there may be millions: grouping spills to disk instead of growing. */
+const spilling = { max_bytes_before_external_group_by: limits.readSpillBytes };
+
+/** Reads what is most frequent among matching events (for the portal), from narrow columns. */
+export function createTopValuesReader(storage: Storage): TopValuesReader {
+  return (organization, filter, limit, signal) => {
+    const where = whereClause(organization, filter);
+    return sideBySide(signal, async (stop) => {
+      const [activities, actors, severities] = await Promise.all([
+        readActivities(storage, where, limit, stop),
+        readActors(storage, organization, where, limit, stop),
+        readSeverities(storage, where, stop),
+      ]);
+      return { activities, actors, severities };
+    });
+  };
+}
+
+async function readActivities(
+  storage: Storage,
+  where: Where,
+  limit: number,
+  signal: AbortSignal,
+): Promise<TopActivity[]> {
+  const rows = await storage.rows<{ activity_id: string; name: string; total: string }>(
+    `SELECT activity_id, argMax(activity_name, (events_of_name, activity_name)) AS name,
+       sum(events_of_name) AS total
+     FROM (
+       SELECT activity_id, activity_name, count() AS events_of_name FROM events WHERE ${where.sql}
+       GROUP BY activity_id, activity_name
+     )
+     GROUP BY activity_id ORDER BY total DESC, activity_id LIMIT {top:UInt64}`,
+    { ...where.parameters, top: limit },
+    { settings: spilling, signal },
+  );
+  return rows.map((row) => ({
+    activityId: Number(row.activity_id),
+    activityName: row.name,
+    count: Number(row.total),
+  }));
+}
+
+async function readActors(
+  storage: Storage,
+  organization: string,
+  where: Where,
+  limit: number,
+  signal: AbortSignal,
+): Promise<TopActor[]> {
+  const rows = await storage.rows<{ actor_email: string; total: string; micros: string; seq: string }>(
+    `SELECT actor_email, total, toUnixTimestamp64Micro(newest.1) AS micros, newest.2 AS seq
+     FROM (
+       SELECT actor_email, count() AS total, max((time, seq)) AS newest FROM events
+       WHERE ${where.sql} AND actor_email != ''
+       GROUP BY actor_email ORDER BY total DESC, actor_email LIMIT {top:UInt64}
+     )
+     ORDER BY total DESC, actor_email`,
+    { ...where.parameters, top: limit },
+    { settings: spilling, signal },
+  );
+  const names = await readAtMoments<{ name: string }>(
+    storage,
+    organization,
+    rows,
+    "JSONExtractString(source, 'message', 'actor', 'name') AS name",
+    signal,
+  );
+  return rows.map((row) => ({
+    email: row.actor_email,
+    name: names.get(momentKey(row))?.name || undefined,
+    count: Number(row.total),
+  }));
+}
+
+async function readSeverities(storage: Storage, where: Where, signal: AbortSignal): Promise<TopSeverity[]> {
+  const rows = await storage.rows<{ severity: string; total: string }>(
+    `SELECT severity, count() AS total FROM events WHERE ${where.sql} GROUP BY severity ORDER BY total DESC, severity`,
+    where.parameters,
+    { signal },
+  );
+  return rows.map(({ severity, total }) => ({ severity, count: Number(total) }));
+}

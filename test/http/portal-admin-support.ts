@@ -1,0 +1,173 @@
+import { rm } from 'node:fs/promises';
+import { systemClock } from '../../src/base/clock.ts';
+import { Problem } from '../../src/base/problem.ts';
+import { createAdministration } from '../../src/control/administration.ts';
+import { createDirectory, type Directory } from '../../src/control/directory.ts';
+import { createOrganization, type Organization } from '../../src/control/organizations.ts';
+import { createPasswordVerifier } from '../../src/control/passwords.ts';
+import { createSessions } from '../../src/control/sessions.ts';
+import { createUser, type Role, type User } from '../../src/control/users.ts';
+import { createKeyCheck } from '../../src/http/authenticate.ts';
+import { guardEndpoints } from '../../src/http/guard.ts';
+import { createRateLimiter } from '../../src/http/rate-limit.ts';
+import { apiKeyEndpoints } from '../../src/http/routes/api-keys.ts';
+import { settingsEndpoints } from '../../src/http/routes/settings.ts';
+import { userEndpoints } from '../../src/http/routes/users.ts';
+import { whoamiEndpoints } from '../../src/http/routes/whoami.ts';
+import { createSessionCookie } from '../../src/http/session-cookie.ts';
+import { createTrail, type Trail } from '../../src/http/trail.ts';
+import type { SegmentSink } from '../../src/ingest/batcher.ts';
+import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
+import { createSegmentInsert } from '../../src/storage/insert.ts';
+import { silentLog, startTestEngine, type TestEngine, temporaryDirectory } from '../support/engine.ts';
+import { call, type HttpAnswer } from '../support/http.ts';
+import { startTestServer } from './support.ts';
+
+export const password = 'correct horse battery';
+
+/** An event as it is stored, source and rendering. */
+export interface StoredEvent {
+  readonly source: {
+    readonly level: string;
+    readonly msg: string;
+    readonly message: Readonly<Record<string, unknown>> & {
+      readonly action: number;
+      readonly actor: Readonly<Record<string, unknown>>;
+      readonly flow_id: string;
+    };
+  };
+  readonly ocsf: string;
+}
+
+/** A real engine, log, directory and server with the portal's endpoints behind their guard. */
+export interface PortalWorld {
+  readonly engine: TestEngine;
+  readonly directory: Directory;
+  readonly ingest: Ingest;
+  readonly trail: Trail;
+  readonly url: string;
+  /** While set, segments do not reach the engine. */
+  holdEngine(held: boolean): void;
+  addOrganization(slug: string): Promise<Organization>;
+  addUser(organization: Organization, email: string, role?: Role): Promise<User>;
+  /** The Cookie header of a new session. */
+  cookieOf(user: User, organization: Organization): Promise<string>;
+  get(path: string, cookie: string): Promise<HttpAnswer>;
+  send(method: string, path: string, cookie: string, body?: unknown): Promise<HttpAnswer>;
+  /** What is stored of an organization, in order of ingest. */
+  events(organization: Organization): Promise<StoredEvent[]>;
+  stop(): Promise<void>;
+}
+
+export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<PortalWorld> {
+  const engine = await startTestEngine();
+  const { storage } = engine;
+  const dataDir = await temporaryDirectory();
+  const directory = createDirectory({ storage, log: silentLog, clock: systemClock });
+  const insert = createSegmentInsert(storage, silentLog);
+  let held = false;
+  const sink: SegmentSink = (segment) =>
+    held ? Promise.reject(new Error('held back by the test')) : insert(segment);
+  const ingest = await openIngest({
+    dataDir,
+    log: silentLog,
+    workers: 1,
+    appName: 'Test',
+    redactKeys: [],
+    bodyBytesMax: 1024 * 1024,
+    flushIntervalMs: 20,
+    segmentBytes: 64 * 1024,
+    walBytesMax,
+    writer: 0,
+    sink,
+    directory: () => ({ version: 1, json: Buffer.from('[]') }),
+  });
+  const organizationOf = (id: string) => {
+    const slug = directory.organizationById(id)?.slug;
+    return slug === undefined ? undefined : { id, slug, retentionDays: undefined };
+  };
+  const trail = createTrail({ accept: ingest.accept, organizationOf, clock: systemClock, log: silentLog });
+  const cookie = createSessionCookie('service');
+  const sessions = createSessions({
+    secret: 's'.repeat(32),
+    ttlMs: 3_600_000,
+    clock: systemClock,
+    directory,
+    storage,
+  });
+  const administration = createAdministration(storage);
+  const parts = {
+    administration,
+    trail,
+    directory,
+    cookie,
+    passwords: createPasswordVerifier(),
+    clock: systemClock,
+    retentionDays: 365,
+  };
+  const asProblem = (error: unknown) =>
+    error instanceof Problem ? error : new Problem('internal', 'failed', { cause: error });
+  const endpoints = [
+    ...whoamiEndpoints(parts),
+    ...settingsEndpoints(parts),
+    ...apiKeyEndpoints(parts),
+    ...userEndpoints(parts),
+  ];
+  const routes = guardEndpoints(endpoints, {
+    checkKey: createKeyCheck(directory, systemClock),
+    sessions,
+    cookie,
+    limiter: createRateLimiter(() => performance.now()),
+    rates: { tenant: undefined, audit: undefined, ingest: undefined, login: undefined },
+    tenantDomain: undefined,
+    asProblem,
+  });
+  const server = await startTestServer(routes, { translateError: asProblem });
+  const headers = (cookieText: string) => ({ cookie: cookieText, 'content-type': 'application/json' });
+  return {
+    engine,
+    directory,
+    ingest,
+    trail,
+    url: server.url,
+    holdEngine(now) {
+      held = now;
+    },
+    async addOrganization(slug) {
+      const organization = await createOrganization(storage, { slug, name: slug.toUpperCase() });
+      await directory.refresh();
+      return organization;
+    },
+    async addUser({ id }, email, role = 'admin') {
+      const user = await createUser(storage, { organization: id, email, name: email, role, password });
+      await directory.refresh();
+      return user;
+    },
+    async cookieOf(user, organization) {
+      return `service=${(await sessions.issue(user, organization)).token}`;
+    },
+    get: (path, cookieText) => call(`${server.url}${path}`, { headers: headers(cookieText) }),
+    send: (method, path, cookieText, body = {}) =>
+      call(`${server.url}${path}`, {
+        method,
+        headers: headers(cookieText),
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    async events({ id }) {
+      if (!(await ingest.flush(10_000))) throw new Error('the log was not flushed in time');
+      const rows = await storage.rows<{ source: string; ocsf: string }>(
+        'SELECT source, ocsf FROM events WHERE org = {id:UUID} ORDER BY seq',
+        { id },
+      );
+      return rows.map(({ source, ocsf }) => ({ source: JSON.parse(source), ocsf }));
+    },
+    async stop() {
+      held = false;
+      await server.close();
+      await trail.stop();
+      await ingest.close();
+      await engine.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

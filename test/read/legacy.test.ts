@@ -1,0 +1,236 @@
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, before, describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { formatMicros } from '../../src/base/timestamp.ts';
+import { organizationEventsHandler } from '../../src/http/routes/organization-events.ts';
+import { createLegacyReader, readLegacyRequest } from '../../src/read/legacy.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { startTestServer, type TestServer } from '../http/support.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
+import { call } from '../support/http.ts';
+import { createCaller, createRecorder, newestFirst, type Recorded, type Recorder } from './support.ts';
+
+const path = '/api/v1/dashboard/organization/get-events-in-org';
+
+describe('source events of an organization', () => {
+  let engine: TestEngine;
+  let record: Recorder;
+  before(async () => {
+    engine = await startTestEngine();
+    record = createRecorder(engine.storage);
+  });
+  after(() => engine.stop());
+
+  const serve = (caller = createCaller(), storage = engine.storage, selfHosted = false) => {
+    const handler = organizationEventsHandler(createLegacyReader(storage), selfHosted);
+    const route = { method: 'GET' as const, path, name: 'legacy' };
+    return startTestServer([{ ...route, handler: (context) => handler(context, caller) }]);
+  };
+  const asking = async (server: TestServer, query = ''): Promise<string> => {
+    const answer = await call(`${server.url}${path}${query}`);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.text;
+  };
+  const framed = (rows: readonly Recorded[]): string =>
+    `{"data":[${rows.map(({ source }) => source).join(',\n')}]}`;
+
+  it('come back as they were sent, byte for byte: keys, order, digits, unknown fields, escapes', async () => {
+    const caller = createCaller();
+    const server = await serve(caller);
+    const sent = [
+      String.raw`{"time":"2024-01-02T03:04:05.678901234+02:00","level":"TRACE","msg":"h\u00e9 \"\\\/","message":{"timestamp":1704164645678901,"actor":"a@b.c","action":{"code":6300,"title":""},"target":null,"result":{"title":"t","description":"d","code":200},"remote":{"ip":"::1","port":0},"sender":{"file":"é\t","email":"x@y"},"extra":{"big":123456789012345678901234567890,"e":1E+2,"d":1.50,"":[{}],"n":null},"org":"","more":[1,2,{"x":-0.0}]},"zz":true}`,
+      String.raw`{"zz":{"a":[]},"message":{"action":1,"timestamp":0,"extra":{"password":"[redacted]"}}}`,
+      String.raw`{"message":{"action":-9007199254740991,"timestamp":"2200-01-01T00:00:00Z","target":"${'𝄞'.repeat(2000)}"}}`,
+    ];
+    await record(caller.organization.id, sent);
+    await record(createCaller().organization.id, ['{"message":{"action":1,"timestamp":5}}']);
+    const text = await asking(server);
+    assert.equal(text, `{"data":[${[sent[2], sent[0], sent[1]].join(',\n')}]}`);
+    assert.equal((JSON.parse(text) as { data: unknown[] }).data.length, 3);
+    await server.close();
+  });
+
+  it('are an empty array when there are none', async () => {
+    const server = await serve();
+    assert.equal(await asking(server), '{"data":[]}');
+    await server.close();
+  });
+
+  it('are newest first, last recorded first among equals, and bounded as asked', async () => {
+    const caller = createCaller();
+    const server = await serve(caller);
+    const events = Array.from({ length: 300 }, (_, n) => ({
+      n,
+      message: { action: 1, timestamp: 1_700_000_000_000_000 + Math.floor(n / 3) * 20_000_000_000_000 },
+    }));
+    const rows = [
+      ...(await record(caller.organization.id, events)),
+      ...(await record(caller.organization.id, events)),
+    ].sort(newestFirst);
+    const times = fc.option(fc.constantFrom(...rows.map(({ timeMicros }) => timeMicros)), { nil: undefined });
+    const counts = fc.option(fc.oneof(fc.integer({ min: 0, max: 700 }), fc.constant('-1')), {
+      nil: undefined,
+    });
+    await fc.assert(
+      fc.asyncProperty(times, times, counts, counts, async (from, to, limit, offset) => {
+        const query = new URLSearchParams();
+        if (from !== undefined) query.set('startTime', formatMicros(from));
+        if (to !== undefined) query.set('endTime', formatMicros(to));
+        if (limit !== undefined) query.set('limit', String(limit));
+        if (offset !== undefined) query.set('offset', String(offset));
+        const first = typeof offset === 'number' ? offset : 0;
+        const many = typeof limit === 'number' && limit > 0 ? limit : Infinity;
+        const expected = rows
+          .filter(({ timeMicros }) => timeMicros >= (from ?? 0) && timeMicros <= (to ?? Infinity))
+          .slice(first, first + many);
+        assert.equal(await asking(server, `?${query.toString()}`), framed(expected));
+      }),
+      { numRuns: 40 },
+    );
+    await server.close();
+  });
+
+  it('belong to the cloud: a self-hosted service has no such address', async () => {
+    const server = await serve(createCaller(), engine.storage, true);
+    const answer = await call(`${server.url}${path}`);
+    assert.equal(answer.status, 404);
+    await server.close();
+  });
+
+  describe('in large numbers', () => {
+    const count = 300_000;
+    const caller = createCaller();
+    before(async () => {
+      const pad = 'abcdefghij'.repeat(40);
+      const events = Array.from({ length: count }, (_, n) => {
+        // A month of its own for each twelfth, as parts are made by month.
+        const timestamp = 1_600_000_000_000_000 + (n % 12) * 2_700_000_000_000 + n * 1000;
+        return `{"message":{"action":2001,"timestamp":${timestamp},"extra":{"pad":"${n}${pad}"}}}`;
+      });
+      await record(caller.organization.id, events);
+    });
+
+    it('stream whole, in constant memory here and in the engine, at the pace of a slow reader', async () => {
+      const server = await serve(caller);
+      const incoming = await open(`${server.url}${path}`);
+      const read = createCounter();
+      const heapBefore = process.memoryUsage();
+      let grown = 0;
+      let chunks = 0;
+      for await (const chunk of incoming as AsyncIterable<Buffer>) {
+        read(chunk);
+        if (chunks++ % 200 !== 0) continue;
+        await sleep(5);
+        const { heapUsed, arrayBuffers } = process.memoryUsage();
+        grown = Math.max(
+          grown,
+          heapUsed + arrayBuffers - heapBefore.heapUsed - heapBefore.arrayBuffers,
+        );
+      }
+      const { events, bytes } = read();
+      assert.equal(events, count);
+      assert.ok(bytes > 400 * count);
+      assert.ok(grown < 64 * 1024 * 1024, `memory grew by ${grown} bytes for ${bytes} sent`);
+      await server.close();
+    });
+
+    it('take the engine little memory', async () => {
+      const { stream } = { stream: await createLegacyReader(limited(32))(caller.organization.id, all, never()) };
+      const read = createCounter();
+      for await (const chunk of stream as AsyncIterable<Buffer>) read(chunk);
+      assert.equal(read().events, count);
+    });
+
+    it('break the connection when the engine fails on the way', async () => {
+      const url = new URL(engine.connection.url);
+      const proxy = await startFaultProxy(Number(url.port));
+      const storage = openStorage({ ...engine.connection, url: proxy.url }, silentLog);
+      const server = await serve(caller, storage);
+      proxy.set({ cutAfterBytes: 20_000_000 });
+      await assert.rejects(call(`${server.url}${path}`));
+      proxy.set('refuse');
+      const answer = await call(`${server.url}${path}`);
+      assert.equal(answer.status, 500);
+      await server.close();
+      await storage.close();
+      await proxy.stop();
+    });
+
+    it('end in the engine when the client goes', async () => {
+      const server = await serve(caller);
+      const incoming = await open(`${server.url}${path}`);
+      await once(incoming, 'data');
+      incoming.destroy();
+      for (let tries = 0; tries < 200; tries++) {
+        const running = await engine.storage.rows(
+          "SELECT 1 FROM system.processes WHERE query LIKE 'SELECT source FROM events%'",
+        );
+        if (running.length === 0) return server.close();
+        await sleep(25);
+      }
+      assert.fail('the query went on without a reader');
+    });
+  });
+
+  const all = { filter: {}, limit: undefined, offset: 0 };
+  const never = (): AbortSignal => new AbortController().signal;
+
+  /** The same engine with so many megabytes for each query. */
+  function limited(megabytes: number): typeof engine.storage {
+    const { storage } = engine;
+    return {
+      ...storage,
+      stream: (query, parameters, options) => {
+        const settings = { ...options?.settings, max_memory_usage: megabytes * 1_000_000 };
+        return storage.stream(query, parameters, { ...options, settings });
+      },
+    };
+  }
+});
+
+describe('parameters of get-events-in-org', () => {
+  const read = (query: string) => {
+    const parameters = new URLSearchParams(query);
+    return readLegacyRequest((name) => parameters.get(name) ?? undefined);
+  };
+
+  it('mean everything when they are absent or invalid', () => {
+    const everything = { filter: {}, limit: undefined, offset: 0 };
+    for (const query of ['', 'limit=&offset=', 'limit=0', 'limit=-5&offset=-1', 'limit=1e3', 'startTime=now']) {
+      assert.deepEqual(read(query), everything, query);
+    }
+  });
+
+  it('are taken as given otherwise, whatever their size', () => {
+    assert.deepEqual(read('limit=5000&offset=7'), { filter: {}, limit: 5000, offset: 7 });
+    assert.equal(read(`limit=${'9'.repeat(30)}`).limit, Number.MAX_SAFE_INTEGER);
+  });
+
+  it('hold no filter but the time', () => {
+    const request = read('startTime=1970-01-01T00:00:01Z&endTime=1970-01-01T00:00:02Z&actor=a@b.c&flowId=x');
+    assert.deepEqual(request.filter, { fromMicros: 1_000_000, toMicros: 2_000_000 });
+  });
+});
+
+async function open(url: string): Promise<IncomingMessage> {
+  const [incoming] = (await once(get(url), 'response')) as [IncomingMessage];
+  assert.equal(incoming.statusCode, 200);
+  return incoming;
+}
+
+/** Counts events (a line each) and bytes of the chunks it is given. */
+function createCounter(): (chunk?: Buffer) => { events: number; bytes: number } {
+  let lines = 1;
+  let bytes = 0;
+  return (chunk) => {
+    if (chunk !== undefined) {
+      bytes += chunk.length;
+      for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1;
+    }
+    return { events: lines, bytes };
+  };
+}

@@ -1,0 +1,110 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import type { Organization } from '../../src/control/organizations.ts';
+import type { User } from '../../src/control/users.ts';
+import type { SessionCaller } from '../../src/http/access.ts';
+import type { Reply } from '../../src/http/response.ts';
+import type { RequestContext } from '../../src/http/router.ts';
+import { createBlockBuilder } from '../../src/ingest/native-block.ts';
+import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
+import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { createSegmentInsert } from '../../src/storage/insert.ts';
+import { silentLog } from '../support/engine.ts';
+
+/** A row in the engine, with its place in the order of ingest. */
+export interface Recorded extends MappedEvent {
+  readonly seq: bigint;
+}
+
+/** Puts source events into the table on the path that ingest takes, one segment a call, and returns their rows. */
+export type Recorder = (org: string, events: readonly (object | string)[]) => Promise<Recorded[]>;
+
+const rowsPerBlock = 50_000;
+
+export function createRecorder(storage: Storage): Recorder {
+  const map = createMapper({ appName: 'Test', redactKeys: ['password'] });
+  const insert = createSegmentInsert(storage, silentLog);
+  let segment = 0;
+  return async (org, events) => {
+    segment = nextSegmentNumber(Date.now(), 3, segment);
+    const rows = events.map((event) => {
+      const text = typeof event === 'string' ? event : JSON.stringify(event);
+      const row = map(text, 0, text.length, () => ({ id: org, retentionDays: undefined }));
+      if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
+      return { ...row };
+    });
+    const body: Uint8Array[] = [];
+    const builder = createBlockBuilder();
+    for (let first = 0; first < rows.length; first += rowsPerBlock) {
+      const some = rows.slice(first, first + rowsPerBlock);
+      for (const row of some) builder.add(row);
+      const block = new Uint8Array(builder.bytes());
+      builder.finish(block, 0);
+      body.push(block, encodeSeqColumn(segment, first, some.length));
+    }
+    const seq = segmentSeqRange(segment);
+    await insert({ number: segment, rows: rows.length, seq, body, doubtful: false });
+    return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
+  };
+}
+
+/** The order of answers: newest first, then last recorded first. */
+export function newestFirst(a: Recorded, b: Recorded): number {
+  return b.timeMicros - a.timeMicros || (b.seq > a.seq ? 1 : -1);
+}
+
+/** A signed-in user of a new organization; `changes` are for either. */
+export function createCaller(
+  changes: { user?: Partial<User>; organization?: Partial<Organization> } = {},
+): SessionCaller {
+  const organization: Organization = {
+    id: randomUUID(),
+    slug: 'acme',
+    name: 'Acme',
+    retentionDays: undefined,
+    receipts: 'own',
+    createdMicros: 0,
+    deletedMicros: undefined,
+    version: 0,
+    ...changes.organization,
+  };
+  const email = changes.user?.email ?? 'Ann@Example.com';
+  const user: User = {
+    id: randomUUID(),
+    organizationId: organization.id,
+    email,
+    emailLower: email.toLowerCase(),
+    name: 'Ann',
+    role: 'auditor',
+    passwordHash: '',
+    credentialVersion: 1,
+    createdMicros: 0,
+    disabledMicros: undefined,
+    deletedMicros: undefined,
+    version: 0,
+    ...changes.user,
+  };
+  return { user, organization, session: { id: randomUUID(), expiresMicros: 0, token: '' } };
+}
+
+export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
+
+/** What a handler answers to a query, of which it may look at nothing but the first values of parameters. */
+export async function answerOf<T>(
+  handler: SessionHandler,
+  caller: SessionCaller,
+  query: Readonly<Record<string, string | number>> = {},
+): Promise<T> {
+  const parameters = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const context = {
+    first: (name: string) => parameters.get(name) ?? undefined,
+    signal: new AbortController().signal,
+  } as unknown as RequestContext;
+  const reply = await handler(context, caller);
+  assert.equal(reply.status, 200);
+  assert.ok('body' in reply);
+  const { body } = reply;
+  const pieces = Array.isArray(body) ? (body as Uint8Array[]) : [Buffer.from(body as string | Uint8Array)];
+  return JSON.parse(Buffer.concat(pieces).toString('utf8')) as T;
+}

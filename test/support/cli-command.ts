@@ -1,0 +1,23 @@
+import { readdirSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
+
+function newestMs(directory: string): number {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return Math.max(0, ...files.map((entry) => statSync(`${entry.parentPath}/${entry.name}`).mtimeMs));
+}
+
+function buildIsCurrent(): boolean {
+  try {
+    return statSync(`${projectRoot}dist/cli.js`).mtimeMs >= newestMs(`${projectRoot}src`);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Arguments of `node` that start the command line: the compiled one, as it is released, which starts several times
+ * faster; from its sources where the build is older than they are (`npm test` builds first).
+ */
+export const cliCommand: readonly string[] = buildIsCurrent() ? ['dist/cli.js'] : ['--import', 'tsx', 'src/cli.ts'];
