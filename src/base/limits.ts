@@ -52,6 +52,7 @@ export const limits = {
   workerQueueTasksMax: 1024,
   workerTaskMsMax: 30_000,
   workerHeapMegabytesMax: 512,
+  workerYoungMegabytesMax: 64,
   segmentRowsMax: 1024 * 1024,
   segmentsInFlightMax: 2,
   frameBytesMax: 256 * 1024 * 1024,

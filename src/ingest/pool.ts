@@ -27,7 +27,18 @@ function threadArguments(): string[] {
   ];
 }
 
-/** A fixed number of worker threads; one that crashes or hangs is replaced, and only its task fails. */
+interface Queued {
+  readonly task: Task;
+  readonly transfer: readonly ArrayBuffer[];
+  done(result: Promise<TaskResult>): void;
+}
+
+/**
+ * A fixed number of worker threads; one that crashes or hangs is replaced, and only its task fails.
+ *
+ * Tasks wait here and not in the pool: there, a task that can be aborted is passed over by later ones for as long as
+ * every thread has work, which under load is seconds.
+ */
 export function startPool(
   threads: number,
   settings: WorkerSettings,
@@ -38,35 +49,61 @@ export function startPool(
     filename: filename ?? import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
     minThreads: threads,
     maxThreads: threads,
-    maxQueue: limits.workerQueueTasksMax,
     workerData: settings,
-    resourceLimits: { maxOldGenerationSizeMb: limits.workerHeapMegabytesMax },
+    resourceLimits: {
+      maxOldGenerationSizeMb: limits.workerHeapMegabytesMax,
+      // Nearly all a task allocates is dead at its end: room for a few tasks spares copying what is still in use.
+      maxYoungGenerationSizeMb: limits.workerYoungMegabytesMax,
+    },
     execArgv: threadArguments(),
   });
   // A worker that dies outside of a task (out of memory, say) is reported here; the pool starts another.
   pool.on('error', (error: unknown) => log.error(errorFacts(error), 'an ingest worker failed'));
+  const queue: Queued[] = [];
+  let running = 0;
+
+  /** A task goes to the pool only when a thread is free for it, oldest first. */
+  function dispatch(): void {
+    while (running < threads && queue.length > 0) {
+      const next = queue.shift() as Queued;
+      running += 1;
+      next.done(
+        work(next.task, next.transfer).finally(() => {
+          running -= 1;
+          dispatch();
+        }),
+      );
+    }
+  }
+
+  async function work(task: Task, transfer: readonly ArrayBuffer[]): Promise<TaskResult> {
+    const hung = AbortSignal.timeout(taskMsMax ?? limits.workerTaskMsMax);
+    try {
+      return await pool.run(task, { transferList: [...transfer], signal: hung });
+    } catch (error) {
+      log.error(
+        { requests: task.requests.length, ...errorFacts(error) },
+        'an ingest worker did not finish its task',
+      );
+      throw new Problem('internal', 'The batch could not be processed.', {
+        cause: error,
+        retryAfterSeconds: 1,
+      });
+    }
+  }
+
   return {
-    async run(task, transfer) {
-      if (pool.queueSize >= limits.workerQueueTasksMax) {
-        throw new Problem('unavailable', 'Too many batches are waiting; try again later.', {
-          retryAfterSeconds: 1,
-        });
+    run(task, transfer) {
+      if (queue.length >= limits.workerQueueTasksMax) {
+        const busy = 'Too many batches are waiting; try again later.';
+        return Promise.reject(new Problem('unavailable', busy, { retryAfterSeconds: 1 }));
       }
-      const hung = AbortSignal.timeout(taskMsMax ?? limits.workerTaskMsMax);
-      try {
-        return await pool.run(task, { transferList: [...transfer], signal: hung });
-      } catch (error) {
-        log.error(
-          { requests: task.requests.length, ...errorFacts(error) },
-          'an ingest worker did not finish its task',
-        );
-        throw new Problem('internal', 'The batch could not be processed.', {
-          cause: error,
-          retryAfterSeconds: 1,
-        });
-      }
+      return new Promise((done) => {
+        queue.push({ task, transfer, done });
+        dispatch();
+      });
     },
-    queued: () => pool.queueSize,
+    queued: () => queue.length,
     close: () => pool.destroy(),
   };
 }

@@ -12,19 +12,23 @@ const carriageReturn = 0x0d;
  * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is.
  * Returns undefined, or what is wrong with the body as a whole (nothing of it may be stored then).
  *
- * Bytes that are not UTF-8 cost the event they stand in: the structure of JSON is ASCII, so the body can be split as
- * Latin-1 and each event be decoded by itself.
+ * The structure of JSON is ASCII, so a body is split as Latin-1, a byte a character, and only events that hold more
+ * than ASCII are decoded, each by itself: the others stay in the engine's compact strings, and bytes that are not
+ * UTF-8 cost the event they stand in.
  */
 export function splitBody(body: Uint8Array, form: BodyForm, onEvent: OnEvent): string | undefined {
   const bytes = withoutByteOrderMark(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
-  if (isAscii(bytes))
-    return split(bytes.toString('latin1'), form, (text, start, end) => onEvent(text, start, end, undefined));
-  if (isUtf8(bytes))
-    return split(bytes.toString('utf8'), form, (text, start, end) => onEvent(text, start, end, undefined));
-  return split(bytes.toString('latin1'), form, (_, start, end) => {
+  const whole = bytes.toString('latin1');
+  if (isAscii(bytes)) return split(whole, form, (text, start, end) => onEvent(text, start, end, undefined));
+  const valid = isUtf8(bytes);
+  return split(whole, form, (text, start, end) => {
     const part = bytes.subarray(start, end);
-    const text = part.toString('utf8');
-    onEvent(text, 0, text.length, isUtf8(part) ? undefined : ': is not valid UTF-8');
+    if (isAscii(part)) {
+      onEvent(text, start, end, undefined);
+      return;
+    }
+    const decoded = part.toString('utf8');
+    onEvent(decoded, 0, decoded.length, valid || isUtf8(part) ? undefined : ': is not valid UTF-8');
   });
 }
 

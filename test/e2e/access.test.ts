@@ -1,0 +1,354 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { type EndpointParts, endpointTable } from '../../src/http/routes.ts';
+import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
+import {
+  createKey,
+  createTenant,
+  sourceEvent,
+  startServer,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+import { createUser, jsonOf, password, signIn, type SignedIn } from './session-support.ts';
+
+/**
+ * Every endpoint with every credential. The list of endpoints is the service's own, so that a new one cannot be left
+ * out; what each credential must get is written down here.
+ */
+
+/** In everything that organization A has; never in an answer to anybody else. */
+const marker = `marker${randomUUID().slice(0, 8)}`;
+const flow = randomUUID();
+
+interface World {
+  readonly server: TestServer;
+  readonly a: Tenant;
+  readonly b: Tenant;
+  /** Ids in organization A. */
+  readonly userId: string;
+  readonly keyId: string;
+}
+
+let world: World;
+let credentials: Map<string, Record<string, string>>;
+
+/** Those with a session or a key that is good for something. All others are nobody. */
+const people = ['admin of A', 'auditor of A', 'member of A', 'admin of B'] as const;
+const keys = ['key of A: read', 'key of A: write', 'key of A: both', 'key of B', 'key of all'] as const;
+const nobody = [
+  'nothing',
+  'garbage key',
+  'expired key',
+  'revoked key',
+  'logged-out session',
+  'session of a disabled user',
+  'garbage cookie',
+  'key in place of the cookie',
+  'session in place of the key',
+  'session under another name',
+  'session as a bearer token',
+] as const;
+const ofA = new Set<string>([...people.slice(0, 3), ...keys.slice(0, 3)]);
+
+interface Try {
+  readonly path: string;
+  readonly body?: unknown;
+  /** Status for those who are not refused; everybody else gets 401. */
+  readonly expected: Readonly<Record<string, number>>;
+  /** True where organization A must see its marker in the answer, so that looking for it proves something. */
+  readonly shows?: true;
+}
+
+const sessions = (admin: number, auditor: number, member: number, adminB = admin) => ({
+  'admin of A': admin,
+  'auditor of A': auditor,
+  'member of A': member,
+  'admin of B': adminB,
+});
+const everyone = sessions(200, 200, 200);
+const readers = sessions(200, 200, 403);
+const admins = (status: number, adminB = status) => sessions(status, 403, 403, adminB);
+const all = (status: number) =>
+  Object.fromEntries([...people, ...keys, ...nobody].map((name) => [name, status]));
+const readKeys = { 'key of A: read': 200, 'key of A: both': 200, 'key of B': 200 };
+
+/** Every filter that could lead to the marker, and the other organization by name. */
+function lookups(path: string, { a }: World): string[] {
+  const queries = [
+    '',
+    `flowId=${flow}`,
+    `actor=${marker}@a.example`,
+    `fileName=${marker}.txt`,
+    `userId=${marker}`,
+    `fileHash=${marker}`,
+    `orgId=${a.organization.id}`,
+    'limit=1000',
+  ];
+  return queries.map((query) => (query === '' ? path : `${path}?${query}`));
+}
+
+const portal = '/api/v1/portal';
+const event = (slug: string) => sourceEvent({ org: slug, flow_id: randomUUID() });
+const unknownKey = '0123456789abcdef';
+
+/** Method and path as in the table of routes → what to try there. */
+const tries: Readonly<Record<string, (now: World) => Try[]>> = {
+  'GET /api/v1/audit': (now) =>
+    lookups('/api/v1/audit', now).map((path) => ({ path, expected: readKeys, shows: true })),
+  'POST /api/v1/audit': ({ a }) => [
+    {
+      path: '/api/v1/audit',
+      body: [event(a.organization.slug)],
+      expected: {
+        'key of A: read': 403,
+        'key of A: write': 202,
+        'key of A: both': 202,
+        // Another organization's event, and nothing else in the batch.
+        'key of B': 400,
+        'key of all': 202,
+      },
+    },
+  ],
+  'POST /api/v1/auth/login-handler': () => [
+    { path: '/api/v1/auth/login-handler', body: {}, expected: all(400) },
+    {
+      path: '/api/v1/auth/login-handler',
+      body: { email: `${marker}@a.example`, password: 'a wrong password' },
+      expected: all(401),
+    },
+  ],
+  'GET /api/v1/auth/token': () => [{ path: '/api/v1/auth/token', expected: everyone }],
+  // Without JSON, so that no session is ended: 415 is what comes after the question who it is.
+  'POST /api/v1/auth/logout': () => [{ path: '/api/v1/auth/logout', expected: sessions(415, 415, 415) }],
+  'GET /api/v1/dashboard/organization/get-events-in-org': () =>
+    ['', '?limit=1000', '?startTime=2024-01-01T00:00:00Z'].map((query) => ({
+      path: `/api/v1/dashboard/organization/get-events-in-org${query}`,
+      expected: readers,
+      shows: true,
+    })),
+  [`GET ${portal}/receipts`]: () => [{ path: `${portal}/receipts`, expected: everyone }],
+  [`GET ${portal}/events`]: (now) =>
+    lookups(`${portal}/events`, now).map((path) => ({ path, expected: readers, shows: true })),
+  [`GET ${portal}/histogram`]: (now) =>
+    lookups(`${portal}/histogram`, now).map((path) => ({ path, expected: readers })),
+  [`GET ${portal}/top-values`]: (now) =>
+    lookups(`${portal}/top-values`, now).map((path) => ({ path, expected: readers, shows: true })),
+  [`GET ${portal}/whoami`]: () => [{ path: `${portal}/whoami`, expected: everyone, shows: true }],
+  [`GET ${portal}/settings`]: () => [{ path: `${portal}/settings`, expected: admins(200), shows: true }],
+  [`PATCH ${portal}/settings`]: () => [{ path: `${portal}/settings`, body: {}, expected: admins(400) }],
+  [`GET ${portal}/api-keys`]: () => [{ path: `${portal}/api-keys`, expected: admins(200), shows: true }],
+  [`POST ${portal}/api-keys`]: () => [
+    { path: `${portal}/api-keys`, body: { scopes: [] }, expected: admins(400) },
+    { path: `${portal}/api-keys`, body: { scopes: ['read'], name: 'by the test' }, expected: admins(201) },
+  ],
+  [`POST ${portal}/api-keys/*`]: ({ keyId }) => [
+    { path: `${portal}/api-keys/${keyId}/rotate`, body: {}, expected: admins(200, 404), shows: true },
+    { path: `${portal}/api-keys/${keyId}/revoke`, body: {}, expected: admins(200, 404), shows: true },
+    { path: `${portal}/api-keys/${unknownKey}/revoke`, body: {}, expected: admins(404) },
+    { path: `${portal}/api-keys/${keyId}`, body: {}, expected: admins(404) },
+  ],
+  [`GET ${portal}/users`]: () => [{ path: `${portal}/users`, expected: admins(200), shows: true }],
+  [`POST ${portal}/users`]: () => [
+    { path: `${portal}/users`, body: { email: 'x@x.example' }, expected: admins(400) },
+    {
+      path: `${portal}/users`,
+      body: { email: 'new@x.example', name: 'New', role: 'member', password },
+      expected: admins(201),
+    },
+  ],
+  [`POST ${portal}/users/*`]: ({ userId }) => [
+    {
+      path: `${portal}/users/${userId}/password`,
+      body: { password: 'another good password' },
+      expected: admins(204, 404),
+    },
+    { path: `${portal}/users/${userId}/disable`, body: {}, expected: admins(200, 404), shows: true },
+    { path: `${portal}/users/${randomUUID()}/disable`, body: {}, expected: admins(404) },
+  ],
+  [`POST ${portal}/password`]: () => [
+    { path: `${portal}/password`, body: {}, expected: sessions(400, 400, 400) },
+    {
+      path: `${portal}/password`,
+      body: { current: 'not the right one', new: 'another good password' },
+      expected: sessions(403, 403, 403),
+    },
+  ],
+  'GET /healthz': () => [{ path: '/healthz', expected: all(200) }],
+  'GET /readyz': () => [{ path: '/readyz', expected: all(200) }],
+  'GET /metrics': () => [{ path: '/metrics', expected: all(200) }],
+  'GET /openapi.json': () => [{ path: '/openapi.json', expected: all(200) }],
+};
+
+async function addUser(admin: SignedIn, email: string, role: string): Promise<string> {
+  const body = { email, name: `${role} ${marker}`, role, password };
+  return String(jsonOf(await admin.send('POST', `${portal}/users`, body), 201)['id']);
+}
+
+before(async () => {
+  const server = await startServer({ env: { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' } });
+  const [a, b] = await Promise.all([createTenant(server, marker), createTenant(server, 'other')]);
+  const [, , expired, all, read, write] = await Promise.all([
+    createUser(server, marker, 'admin', `admin-${marker}@a.example`),
+    createUser(server, 'other', 'admin', 'admin@b.example'),
+    createKey(server, ['--org', marker, '--scopes', 'read,write', '--expires', '3s']),
+    createKey(server, ['--all-organizations', '--scopes', 'write']),
+    createKey(server, ['--org', marker, '--scopes', 'read', '--name', marker]),
+    createKey(server, ['--org', marker, '--scopes', 'write', '--name', marker]),
+  ]);
+  const [adminA, adminB] = await Promise.all([
+    signIn(server, `admin-${marker}@a.example`),
+    signIn(server, 'admin@b.example'),
+  ]);
+  for (const role of ['auditor', 'member'] as const) await addUser(adminA, `${role}@a.example`, role);
+  const disabledId = await addUser(adminA, 'disabled@a.example', 'admin');
+  const userId = await addUser(adminA, `victim-${marker}@a.example`, 'member');
+  const newKey = async (name: string) =>
+    jsonOf(await adminA.send('POST', `${portal}/api-keys`, { scopes: ['read', 'write'], name }), 201);
+  const revoked = await newKey(marker);
+  const keyId = String((await newKey(marker))['id']);
+  const [auditor, member, out, disabled] = await Promise.all([
+    signIn(server, 'auditor@a.example'),
+    signIn(server, 'member@a.example'),
+    signIn(server, 'auditor@a.example'),
+    signIn(server, 'disabled@a.example'),
+  ]);
+  for (const session of [out, disabled]) jsonOf(await session.get(`${portal}/whoami`));
+  assert.equal((await out.send('POST', '/api/v1/auth/logout')).status, 204);
+  jsonOf(await adminA.send('POST', `${portal}/users/${disabledId}/disable`));
+  jsonOf(await adminA.send('POST', `${portal}/api-keys/${String(revoked['id'])}/revoke`));
+  await a.record([
+    sourceEvent({
+      flow_id: flow,
+      actor: { id: marker, name: marker, email: `${marker}@a.example` },
+      action: { code: 2001, title: marker },
+      target: { name: `${marker}.txt` },
+      sender: { file: `${marker}.txt`, hash: marker },
+      extra: { marker },
+    }),
+  ]);
+  await a.settled(1, { flowId: flow });
+  await eventually('a key to expire', async () =>
+    Date.now() > Date.parse(String(expired.expires_at)) ? true : undefined,
+  );
+  world = { server, a, b, userId, keyId };
+  const key = (text: unknown) => ({ 'x-api-key': String(text) });
+  credentials = new Map<string, Record<string, string>>([
+    ['admin of A', { cookie: adminA.cookie }],
+    ['auditor of A', { cookie: auditor.cookie }],
+    ['member of A', { cookie: member.cookie }],
+    ['admin of B', { cookie: adminB.cookie }],
+    ['key of A: read', key(read.key)],
+    ['key of A: write', key(write.key)],
+    ['key of A: both', key(a.key)],
+    ['key of B', key(b.key)],
+    ['key of all', key(all.key)],
+    ['nothing', {}],
+    ['garbage key', key(`ak_${unknownKey}_${'x'.repeat(43)}`)],
+    ['expired key', key(expired.key)],
+    ['revoked key', key(revoked['key'])],
+    ['logged-out session', { cookie: out.cookie }],
+    ['session of a disabled user', { cookie: disabled.cookie }],
+    ['garbage cookie', { cookie: 'service=eyJhbGciOiJub25lIn0.e30.' }],
+    ['key in place of the cookie', { cookie: `service=${a.key}` }],
+    ['session in place of the key', key(adminA.token)],
+    ['session under another name', { cookie: `session=${adminA.token}; Service=${adminA.token}` }],
+    ['session as a bearer token', { authorization: `Bearer ${adminA.token}` }],
+  ]);
+});
+after(() => world?.server.stop());
+
+function request(method: string, { path, body }: Try, headers: Record<string, string>): Promise<HttpAnswer> {
+  const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+  const text = body === undefined ? {} : { body: JSON.stringify(body) };
+  return call(`${world.server.url}${path}`, { method, headers: { ...json, ...headers }, ...text });
+}
+
+/** Names of endpoints as in `tries`. What the handlers would need is not there: none is called. */
+function endpointNames(): string[] {
+  const parts = { read: {}, readiness: {} } as unknown as EndpointParts;
+  return endpointTable(parts).map(({ method, path }) => `${method} ${path}`);
+}
+
+test('every endpoint is in the table of this test, and nothing else', () => {
+  assert.deepEqual(Object.keys(tries).sort(), endpointNames().sort());
+});
+
+test('every credential of this test exists', () => {
+  assert.deepEqual([...credentials.keys()].sort(), [...people, ...keys, ...nobody].sort());
+});
+
+describe('each endpoint, with each credential', () => {
+  for (const [endpoint, make] of Object.entries(tries)) {
+    test(endpoint, async () => {
+      const method = endpoint.split(' ')[0] ?? '';
+      for (const one of make(world)) {
+        let shown = 0;
+        // First those that must be refused: whatever they could have done must not be done before.
+        for (const [name, headers] of [...credentials].toReversed()) {
+          const answer = await request(method, one, headers);
+          const what = `${method} ${one.path} with ${name}`;
+          assert.equal(answer.status, one.expected[name] ?? 401, `${what}: ${answer.text.slice(0, 300)}`);
+          if (answer.status >= 400) problemOf(answer, answer.status);
+          if (ofA.has(name)) shown += answer.status < 300 && answer.text.includes(marker) ? 1 : 0;
+          else if (!endpoint.includes('/metrics')) assertNothingOfA(answer, what);
+        }
+        if (one.shows && !one.path.includes('fileHash')) assert.ok(shown > 0, `${one.path} shows A its own`);
+      }
+    });
+  }
+
+  test('nothing that B tried on A has had an effect', async () => {
+    const admin = { cookie: credentials.get('admin of A')?.cookie ?? '' };
+    const of = async (path: string) =>
+      JSON.parse((await call(`${world.server.url}${portal}/${path}`, { headers: admin })).text) as {
+        data: { id: string; email?: string }[];
+      };
+    const users = (await of('users')).data.map(({ email }) => email);
+    assert.ok(users.includes('new@x.example'));
+    assert.ok(!users.includes('admin@b.example'));
+    // The event that B tried to write into A is nowhere, in A or in B.
+    await world.b.caughtUp();
+    assert.ok(!(await world.b.get('limit=1000')).text.includes(marker));
+  });
+});
+
+function assertNothingOfA(answer: HttpAnswer, what: string): void {
+  const text = `${answer.text}\n${JSON.stringify(answer.headers)}`;
+  for (const secret of [marker, world.a.organization.id, world.userId, world.keyId, flow]) {
+    assert.ok(!text.includes(secret), `${what} shows ${secret}`);
+  }
+}
+
+describe('two credentials at once', () => {
+  test('a key does not open a session endpoint, nor a session a key endpoint, whatever else is sent', async () => {
+    const { server, a, b } = world;
+    const cookieA = credentials.get('admin of A')?.['cookie'] ?? '';
+    const cookieB = credentials.get('admin of B')?.['cookie'] ?? '';
+    const get = (path: string, headers: Record<string, string>) => call(`${server.url}${path}`, { headers });
+    problemOf(await get(`${portal}/events`, { 'x-api-key': a.key, cookie: 'service=x' }), 401);
+    problemOf(await get('/api/v1/audit', { 'x-api-key': 'x', cookie: cookieA }), 401);
+    // Each endpoint goes by its own credential.
+    const page = await get('/api/v1/audit', { 'x-api-key': b.key, cookie: cookieA });
+    assertNothingOfA(page, 'key of B with the cookie of A');
+    const whoami = jsonOf(await get(`${portal}/whoami`, { 'x-api-key': a.key, cookie: cookieB }));
+    assert.equal((whoami['user'] as { email: string }).email, 'admin@b.example');
+  });
+});
+
+describe('methods that an endpoint does not have', () => {
+  test('405 with Allow, and nothing of what is behind', async () => {
+    const paths = [...new Set(endpointNames().map((name) => name.split(' ')[1] ?? ''))];
+    for (const path of paths.filter((one) => !one.endsWith('*'))) {
+      for (const method of ['PUT', 'DELETE']) {
+        const answer = await call(`${world.server.url}${path}`, {
+          method,
+          headers: credentials.get('admin of A') ?? {},
+        });
+        problemOf(answer, 405);
+        assert.ok(String(answer.headers['allow']).length > 0);
+      }
+    }
+  });
+});

@@ -1,0 +1,319 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { formatMicros } from '../../src/base/timestamp.ts';
+import type { SessionCaller } from '../../src/http/access.ts';
+import { receiptsHandler } from '../../src/http/routes/receipts.ts';
+import { createReceiptsReader } from '../../src/read/receipts.ts';
+import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import {
+  answerOf,
+  createCaller,
+  createRecorder,
+  newestFirst,
+  type Recorded,
+  type Recorder,
+} from './support.ts';
+
+interface ReceiptsAnswer {
+  readonly data: readonly Record<string, unknown>[];
+  readonly meta: { readonly total: number; readonly limit: number; readonly offset: number };
+}
+
+const base = 1_700_000_000_000_000;
+
+describe('receipts', () => {
+  let engine: TestEngine;
+  let record: Recorder;
+  before(async () => {
+    engine = await startTestEngine();
+    record = createRecorder(engine.storage);
+  });
+  after(() => engine.stop());
+
+  const read = (caller: SessionCaller, query: Readonly<Record<string, string | number>> = {}) =>
+    answerOf<ReceiptsAnswer>(receiptsHandler(createReceiptsReader(engine.storage)), caller, query);
+  const receiptsOf = async (events: readonly object[], caller = createCaller()) => {
+    await record(caller.organization.id, events);
+    return (await read(caller)).data;
+  };
+  const own = 'ann@EXAMPLE.com';
+  const event = (action: number, at: number, rest: object = {}) => ({
+    message: { action, timestamp: base + at, actor: own, ...rest },
+  });
+
+  it('pair the start and the completion of a flow', async () => {
+    const flow = randomUUID();
+    const sender = { file: 'Report Q3.pdf' };
+    assert.deepEqual(
+      await receiptsOf([
+        event(2000, 0, { flow_id: flow, sender }),
+        event(2001, 2_500_001, {
+          flow_id: flow.toUpperCase(),
+          sender,
+          target: { name: 'Vault' },
+          extra: { fileSize: 123456789012345678, destination: 'Drive/Finance' },
+        }),
+      ]),
+      [
+        {
+          flow_id: flow,
+          kind: 'upload',
+          file_name: 'Report Q3.pdf',
+          file_size: 123456789012345678,
+          destination: 'Drive/Finance',
+          status: 'completed',
+          started_at: '2023-11-14T22:13:20.000000Z',
+          completed_at: '2023-11-14T22:13:22.500001Z',
+        },
+      ],
+    );
+  });
+
+  it('leave out what no event says', async () => {
+    assert.deepEqual(await receiptsOf([event(2003, 5), event(2020, 4, { actor: { email: own } })]), [
+      { kind: 'download', status: 'completed', completed_at: formatMicros(base + 5) },
+      { kind: 'stream', status: 'started', started_at: formatMicros(base + 4) },
+    ]);
+  });
+
+  it('have failed when the start, the completion, or a failure of its own code says so', async () => {
+    const [a, b, c, d] = Array.from({ length: 4 }, () => ({ flow_id: randomUUID() }));
+    const answer = await receiptsOf([
+      event(2000, 40, { ...a, result: { code: 403 } }),
+      event(2002, 30, b),
+      event(2003, 31, { ...b, result: { code: 500 } }),
+      event(2020, 20, c),
+      event(2022, 21, c),
+      event(2000, 10, { ...d, result: { code: 400 } }),
+      event(2001, 11, d),
+    ]);
+    assert.deepEqual(
+      answer.map(({ kind, status, started_at: start, completed_at: end }) => [kind, status, !!start, !!end]),
+      [
+        ['upload', 'failed', true, false],
+        ['download', 'failed', true, true],
+        ['stream', 'failed', true, true],
+        ['upload', 'failed', true, true],
+      ],
+    );
+  });
+
+  it('pair one transfer whose events name the file differently, and part the files of one flow', async () => {
+    const one = { flow_id: randomUUID() };
+    const many = { flow_id: randomUUID() };
+    const answer = await receiptsOf([
+      event(2000, 90, { ...one, target: 'Vault' }),
+      event(2001, 91, { ...one, sender: { file: 'a.txt' }, target: { name: 'Vault' } }),
+      event(2000, 80, { ...many, sender: { file: 'B.txt' } }),
+      event(2000, 79, { ...many, sender: { file: 'c.txt' } }),
+      event(2001, 95, { ...many, sender: { file: 'b.TXT' } }),
+      event(2002, 78, { ...many, sender: { file: 'b.txt' } }),
+    ]);
+    assert.deepEqual(
+      answer.map((receipt) => [
+        receipt['kind'],
+        receipt['file_name'],
+        receipt['destination'],
+        receipt['status'],
+      ]),
+      [
+        ['upload', 'a.txt', 'Vault', 'completed'],
+        ['upload', 'b.TXT', undefined, 'completed'],
+        ['upload', 'c.txt', undefined, 'started'],
+        ['download', 'b.txt', undefined, 'started'],
+      ],
+    );
+  });
+
+  it('name the file and the place from what there is', async () => {
+    const answer = await receiptsOf([
+      event(2001, 9, { target: 'f.bin', extra: { fileName: 'other', fileSize: '12' } }),
+      event(2001, 8, { target: { id: 'x' }, extra: { fileName: 'g.bin', fileSize: 0 } }),
+      event(2021, 7, { target: { name: 'tv' }, sender: { file: 'film.mp4' }, extra: { fileSize: 1.5 } }),
+      event(2021, 6, { target: 'tv' }),
+      event(2001, 5, { sender: { file: 'h' }, extra: { big: 123456789012345678901234567890, fileSize: 7 } }),
+    ]);
+    assert.deepEqual(
+      answer.map((receipt) => [receipt['file_name'], receipt['file_size'], receipt['destination']]),
+      [
+        ['f.bin', undefined, undefined],
+        ['g.bin', 0, undefined],
+        ['film.mp4', 1.5, 'tv'],
+        ['tv', undefined, 'tv'],
+        ['h', 7, undefined],
+      ],
+    );
+  });
+
+  it('are never those of others, though flows, names and times are the same', async () => {
+    const ann = createCaller();
+    const bob = createCaller({ user: { email: 'bob@example.com' }, organization: ann.organization });
+    const elsewhere = createCaller({ user: ann.user });
+    const flow = { flow_id: randomUUID(), sender: { file: 'same.txt' } };
+    await record(ann.organization.id, [
+      event(2000, 1, flow),
+      event(2001, 2, { ...flow, actor: 'bob@example.com', result: { code: 500 } }),
+      event(2001, 3, { ...flow, actor: undefined }),
+    ]);
+    await record(elsewhere.organization.id, [event(2001, 4, flow)]);
+    assert.deepEqual(
+      (await read(ann)).data.map((receipt) => [
+        receipt['status'],
+        receipt['started_at'],
+        receipt['completed_at'],
+      ]),
+      [['started', formatMicros(base + 1), undefined]],
+    );
+    assert.deepEqual(
+      (await read(bob)).data.map((receipt) => [receipt['status'], receipt['completed_at']]),
+      [['failed', formatMicros(base + 2)]],
+    );
+  });
+
+  it('are forbidden where the policy is off', async () => {
+    const caller = createCaller({ organization: { receipts: 'off' } });
+    await assert.rejects(read(caller), { name: 'Problem', code: 'forbidden' });
+  });
+
+  it('have defaults, bounds and totals like the audit endpoint', async () => {
+    const caller = createCaller();
+    const many = Array.from({ length: 1100 }, (_, n) => {
+      const flow = { flow_id: randomUUID(), sender: { file: `${n}.bin` }, extra: { fileSize: n } };
+      return [event(2000, n * 10, flow), event(2001, n * 10 + 5, flow)];
+    }).flat();
+    await record(caller.organization.id, many);
+    for (const [query, rows, meta] of [
+      [{}, 50, { total: 1100, limit: 50, offset: 0 }],
+      [{ limit: '0', offset: '-1' }, 50, { total: 1100, limit: 50, offset: 0 }],
+      [{ limit: '99999', offset: 3 }, 1000, { total: 1100, limit: 1000, offset: 3 }],
+      [{ limit: 1000, offset: 1000 }, 100, { total: 1100, limit: 1000, offset: 1000 }],
+      [{ offset: 5000 }, 0, { total: 1100, limit: 50, offset: 5000 }],
+    ] as const) {
+      const answer = await read(caller, query);
+      assert.deepEqual(answer.meta, meta);
+      assert.equal(answer.data.length, rows);
+      if (rows > 0) assert.equal(answer.data[0]?.['file_size'], 1099 - meta.offset);
+    }
+  });
+
+  it('are what a plain reading of the rules gives, page by page', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anEvent, { minLength: 1, maxLength: 60 }),
+        fc.integer({ min: 1, max: 20 }),
+        async (drawn, limit) => {
+          const caller = createCaller();
+          const { id } = caller.user;
+          const owner = { id, email: caller.user.emailLower };
+          const rows = await record(
+            caller.organization.id,
+            drawn.map((draw) => toEvent(draw, id)),
+          );
+          const expected = expectedReceipts(rows, owner);
+          const found: unknown[] = [];
+          for (let offset = 0; ; offset += limit) {
+            const page = await read(caller, { limit, offset });
+            assert.equal(page.meta.total, expected.length);
+            found.push(...page.data.map(({ file_name: _name, destination: _place, ...rest }) => rest));
+            if (page.data.length < limit) break;
+          }
+          assert.deepEqual(found, expected);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});
+
+const flows = Array.from({ length: 3 }, () => randomUUID());
+const codes = [2000, 2001, 2002, 2003, 2005, 2006, 2020, 2021, 2022];
+
+interface Drawn {
+  readonly action: number;
+  readonly at: number;
+  readonly who: 'email' | 'id' | 'both' | 'other' | 'nobody';
+  readonly flow: string | undefined;
+  readonly file: string | undefined;
+  readonly code: number | undefined;
+}
+
+const anEvent: fc.Arbitrary<Drawn> = fc.record({
+  action: fc.oneof(
+    { weight: 9, arbitrary: fc.constantFrom(...codes) },
+    { weight: 1, arbitrary: fc.constantFrom(2004, 2010, 1001) },
+  ),
+  at: fc.integer({ min: 0, max: 12 }),
+  who: fc.constantFrom('email', 'email', 'id', 'both', 'other', 'nobody'),
+  flow: fc.constantFrom(undefined, ...flows),
+  file: fc.constantFrom(undefined, 'a', 'A', 'b'),
+  code: fc.constantFrom(undefined, 200, 399, 400, 500),
+});
+
+function toEvent({ action, at, who, flow, file, code }: Drawn, id: string): object {
+  const actor = {
+    email: { email: 'ann@example.com' },
+    id: { id: id.toUpperCase(), email: 'someone@example.com' },
+    both: { id, email: 'ANN@example.com' },
+    other: { id: 'another', email: 'bob@example.com' },
+    nobody: undefined,
+  }[who];
+  const timestamp = at === 12 ? 0 : base + at;
+  return { message: { action, timestamp, actor, flow_id: flow, sender: { file }, result: { code } } };
+}
+
+const kinds = [
+  { kind: 'upload', of: [2000, 2001, 2005] },
+  { kind: 'download', of: [2002, 2003, 2006] },
+  { kind: 'stream', of: [2020, 2021, 2022] },
+];
+
+/** Receipts by the rules in words, from all rows of an organization. */
+function expectedReceipts(rows: readonly Recorded[], owner: { id: string; email: string }): unknown[] {
+  const groups = new Map<string, Recorded[]>();
+  const mine = rows.filter((row) => row.actorEmail === owner.email || row.actorId === owner.id);
+  for (const row of mine) {
+    const kind = kinds.find(({ of }) => of.includes(row.activityId))?.kind;
+    if (kind === undefined) continue;
+    const key = row.flowId === '' ? String(row.seq) : `${row.flowId} ${kind}`;
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return [...groups.values()]
+    .flatMap((group) => byName(group))
+    .map((group) => receiptOf(group))
+    .sort((a, b) => newestFirst(a.at, b.at))
+    .map(({ receipt }) => receipt);
+}
+
+const isStart = ({ activityId }: Recorded): boolean => kinds.some(({ of }) => of[0] === activityId);
+
+function byName(group: readonly Recorded[]): (readonly Recorded[])[] {
+  const begun = group.filter(isStart).length;
+  const names = new Map<string, Recorded[]>();
+  for (const row of group) names.set(row.names[0] ?? '', [...(names.get(row.names[0] ?? '') ?? []), row]);
+  const named = [...names.keys()].filter((name) => name !== '').length;
+  return named > 1 && (begun > 1 || group.length - begun > 1) ? [...names.values()] : [group];
+}
+
+function receiptOf(group: readonly Recorded[]): { at: Recorded; receipt: object } {
+  const sorted = [...group].sort(newestFirst);
+  const start = sorted.findLast(isStart);
+  const lastStart = sorted.find(isStart);
+  const end = sorted.find((row) => !isStart(row));
+  const failed = [lastStart, end].some(
+    (row) => row !== undefined && (row.resultCode >= 400 || [2005, 2006, 2022].includes(row.activityId)),
+  );
+  const at = start ?? end;
+  assert.ok(at);
+  return {
+    at,
+    receipt: {
+      ...(at.flowId === '' ? {} : { flow_id: at.flowId }),
+      kind: kinds.find(({ of }) => of.includes(at.activityId))?.kind,
+      status: failed ? 'failed' : end ? 'completed' : 'started',
+      ...(start ? { started_at: formatMicros(start.timeMicros) } : {}),
+      ...(end ? { completed_at: formatMicros(end.timeMicros) } : {}),
+    },
+  };
+}
