@@ -171,7 +171,7 @@ async function limited(
  */
 function requireSameOriginJson(context: RequestContext): void {
   const origin = context.header('origin');
-  if (origin !== undefined && hostOfOrigin(origin) !== context.header('host')?.toLowerCase()) {
+  if (origin !== undefined && hostOfOrigin(origin, context.secure) !== context.header('host')?.toLowerCase()) {
     throw new Problem('forbidden', 'The Origin of this request is not the host that it is sent to.');
   }
   const type = (context.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
@@ -182,6 +182,8 @@ function requireSameOriginJson(context: RequestContext): void {
   }
 }
 
-function hostOfOrigin(origin: string): string | undefined {
-  return /^https?:\/\/([^/]+)$/i.exec(origin)?.[1]?.toLowerCase();
+/** Of a request known to be over TLS only the TLS origin counts: anybody on the way can make a page of the other. */
+function hostOfOrigin(origin: string, secure: boolean): string | undefined {
+  const [, scheme, host] = /^(https?):\/\/([^/]+)$/i.exec(origin) ?? [];
+  return secure && scheme?.toLowerCase() !== 'https' ? undefined : host?.toLowerCase();
 }

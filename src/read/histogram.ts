@@ -28,7 +28,8 @@ export type HistogramReader = (
   signal: AbortSignal,
 ) => Promise<Histogram>;
 
-const minute = 60;
+const second = 1;
+const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
@@ -37,7 +38,7 @@ const day = 24 * hour;
  * too wide for 120 buckets of one width still has at least 34 of the next; the last gives 116 for 1970 to 2200.
  */
 const widths = [
-  ...[1, 2, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * second),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minute),
   ...[1, 2, 3, 6, 12].map((hours) => hours * hour),
   ...[1, 2, 7, 14, 30, 90, 180, 365, 730].map((days) => days * day),

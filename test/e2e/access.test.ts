@@ -287,6 +287,8 @@ describe('each endpoint, with each credential', () => {
         let shown = 0;
         // First those that must be refused: whatever they could have done must not be done before.
         for (const [name, headers] of [...credentials].toReversed()) {
+          // Whoever is refused is refused before the query is looked at: once is enough.
+          if (one.path.includes('?') && !(name in one.expected)) continue;
           const answer = await request(method, one, headers);
           const what = `${method} ${one.path} with ${name}`;
           assert.equal(answer.status, one.expected[name] ?? 401, `${what}: ${answer.text.slice(0, 300)}`);

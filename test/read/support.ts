@@ -96,9 +96,9 @@ export async function answerOf<T>(
   caller: SessionCaller,
   query: Readonly<Record<string, string | number>> = {},
 ): Promise<T> {
-  const parameters = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const parameters = new Map(Object.entries(query).map(([name, value]) => [name, String(value)]));
   const context = {
-    first: (name: string) => parameters.get(name) ?? undefined,
+    first: (name: string) => parameters.get(name),
     signal: new AbortController().signal,
   } as unknown as RequestContext;
   const reply = await handler(context, caller);

@@ -1,0 +1,146 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, test } from 'node:test';
+import { acceptedOf, call, eventually } from '../support/http.ts';
+import {
+  createKey,
+  createOrganization,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type TestServer,
+} from '../support/server.ts';
+
+/**
+ * Kills the server, the engine or both at random while many clients write, again and again on the same data, and
+ * counts afterwards. A few rounds belong to the suite; `npm run test:kill` runs more (KILL_ROUNDS).
+ *
+ * Clients send two kinds of batches. Without an Idempotency-Key an unanswered batch is given up: its events may be
+ * stored, but not twice. With one it is sent again until it is answered, and must be there exactly once.
+ */
+const rounds = Number(process.env['KILL_ROUNDS'] ?? 3);
+const seed = Number(process.env['KILL_SEED'] ?? Math.floor(Math.random() * 1e9));
+const clients = 6;
+
+let state = seed;
+function random(): number {
+  state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+  return state / 0x80000000;
+}
+
+const dataDir = await temporaryDirectory();
+let server: TestServer;
+after(async () => {
+  await server.stop();
+  await removeDirectory(dataDir);
+});
+
+async function start(): Promise<void> {
+  server = await startServer({ dataDir, env: { FLUSH_INTERVAL: '30ms', SEGMENT_BYTES: '65536' } });
+}
+
+interface Written {
+  /** Ids of events whose batch was answered with 202. */
+  readonly acknowledged: Set<string>;
+  /** Of those, the ones whose batch was sent again until it was answered. */
+  readonly repeated: Set<string>;
+}
+
+async function post(key: string, body: string, idempotencyKey?: string): Promise<boolean> {
+  const headers: Record<string, string> = { 'X-API-Key': key, 'Content-Type': 'application/x-ndjson' };
+  if (idempotencyKey !== undefined) headers['Idempotency-Key'] = idempotencyKey;
+  const answer = await call(`${server.url}/api/v1/audit`, { method: 'POST', headers, body }).catch(
+    () => undefined,
+  );
+  if (answer?.status !== 202) return false;
+  assert.equal(acceptedOf(answer).rejected, 0);
+  return true;
+}
+
+async function write(key: string, flow: string, written: Written, done: AbortSignal): Promise<void> {
+  while (!done.aborted) {
+    const ids = Array.from({ length: 1 + Math.floor(random() * 40) }, () => randomUUID());
+    const lines = ids.map((id) => JSON.stringify(sourceEvent({ flow_id: flow, extra: { id } })));
+    const again = random() < 0.5 ? randomUUID() : undefined;
+    let stored = await post(key, lines.join('\n'), again);
+    while (!stored && again !== undefined && !done.aborted) {
+      await sleep(20);
+      stored = await post(key, lines.join('\n'), again);
+    }
+    if (!stored) continue;
+    for (const id of ids) written.acknowledged.add(id);
+    if (again !== undefined) for (const id of ids) written.repeated.add(id);
+  }
+}
+
+/** One random death: of the engine alone (the server must bring it back), of the server, or of both at once. */
+async function killSomething(): Promise<string> {
+  const choice = random();
+  const engine = server.enginePid();
+  if (choice < 0.4 && engine !== undefined) {
+    process.kill(engine, 'SIGKILL');
+    return 'engine';
+  }
+  if (choice < 0.7 && engine !== undefined) process.kill(engine, 'SIGKILL');
+  await server.kill('SIGKILL');
+  await start();
+  return choice < 0.7 ? 'both' : 'server';
+}
+
+async function idsStored(key: string, flow: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let offset = 0; ; ) {
+    const answer = await call(`${server.url}/api/v1/audit?flowId=${flow}&limit=1000&offset=${offset}`, {
+      headers: { 'X-API-Key': key },
+    });
+    assert.equal(answer.status, 200, answer.text);
+    const page = JSON.parse(answer.text) as {
+      data: { extra_map: { id: string } }[];
+      meta: { total: number };
+    };
+    ids.push(...page.data.map((event) => event.extra_map.id));
+    offset += page.data.length;
+    if (offset >= page.meta.total || page.data.length === 0) return ids;
+  }
+}
+
+test(`${rounds} rounds of kill -9 under load lose nothing and double nothing (KILL_SEED=${seed})`, {
+  timeout: 60_000 + rounds * 20_000,
+}, async (t) => {
+  await start();
+  await createOrganization(server, 'acme');
+  const { key } = await createKey(server, ['--org', 'acme', '--scopes', 'read,write']);
+  const flow = randomUUID();
+  const written: Written = { acknowledged: new Set(), repeated: new Set() };
+  for (let round = 0; round < rounds; round++) {
+    const done = new AbortController();
+    const writers = Promise.all(
+      Array.from({ length: clients }, () => write(key, flow, written, done.signal)),
+    );
+    const deaths: string[] = [];
+    for (let death = 0; death < 3; death++) {
+      await sleep(100 + random() * 700);
+      deaths.push(await killSomething());
+    }
+    await sleep(300);
+    done.abort();
+    await writers;
+    t.diagnostic(
+      `round ${round + 1}: killed ${deaths.join(', ')}; ${written.acknowledged.size} acknowledged so far`,
+    );
+  }
+  assert.ok(written.acknowledged.size > rounds * 50, `only ${written.acknowledged.size} acknowledged`);
+  const stored = await eventually(
+    'every acknowledged event to be readable',
+    async () => {
+      const ids = await idsStored(key, flow).catch(() => []);
+      const held = new Set(ids);
+      return [...written.acknowledged].every((id) => held.has(id)) ? ids : undefined;
+    },
+    60_000,
+  );
+  assert.equal(new Set(stored).size, stored.length, 'an event is stored twice');
+  t.diagnostic(`${stored.length} stored, ${written.repeated.size} of them sent until answered`);
+});

@@ -1,0 +1,535 @@
+import { strict as assert } from 'node:assert';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
+import {
+  createOrganization,
+  type Organization,
+  printed,
+  removeDirectory,
+  startServer,
+  temporaryDirectory,
+  type TestServer,
+} from '../support/server.ts';
+import {
+  createUser,
+  jsonOf,
+  login,
+  password,
+  sessionOf,
+  signIn,
+  type SignedIn,
+  type User,
+  withCookie,
+} from './session-support.ts';
+
+/**
+ * Sessions, through three lives of one data directory: with a secret of its own behind a proxy; restarted, with hosts
+ * of organizations; restarted, with a secret that the test knows and so can sign tokens with.
+ */
+
+const loginPath = '/api/v1/auth/login-handler';
+const tokenPath = '/api/v1/auth/token';
+const logoutPath = '/api/v1/auth/logout';
+const whoamiPath = '/api/v1/portal/whoami';
+const usersPath = '/api/v1/portal/users';
+const domain = 'audit.example';
+const secret = 'a secret of the test, of more than 32 bytes';
+
+const common = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off', SERVICE_NAME: 'AuditPortal' };
+
+let dataDir: string;
+let server: TestServer;
+let one: Organization;
+let admin: User;
+let member: User;
+/** Of the administrator; kept through all lives. */
+let kept: SignedIn;
+let loggedOut: SignedIn;
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  server = await startServer({ dataDir, env: { ...common, TRUST_PROXY: '1', SESSION_TTL: '90m' } });
+  [one] = await Promise.all([createOrganization(server, 'one'), createOrganization(server, 'two')]);
+  [admin, member] = await Promise.all([
+    createUser(server, 'one', 'admin', 'Ada@One.example'),
+    createUser(server, 'one', 'member', 'mel@one.example'),
+    createUser(server, 'one', 'auditor', 'both@x.example'),
+    createUser(server, 'two', 'auditor', 'both@x.example'),
+  ]);
+  kept = await signIn(server, admin.email);
+  loggedOut = await signIn(server, member.email);
+});
+after(async () => {
+  await server?.stop();
+  await removeDirectory(dataDir);
+});
+
+async function restart(env: Record<string, string>): Promise<void> {
+  await server.stop();
+  server = await startServer({ dataDir, env: { ...common, ...env } });
+  kept = { ...kept, ...withCookie(server, kept.cookie) };
+}
+
+/** A new user by the portal, which is quicker than a command. */
+async function addUser(email: string, role = 'auditor'): Promise<User> {
+  const body = { email, name: email, role, password };
+  return jsonOf(await kept.send('POST', usersPath, body), 201) as unknown as User;
+}
+
+const whoami = (cookie: string, headers: Record<string, string> = {}) =>
+  call(`${server.url}${whoamiPath}`, { headers: { cookie, ...headers } });
+
+/** Waits until a session is refused, as long as the contract allows. */
+async function ends(cookie: string): Promise<void> {
+  await eventually(
+    'the session to end',
+    async () => ((await whoami(cookie)).status === 401 ? true : undefined),
+    2000,
+  );
+  problemOf(await whoami(cookie), 401);
+}
+
+function claimsOf(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
+  const [header = '', claims = ''] = token.split('.');
+  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>;
+  return { header: read(header), claims: read(claims) };
+}
+
+describe('login', () => {
+  test('200 with the user, the organization and a cookie of the documented form', async () => {
+    const answer = await login(server, { email: admin.email, password });
+    assert.deepEqual(jsonOf(answer), {
+      user: { name: admin.name, email: admin.email, role: 'admin' },
+      organization: { id: one.id, slug: 'one', name: one.name },
+    });
+    assert.match(String(answer.headers['content-type']), /^application\/json\b/);
+    const cookies = answer.headers['set-cookie'] ?? [];
+    assert.equal(cookies.length, 1);
+    const [pair = '', ...attributes] = String(cookies[0]).split('; ');
+    assert.match(pair, /^auditportal=[\w-]+\.[\w-]+\.[\w-]+$/);
+    assert.deepEqual(attributes.sort(), ['HttpOnly', 'Max-Age=5400', 'Path=/', 'SameSite=Lax']);
+    assert.ok(!answer.text.includes(pair.slice('auditportal='.length)), 'the token is in the cookie only');
+  });
+
+  test('Secure over TLS, as the trusted proxy tells it, at login and at logout', async () => {
+    for (const [headers, secure] of [
+      [{ 'x-forwarded-proto': 'https' }, true],
+      [{ forwarded: 'for=203.0.113.7;proto=https' }, true],
+      [{ 'x-forwarded-proto': 'http' }, false],
+      [{}, false],
+    ] as const) {
+      const answer = await login(server, { email: member.email, password }, { ...headers });
+      const session = sessionOf(server, answer);
+      const what = JSON.stringify(headers);
+      assert.equal(/; Secure(;|$)/.test(String(answer.headers['set-cookie'])), secure, what);
+      const out = await session.send('POST', logoutPath, {}, { ...headers });
+      assert.equal(/; Secure(;|$)/.test(String(out.headers['set-cookie'])), secure, what);
+    }
+  });
+
+  test('the address has no case; the organization may be named, and then it counts', async () => {
+    for (const email of ['ada@one.example', 'ADA@ONE.EXAMPLE'])
+      jsonOf(await login(server, { email, password }));
+    jsonOf(await login(server, { email: admin.email, password, organization: 'one' }));
+    problemOf(await login(server, { email: admin.email, password, organization: 'two' }), 401);
+    problemOf(await login(server, { email: admin.email, password, organization: 'nowhere' }), 401);
+  });
+
+  test('an address in two organizations needs the organization', async () => {
+    const email = 'both@x.example';
+    problemOf(await login(server, { email, password }), 401);
+    for (const organization of ['one', 'two']) {
+      const session = await signIn(server, email, { organization });
+      assert.equal((jsonOf(session.answer)['organization'] as { slug: string }).slug, organization);
+      const seen = jsonOf(await session.get(whoamiPath))['organization'] as { slug: string };
+      assert.equal(seen.slug, organization);
+    }
+  });
+
+  test('400 for a body of another form, in words that repeat no value', async () => {
+    const good = { email: admin.email, password };
+    const bodies: unknown[] = [
+      '',
+      '{',
+      'null',
+      '[]',
+      '"x"',
+      {},
+      { email: admin.email },
+      { password },
+      { ...good, password: '' },
+      { ...good, email: '' },
+      { ...good, email: [admin.email] },
+      { ...good, password: { $ne: '' } },
+      { ...good, password: 12 },
+      { ...good, organization: 7 },
+      { ...good, organization: null },
+      `{"email":"${admin.email}","password":"${password}"`,
+    ];
+    for (const body of bodies) {
+      const answer = await login(server, body);
+      const { detail } = problemOf(answer, 400);
+      assert.ok(!detail.includes(password) && !detail.includes(admin.email), detail);
+      assert.equal(answer.headers['set-cookie'], undefined);
+    }
+  });
+
+  test('415 for a form, 413 for a body that no login needs, 405 for GET', async () => {
+    const form = `email=${admin.email}&password=${encodeURIComponent(password)}`;
+    for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x']) {
+      problemOf(await login(server, form, { 'content-type': type }), 415);
+    }
+    problemOf(await call(`${server.url}${loginPath}`, { method: 'POST', body: '{}' }), 415);
+    problemOf(await login(server, { email: 'x'.repeat(1_000_000), password }), 413);
+    problemOf(await call(`${server.url}${loginPath}`), 405);
+    jsonOf(
+      await login(server, { email: admin.email, password }, { 'content-type': 'Application/JSON; charset=UTF-8' }),
+    );
+  });
+});
+
+describe('a login that fails', () => {
+  /** What a client can tell answers by. */
+  const shownOf = (answer: HttpAnswer) => {
+    const { request_id: _, ...body } = problemOf(answer, 401);
+    const { date: __, 'x-request-id': ___, ...headers } = answer.headers;
+    return JSON.stringify({ body, headers });
+  };
+
+  test('is answered alike whatever was wrong', async () => {
+    const gone = await addUser('gone@one.example');
+    jsonOf(await kept.send('POST', `${usersPath}/${gone.id}/disable`));
+    const answers = [
+      await login(server, { email: admin.email, password: 'wrong horse battery staple' }),
+      await login(server, { email: admin.email, password: 'x' }),
+      await login(server, { email: admin.email, password: password.toUpperCase() }),
+      await login(server, { email: admin.email, password: `${password} ` }),
+      await login(server, { email: 'nobody@one.example', password }),
+      await login(server, { email: 'not an address', password }),
+      await login(server, { email: gone.email, password }),
+      await login(server, { email: 'both@x.example', password }),
+      await login(server, { email: admin.email, password, organization: 'two' }),
+      await login(server, { email: admin.email, password, organization: 'nowhere' }),
+      await login(server, { email: admin.email, password: 'x'.repeat(4000) }),
+    ];
+    const shown = new Set(answers.map(shownOf));
+    assert.equal(shown.size, 1, [...shown].join('\n'));
+    assert.equal(answers[0]?.headers['set-cookie'], undefined);
+  });
+
+  test('takes alike for a user that is not there', async () => {
+    const cases = [
+      { email: admin.email, password: 'wrong horse battery staple' },
+      { email: 'nobody@one.example', password },
+      { email: 'both@x.example', password },
+    ];
+    const times = cases.map((): number[] => []);
+    // In turn, so that whatever else the machine does falls on all of them.
+    for (let round = 0; round < 15; round++) {
+      for (const [index, body] of cases.entries()) {
+        const begun = performance.now();
+        problemOf(await login(server, body), 401);
+        times[index]?.push(performance.now() - begun);
+      }
+    }
+    const medians = times.map((list) => list.toSorted((a, b) => a - b)[7] ?? 0);
+    const text = medians.map((ms) => ms.toFixed(1)).join(', ');
+    assert.ok(Math.max(...medians) < 2 * Math.min(...medians), `medians in ms: ${text}`);
+  });
+});
+
+describe('token and logout', () => {
+  test('the token is that of the cookie, an HS256 JWT with the documented claims', async () => {
+    assert.deepEqual(jsonOf(await kept.get(tokenPath)), { token: kept.token });
+    const { header, claims } = claimsOf(kept.token);
+    assert.equal(header['alg'], 'HS256');
+    assert.deepEqual(Object.keys(claims).sort(), ['exp', 'iat', 'jti', 'org', 'role', 'sub', 'ver']);
+    assert.deepEqual([claims['sub'], claims['org'], claims['role']], [admin.id, one.id, 'admin']);
+    assert.equal(Number(claims['exp']) - Number(claims['iat']), 90 * 60);
+    assert.ok(Math.abs(Number(claims['iat']) - Date.now() / 1000) < 60);
+    assert.notEqual(claimsOf(loggedOut.token).claims['jti'], claims['jti']);
+  });
+
+  test('the cookie is found among others', async () => {
+    jsonOf(await whoami(`a=b; ${kept.cookie}; c=d`));
+    jsonOf(await whoami(`xauditportal=1;${kept.cookie}`));
+    problemOf(await whoami(kept.cookie.replace('auditportal', 'service')), 401);
+    problemOf(await whoami(kept.cookie.replace('auditportal', 'AuditPortal')), 401);
+  });
+
+  test('logout: 204, the cookie taken away, this session ended and no other', async () => {
+    const other = await signIn(server, member.email);
+    jsonOf(await loggedOut.get(whoamiPath));
+    const answer = await loggedOut.send('POST', logoutPath);
+    assert.equal(answer.status, 204);
+    assert.equal(answer.raw.length, 0);
+    const [cookie = ''] = answer.headers['set-cookie'] ?? [];
+    const [pair, ...attributes] = cookie.split('; ');
+    assert.equal(pair, 'auditportal=');
+    assert.deepEqual(attributes.sort(), ['HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax']);
+    // At once, in the process that was asked.
+    for (const path of [whoamiPath, tokenPath]) problemOf(await loggedOut.get(path), 401);
+    problemOf(await loggedOut.send('POST', logoutPath), 401);
+    jsonOf(await other.get(whoamiPath));
+    // A browser that is rid of the cookie may ask without a body.
+    const { url } = server;
+    const headers = { cookie: other.cookie, 'content-type': 'application/json' };
+    assert.equal((await call(`${url}${logoutPath}`, { method: 'POST', headers })).status, 204);
+  });
+});
+
+describe('what ends a session', () => {
+  test('disabling the user by the command line, within 2 s', async () => {
+    const user = await addUser('dis@one.example');
+    const sessions = [await signIn(server, user.email), await signIn(server, user.email)];
+    printed(await server.cli(['user', 'disable', user.email, '--org', 'one', '--json']));
+    for (const { cookie } of sessions) await ends(cookie);
+    problemOf(await login(server, { email: user.email, password }), 401);
+  });
+
+  test('another password by the command line, within 2 s; the new one opens a new session', async () => {
+    const user = await addUser('pass@one.example');
+    const session = await signIn(server, user.email);
+    const args = ['user', 'set-password', user.email, '--org', 'one', '--password-stdin', '--json'];
+    printed(await server.cli(args, 'another horse battery staple\n'));
+    await ends(session.cookie);
+    problemOf(await login(server, { email: user.email, password }), 401);
+    jsonOf(await login(server, { email: user.email, password: 'another horse battery staple' }));
+  });
+
+  test('another password of one’s own, at once, the session that asked for it too', async () => {
+    const user = await addUser('own@one.example', 'member');
+    const [session, other] = [await signIn(server, user.email), await signIn(server, user.email)];
+    const change = { current: password, new: 'another horse battery staple' };
+    const answer = await session.send('POST', '/api/v1/portal/password', change);
+    assert.equal(answer.status, 204, answer.text);
+    assert.match(String(answer.headers['set-cookie']), /^auditportal=;.*Max-Age=0/);
+    for (const { cookie } of [session, other]) problemOf(await whoami(cookie), 401);
+    jsonOf(await login(server, { email: user.email, password: change.new }));
+  });
+
+  test('the administrator’s hand in the portal, at once', async () => {
+    const user = await addUser('hand@one.example', 'member');
+    const first = await signIn(server, user.email);
+    const reset = { password: 'another horse battery staple' };
+    assert.equal((await kept.send('POST', `${usersPath}/${user.id}/password`, reset)).status, 204);
+    problemOf(await first.get(whoamiPath), 401);
+    const second = sessionOf(server, await login(server, { email: user.email, password: reset.password }));
+    jsonOf(await kept.send('POST', `${usersPath}/${user.id}/disable`));
+    problemOf(await second.get(whoamiPath), 401);
+  });
+});
+
+describe('changes from another site', () => {
+  const host = () => `127.0.0.1:${server.port}`;
+  /** A change that is refused as soon as it is looked at (400), so that only who may ask is in question. */
+  const settings = '/api/v1/portal/settings';
+
+  test('need JSON: what a form can send is refused', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
+      problemOf(await kept.send('PATCH', settings, '{}', { 'content-type': type }), 415);
+      problemOf(await kept.send('POST', logoutPath, '{}', { 'content-type': type }), 415);
+    }
+    jsonOf(await kept.get(whoamiPath));
+  });
+
+  test('need the same origin, where one is named', async () => {
+    const wrong = [
+      'https://evil.example',
+      `http://${host()}.evil.example`,
+      `http://evil.example:${server.port}`,
+      `http://127.0.0.1:${server.port + 1}`,
+      'http://127.0.0.1',
+      'null',
+      host(),
+      `http://x@${host()}`,
+      `http://${host()}/`,
+      '',
+    ];
+    for (const origin of wrong) {
+      problemOf(await kept.send('PATCH', settings, {}, { origin }), 403);
+      problemOf(await kept.send('POST', logoutPath, {}, { origin }), 403);
+      problemOf(await login(server, { email: admin.email, password }, { origin }), 403);
+    }
+    jsonOf(await kept.get(whoamiPath, { origin: 'https://evil.example' }));
+    for (const origin of [`http://${host()}`, `HTTP://${host()}`]) {
+      problemOf(await kept.send('PATCH', settings, {}, { origin }), 400);
+      jsonOf(await login(server, { email: admin.email, password }, { origin }));
+    }
+  });
+
+  test('the same host over plain HTTP is another origin than over TLS', async () => {
+    const secure = { 'x-forwarded-proto': 'https' };
+    const from = (origin: string) => kept.send('PATCH', settings, {}, { ...secure, origin });
+    problemOf(await from(`http://${host()}`), 403);
+    problemOf(await from(`https://${host()}`), 400);
+  });
+
+  test('no answer lets another site read', async () => {
+    const answer = await kept.get(whoamiPath, { origin: 'https://evil.example' });
+    for (const name of Object.keys(answer.headers)) assert.doesNotMatch(name, /^access-control-/);
+  });
+});
+
+describe('after a restart, with hosts of organizations', () => {
+  const at = (slug: string) => ({ host: `${slug}.${domain}` });
+  let two: SignedIn;
+
+  before(() => restart({ TENANT_DOMAIN: domain }));
+
+  test('sessions are good as before, and those that were ended stay ended', async () => {
+    jsonOf(await whoami(kept.cookie));
+    problemOf(await whoami(loggedOut.cookie), 401);
+  });
+
+  test('the host decides about the organization of a login', async () => {
+    const email = 'both@x.example';
+    for (const slug of ['one', 'two']) {
+      const session = await signIn(server, email, { headers: at(slug) });
+      assert.equal((jsonOf(session.answer)['organization'] as { slug: string }).slug, slug);
+      if (slug === 'two') two = session;
+      jsonOf(await login(server, { email, password, organization: slug }, at(slug)));
+    }
+    problemOf(await login(server, { email, password }), 401);
+    problemOf(await login(server, { email, password, organization: 'one' }, at('two')), 401);
+    problemOf(await login(server, { email: admin.email, password }, at('two')), 401);
+    problemOf(await login(server, { email, password }, at('nowhere')), 401);
+    jsonOf(await login(server, { email: admin.email, password }, at('one')));
+  });
+
+  test('a session on the host of another organization is none', async () => {
+    const good = ['one.audit.example', 'ONE.Audit.Example', 'one.audit.example:8443', 'one.audit.example.'];
+    for (const host of good) jsonOf(await whoami(kept.cookie, { host }));
+    const wrong = ['two.audit.example', 'TWO.AUDIT.EXAMPLE:443', 'two.audit.example.', 'nowhere.audit.example'];
+    for (const host of [...wrong, 'x.one.audit.example']) {
+      problemOf(await whoami(kept.cookie, { host }), 401);
+      problemOf(await kept.get('/api/v1/dashboard/organization/get-events-in-org', { host }), 401);
+      problemOf(await kept.send('POST', logoutPath, {}, { host }), 401);
+    }
+    jsonOf(await two.get(whoamiPath, at('two')));
+    problemOf(await two.get(whoamiPath, at('one')), 401);
+    // A host can be named by its own header only.
+    for (const name of ['x-forwarded-host', 'x-host', 'x-original-host']) {
+      problemOf(await whoami(kept.cookie, { ...at('two'), [name]: `one.${domain}` }), 401);
+    }
+  });
+
+  test('the origin of a change is the host of the organization', async () => {
+    const change = (origin: string) =>
+      kept.send('PATCH', '/api/v1/portal/settings', {}, { ...at('one'), origin });
+    problemOf(await change(`https://one.${domain}`), 400);
+    problemOf(await change(`https://two.${domain}`), 403);
+    problemOf(await change(`https://${domain}`), 403);
+  });
+});
+
+describe('forged tokens', () => {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const hashes: Record<string, string> = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' };
+  let claims: Record<string, unknown>;
+  let genuine: SignedIn;
+
+  before(async () => {
+    await restart({ SESSION_SECRET: secret });
+    genuine = await signIn(server, admin.email);
+    ({ claims } = claimsOf(genuine.token));
+  });
+
+  function tokenOf(payload: unknown, header: Record<string, unknown> = { alg: 'HS256', typ: 'JWT' }, key = secret) {
+    const signed = `${part(header)}.${part(payload)}`;
+    const hash = hashes[String(header['alg'])] ?? 'sha256';
+    return `${signed}.${createHmac(hash, key).update(signed).digest('base64url')}`;
+  }
+
+  const refused = async (token: string, what: string) => {
+    const answer = await withCookie(server, `auditportal=${token}`).get(whoamiPath);
+    assert.equal(answer.status, 401, `${what}: ${answer.text.slice(0, 200)}`);
+    problemOf(answer, 401);
+  };
+
+  test('a token that is signed as it should be is good, so the others fail for what is wrong with them', async () => {
+    const token = tokenOf(claims);
+    assert.deepEqual(jsonOf(await withCookie(server, `auditportal=${token}`).get(tokenPath)), { token });
+  });
+
+  test('another secret, also that of an earlier life', async () => {
+    await refused(tokenOf(claims, undefined, `${secret}.`), 'another secret');
+    await refused(tokenOf(claims, undefined, ''), 'no secret');
+    await refused(kept.token, 'the secret of before');
+  });
+
+  test('another algorithm, even with the right secret', async () => {
+    const [header = '', body = '', signature = ''] = genuine.token.split('.');
+    const none = (alg: string) => `${part({ alg, typ: 'JWT' })}.${body}`;
+    for (const alg of ['none', 'None', 'NONE', 'nOnE', '']) {
+      await refused(`${none(alg)}.`, `alg ${alg}`);
+      await refused(`${none(alg)}.${signature}`, `alg ${alg} with a signature`);
+      await refused(none(alg), `alg ${alg} in two parts`);
+    }
+    for (const alg of ['HS384', 'HS512', 'hs256', 'RS256', 'ES256', 'dir']) {
+      await refused(tokenOf(claims, { alg, typ: 'JWT' }), alg);
+    }
+    await refused(tokenOf(claims, { typ: 'JWT' }), 'no alg');
+    await refused(tokenOf(claims, { alg: 'HS256', crit: ['x'], x: 1 }), 'crit');
+    const jwk = { kty: 'oct', k: Buffer.from('x'.repeat(32)).toString('base64url') };
+    await refused(tokenOf(claims, { alg: 'HS256', jwk }, 'x'.repeat(32)), 'a key of its own');
+    assert.equal(header, part({ alg: 'HS256', typ: 'JWT' }));
+  });
+
+  test('a changed body, a cut or padded signature, a shape that is none', async () => {
+    const [header = '', body = '', signature = ''] = genuine.token.split('.');
+    await refused(`${header}.${part({ ...claims, sub: member.id })}.${signature}`, 'a changed body');
+    await refused(`${header}.${body}.${signature.slice(0, -2)}`, 'a cut signature');
+    await refused(`${header}.${body}.${signature}A`, 'a longer signature');
+    await refused(`${header}.${body}.`, 'an empty signature');
+    await refused(`${header}.${body}`, 'two parts');
+    await refused(`${genuine.token}.x`, 'four parts');
+    await refused(`${body}.${header}.${signature}`, 'parts in another order');
+    for (const token of ['', '.', '..', 'x', 'null', '%00', '{}', 'a.b.c', 'x'.repeat(4000)]) {
+      await refused(token, `"${token.slice(0, 20)}"`);
+    }
+  });
+
+  test('claims that are missing, of another type, of another organization or out of date', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    for (const name of Object.keys(claims)) {
+      const { [name]: _, ...rest } = claims;
+      await refused(tokenOf(rest), `without ${name}`);
+      // What a token says of the role is not believed anyway.
+      if (name === 'role') continue;
+      for (const value of [null, {}, [claims[name]], true])
+        await refused(tokenOf({ ...claims, [name]: value }), `${name}: ${JSON.stringify(value)}`);
+    }
+    const { organization } = jsonOf((await signIn(server, 'both@x.example', { organization: 'two' })).answer);
+    const wrong: Record<string, unknown>[] = [
+      { exp: now - 1 },
+      { exp: String(claims['exp']) },
+      { nbf: now + 3600 },
+      { org: (organization as { id: string }).id },
+      { org: 'one' },
+      { sub: admin.email },
+      { sub: '00000000-0000-0000-0000-000000000000' },
+      { ver: Number(claims['ver']) - 1 },
+      { ver: Number(claims['ver']) + 1 },
+      { ver: String(claims['ver']) },
+    ];
+    for (const change of wrong) await refused(tokenOf({ ...claims, ...change }), JSON.stringify(change));
+    await refused(tokenOf([claims]), 'a list');
+    await refused(tokenOf('x'), 'a text');
+  });
+
+  test('the role is what the user has now, whatever the token says', async () => {
+    const session = await signIn(server, member.email);
+    const token = tokenOf({ ...claimsOf(session.token).claims, role: 'admin' });
+    const forged = withCookie(server, `auditportal=${token}`);
+    problemOf(await forged.get(usersPath), 403);
+  });
+
+  test('nothing of a token is in what the server prints', async () => {
+    const printedText = [...server.stdoutLines(), ...server.stderrLines()].join('\n');
+    for (const secretText of [secret, password, genuine.token, genuine.token.split('.')[2] ?? ''])
+      assert.ok(!printedText.includes(secretText));
+  });
+});
+
