@@ -26,15 +26,11 @@ before(async () => {
 after(() => removeDirectory(root));
 
 function startDemo(args: readonly string[]): ChildProcess {
-  return spawn(
-    process.execPath,
-    [...cliCommand, 'demo', '--port', '0', '--json', ...args],
-    {
-      cwd: fileURLToPath(new URL('../../', import.meta.url)),
-      env: { PATH: process.env['PATH'], TMPDIR: root, WORKERS: '1' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  return spawn(process.execPath, [...cliCommand, 'demo', '--port', '0', '--json', ...args], {
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    env: { PATH: process.env['PATH'], TMPDIR: root, WORKERS: '1' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
 }
 
 /** Runs a demo until it is ready, hands it over, and stops it; it must end with 0. */

@@ -92,7 +92,8 @@ async function ends(cookie: string): Promise<void> {
 
 function claimsOf(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
   const [header = '', claims = ''] = token.split('.');
-  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>;
+  const read = (part: string) =>
+    JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>;
   return { header: read(header), claims: read(claims) };
 }
 
@@ -177,14 +178,22 @@ describe('login', () => {
 
   test('415 for a form, 413 for a body that no login needs, 405 for GET', async () => {
     const form = `email=${admin.email}&password=${encodeURIComponent(password)}`;
-    for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x']) {
+    for (const type of [
+      'application/x-www-form-urlencoded',
+      'text/plain',
+      'multipart/form-data; boundary=x',
+    ]) {
       problemOf(await login(server, form, { 'content-type': type }), 415);
     }
     problemOf(await call(`${server.url}${loginPath}`, { method: 'POST', body: '{}' }), 415);
     problemOf(await login(server, { email: 'x'.repeat(1_000_000), password }), 413);
     problemOf(await call(`${server.url}${loginPath}`), 405);
     jsonOf(
-      await login(server, { email: admin.email, password }, { 'content-type': 'Application/JSON; charset=UTF-8' }),
+      await login(
+        server,
+        { email: admin.email, password },
+        { 'content-type': 'Application/JSON; charset=UTF-8' },
+      ),
     );
   });
 });
@@ -327,7 +336,12 @@ describe('changes from another site', () => {
   const settings = '/api/v1/portal/settings';
 
   test('need JSON: what a form can send is refused', async () => {
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      '',
+    ]) {
       problemOf(await kept.send('PATCH', settings, '{}', { 'content-type': type }), 415);
       problemOf(await kept.send('POST', logoutPath, '{}', { 'content-type': type }), 415);
     }
@@ -401,7 +415,12 @@ describe('after a restart, with hosts of organizations', () => {
   test('a session on the host of another organization is none', async () => {
     const good = ['one.audit.example', 'ONE.Audit.Example', 'one.audit.example:8443', 'one.audit.example.'];
     for (const host of good) jsonOf(await whoami(kept.cookie, { host }));
-    const wrong = ['two.audit.example', 'TWO.AUDIT.EXAMPLE:443', 'two.audit.example.', 'nowhere.audit.example'];
+    const wrong = [
+      'two.audit.example',
+      'TWO.AUDIT.EXAMPLE:443',
+      'two.audit.example.',
+      'nowhere.audit.example',
+    ];
     for (const host of [...wrong, 'x.one.audit.example']) {
       problemOf(await whoami(kept.cookie, { host }), 401);
       problemOf(await kept.get('/api/v1/dashboard/organization/get-events-in-org', { host }), 401);
@@ -436,7 +455,11 @@ describe('forged tokens', () => {
     ({ claims } = claimsOf(genuine.token));
   });
 
-  function tokenOf(payload: unknown, header: Record<string, unknown> = { alg: 'HS256', typ: 'JWT' }, key = secret) {
+  function tokenOf(
+    payload: unknown,
+    header: Record<string, unknown> = { alg: 'HS256', typ: 'JWT' },
+    key = secret,
+  ) {
     const signed = `${part(header)}.${part(payload)}`;
     const hash = hashes[String(header['alg'])] ?? 'sha256';
     return `${signed}.${createHmac(hash, key).update(signed).digest('base64url')}`;
@@ -532,4 +555,3 @@ describe('forged tokens', () => {
       assert.ok(!printedText.includes(secretText));
   });
 });
-

@@ -9,8 +9,11 @@ import {
   segmentSeqRange,
 } from '../../src/ingest/sequence.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { openStorage } from '../../src/storage/client.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
+import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 80 });
 const row: fc.Arbitrary<MappedEvent> = fc.record({
@@ -65,6 +68,15 @@ describe('segments in the engine', () => {
     return { number: segment, rows, seq, body: bodyOf(segment, blocks), doubtful };
   };
 
+  /** Rows of the last segment in the table, and how many of them are different ones. */
+  async function counts(): Promise<unknown> {
+    const [found] = await engine.storage.rows(
+      'SELECT count() AS rows, uniqExact(seq) AS distinct FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
+      segmentSeqRange(segment),
+    );
+    return found;
+  }
+
   it('encodes every column so that the engine reads back the same values in the same order', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     await fc.assert(
@@ -97,12 +109,48 @@ describe('segments in the engine', () => {
       if (already.length > 0) await insert({ ...insertOf(blocks, false), body: bodyOf(segment, already) });
       assert.equal(await insert(insertOf(blocks, true)), 'stored');
       assert.equal(await insert(insertOf(blocks, true)), 'stored');
-      const [counts] = await engine.storage.rows<{ rows: string; distinct: string }>(
-        'SELECT count() AS rows, uniqExact(seq) AS distinct FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
-        segmentSeqRange(segment),
-      );
-      assert.deepEqual(counts, { rows: '100', distinct: '100' });
+      assert.deepEqual(await counts(), { rows: '100', distinct: '100' });
     }
+  });
+
+  it('stores a segment once when the engine took it but its answer was lost', async () => {
+    const proxy = await startFaultProxy(Number(new URL(engine.connection.url).port));
+    const storage = openStorage({ ...engine.connection, url: proxy.url }, silentLog);
+    try {
+      const insert = createSegmentInsert(storage, silentLog);
+      const blocks = [fc.sample(row, 40)];
+      for (const cutAfterBytes of [0, 10, 100]) {
+        segment = nextSegmentNumber(Date.now(), 5, segment);
+        proxy.set({ cutAfterBytes });
+        await assert.rejects(insert(insertOf(blocks, false)), { name: 'EngineError' });
+        proxy.set('none');
+        assert.equal(await insert(insertOf(blocks, true)), 'stored');
+        assert.deepEqual(await counts(), { rows: '40', distinct: '40' });
+      }
+    } finally {
+      await storage.close();
+      await proxy.stop();
+    }
+  });
+
+  it('stores a segment once when the engine has too little memory for it at first', async () => {
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    const [base] = fc.sample(row, 1) as [MappedEvent];
+    const rows = Array.from({ length: 2000 }, (_, n) => ({ ...base, source: `${n} ${'s'.repeat(4000)}` }));
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const starved: Storage = {
+      ...engine.storage,
+      insertNative: ({ options, ...rest }) =>
+        engine.storage.insertNative({
+          ...rest,
+          options: { ...options, settings: { ...options?.settings, max_memory_usage: 1_000_000 } },
+        }),
+    };
+    const first = createSegmentInsert(starved, silentLog);
+    await assert.rejects(first(insertOf([rows], false)), { engineCode: 241 });
+    await assert.rejects(first(insertOf([rows], true)), { engineCode: 241 });
+    assert.equal(await insert(insertOf([rows], true)), 'stored');
+    assert.deepEqual(await counts(), { rows: '2000', distinct: '2000' });
   });
 
   it('takes a segment of many months, once', async () => {

@@ -134,7 +134,10 @@ describe('receipts', () => {
       event(2021, 7, { target: { name: 'tv' }, sender: { file: 'film.mp4' }, extra: { fileSize: 1.5 } }),
       event(2021, 6, { target: 'tv' }),
       // A number that no machine word holds must not hide the rest.
-      JSON.stringify(event(2001, 5, { sender: { file: 'h' }, extra: { fileSize: 7, big: 'BIG' } })).replace('"BIG"', '1'.repeat(30)),
+      JSON.stringify(event(2001, 5, { sender: { file: 'h' }, extra: { fileSize: 7, big: 'BIG' } })).replace(
+        '"BIG"',
+        '1'.repeat(30),
+      ),
     ]);
     assert.deepEqual(
       answer.map((receipt) => [receipt['file_name'], receipt['file_size'], receipt['destination']]),

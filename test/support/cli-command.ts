@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 
 function newestMs(directory: string): number {
-  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
   return Math.max(0, ...files.map((entry) => statSync(`${entry.parentPath}/${entry.name}`).mtimeMs));
 }
 
@@ -20,4 +22,6 @@ function buildIsCurrent(): boolean {
  * Arguments of `node` that start the command line: the compiled one, as it is released, which starts several times
  * faster; from its sources where the build is older than they are (`npm test` builds first).
  */
-export const cliCommand: readonly string[] = buildIsCurrent() ? ['dist/cli.js'] : ['--import', 'tsx', 'src/cli.ts'];
+export const cliCommand: readonly string[] = buildIsCurrent()
+  ? ['dist/cli.js']
+  : ['--import', 'tsx', 'src/cli.ts'];
