@@ -67,7 +67,12 @@ export interface ServiceParts {
 export async function startService(config: Config, parts: ServiceParts): Promise<RunningService> {
   const started: (() => Promise<unknown>)[] = [];
   const stopAll = async (): Promise<void> => {
-    for (const stop of started.splice(0).toReversed()) await stop();
+    for (const stop of started.splice(0).toReversed()) {
+      // One part that cannot stop must not keep the others from it: the engine and the lock are the last.
+      await stop().catch((error: unknown) =>
+        parts.log.error(errorFacts(error), 'a part did not stop cleanly'),
+      );
+    }
   };
   try {
     return await startParts(config, parts, started, stopAll);
@@ -266,7 +271,13 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
   });
   const cookie = createSessionCookie(config.serviceName);
   const { tenantDomain } = config;
-  const trail = createTrail({ accept: ingest.accept, organizationOf, clock: systemClock, log });
+  const trail = createTrail({
+    accept: ingest.accept,
+    organizationOf,
+    clock: systemClock,
+    log,
+    logFailure: ingest.logFailure,
+  });
   parts.started.push(() => trail.stop());
   const endpoints = endpointTable({
     accept: ingest.accept,
@@ -306,7 +317,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     log,
     accessLog,
     trustProxy: config.trustProxy,
-    translateError: asProblem,
+    translateError: (error) => asProblem(error),
   });
   log.info({ host: config.host, port: server.port }, 'listening');
   return server;
@@ -323,10 +334,14 @@ function readers(storage: Storage, config: Config): Readers {
 }
 
 /** What a client may read of an error (contract: Errors, 500). */
-function asProblem(error: unknown): Problem {
+function asProblem(error: unknown, changing = false): Problem {
   if (error instanceof Problem) return error;
   if (!(error instanceof EngineError)) {
     return new Problem('internal', 'The server could not process the request.', { cause: error });
+  }
+  if (changing) {
+    const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
+    return new Problem('unavailable', 'The change could not be stored; try again later.', options);
   }
   const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
   return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, unlink } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,26 +22,28 @@ const settleMs = 50;
 /**
  * Makes sure that one process at a time writes below `directory`, which must exist. The lock is a listening local
  * socket in it: the system ends it with the process, however that dies, and no process id has to be guessed at.
+ *
+ * A socket listens under a name of its own and is then renamed to the lock's: closing it removes its first name only,
+ * so a process that loses never takes the winner's lock away. Of several that replace a dead one at the same moment
+ * the last is left, and each finds out which that is by asking.
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   // A socket's path may have about 100 characters; by way of the open directory it is always short.
   const handle = await open(directory, 'r');
-  const path =
-    process.platform === 'linux' ? `/proc/self/fd/${handle.fd}/lock.socket` : join(directory, 'lock.socket');
+  const place = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
+  const path = join(place, 'lock.socket');
   const token = randomBytes(16).toString('hex');
+  let server: Server | undefined;
   try {
-    for (let attempt = 0; attempt < 5; attempt++) {
-      if ((await ask(path)) !== undefined) break;
-      await removeDead(path);
-      const server = await listen(path, token);
-      if (server === undefined) continue;
-      await sleep(settleMs);
-      if ((await ask(path)) === token) return { release: () => release(server, handle) };
-      server.close();
-      break;
-    }
-    throw new DirectoryInUseError(directory);
+    if ((await ask(path)) !== undefined) throw new DirectoryInUseError(directory);
+    server = await listen(join(place, `lock.${token.slice(0, 8)}`), token);
+    await rename(join(place, `lock.${token.slice(0, 8)}`), path);
+    await sleep(settleMs);
+    if ((await ask(path)) !== token) throw new DirectoryInUseError(directory);
+    const held = server;
+    return { release: () => release(held, handle) };
   } catch (error) {
+    server?.close();
     await handle.close();
     throw error;
   }
@@ -70,25 +72,13 @@ function ask(path: string): Promise<string | undefined> {
   });
 }
 
-async function removeDead(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-  }
-}
-
-/** Undefined when another process was quicker. */
-function listen(path: string, token: string): Promise<Server | undefined> {
+function listen(path: string, token: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());
       socket.end(token);
     });
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve(undefined);
-      else reject(error);
-    });
+    server.once('error', reject);
     server.listen({ path, readableAll: false }, () => {
       server.unref();
       resolve(server);

@@ -24,6 +24,8 @@ export const limits = {
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
   /** Bodies being received or waiting for a worker, all requests together. */
+  /** Of one body while nobody has asked for it. */
+  unreadBodyBytesMax: 64 * 1024,
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
   accessLogFlushMs: 100,
@@ -55,8 +57,11 @@ export const limits = {
   workerYoungMegabytesMax: 64,
   segmentRowsMax: 1024 * 1024,
   segmentsInFlightMax: 2,
+  damagedSegmentTries: 3,
   frameBytesMax: 256 * 1024 * 1024,
   blockRowsMax: 65_536,
+  /** Events that one request may hold; a segment numbers a few more. */
+  batchEventsMax: 1_000_000,
   blockBytesMax: 16 * 1024 * 1024,
   blockBytesKeptMax: 8 * 1024 * 1024,
   idempotencyWindowMs: 24 * 3_600_000,

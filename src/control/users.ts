@@ -230,10 +230,12 @@ export async function setPassword(
   password: string,
   clock: Clock = systemClock,
 ): Promise<User> {
+  // Hashing takes its time, and what is read before it may be another's change by the end of it.
+  const passwordHash = await hashPassword(password);
   const current = await findUser(storage, reference);
   const user = {
     ...current,
-    passwordHash: await hashPassword(password),
+    passwordHash,
     credentialVersion: current.credentialVersion + 1,
     version: nextVersion(clock(), current.version),
   };

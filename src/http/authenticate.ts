@@ -5,8 +5,13 @@ import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-k
 import type { Directory } from '../control/directory.ts';
 import type { RequestContext } from './router.ts';
 
-/** The API key of a request; rejects with 401, in the same words whatever is wrong (contract: Authentication). */
-export type KeyCheck = (context: RequestContext) => ApiKey | Promise<ApiKey>;
+/** The API key of a request, or undefined: what is wrong with it makes no difference (contract: Authentication). */
+export interface KeyCheck {
+  /** By what is in memory, at once. */
+  readonly known: (context: RequestContext) => ApiKey | undefined;
+  /** After a look at the engine, for a key made a moment ago. */
+  readonly fresh: (context: RequestContext) => Promise<ApiKey | undefined>;
+}
 
 const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key"' };
 
@@ -20,16 +25,10 @@ export function hasScope(key: ApiKey, scope: Scope): boolean {
   return key.scopes.includes(scope);
 }
 
-/** Answers at once for a key that is known and good; only a failure takes the time of a look at the engine. */
 export function createKeyCheck(directory: Directory, clock: Clock): KeyCheck {
-  return (context) => {
-    const presented = context.header('x-api-key');
-    return authenticateKey(directory, presented, clock()) ?? checkAgain(presented);
+  const presented = (context: RequestContext): string | undefined => context.header('x-api-key');
+  return {
+    known: (context) => authenticateKey(directory, presented(context), clock()),
+    fresh: (context) => authenticateKeyFresh(directory, presented(context), clock),
   };
-
-  async function checkAgain(presented: string | undefined): Promise<ApiKey> {
-    const key = await authenticateKeyFresh(directory, presented, clock);
-    if (key === undefined) throw unauthorizedKey();
-    return key;
-  }
 }

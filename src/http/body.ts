@@ -69,9 +69,14 @@ export interface BodyReceiverOptions {
   readonly budget: BodyBudget;
   /** More than the bound of thrown-away bytes arrived: the connection is not worth keeping. */
   readonly onExcess: () => void;
+  /** Stops and goes on with receiving. */
+  readonly pause: () => void;
+  readonly resume: () => void;
 }
 
 export interface BodyReceiver {
+  /** Before an answer goes out: what is left of the body must come, or the connection has no next request. */
+  letCome(): void;
   /** To be called with every chunk; the chunk is copied. */
   data(chunk: ArrayBuffer, isLast: boolean): void;
   /** The client went away: a pending read rejects. */
@@ -127,7 +132,20 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
   let failure: Error | undefined;
   let reading = false;
   let discarding = maxBytes === 0;
+  let paused = false;
   let waiting: { resolve(body: ReceivedBody): void; reject(error: Error): void } | undefined;
+
+  /** A body that nobody has asked for yet, such as one whose sender is not known yet, takes little memory. */
+  const pauseUnread = (): void => {
+    if (reading || paused || complete || held <= limits.unreadBodyBytesMax) return;
+    paused = true;
+    options.pause();
+  };
+  const goOn = (): void => {
+    if (!paused) return;
+    paused = false;
+    options.resume();
+  };
 
   const release = (): void => {
     budget.give(held);
@@ -161,6 +179,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
       held += chunk.byteLength;
       block.append(new Uint8Array(chunk));
       if (isLast) settle();
+      else pauseUnread();
     },
     aborted() {
       // A complete body stays of use: what was received is worth storing even when nobody waits for the answer.
@@ -170,6 +189,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
       if (failure === undefined && (discarding || reading))
         failure = new Error('the body is not kept or was read before');
       reading = true;
+      goOn();
       return new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure);
         waiting = { resolve, reject };
@@ -178,11 +198,13 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
     },
     discard(bytesMax, onChunk) {
       discarded.allow(bytesMax, onChunk);
+      goOn();
       if (discarding) return;
       discarding = true;
       block.take();
       release();
     },
+    letCome: goOn,
     release,
     received: () => received,
     outstanding() {

@@ -19,8 +19,8 @@ export interface GuardParts {
   /** Undefined: no limit of that class. */
   readonly rates: Readonly<Record<RateClass, Rate | undefined>>;
   readonly tenantDomain: string | undefined;
-  /** What a client may read of an error. */
-  readonly asProblem: (error: unknown) => Problem;
+  /** What a client may read of an error of a reading, or of a changing request. */
+  readonly asProblem: (error: unknown, changing: boolean) => Problem;
 }
 
 /**
@@ -49,7 +49,7 @@ function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
     case 'login':
       return (context) => {
         const verdict = consume(parts, 'login', `login ${clientOfAddress(context.ip)}`);
-        return limited(parts, verdict, () => {
+        return limited(parts, context, verdict, () => {
           requireSameOriginJson(context);
           return endpoint.handler(context);
         });
@@ -58,7 +58,7 @@ function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
       return async (context) => {
         const key = await keyOrRefusal(context, parts);
         const verdict = consume(parts, endpoint.rate, `${endpoint.rate} ${key.id}`, key.rateLimit);
-        return limited(parts, verdict, () => {
+        return limited(parts, context, verdict, () => {
           requireScope(key, endpoint.scope);
           return endpoint.handler(context, { key });
         });
@@ -67,7 +67,7 @@ function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
       return async (context) => {
         const caller = await sessionOrRefusal(context, parts);
         const verdict = consume(parts, 'tenant', `tenant ${caller.user.id}`);
-        return limited(parts, verdict, () => {
+        return limited(parts, context, verdict, () => {
           if (!endpoint.roles.includes(caller.user.role)) {
             throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
           }
@@ -88,11 +88,17 @@ function requireScope(key: ApiKey, scope: 'read' | 'write'): void {
 }
 
 async function keyOrRefusal(context: RequestContext, parts: GuardParts): Promise<ApiKey> {
-  try {
-    return await parts.checkKey(context);
-  } catch (error) {
-    return refuse(error, context, parts, 'audit');
-  }
+  const known = parts.checkKey.known(context);
+  if (known !== undefined) return known;
+  // Guessing must not cost the engine anything either: an address past its limit is refused before the second look.
+  const rate = parts.rates.audit;
+  const verdict = rate === undefined ? undefined : parts.limiter.peek(refusals('audit', context), rate);
+  if (verdict !== undefined && !verdict.allowed) throw tooMany(verdict);
+  return (await parts.checkKey.fresh(context)) ?? refuse(unauthorizedKey(), context, parts, 'audit');
+}
+
+function refusals(rate: RateClass, context: RequestContext): string {
+  return `refused ${rate} ${clientOfAddress(context.ip)}`;
 }
 
 async function sessionOrRefusal(context: RequestContext, parts: GuardParts): Promise<SessionCaller> {
@@ -112,11 +118,10 @@ async function verify(token: string, sessions: Sessions): Promise<Session | unde
 }
 
 /** Guessing is slow: refusals count for the address, and past the limit all of its refusals look the same. */
-function refuse(error: unknown, context: RequestContext, parts: GuardParts, rate: RateClass): never {
-  if (!(error instanceof Problem) || error.code !== 'unauthorized') throw error;
-  const verdict = consume(parts, rate, `refused ${rate} ${clientOfAddress(context.ip)}`);
-  if (verdict === undefined) throw error;
-  throw verdict.allowed ? withHeaders(error, verdict) : tooMany(verdict);
+function refuse(problem: Problem, context: RequestContext, parts: GuardParts, rate: RateClass): never {
+  const verdict = consume(parts, rate, refusals(rate, context));
+  if (verdict === undefined) throw problem;
+  throw verdict.allowed ? withHeaders(problem, verdict) : tooMany(verdict);
 }
 
 function consume(parts: GuardParts, rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
@@ -152,16 +157,18 @@ function withHeaders(problem: Problem, verdict: Verdict): Problem {
 /** The handler's answer or problem with the state of the limit in its headers; a 429 when the limit is passed. */
 async function limited(
   { asProblem }: GuardParts,
+  context: RequestContext,
   verdict: Verdict | undefined,
   handle: () => Promise<Reply> | Reply,
 ): Promise<Reply> {
-  if (verdict === undefined) return handle();
-  if (!verdict.allowed) throw tooMany(verdict);
+  if (verdict !== undefined && !verdict.allowed) throw tooMany(verdict);
   try {
     const reply = await handle();
+    if (verdict === undefined) return reply;
     return { ...reply, headers: { ...reply.headers, ...headersOf(verdict) } };
   } catch (error) {
-    throw withHeaders(asProblem(error), verdict);
+    const problem = asProblem(error, context.method !== 'GET');
+    throw verdict === undefined ? problem : withHeaders(problem, verdict);
   }
 }
 
@@ -171,7 +178,10 @@ async function limited(
  */
 function requireSameOriginJson(context: RequestContext): void {
   const origin = context.header('origin');
-  if (origin !== undefined && hostOfOrigin(origin, context.secure) !== context.header('host')?.toLowerCase()) {
+  if (
+    origin !== undefined &&
+    hostOfOrigin(origin, context.secure) !== context.header('host')?.toLowerCase()
+  ) {
     throw new Problem('forbidden', 'The Origin of this request is not the host that it is sent to.');
   }
   const type = (context.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();

@@ -171,6 +171,7 @@ function sendNow(
   body: string | Uint8Array,
   encoding?: Encoding,
 ): void {
+  exchange.body?.letCome();
   const { res, head } = exchange;
   const outstanding = exchange.body?.outstanding() ?? 0;
   if (outstanding > limits.ignoredBodyBytesMax) return sendClosing(exchange, reply, body);

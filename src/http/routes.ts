@@ -85,13 +85,17 @@ function tenantEndpoints(parts: EndpointParts): Endpoint[] {
   const get = { method: 'GET', access: 'session' } as const;
   const portal = '/api/v1/portal';
   return [
-    {
-      ...get,
-      path: '/api/v1/dashboard/organization/get-events-in-org',
-      name: 'organization-events',
-      roles: readers,
-      handler: organizationEventsHandler(read.legacy, parts.selfHosted),
-    },
+    ...(parts.selfHosted
+      ? []
+      : [
+          {
+            ...get,
+            path: '/api/v1/dashboard/organization/get-events-in-org',
+            name: 'organization-events',
+            roles: readers,
+            handler: organizationEventsHandler(read.legacy),
+          },
+        ]),
     {
       ...get,
       path: `${portal}/receipts`,

@@ -93,13 +93,21 @@ function handlerOf(match: Match): Handler {
 
 function openBody(
   shared: Shared,
+  res: UwsResponse,
   announced: BodyAnnouncement,
   match: Match,
   onExcess: () => void,
 ): BodyReceiver {
   const body = match.kind === 'route' ? match.route.body : undefined;
   const maxBytes = body === undefined || body === 'none' ? 0 : body.maxBytes;
-  return createBodyReceiver({ announcement: announced, maxBytes, budget: shared.budget, onExcess });
+  return createBodyReceiver({
+    announcement: announced,
+    maxBytes,
+    budget: shared.budget,
+    onExcess,
+    pause: () => res.pause(),
+    resume: () => res.resume(),
+  });
 }
 
 function open(
@@ -114,7 +122,9 @@ function open(
   const startedMs = performance.now();
   const route = match.kind === 'route' ? match.route.name : match.kind;
   const body =
-    announced.kind === 'none' ? undefined : openBody(shared, announced, match, () => exchange.breakOff(413));
+    announced.kind === 'none'
+      ? undefined
+      : openBody(shared, res, announced, match, () => exchange.breakOff(413));
   const exchange = openExchange({
     res,
     head,

@@ -42,7 +42,11 @@ export function createStallWatch(): StallWatch {
   };
 }
 
-const nudgeBytesMax = 64 * 1024;
+/**
+ * Written at once. The library counts a connection as idle until all that it holds for it has gone out, so it must
+ * hold little: a reader of 100 KB/s takes longer for one large chunk than it would be given.
+ */
+const pieceBytes = 64 * 1024;
 
 const asReadable = (stream: StreamReply['stream']): Readable =>
   stream instanceof Readable ? stream : Readable.from(stream, { objectMode: false });
@@ -64,12 +68,12 @@ export interface StreamSendOptions {
 }
 
 /**
- * Sends a body while it is being made, with backpressure: at most one chunk beyond what the socket takes is held
- * here. The body ends cleanly only when the source does (contract: a failure in mid-stream breaks the connection).
+ * Sends a body while it is being made, with backpressure: at most two chunks of the source are held here. The body ends cleanly only when the source does (contract: a failure in mid-stream breaks the connection).
  * A client that goes away destroys the source. Throws, with nothing sent, when a header cannot be sent.
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return destroyStream(reply.stream);
+  exchange.body?.letCome();
   checkHeaders(reply.headers);
   const { res } = exchange;
   const { watch, onEarlyFailure, onLateFailure } = options;
@@ -78,30 +82,64 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
   // The outcome of the pipeline reaches the end of it, where `finished` hears of it.
   const output = encoding === undefined ? source : pipeline(source, createCompressor(encoding), () => {});
   let started = false;
+  let ended = false;
   let bytesSent = 0;
+  /** What the socket has not been offered yet, in small pieces: there is always one left to nudge with. */
+  const held: Uint8Array[] = [];
 
-  // Reading by hand from the paused stream; `push` hears of what it gives.
-  const nudge = (): void => void output.read(Math.min(output.readableLength, nudgeBytesMax));
   const start = (): void => {
     if (!started) writeHead(exchange, reply.status, reply.headers, { encoding });
     started = true;
   };
-  const push = (chunk: Uint8Array): void => {
-    // An empty chunk would be the end of the body.
-    if (chunk.length === 0 || !exchange.open()) return;
+  const complete = (): void => {
     res.cork(() => {
       start();
-      if (!res.write(chunk)) {
-        output.pause();
-        watch.stalled(exchange, nudge);
-      }
+      res.end();
     });
-    bytesSent += chunk.length;
+    exchange.finish({ status: reply.status, bytesSent });
+  };
+  /** Writes the next piece; false when the socket is full. */
+  const writeOne = (): boolean => {
+    const piece = held.shift() as Uint8Array;
+    let taken = false;
+    res.cork(() => {
+      start();
+      taken = res.write(piece);
+    });
+    bytesSent += piece.length;
     exchange.sent(bytesSent);
+    return taken;
+  };
+  // Only a write that fails starts the library's clock anew, so a nudge writes until one does.
+  const nudge = (): void => {
+    if (held.length > 0) flow();
+    // Reading by hand from the paused stream; `take` hears of what it gives.
+    else output.read(Math.min(output.readableLength, pieceBytes));
+  };
+  const flow = (): void => {
+    let moved = false;
+    while (held.length > 0 && exchange.open()) {
+      if (writeOne()) {
+        moved = true;
+        continue;
+      }
+      output.pause();
+      if (moved) watch.moving(exchange);
+      watch.stalled(exchange, nudge);
+      return;
+    }
+    watch.moving(exchange);
+    if (!exchange.open()) return;
+    if (ended) complete();
+    else output.resume();
+  };
+  const take = (chunk: Uint8Array): void => {
+    const waiting = held.length > 0;
+    for (let at = 0; at < chunk.length; at += pieceBytes) held.push(chunk.subarray(at, at + pieceBytes));
+    if (!waiting) flow();
   };
   res.onWritable(() => {
-    watch.moving(exchange);
-    output.resume();
+    flow();
     return true;
   });
   exchange.onGone(() => {
@@ -110,20 +148,19 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
     output.destroy();
   });
   finished(output, { writable: false }, (error) => {
-    watch.moving(exchange);
     if (!exchange.open()) return;
     if (!error) {
-      res.cork(() => {
-        start();
-        res.end();
-      });
-      exchange.finish({ status: reply.status, bytesSent });
-    } else if (started) {
+      ended = true;
+      if (held.length === 0) flow();
+      return;
+    }
+    watch.moving(exchange);
+    if (started) {
       onLateFailure(error);
       exchange.breakOff(500);
     } else {
       onEarlyFailure(error);
     }
   });
-  output.on('data', push);
+  output.on('data', take);
 }

@@ -41,6 +41,8 @@ export interface TrailOptions {
   readonly organizationOf: (id: string) => OrganizationFacts | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Undefined while the log takes writes. */
+  readonly logFailure: () => string | undefined;
 }
 
 interface Prepared {
@@ -76,7 +78,7 @@ function mayWorkLater(error: unknown): boolean {
 }
 
 /** The trail of a service; `accept` and `organizationOf` are those of the write endpoint. */
-export function createTrail({ accept, organizationOf, clock, log }: TrailOptions): Trail {
+export function createTrail({ accept, organizationOf, clock, log, logFailure }: TrailOptions): Trail {
   const held = createHeld(send, log);
 
   async function send({ organizationId, text }: Prepared): Promise<void> {
@@ -108,7 +110,7 @@ export function createTrail({ accept, organizationOf, clock, log }: TrailOptions
     },
     async ready(): Promise<void> {
       if (held.count() > 0) await held.tryNow();
-      if (held.count() > 0) {
+      if (held.count() > 0 || logFailure() !== undefined) {
         throw unavailable('Changes cannot be recorded now, so nothing was changed; try again later.');
       }
     },

@@ -24,6 +24,9 @@ export interface UwsResponse {
   onAborted(handler: () => void): UwsResponse;
   onWritable(handler: (offset: number) => boolean): UwsResponse;
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): UwsResponse;
+  /** Stops and goes on with receiving the body; as all else, not after the answer is complete. */
+  pause(): void;
+  resume(): void;
   getRemoteAddress(): ArrayBuffer;
   getRemotePort?(): number;
 }

@@ -71,7 +71,8 @@ export function createAccept(options: AcceptOptions): Accept {
   function submit(request: IngestRequest): Promise<Done> {
     return new Promise((resolve, reject) => {
       const pending = { request, resolve, reject };
-      if (request.body.byteLength > limits.gatherBytesMax / 4) {
+      // What a compressed body holds is not known yet: among others it could be far more than they can wait for.
+      if (request.encoding !== 'identity' || request.body.byteLength > limits.gatherBytesMax / 4) {
         void dispatch([pending]);
         return;
       }

@@ -71,9 +71,10 @@ export function startBatcher(options: BatcherOptions): Batcher {
   async function deliver(segment: SealedSegment): Promise<void> {
     let delayMs: number = limits.retryDelayMsMin;
     let doubtful = segment.recovered;
+    let tries = 0;
     while (!stopping.signal.aborted) {
       try {
-        await attempt(segment, doubtful);
+        await attempt(segment, doubtful, tries);
         break;
       } catch (error) {
         log.warn(
@@ -81,6 +82,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
           'a segment waits for the engine',
         );
         counts.retries += 1;
+        tries += 1;
         doubtful = true;
       }
       await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal: stopping.signal }).catch(
@@ -96,9 +98,13 @@ export function startBatcher(options: BatcherOptions): Batcher {
     }
   }
 
-  async function attempt(segment: SealedSegment, doubtful: boolean): Promise<void> {
+  async function attempt(segment: SealedSegment, doubtful: boolean, tries: number): Promise<void> {
     const content = await wal.read(segment);
-    if (content.rows !== segment.rows) reportLoss(segment, content);
+    const damaged = content.rows !== segment.rows;
+    // A fault in reading may pass; damage stays, and then the rest must not wait for it.
+    if (damaged && tries < limits.damagedSegmentTries)
+      throw new Error('the segment reads back with rows missing');
+    if (damaged) reportLoss(segment, content);
     const insert = {
       number: segment.number,
       rows: content.rows,
@@ -107,10 +113,12 @@ export function startBatcher(options: BatcherOptions): Batcher {
     };
     const outcome = await sink({ ...insert, body: insertBody(segment.number, content) });
     await options.keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
-    if (outcome === 'refused') {
+    if (damaged) {
+      await wal.setAside(segment, 'damaged');
+    } else if (outcome === 'refused') {
       const facts = { segment: segment.number, rows: segment.rows };
       log.error(facts, 'the engine refuses the content of a segment; it was set aside in the log folder');
-      await wal.setAside(segment);
+      await wal.setAside(segment, 'refused');
       counts.refused += 1;
     } else {
       await wal.release(segment);
@@ -120,22 +128,19 @@ export function startBatcher(options: BatcherOptions): Batcher {
 
   function reportLoss(segment: SealedSegment, content: SegmentContent): void {
     const facts = { segment: segment.number, rowsWritten: segment.rows, rowsRead: content.rows };
-    log.error(facts, 'a segment reads back with other rows than were written');
+    log.error(facts, 'a segment is damaged on disk: what is intact was sent, the file stays as evidence');
   }
 
   wal.onChange({ sealed: pump, started: arm });
   pump();
   return {
     async flush(timeoutMs) {
-      await wal.seal();
-      if (wal.sealed().length === 0) return true;
-      let timeout: NodeJS.Timeout | undefined;
-      const inTime = await new Promise<boolean>((resolve) => {
-        waiters.push(() => resolve(true));
-        timeout = setTimeout(() => resolve(false), timeoutMs);
+      const timeout = sleep(timeoutMs, false, { ref: false });
+      const sent = wal.seal().then(async () => {
+        if (wal.sealed().length > 0) await new Promise<void>((resolve) => waiters.push(resolve));
+        return true;
       });
-      clearTimeout(timeout);
-      return inTime;
+      return Promise.race([sent, timeout]);
     },
     stop() {
       clearTimeout(timer);

@@ -50,8 +50,8 @@ export interface Wal {
   read(segment: SealedSegment): Promise<SegmentContent>;
   /** Deletes a segment that has reached the engine. */
   release(segment: SealedSegment): Promise<void>;
-  /** Keeps a segment that the engine refuses for its content as `<number>.refused`, outside of the log. */
-  setAside(segment: SealedSegment): Promise<void>;
+  /** Keeps a segment as `<number>.refused` (by the engine, for its content) or `.damaged`, outside of the log. */
+  setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void>;
   /** The lowest segment number whose rows may not be in the engine yet. */
   lowestUnsettled(): number;
   bytes(): number;
@@ -252,6 +252,10 @@ export async function openWal(options: WalOptions): Promise<Wal> {
         0,
       );
       const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
+      if (rows > rowsPerSegmentMax) {
+        reject(new Error(`${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`));
+        return;
+      }
       if (queue === appends && totalBytes + waitingBytes + bytes > bytesMax) {
         refusedBytes = bytes;
         reject(unavailable('The write-ahead log is full; try again later.'));
@@ -295,10 +299,10 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       await files.syncDirectory();
       forget(segment);
     },
-    async setAside(segment) {
+    async setAside(segment, why) {
       await outlive(segment);
       const name = segmentName(segment.number);
-      await files.rename(name, name.replace(/wal$/, 'refused'));
+      await files.rename(name, name.replace(/wal$/, why));
       await files.syncDirectory();
       forget(segment);
     },

@@ -55,6 +55,7 @@ export default function runTask(task: Task): unknown {
 function processRequest(task: Task, request: TaskRequest, index: number, output: Output): Outcome {
   const rows = request.apart ? apartRows : sharedRows;
   const blockOwner = request.apart ? index : undefined;
+  const before = { length: output.length, blocks: output.blocks.length };
   try {
     const body = decompressBody(request.body, request.encoding, task.bodyBytesMax);
     const resolveOrg = organizationResolver(request.organization, task.directory);
@@ -62,6 +63,7 @@ function processRequest(task: Task, request: TaskRequest, index: number, output:
     const fault = splitBody(body, request.form, (text, start, end, error) => {
       const mapped = error ?? mapEvent(text, start, end, resolveOrg);
       if (typeof mapped !== 'string') {
+        if (answer.accepted > limits.batchEventsMax) return;
         rows.add(mapped);
         answer.accepted += 1;
         if (rows.rows() >= limits.blockRowsMax || rows.bytes() >= limits.blockBytesMax)
@@ -73,6 +75,14 @@ function processRequest(task: Task, request: TaskRequest, index: number, output:
       }
       answer.rejected += 1;
     });
+    if (answer.accepted > limits.batchEventsMax) {
+      // A body this long is alone in its task, or apart from the others: nothing else's rows are dropped here.
+      rows.reset();
+      output.length = before.length;
+      output.blocks.length = before.blocks;
+      const detail = `The body holds more than ${limits.batchEventsMax} events; send it in parts.`;
+      return { kind: 'problem', code: 'too_large', detail };
+    }
     if (fault !== undefined)
       return { kind: 'problem', code: 'malformed', detail: `The body is not acceptable JSON: ${fault}.` };
     if (request.apart) flushRows(output, rows, blockOwner);

@@ -12,6 +12,12 @@ export function momentKey({ micros, seq }: Moment): string {
 }
 
 /**
+ * The engine's default JSON parser gives up on an event in which any integer exceeds 64 bits, and producers may send
+ * such numbers; this one reads on.
+ */
+const anyNumber = { allow_simdjson: 0 };
+
+/**
  * What `columns` (SQL, `… AS name, …`) are for the events of one organization that stand at `moments`, by
  * `momentKey`. The moments are the primary key, so only these rows' payloads are read. At most a few thousand
  * moments, since they travel as one parameter. Rejects with EngineError.
@@ -32,7 +38,7 @@ export async function readAtMoments<T extends object>(
        FROM (SELECT arrayJoin({at:Array(Tuple(Int64, UInt64))}) AS at)
      )`,
     { org: organization, at },
-    { signal },
+    { settings: anyNumber, signal },
   );
   return new Map(rows.map((row) => [momentKey(row), row]));
 }

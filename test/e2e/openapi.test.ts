@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { problemTable } from '../../src/base/problem.ts';
-import { call, type HttpAnswer } from '../support/http.ts';
+import { type EndpointParts, endpointTable } from '../../src/http/routes.ts';
+import { call, eventually, type HttpAnswer } from '../support/http.ts';
 import { at, conformance, type Conformance, type OpenApiDocument } from '../support/openapi.ts';
 import {
   createKey,
@@ -12,6 +13,7 @@ import {
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
+import { createUser, jsonOf, login, password, signIn, type SignedIn } from './session-support.ts';
 
 let server: TestServer;
 let tenant: Tenant;
@@ -19,7 +21,8 @@ let document: OpenApiDocument;
 let conform: Conformance;
 
 before(async () => {
-  server = await startServer({ env: { MAX_BODY_BYTES: '2000000' } });
+  const env = { MAX_BODY_BYTES: '2000000', RATE_LIMIT_TENANT: '1000/60s', RATE_LIMIT_LOGIN: '20/60s' };
+  server = await startServer({ env });
   tenant = await createTenant(server, 'openapi');
   const answer = await call(`${server.url}/openapi.json`);
   assert.equal(answer.status, 200);
@@ -63,16 +66,21 @@ test('every endpoint is in it, with every parameter of the contract', () => {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
-  for (const one of [
-    'get /api/v1/audit',
-    'post /api/v1/audit',
-    'get /healthz',
-    'get /readyz',
-    'get /metrics',
-    'get /openapi.json',
-  ]) {
-    assert.ok(operations.includes(one), one);
-  }
+  // The table of routes has one entry for all paths below a list; the document has them one by one.
+  const parts = { read: {}, readiness: {} } as unknown as EndpointParts;
+  const served = endpointTable(parts).map(({ method, path }) => `${method.toLowerCase()} ${path}`);
+  const servedAs = (operation: string) =>
+    served.find((one) =>
+      one.endsWith('*')
+        ? operation.startsWith(one.slice(0, -1)) && operation.includes('{id}')
+        : one === operation,
+    );
+  for (const operation of operations) assert.ok(servedAs(operation), `${operation} is not served`);
+  for (const one of served)
+    assert.ok(
+      operations.some((operation) => servedAs(operation) === one),
+      one,
+    );
   const parameters = (document.paths['/api/v1/audit']?.['get']?.parameters ?? []).map((parameter) => {
     const reference = (parameter as { $ref?: string }).$ref;
     return ((reference === undefined ? parameter : at(document, reference)) as { name: string }).name;
@@ -91,6 +99,40 @@ test('every endpoint is in it, with every parameter of the contract', () => {
   ]) {
     assert.ok(parameters.includes(name), name);
   }
+});
+
+test('every operation names its credential and the three rate-limit headers on success, or has neither', () => {
+  const open = ['logIn', 'isAlive', 'isReady', 'readMetrics', 'readOpenApi'];
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      const {
+        operationId,
+        responses,
+        security = [],
+      } = operation as typeof operation & {
+        security?: readonly Record<string, unknown>[];
+      };
+      const schemes = security.flatMap((one) => Object.keys(one));
+      const expected = path === '/api/v1/audit' ? ['apiKey'] : open.includes(operationId) ? [] : ['session'];
+      assert.deepEqual(schemes, expected, operationId);
+      const ok = Object.keys(responses).find((status) => status.startsWith('2')) ?? '';
+      const headers = Object.keys(responses[ok]?.headers ?? {});
+      const limited = headers.filter((name) => name.startsWith('RateLimit-')).length;
+      assert.equal(limited, path.startsWith('/api/') ? 3 : 0, `${method} ${path}`);
+      if (!path.startsWith('/api/')) continue;
+      const statuses = Object.keys(responses);
+      for (const status of ['401', '429'])
+        assert.ok(statuses.includes(status), `${method} ${path}: ${status}`);
+      if (method !== 'get')
+        assert.ok(statuses.includes('415') && statuses.includes('503'), `${method} ${path}`);
+    }
+  }
+  for (const scheme of ['apiKey', 'session']) assert.ok(document.components['securitySchemes']?.[scheme]);
+  const session = document.components['securitySchemes']?.['session'];
+  assert.deepEqual(
+    [(session as { in: string }).in, (session as { name: string }).name],
+    ['cookie', 'service'],
+  );
 });
 
 test('whatever the document names is served: no path of it is unknown', async () => {
@@ -195,3 +237,150 @@ test('live answers are as it says', async () => {
   assert.equal(reused.status, 422);
   conform.check('POST', path, reused);
 });
+
+/** As `conform.check`, also for the answers that have no body. */
+function checkAnswer(method: string, path: string, answer: HttpAnswer): void {
+  if (answer.status !== 204) return conform.check(method, path, answer);
+  const response = conform.responseOf(method, path, 204);
+  assert.equal(response.content, undefined, `${method} ${path}: 204 with a body`);
+  assert.equal(answer.raw.length, 0);
+  for (const [name, { $ref }] of Object.entries(response.headers ?? {})) {
+    const { required } = at(document, $ref ?? '') as { required?: boolean };
+    if (required) assert.ok(answer.headers[name.toLowerCase()] !== undefined, `${method} ${path}: ${name}`);
+  }
+}
+
+const portal = '/api/v1/portal';
+type Check = readonly [method: string, path: string, status: number, answer: HttpAnswer];
+
+/** Holds answers against the document; each must also count down the limit. */
+function checkAll(checks: readonly Check[]): void {
+  for (const [method, path, status, answer] of checks) {
+    assert.equal(answer.status, status, `${method} ${path}: ${answer.text.slice(0, 200)}`);
+    checkAnswer(method, path, answer);
+    assert.ok(answer.headers['ratelimit-remaining'] !== undefined, `${method} ${path} ${status}: no limit`);
+  }
+}
+
+test('live answers to people are as it says', async () => {
+  await createUser(server, 'openapi', 'admin', 'admin@openapi.example');
+  const admin = await signIn(server, 'admin@openapi.example');
+  await createUser(server, 'openapi', 'member', 'member@openapi.example');
+  const member = await signIn(server, 'member@openapi.example');
+  const flow = randomUUID();
+  const more = {
+    flow_id: flow,
+    actor: { email: 'member@openapi.example', name: 'M' },
+    sender: { file: 'f' },
+  };
+  await tenant.record([
+    sourceEvent({ ...more, action: 2000, extra: { destination: 'd' } }),
+    sourceEvent({ ...more, action: 2001, extra: { fileSize: 12.5 } }),
+    sourceEvent({ action: 2020, actor: 'member@openapi.example' }),
+  ]);
+  await tenant.caughtUp();
+  const path = '/api/v1/dashboard/organization/get-events-in-org';
+  const checks: Check[] = [
+    ['GET', path, 200, await admin.get(path)],
+    ['GET', path, 401, await call(`${server.url}${path}`)],
+    ['GET', path, 403, await member.get(path)],
+    ['GET', `${portal}/receipts`, 200, await member.get(`${portal}/receipts`)],
+    ['GET', `${portal}/receipts`, 200, await admin.get(`${portal}/receipts`)],
+    ['GET', `${portal}/events`, 200, await admin.get(`${portal}/events`)],
+    ['GET', `${portal}/events`, 200, await admin.get(`${portal}/events?limit=1&actor=nobody`)],
+    ['GET', `${portal}/histogram`, 200, await admin.get(`${portal}/histogram`)],
+    ['GET', `${portal}/histogram`, 200, await admin.get(`${portal}/histogram?actor=nobody`)],
+    ['GET', `${portal}/top-values`, 200, await admin.get(`${portal}/top-values`)],
+    ['GET', `${portal}/top-values`, 200, await admin.get(`${portal}/top-values?limit=1000`)],
+    ['GET', `${portal}/top-values`, 403, await member.get(`${portal}/top-values`)],
+    ['GET', `${portal}/whoami`, 200, await member.get(`${portal}/whoami`)],
+    ['GET', '/api/v1/auth/token', 200, await member.get('/api/v1/auth/token')],
+    ['GET', `${portal}/settings`, 200, await admin.get(`${portal}/settings`)],
+    ['GET', `${portal}/api-keys`, 200, await admin.get(`${portal}/api-keys`)],
+    ['GET', `${portal}/users`, 200, await admin.get(`${portal}/users`)],
+    ['GET', `${portal}/users`, 403, await member.get(`${portal}/users`)],
+  ];
+  checkAll(checks);
+  // The transfers above and the login are in them, so that the answers say something.
+  for (const answer of [checks[0], checks[3], checks[5], checks[7], checks[9]])
+    assert.ok((answer?.[3].text.length ?? 0) > 150, answer?.[1]);
+  await changes(admin);
+  await logins(admin, member);
+});
+
+/** Every changing endpoint, done and refused. */
+async function changes(admin: SignedIn): Promise<void> {
+  const post = (path: string, body: unknown = {}) => admin.send('POST', path, body);
+  const keys = `${portal}/api-keys`;
+  const users = `${portal}/users`;
+  const newKey = { scopes: ['read', 'write'], name: 'k', expires: '90d', rate_limit: '300/15s' };
+  const newUser = { email: 'new@openapi.example', name: 'New', role: 'auditor', password };
+  for (const [schema, body] of [
+    ['NewApiKey', newKey],
+    ['NewUser', newUser],
+  ] as const) {
+    assert.deepEqual(conform.errorsOf(`#/components/schemas/${schema}`, body), []);
+  }
+  const key = await post(keys, newKey);
+  const user = await post(users, newUser);
+  const [keyId, userId] = [key, user].map((answer) => String(jsonOf(answer, 201)['id']));
+  const rotate = (body: unknown) => post(`${keys}/${keyId}/rotate`, body);
+  const revoke = (id = keyId) => post(`${keys}/${id}/revoke`);
+  const [settings, adminId] = [
+    `${portal}/settings`,
+    jsonOf(await admin.get(`${portal}/whoami`))['user'] as { id: string },
+  ];
+  const patch = (body: unknown) => admin.send('PATCH', settings, body);
+  checkAll([
+    ['POST', keys, 201, key],
+    ['POST', keys, 400, await post(keys, { scopes: [] })],
+    ['POST', keys, 415, await admin.send('POST', keys, '{}', { 'content-type': 'text/plain' })],
+    ['POST', keys, 413, await post(keys, { name: 'x'.repeat(70_000) })],
+    ['POST', keys, 403, await admin.send('POST', keys, newKey, { origin: 'http://evil.example' })],
+    ['POST', `${keys}/{id}/rotate`, 200, await rotate({ grace: '1h' })],
+    ['POST', `${keys}/{id}/rotate`, 400, await rotate({ grace: 'soon' })],
+    ['GET', keys, 200, await admin.get(keys)],
+    ['POST', `${keys}/{id}/revoke`, 200, await revoke()],
+    ['POST', `${keys}/{id}/revoke`, 404, await revoke('0123456789abcdef')],
+    ['POST', `${keys}/{id}/rotate`, 409, await rotate({})],
+    ['GET', keys, 200, await admin.get(keys)],
+    ['POST', users, 201, user],
+    ['POST', users, 409, await post(users, newUser)],
+    ['POST', users, 400, await post(users, { ...newUser, role: 'king' })],
+    ['POST', `${users}/{id}/password`, 204, await post(`${users}/${userId}/password`, { password })],
+    ['POST', `${users}/{id}/password`, 400, await post(`${users}/${userId}/password`, { password: 'short' })],
+    ['POST', `${users}/{id}/password`, 403, await post(`${users}/${adminId.id}/password`, { password })],
+    ['POST', `${users}/{id}/disable`, 200, await post(`${users}/${userId}/disable`)],
+    ['POST', `${users}/{id}/disable`, 404, await post(`${users}/${randomUUID()}/disable`)],
+    ['POST', `${users}/{id}/disable`, 409, await post(`${users}/${adminId.id}/disable`)],
+    ['GET', users, 200, await admin.get(users)],
+    ['PATCH', settings, 200, await patch({ receipts: 'off', retention: '90d' })],
+    ['GET', `${portal}/receipts`, 403, await admin.get(`${portal}/receipts`)],
+    ['GET', `${portal}/whoami`, 200, await admin.get(`${portal}/whoami`)],
+    ['PATCH', settings, 400, await patch({})],
+  ]);
+}
+
+/** Logins up to the limit, and what ends sessions. */
+async function logins(admin: SignedIn, member: SignedIn): Promise<void> {
+  const path = '/api/v1/auth/login-handler';
+  const email = 'admin@openapi.example';
+  const own = `${portal}/password`;
+  const next = 'another horse battery staple';
+  checkAll([
+    ['POST', path, 200, await login(server, { email, password, organization: 'openapi' })],
+    ['POST', path, 401, await login(server, { email, password: 'x' })],
+    ['POST', path, 400, await login(server, '{')],
+    ['POST', path, 415, await login(server, '{}', { 'content-type': 'text/plain' })],
+    ['POST', own, 403, await member.send('POST', own, { current: 'x', new: next })],
+    ['POST', own, 204, await member.send('POST', own, { current: password, new: next })],
+    ['POST', own, 401, await member.send('POST', own, { current: password, new: next })],
+    ['POST', '/api/v1/auth/logout', 204, await admin.send('POST', '/api/v1/auth/logout')],
+    ['POST', '/api/v1/auth/logout', 401, await admin.send('POST', '/api/v1/auth/logout')],
+  ]);
+  const refused = await eventually('the limit of logins', async () => {
+    const answer = await login(server, '{');
+    return answer.status === 429 ? answer : undefined;
+  });
+  checkAll([['POST', path, 429, refused]]);
+}

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call, type HttpAnswer, problemOf, retryAfterOf } from '../support/http.ts';
 import { conformance, type OpenApiDocument } from '../support/openapi.ts';
@@ -11,6 +11,7 @@ import {
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
+import { createUser, jsonOf, login, password, signIn, withCookie } from './session-support.ts';
 
 const windowMs = 3000;
 const path = '/api/v1/audit';
@@ -41,10 +42,12 @@ function ratesOf(answer: HttpAnswer): { limit: number; remaining: number; reset:
 }
 
 test('reads are counted down, then 429, then allowed again; one client does not use up the limit of another', async () => {
-  await windowOver();
+  const document = JSON.parse((await call(`${server.url}/openapi.json`)).text) as OpenApiDocument;
+  const conform = conformance(document);
   for (let left = 4; left >= 0; left--) {
     const answer = await one.get();
     assert.equal(answer.status, 200);
+    conform.check('GET', path, answer);
     const { limit, remaining, reset } = ratesOf(answer);
     assert.equal(limit, 5);
     assert.equal(remaining, left);
@@ -53,17 +56,42 @@ test('reads are counted down, then 429, then allowed again; one client does not 
   for (let n = 0; n < 3; n++) {
     const refused = await one.get();
     problemOf(refused, 429);
+    conform.check('GET', path, refused);
     assert.deepEqual({ ...ratesOf(refused), reset: 0 }, { limit: 5, remaining: 0, reset: 0 });
     const seconds = retryAfterOf(refused);
     assert.ok(seconds >= 1 && seconds <= 3, `Retry-After: ${seconds}`);
   }
   assert.equal((await two.get()).status, 200);
+  // Every window that was begun so far is over then: the tests that follow begin their own.
   await windowOver();
   assert.equal((await one.get()).status, 200);
 });
 
+test('keys that are not good are counted by address, whatever a header says about it; a good one is not', async () => {
+  const wrong = (n: number) =>
+    call(`${server.url}${path}`, {
+      headers: {
+        'x-api-key': `ak_wrong${n}`,
+        'x-forwarded-for': `203.0.113.${n}`,
+        forwarded: `for=192.0.2.${n}`,
+      },
+    });
+  for (let left = 4; left >= 0; left--) {
+    const refused = await wrong(left);
+    problemOf(refused, 401);
+    assert.deepEqual({ ...ratesOf(refused), reset: 0 }, { limit: 5, remaining: left, reset: 0 });
+  }
+  for (let n = 10; n < 13; n++) {
+    const refused = await wrong(n);
+    problemOf(refused, 429);
+    assert.equal(ratesOf(refused).remaining, 0);
+    assert.ok(retryAfterOf(refused) >= 1);
+  }
+  // One who guesses must not shut out those who know.
+  assert.equal((await one.get()).status, 200);
+});
+
 test('writing has a limit of its own', async () => {
-  await windowOver();
   const statuses: number[] = [];
   for (let n = 0; n < 7; n++) statuses.push((await two.post([sourceEvent()])).status);
   assert.deepEqual(statuses, [202, 202, 202, 202, 202, 202, 429]);
@@ -84,13 +112,137 @@ test('a key may have a limit of its own', async () => {
   assert.equal(ratesOf(await own.get()).limit, 3);
 });
 
-test('limited answers are as the document says', async () => {
-  const document = JSON.parse((await call(`${server.url}/openapi.json`)).text) as OpenApiDocument;
-  const conform = conformance(document);
-  await windowOver();
-  for (let n = 0; n < 6; n++) {
-    const answer = await one.get();
-    assert.equal(answer.status, n < 5 ? 200 : 429);
-    conform.check('GET', path, answer);
-  }
+test('errors of a limited endpoint count and carry the numbers, too', async () => {
+  const key = await createKey(server, ['--org', 'two', '--scopes', 'write', '--rate-limit', '500/60s']);
+  const own = two.with({ key: key.key });
+  const answers = [
+    await own.post('{'),
+    await own.post([sourceEvent()]),
+    await own.post('x', { 'content-type': 'text/css' }),
+  ];
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [400, 202, 415],
+  );
+  const rates = answers.map(ratesOf);
+  assert.ok(rates.every(({ limit }) => limit === 500));
+  const left = rates.map(({ remaining }) => remaining);
+  assert.deepEqual(left, [left[0], Number(left[0]) - 1, Number(left[0]) - 2]);
+});
+
+describe('by default, behind a proxy that is trusted', () => {
+  const whoami = '/api/v1/portal/whoami';
+  const from = (address: string) => ({ 'x-forwarded-for': address });
+  let proxied: TestServer;
+
+  before(async () => {
+    proxied = await startServer({ env: { TRUST_PROXY: '1', RATE_LIMIT_AUDIT: undefined } });
+    await createTenant(proxied, 'limits');
+    await Promise.all([
+      createUser(proxied, 'limits', 'admin', 'admin@x.example'),
+      createUser(proxied, 'limits', 'member', 'member@x.example'),
+    ]);
+  });
+  after(() => proxied?.stop());
+
+  test('a session has 30 requests in 15 s, over all tenant endpoints, errors among them; another has its own', async () => {
+    const admin = await signIn(proxied, 'admin@x.example', { headers: from('198.51.100.1') });
+    const member = await signIn(proxied, 'member@x.example', { headers: from('198.51.100.1') });
+    const requests: readonly (readonly [status: number, answer: () => Promise<HttpAnswer>])[] = [
+      [200, () => admin.get(whoami)],
+      [200, () => admin.get('/api/v1/auth/token')],
+      [200, () => admin.get('/api/v1/dashboard/organization/get-events-in-org?limit=1')],
+      [200, () => admin.get('/api/v1/portal/receipts')],
+      [200, () => admin.get('/api/v1/portal/events', from('198.51.100.2'))],
+      [404, () => admin.send('POST', '/api/v1/portal/api-keys/0123456789abcdef/revoke')],
+      [400, () => admin.send('PATCH', '/api/v1/portal/settings')],
+      [415, () => admin.send('POST', '/api/v1/auth/logout', {}, { 'content-type': 'text/plain' })],
+      [403, () => admin.send('POST', '/api/v1/auth/logout', {}, { origin: 'http://evil.example' })],
+    ];
+    for (let n = 0; n < 30; n++) {
+      const [status, request] = requests[n] ?? [200, () => admin.get(whoami)];
+      const answer = await request();
+      assert.equal(answer.status, status, answer.text);
+      const { limit, remaining, reset } = ratesOf(answer);
+      assert.deepEqual([limit, remaining], [30, 29 - n]);
+      assert.ok(reset >= 1 && reset <= 15);
+    }
+    for (const address of ['198.51.100.1', '198.51.100.3']) {
+      const refused = await admin.get(whoami, from(address));
+      problemOf(refused, 429);
+      assert.deepEqual([ratesOf(refused).limit, ratesOf(refused).remaining], [30, 0]);
+      assert.ok(retryAfterOf(refused) >= 1 && retryAfterOf(refused) <= 15);
+    }
+    const other = await member.get('/api/v1/portal/users');
+    problemOf(other, 403);
+    assert.equal(ratesOf(other).remaining, 29);
+  });
+
+  test('cookies that are not good are counted by address', async () => {
+    const guess = (n: number, address: string) =>
+      withCookie(proxied, `service=wrong${n}`).get(whoami, from(address));
+    for (let n = 0; n < 30; n++) {
+      const refused = await guess(n, '198.51.100.10');
+      problemOf(refused, 401);
+      assert.deepEqual([ratesOf(refused).limit, ratesOf(refused).remaining], [30, 29 - n]);
+    }
+    const last = await guess(30, '198.51.100.10');
+    problemOf(last, 429);
+    assert.ok(retryAfterOf(last) <= 15);
+    problemOf(await guess(31, '198.51.100.11'), 401);
+  });
+
+  test('an address has 10 logins in 60 s, right or wrong; another has its own', async () => {
+    const attempt = (address: string, secret = 'a wrong password', email = 'admin@x.example') =>
+      login(proxied, { email, password: secret }, from(address));
+    const address = '203.0.113.1';
+    const first = await attempt(address, password);
+    jsonOf(first);
+    assert.deepEqual([ratesOf(first).limit, ratesOf(first).remaining], [10, 9]);
+    assert.ok(ratesOf(first).reset > 50 && ratesOf(first).reset <= 60);
+    for (let left = 8; left >= 0; left--) {
+      const refused = await attempt(address, undefined, `guess${left}@x.example`);
+      problemOf(refused, 401);
+      assert.deepEqual([ratesOf(refused).limit, ratesOf(refused).remaining], [10, left]);
+    }
+    // Now nobody gets in from there, not even with the right password.
+    for (const secret of [password, 'x']) {
+      const refused = await attempt(address, secret);
+      problemOf(refused, 429);
+      assert.equal(refused.headers['set-cookie'], undefined);
+      assert.ok(retryAfterOf(refused) > 45 && retryAfterOf(refused) <= 60);
+    }
+    // What comes before the address that the proxy itself saw is the client's own invention.
+    problemOf(await attempt(`192.0.2.99, ${address}`, password), 429);
+    jsonOf(await attempt('203.0.113.2', password));
+  });
+
+  test('one customer’s IPv6 addresses are one client', async () => {
+    const attempt = (address: string) => login(proxied, { email: 'x@x.example', password }, from(address));
+    for (let n = 0; n < 10; n++) problemOf(await attempt(`2001:db8:1:2::${n + 1}`), 401);
+    problemOf(await attempt('2001:db8:1:2:ffff::1'), 429);
+    problemOf(await attempt('2001:db8:1:3::1'), 401);
+  });
+
+  test('keys that are not good have 300 requests in 15 s from an address', async () => {
+    const headers = { 'x-api-key': 'ak_wrong', ...from('203.0.113.77') };
+    const answers = await Promise.all(
+      Array.from({ length: 310 }, () => call(`${proxied.url}${path}`, { headers })),
+    );
+    assert.equal(answers.filter(({ status }) => status === 401).length, 300);
+    assert.equal(answers.filter(({ status }) => status === 429).length, 10);
+    const elsewhere = await call(`${proxied.url}${path}`, {
+      headers: { ...headers, ...from('203.0.113.78') },
+    });
+    problemOf(elsewhere, 401);
+    assert.deepEqual([ratesOf(elsewhere).limit, ratesOf(elsewhere).remaining], [300, 299]);
+  });
+
+  test('probes and the document have no limit', async () => {
+    for (const open of ['/healthz', '/readyz', '/openapi.json']) {
+      const answer = await call(`${proxied.url}${open}`);
+      assert.equal(answer.status, 200);
+      assert.equal(answer.headers['ratelimit-limit'], undefined);
+    }
+  });
 });

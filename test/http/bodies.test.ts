@@ -182,3 +182,26 @@ test('all bodies together are bounded: beyond it 503 with Retry-After, and room 
   for (let i = 0; i < 200; i++) assert.equal((await post('/denied', Buffer.alloc(50_000))).status, 401);
   assert.equal((await post('/digest', randomBytes(4 * mib))).status, 200);
 });
+
+test('a handler that is slow to ask for a large body gets it whole', async () => {
+  const it = await startTestServer([
+    {
+      method: 'POST',
+      path: '/late',
+      name: 'late',
+      body: { maxBytes: 8_000_000 },
+      async handler(context) {
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const { buffer } = await context.body();
+        const sum = new Uint8Array(buffer).reduce((total, byte) => total + byte, 0);
+        return { status: 200, body: JSON.stringify({ bytes: buffer.byteLength, sum }) };
+      },
+    },
+  ]);
+  const body = Buffer.alloc(5_000_000, 3);
+  const answers = await Promise.all(
+    [1, 2, 3].map(async () => (await fetch(`${it.url}/late`, { method: 'POST', body })).json()),
+  );
+  for (const answer of answers) assert.deepEqual(answer, { bytes: 5_000_000, sum: 15_000_000 });
+  await it.close();
+});

@@ -15,6 +15,8 @@ test('any chunks, announced or not, give the same bytes, and the budget back', a
         maxBytes: 200_000,
         budget,
         onExcess: () => assert.fail('nothing is thrown away here'),
+        pause: () => {},
+        resume: () => {},
       });
       const early = readFirst ? body.read() : undefined;
       for (const [i, part] of parts.entries()) {
@@ -38,7 +40,14 @@ test('any chunks, announced or not, give the same bytes, and the budget back', a
 test('a body is read once, and one that is not kept cannot be read', async () => {
   const budget = createBodyBudget(100);
   const make = (maxBytes: number) =>
-    createBodyReceiver({ announcement: { kind: 'sized', bytes: 2 }, maxBytes, budget, onExcess: () => {} });
+    createBodyReceiver({
+      announcement: { kind: 'sized', bytes: 2 },
+      maxBytes,
+      budget,
+      onExcess: () => {},
+      pause: () => {},
+      resume: () => {},
+    });
   const body = make(10);
   body.data(new ArrayBuffer(2), true);
   assert.equal((await body.read()).buffer.byteLength, 2);
@@ -53,9 +62,33 @@ test('thrown-away bytes are bounded', () => {
     maxBytes: 0,
     budget: createBodyBudget(0),
     onExcess: () => excess++,
+    pause: () => {},
+    resume: () => {},
   });
   body.data(new ArrayBuffer(64 * 1024), false);
   assert.equal(excess, 0);
   body.data(new ArrayBuffer(1), false);
   assert.equal(excess, 1);
+});
+
+test('a body that nobody has asked for stops coming after a little, and goes on once it is read', async () => {
+  const flow: string[] = [];
+  const budget = createBodyBudget(1_000_000);
+  const body = createBodyReceiver({
+    announcement: { kind: 'sized', bytes: 200_000 },
+    maxBytes: 500_000,
+    budget,
+    onExcess: () => assert.fail('nothing is thrown away here'),
+    pause: () => flow.push('pause'),
+    resume: () => flow.push('resume'),
+  });
+  body.data(new ArrayBuffer(60_000), false);
+  assert.deepEqual(flow, []);
+  body.data(new ArrayBuffer(60_000), false);
+  assert.deepEqual(flow, ['pause']);
+  const reading = body.read();
+  assert.deepEqual(flow, ['pause', 'resume']);
+  body.data(new ArrayBuffer(80_000), true);
+  assert.equal((await reading).buffer.byteLength, 200_000);
+  assert.deepEqual(flow, ['pause', 'resume']);
 });

@@ -86,7 +86,13 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     const slug = directory.organizationById(id)?.slug;
     return slug === undefined ? undefined : { id, slug, retentionDays: undefined };
   };
-  const trail = createTrail({ accept: ingest.accept, organizationOf, clock: systemClock, log: silentLog });
+  const trail = createTrail({
+    accept: ingest.accept,
+    organizationOf,
+    clock: systemClock,
+    log: silentLog,
+    logFailure: ingest.logFailure,
+  });
   const cookie = createSessionCookie('service');
   const sessions = createSessions({
     secret: 's'.repeat(32),

@@ -1,34 +1,65 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startTestServer } from './support.ts';
 
 const chunk = Buffer.alloc(64 * 1024, 'x');
 
-test('a reader of a stream that stands still for longer than the library allows gets the rest', async () => {
-  const sources: Readable[] = [];
-  const it = await startTestServer([
-    {
-      method: 'GET',
-      path: '/endless',
-      name: 'endless',
-      handler() {
-        const source = new Readable({ read: () => void source.push(chunk) });
-        sources.push(source);
-        return { status: 200, headers: { 'Content-Type': 'application/zip' }, stream: source };
+describe('slow readers', { concurrency: true }, () => {
+  test('a reader of a stream that stands still for longer than the library allows gets the rest', async () => {
+    const sources: Readable[] = [];
+    const it = await startTestServer([
+      {
+        method: 'GET',
+        path: '/endless',
+        name: 'endless',
+        handler() {
+          const source = new Readable({ read: () => void source.push(chunk) });
+          sources.push(source);
+          return { status: 200, headers: { 'Content-Type': 'application/zip' }, stream: source };
+        },
       },
-    },
-  ]);
-  const socket = connect(it.server.port, '127.0.0.1');
-  socket.write('GET /endless HTTP/1.1\r\nHost: x\r\n\r\n');
-  await delay(13_000);
-  assert.equal(sources[0]?.destroyed, false);
-  let received = 0;
-  socket.on('data', (data) => (received += data.length));
-  await delay(300);
-  assert.ok(received > 16 * 1024 * 1024, `only ${received} bytes came after the pause`);
-  socket.destroy();
-  await it.close();
+    ]);
+    const socket = connect(it.server.port, '127.0.0.1');
+    socket.write('GET /endless HTTP/1.1\r\nHost: x\r\n\r\n');
+    await delay(13_000);
+    assert.equal(sources[0]?.destroyed, false);
+    let received = 0;
+    socket.on('data', (data) => (received += data.length));
+    await delay(300);
+    assert.ok(received > 16 * 1024 * 1024, `only ${received} bytes came after the pause`);
+    socket.destroy();
+    await it.close();
+  });
+
+  test('a reader that is slow but steady gets everything, however large the pieces of the source', async () => {
+    const bytes = 8 * 1024 * 1024;
+    const it = await startTestServer([
+      {
+        method: 'GET',
+        path: '/large-pieces',
+        name: 'large-pieces',
+        handler: () => ({
+          status: 200,
+          headers: { 'Content-Type': 'application/zip' },
+          stream: Readable.from([Buffer.alloc(bytes / 2, 'a'), Buffer.alloc(bytes / 2, 'b')], {
+            objectMode: false,
+          }),
+        }),
+      },
+    ]);
+    const socket = connect({ port: it.server.port, host: '127.0.0.1' });
+    socket.write('GET /large-pieces HTTP/1.1\r\nHost: x\r\n\r\n');
+    const slowUntil = performance.now() + 14_000;
+    let received = 0;
+    for await (const data of socket as AsyncIterable<Buffer>) {
+      received += data.length;
+      if (performance.now() < slowUntil) await delay(data.length / 150);
+      if (received >= bytes && data.subarray(-5).toString('latin1') === '0\r\n\r\n') break;
+    }
+    assert.ok(received >= bytes, `cut after ${received} bytes`);
+    await it.close();
+  });
 });

@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { limits } from '../../src/base/limits.ts';
 import type { IngestRequest } from '../../src/ingest/accept.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/ingest/batcher.ts';
@@ -132,6 +133,59 @@ describe('ingest, from request to sink', () => {
     assert.equal(await ingest.flush(10_000), true);
     assert.deepEqual(new Set(stored), new Set([...accepted, 'after']));
     assert.equal(stored.length, accepted.length + 1);
+  });
+
+  it('sends what is intact of a segment that is damaged on disk, and keeps the file', async () => {
+    const stored: string[] = [];
+    let damage: (() => Promise<void>) | undefined;
+    const { ingest, dataDir } = await start(
+      async (insert) => {
+        if (damage !== undefined) {
+          await damage();
+          damage = undefined;
+          throw new Error('not now');
+        }
+        stored.push(...markers(insert));
+        return 'stored';
+      },
+      { flushIntervalMs: 100 },
+    );
+    const wal = join(dataDir, 'wal');
+    damage = async () => {
+      const name = (await readdir(wal)).filter((one) => one.endsWith('.wal')).sort()[0] as string;
+      const content = await readFile(join(wal, name));
+      const place = content.indexOf('second');
+      content[place] = (content[place] as number) ^ 1;
+      await writeFile(join(wal, name), content);
+    };
+    for (const marker of ['first', 'second', 'third']) await ingest.accept(request(event(marker)));
+    assert.equal(await ingest.flush(15_000), true);
+    assert.deepEqual(stored, ['first', 'third']);
+    assert.equal((await readdir(wal)).filter((name) => name.endsWith('.damaged')).length, 1);
+  });
+
+  it('refuses a body with more events than a segment can number, however small it was sent', async () => {
+    const stored: string[] = [];
+    const { ingest } = await start(
+      async (insert) => {
+        stored.push(...markers(insert));
+        return 'stored';
+      },
+      { bodyBytesMax: 64 * 1024 * 1024, walBytesMax: 1e9, segmentBytes: 64 * 1024 * 1024 },
+    );
+    const line = '{"time":1,"message":{"action":1}}\n';
+    const body = brotliCompressSync(line.repeat(limits.batchEventsMax + 1), {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
+    });
+    const huge = { ...request(''), body: new Uint8Array(body).buffer, encoding: 'br' as const };
+    const [refused, taken] = await Promise.allSettled([
+      ingest.accept(huge),
+      ingest.accept(request(event('small'))),
+    ]);
+    assert.equal(refused.status === 'rejected' && (refused.reason as { code: string }).code, 'too_large');
+    assert.equal(taken.status, 'fulfilled');
+    assert.equal(await ingest.flush(5000), true);
+    assert.deepEqual(stored, ['small']);
   });
 
   it('gathers many small requests into few segments and answers each for itself', async () => {

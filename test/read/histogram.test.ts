@@ -117,7 +117,7 @@ describe('counts over time', () => {
           check(await read(caller, { ...range, actor: 'Ann@X' }), matching);
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 20 },
     );
   });
 });

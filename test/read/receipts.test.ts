@@ -226,7 +226,7 @@ describe('receipts', () => {
           assert.deepEqual(found, expected);
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 20 },
     );
   });
 });

@@ -1,0 +1,439 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { type AuditEvent, call, type HttpAnswer, pageOf, problemOf } from '../support/http.ts';
+import {
+  createOrganization,
+  createTenant,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+import { createUser, jsonOf, listOf, password, signIn, type SignedIn } from './session-support.ts';
+
+/** What people read with a session: organization events, receipts, and what the portal shows. */
+
+const eventsPath = '/api/v1/dashboard/organization/get-events-in-org';
+const portal = '/api/v1/portal';
+let dataDir: string;
+let server: TestServer;
+let tenant: Tenant;
+let admin: SignedIn;
+let auditor: SignedIn;
+let member: SignedIn;
+let stranger: SignedIn;
+
+const off = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' };
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  server = await startServer({ dataDir, env: { ...off, DEPLOYMENT: undefined } });
+  [tenant] = await Promise.all([createTenant(server, 'reads'), createOrganization(server, 'others')]);
+  await Promise.all([
+    createUser(server, 'reads', 'admin', 'admin@reads.example'),
+    createUser(server, 'others', 'admin', 'admin@others.example'),
+  ]);
+  admin = await signIn(server, 'admin@reads.example');
+  stranger = await signIn(server, 'admin@others.example');
+  for (const role of ['auditor', 'member']) {
+    const body = { email: `${role}@reads.example`, name: role, role, password };
+    jsonOf(await admin.send('POST', `${portal}/users`, body), 201);
+  }
+  auditor = await signIn(server, 'auditor@reads.example');
+  member = await signIn(server, 'member@reads.example');
+});
+after(async () => {
+  await server?.stop();
+  await removeDirectory(dataDir);
+});
+
+const query = (path: string, parameters: Readonly<Record<string, string>>) =>
+  `${path}?${new URLSearchParams(parameters).toString()}`;
+
+/** Records texts as one NDJSON body, which goes out as written, and waits until all can be read. */
+async function recordTexts(texts: readonly string[]): Promise<void> {
+  const answer = await tenant.post(texts.join('\n'), { 'content-type': 'application/x-ndjson' });
+  assert.deepEqual(jsonOf(answer, 202), { accepted: texts.length, rejected: 0, errors: [] });
+  await tenant.caughtUp();
+}
+
+describe('organization events', () => {
+  /** A year that only these tests use. */
+  const year = { startTime: '2001-01-01T00:00:00Z', endTime: '2001-12-31T23:59:59.999999Z' };
+  const at = (n: number) => `2001-02-03T04:05:${String(n).padStart(2, '0')}.000001Z`;
+  const legacy = (parameters: Readonly<Record<string, string>> = {}, who = auditor) =>
+    who.get(query(eventsPath, { ...year, ...parameters }));
+  let texts: string[];
+
+  before(async () => {
+    const full = {
+      time: at(0),
+      level: 'NOTICE',
+      msg: 'said "so"\n\u00e9\u2028\u{1F600}',
+      unknown: { at: ['the', 'top', null, true] },
+      message: {
+        timestamp: at(0),
+        actor: { id: 'u', name: 'N', email: 'N@Reads.example', type: 'User', badge: 7 },
+        action: { code: 2001, title: 'T', more: false },
+        target: { id: 't', name: 'x.txt', type: 'file' },
+        result: { title: 'Bad', description: '', code: 503, detail: 'd' },
+        remote: { ip: '::1', port: 0 },
+        sender: { file: 'f', email: 's@x.example', hash: 'H' },
+        extra: { list: [1, [2, {}]], none: null, empty: '', text: 'plain' },
+        flow_id: randomUUID().toUpperCase(),
+        log: { provider: 'p', version: '1' },
+        org: 'reads',
+        custom: 'kept',
+      },
+    };
+    texts = [
+      JSON.stringify(full),
+      // The least that is an event: nothing is added to it.
+      `{"message":{"timestamp":"${at(1)}","action":1}}`,
+      // Numbers whose digits a 64-bit float does not have, and spellings that a parser would lose.
+      `{"message":{"timestamp":"${at(2)}","action":1,"extra":{"a":12345678901234567890123,"b":1.10,"c":-0.0,` +
+        '"d":1E5,"e":0.1234567890123456789,"f":[9007199254740993]}},"n":1e-400}',
+      // The microseconds as an integer, an actor and a target as texts, escapes as they were written.
+      '{"time":981173103000001,"message":{"action":1,"actor":"a@x.example","target":"\\u0041 \\/ \\ud83d\\ude00"}}',
+    ];
+    await recordTexts(texts);
+  });
+
+  test('are what the producer sent, newest first, as JSON and to the digit', async () => {
+    const answer = await legacy();
+    assert.match(String(answer.headers['content-type']), /^application\/json\b/);
+    const newestFirst = texts.toReversed();
+    assert.deepEqual(
+      listOf(answer),
+      newestFirst.map((text) => JSON.parse(text) as unknown),
+    );
+    for (const text of texts) assert.ok(answer.text.includes(text), text);
+    assert.deepEqual(Object.keys(jsonOf(answer)), ['data']);
+  });
+
+  test('are all of the organization’s, the service’s own among them, when nothing is asked for', async () => {
+    const data = listOf(await auditor.get(eventsPath));
+    const { total } = await tenant.page({ limit: '1' }).then(({ meta }) => meta);
+    assert.ok(data.length >= total - 1 && data.length >= texts.length + 2, `${data.length} of ${total}`);
+    const times = data.map(
+      (event) => (event['message'] as { timestamp?: string }).timestamp ?? '2001-02-03T04:05:03',
+    );
+    assert.deepEqual(times, times.toSorted().toReversed());
+  });
+
+  test('startTime, endTime, limit and offset are honoured, and nothing invalid is an error', async () => {
+    const count = async (parameters: Record<string, string>) => listOf(await legacy(parameters)).length;
+    assert.equal(await count({ startTime: at(1) }), 3);
+    assert.equal(await count({ endTime: at(1) }), 2);
+    assert.equal(await count({ startTime: at(1), endTime: at(1) }), 1);
+    assert.equal(await count({ startTime: '2001-02-03T06:05:01.000001+02:00' }), 3);
+    assert.equal(await count({ endTime: '1999-01-01T00:00:00Z' }), 0);
+    assert.equal(
+      (await legacy({ endTime: '1999-01-01T00:00:00Z' })).text.replaceAll(/\s/g, ''),
+      '{"data":[]}',
+    );
+    const middle = listOf(await legacy({ limit: '2', offset: '1' }));
+    assert.deepEqual(
+      middle,
+      [texts[2], texts[1]].map((text) => JSON.parse(text ?? '') as unknown),
+    );
+    assert.equal(await count({ offset: '3' }), 1);
+    assert.equal(await count({ offset: '4' }), 0);
+    for (const limit of ['0', '-1', 'x', '', '1.5', ' 2'])
+      assert.equal(await count({ limit }), 4, `limit ${limit}`);
+    for (const offset of ['-1', 'x', '', '1e0']) assert.equal(await count({ offset }), 4, `offset ${offset}`);
+    assert.equal(await count({ limit: '99999999999999999999' }), 4);
+    // An invalid time is as none: there are more events than those of the year.
+    for (const startTime of ['yesterday', '2001-01-01', '2001-01-01T00:00:00', '']) {
+      assert.ok(listOf(await auditor.get(query(eventsPath, { startTime }))).length > 4, startTime);
+    }
+  });
+
+  test('more than a page of the audit endpoint comes in one answer', async () => {
+    const one = (n: number) =>
+      `{"message":{"timestamp":"1999-05-06T00:00:00.${String(n).padStart(6, '0')}Z","action":1}}`;
+    await recordTexts(Array.from({ length: 2500 }, (_, n) => one(n)));
+    const range = { startTime: '1999-05-06T00:00:00Z', endTime: '1999-05-06T00:00:01Z' };
+    const all = listOf(await auditor.get(query(eventsPath, range)));
+    assert.equal(all.length, 2500);
+    assert.deepEqual(all[0], JSON.parse(one(2499)));
+    assert.deepEqual(all[2499], JSON.parse(one(0)));
+    assert.equal(listOf(await auditor.get(query(eventsPath, { ...range, limit: '2000' }))).length, 2000);
+  });
+
+  test('secrets were replaced before they were stored', async () => {
+    const time = '2001-07-07T07:07:07Z';
+    const extra = '{"Password":"hunter2","a":[{"TOKEN":{"deep":"hunter2"}}],"note":"kept","otp":123456}';
+    await recordTexts([`{"message":{"timestamp":"${time}","action":1,"extra":${extra}}}`]);
+    const answer = await legacy({ startTime: time, endTime: time });
+    const [event] = listOf(answer);
+    assert.deepEqual((event?.['message'] as { extra: unknown }).extra, {
+      Password: '[redacted]',
+      a: [{ TOKEN: '[redacted]' }],
+      note: 'kept',
+      otp: '[redacted]',
+    });
+    assert.doesNotMatch(answer.text, /hunter2|123456/);
+  });
+
+  test('are for administrators and auditors; a key does not open them', async () => {
+    jsonOf(await legacy({}, admin));
+    problemOf(await legacy({}, member), 403);
+    const url = `${server.url}${eventsPath}`;
+    problemOf(await call(url), 401);
+    problemOf(await call(url, { headers: { 'x-api-key': tenant.key } }), 401);
+    problemOf(await call(url, { headers: { cookie: `service=${tenant.key}` } }), 401);
+    problemOf(await call(url, { headers: { authorization: `Bearer ${auditor.token}` } }), 401);
+    assert.equal(listOf(await legacy({}, stranger)).length, 0);
+  });
+
+  test('come compressed to those who ask for it', async () => {
+    const answer = await auditor.get(eventsPath, { 'accept-encoding': 'gzip' });
+    assert.equal(answer.headers['content-encoding'], 'gzip');
+    assert.deepEqual([...answer.raw.subarray(0, 2)], [0x1f, 0x8b]);
+  });
+});
+
+describe('receipts', () => {
+  const receipts = (who = member, parameters: Readonly<Record<string, string>> = {}) =>
+    who.get(query(`${portal}/receipts`, parameters));
+  const flows = { up: randomUUID(), down: randomUUID(), stream: randomUUID(), failed: randomUUID() };
+  const mine = { email: 'Member@Reads.Example', name: 'Mem' };
+  let n = 0;
+  /** A transfer event a second after the one before. */
+  const transfer = (action: number, flow: string | undefined, more: Record<string, unknown> = {}) =>
+    sourceEvent({
+      timestamp: `2002-03-04T05:06:${String(n++).padStart(2, '0')}.000000Z`,
+      action,
+      actor: mine,
+      ...(flow !== undefined && { flow_id: flow }),
+      ...more,
+    });
+
+  before(async () => {
+    const file = (name: string, size: number) => ({
+      sender: { file: name },
+      extra: { fileName: name, fileSize: size, destination: 'Vault' },
+    });
+    await tenant.record([
+      transfer(2000, flows.up, file('Up.bin', 10)),
+      transfer(2001, flows.up, file('Up.bin', 12)),
+      transfer(2002, flows.down, file('Down.bin', 5)),
+      transfer(2020, flows.stream, { target: { name: 'Camera 7' } }),
+      transfer(2021, flows.stream, { target: { name: 'Camera 7' }, result: { code: 200 } }),
+      transfer(2000, flows.failed, file('Bad.bin', 1)),
+      transfer(2001, flows.failed, { ...file('Bad.bin', 1), result: { code: 507 } }),
+      // Somebody else's, in the very same flow; another activity; the user of the same address elsewhere.
+      transfer(2003, flows.down, { ...file('theirs.bin', 1), actor: { email: 'auditor@reads.example' } }),
+      transfer(2000, randomUUID(), { ...file('theirs.bin', 1), actor: 'auditor@reads.example' }),
+      transfer(2000, randomUUID(), { ...file('nobodys.bin', 1), actor: { name: 'member@reads.example' } }),
+      transfer(2010, randomUUID(), file('deleted.bin', 1)),
+    ]);
+    await tenant.caughtUp();
+  });
+
+  test('are the signed-in user’s own transfers, start and completion paired by flow, newest first', async () => {
+    const page = jsonOf(await receipts());
+    assert.deepEqual(page['meta'], { total: 4, limit: 50, offset: 0 });
+    const [failed, stream, down, up, ...more] = page['data'] as Record<string, unknown>[];
+    assert.equal(more.length, 0);
+    assert.deepEqual(up, {
+      flow_id: flows.up,
+      kind: 'upload',
+      file_name: 'Up.bin',
+      file_size: 12,
+      destination: 'Vault',
+      status: 'completed',
+      started_at: '2002-03-04T05:06:00.000000Z',
+      completed_at: '2002-03-04T05:06:01.000000Z',
+    });
+    assert.deepEqual(down, {
+      flow_id: flows.down,
+      kind: 'download',
+      file_name: 'Down.bin',
+      file_size: 5,
+      destination: 'Vault',
+      status: 'started',
+      started_at: '2002-03-04T05:06:02.000000Z',
+    });
+    assert.deepEqual(
+      [stream?.['flow_id'], stream?.['kind'], stream?.['status'], stream?.['destination']],
+      [flows.stream, 'stream', 'completed', 'Camera 7'],
+    );
+    assert.deepEqual(
+      [failed?.['flow_id'], failed?.['status'], failed?.['file_name']],
+      [flows.failed, 'failed', 'Bad.bin'],
+    );
+  });
+
+  test('of others never appear, whatever their role', async () => {
+    assert.ok(!(await receipts()).text.includes('theirs.bin'));
+    const others = await receipts(auditor);
+    assert.equal((jsonOf(others)['meta'] as { total: number }).total, 2);
+    assert.doesNotMatch(others.text, /Up\.bin|Down\.bin|nobodys/);
+    assert.deepEqual(listOf(await receipts(admin)), []);
+    assert.deepEqual(listOf(await receipts(stranger)), []);
+    // Nor can they be asked for.
+    const asked = { userId: 'x', actor: 'auditor@reads.example', email: 'auditor@reads.example' };
+    assert.ok(!(await receipts(member, asked)).text.includes('theirs.bin'));
+  });
+
+  test('are paged as the audit endpoint is', async () => {
+    const all = listOf(await receipts());
+    const seen: unknown[] = [];
+    for (let offset = 0; offset < 4; offset += 3) {
+      const page = jsonOf(await receipts(member, { limit: '3', offset: String(offset) }));
+      assert.deepEqual(page['meta'], { total: 4, limit: 3, offset });
+      seen.push(...(page['data'] as unknown[]));
+    }
+    assert.deepEqual(seen, all);
+    const metaOf = async (limit: string, offset: string) =>
+      jsonOf(await receipts(member, { limit, offset }))['meta'];
+    assert.deepEqual(await metaOf('5000', '0'), { total: 4, limit: 1000, offset: 0 });
+    assert.deepEqual(await metaOf('0', '-1'), { total: 4, limit: 50, offset: 0 });
+    assert.deepEqual(await metaOf('x', '9'), { total: 4, limit: 50, offset: 9 });
+    assert.deepEqual(listOf(await receipts(member, { offset: '9' })), []);
+  });
+
+  test('can be switched off by the organization: 403, for everybody in it and nobody else', async () => {
+    jsonOf(await admin.send('PATCH', `${portal}/settings`, { receipts: 'off' }));
+    for (const who of [admin, auditor, member]) problemOf(await receipts(who), 403);
+    jsonOf(await receipts(stranger));
+    jsonOf(await admin.send('PATCH', `${portal}/settings`, { receipts: 'own' }));
+    assert.equal(listOf(await receipts()).length, 4);
+  });
+});
+
+describe('what the portal shows', () => {
+  const day = { startTime: '2003-01-01T00:00:00Z', endTime: '2003-01-01T23:59:59.999999Z' };
+  const ann = { email: 'Ann@x.example', name: 'Ann' };
+  const bob = { email: 'bob@x.example' };
+  const entries: readonly [hour: number, action: number, level: string, code: number, actor: object][] = [
+    [0, 2001, 'INFO', 200, ann],
+    [0, 2001, 'WARN', 399, ann],
+    [5, 2001, 'ERROR', 400, ann],
+    [5, 1001, 'INFO', 200, bob],
+    [23, 1001, 'INFO', 500, bob],
+    [23, 9999, 'TRACE', 200, {}],
+  ];
+
+  before(async () => {
+    await tenant.record(
+      entries.map(([hour, action, level, code, actor]) => {
+        const timestamp = `2003-01-01T${String(hour).padStart(2, '0')}:30:00Z`;
+        return sourceEvent({ timestamp, action, result: { code }, actor }, { level });
+      }),
+    );
+    await tenant.caughtUp();
+  });
+
+  /** Without the moment of the answer, which is the one thing that differs. */
+  const same = (answer: HttpAnswer) => {
+    const { data, meta } = pageOf(answer);
+    return {
+      meta,
+      data: data.map(({ metadata: { logged_time: _, ...metadata }, ...event }: AuditEvent) => ({
+        ...event,
+        metadata,
+      })),
+    };
+  };
+
+  test('events: what the audit endpoint answers under the same parameters', async () => {
+    const queries: Record<string, string>[] = [
+      day,
+      { ...day, limit: '2', offset: '1' },
+      { ...day, actor: 'ann@X.example' },
+      { ...day, limit: 'x', offset: '-1', flowId: 'x', orgId: tenant.organization.id },
+      { ...day, orgId: randomUUID() },
+    ];
+    for (const parameters of queries) {
+      const answer = await auditor.get(query(`${portal}/events`, parameters));
+      assert.deepEqual(same(answer), same(await tenant.get(parameters)), JSON.stringify(parameters));
+    }
+    assert.equal(pageOf(await auditor.get(query(`${portal}/events`, day))).meta.total, entries.length);
+  });
+
+  test('histogram: every matching event in one bucket, by outcome', async () => {
+    const histogram = async (parameters: Readonly<Record<string, string>>) =>
+      jsonOf(await auditor.get(query(`${portal}/histogram`, parameters))) as unknown as {
+        data: { start: string; success: number; failure: number }[];
+        meta: { bucket_seconds: number; total: number; start?: string; end?: string };
+      };
+    const { data, meta } = await histogram(day);
+    assert.equal(meta.total, entries.length);
+    assert.deepEqual([meta.start, meta.end], ['2003-01-01T00:00:00.000000Z', '2003-01-01T23:59:59.999999Z']);
+    for (const [index, { start }] of data.entries()) {
+      const expected = Date.parse(data[0]?.start ?? '') + index * meta.bucket_seconds * 1000;
+      assert.equal(Date.parse(start), expected, 'buckets follow each other without a gap');
+    }
+    const counted = data
+      .filter(({ success, failure }) => success + failure > 0)
+      .map(({ start, success, failure }) => [start.slice(11, 13), success, failure]);
+    assert.deepEqual(counted, [
+      ['00', 2, 0],
+      ['05', 1, 1],
+      ['23', 1, 1],
+    ]);
+    const anns = await histogram({ ...day, actor: 'ANN@x.example' });
+    assert.equal(anns.meta.total, 3);
+    const none = await histogram({ startTime: '1980-01-01T00:00:00Z', endTime: '1980-01-02T00:00:00Z' });
+    assert.ok(none.data.every(({ success, failure }) => success + failure === 0));
+    assert.equal(none.meta.total, 0);
+  });
+
+  test('top values: what is most frequent among the matching events', async () => {
+    const top = async (parameters: Readonly<Record<string, string>>) =>
+      jsonOf(await auditor.get(query(`${portal}/top-values`, parameters)));
+    assert.deepEqual(await top(day), {
+      data: {
+        activities: [
+          { activity_id: 2001, activity_name: 'Upload completed', count: 3 },
+          { activity_id: 1001, activity_name: 'Login succeeded', count: 2 },
+          { activity_id: 9999, activity_name: 'Activity 9999', count: 1 },
+        ],
+        actors: [
+          { email_addr: 'ann@x.example', name: 'Ann', count: 3 },
+          { email_addr: 'bob@x.example', count: 2 },
+        ],
+        severities: [
+          { severity: 'Informational', count: 4 },
+          { severity: 'High', count: 1 },
+          { severity: 'Medium', count: 1 },
+        ],
+      },
+      meta: { limit: 10 },
+    });
+    const first = (await top({ ...day, limit: '1' })) as { data: Record<string, unknown[]>; meta: unknown };
+    assert.deepEqual([first.data['activities']?.length, first.data['actors']?.length], [1, 1]);
+    assert.deepEqual(first.meta, { limit: 1 });
+  });
+
+  test('is not for members; whoami is', async () => {
+    for (const path of ['events', 'histogram', 'top-values'])
+      problemOf(await member.get(`${portal}/${path}`), 403);
+    const whoami = jsonOf(await member.get(`${portal}/whoami`));
+    assert.equal((whoami['user'] as { role: string }).role, 'member');
+  });
+});
+
+describe('a self-hosted deployment', () => {
+  before(async () => {
+    await server.stop();
+    server = await startServer({ dataDir, env: { ...off, DEPLOYMENT: 'self-hosted' } });
+  });
+
+  test('has no organization events, for nobody; everything else is there', async () => {
+    const headers = { cookie: auditor.cookie };
+    const get = (path: string) => call(`${server.url}${path}`, { headers });
+    problemOf(await get(eventsPath), 404);
+    problemOf(await get(`${eventsPath}?limit=1`), 404);
+    problemOf(await call(`${server.url}${eventsPath}`), 404);
+    jsonOf(await get(`${portal}/events?limit=1`));
+    jsonOf(await get(`${portal}/receipts`));
+    jsonOf(await get('/api/v1/auth/token'));
+  });
+});

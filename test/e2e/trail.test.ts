@@ -1,0 +1,187 @@
+import { strict as assert } from 'node:assert';
+import { after, before, test } from 'node:test';
+import { type AuditEvent, eventually } from '../support/http.ts';
+import { createTenant, printed, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createUser, jsonOf, login, password, sessionOf, signIn, type User } from './session-support.ts';
+
+/**
+ * What the service does itself is told by audit events of the organization: one scenario with everything in it, then
+ * what the audit endpoint shows of it.
+ */
+
+const portal = '/api/v1/portal';
+const eventsPath = '/api/v1/dashboard/organization/get-events-in-org';
+const otherPassword = 'another horse battery staple';
+const wrongPassword = 'wrong horse battery staple';
+/** Where requests of the scenario seem to come from: of each its own, so that its event can be told by it. */
+const from = (last: number) => ({ 'x-forwarded-for': `203.0.113.${last}:${40_000 + last}` });
+
+let server: TestServer;
+let tenant: Tenant;
+let admin: User;
+let events: readonly AuditEvent[];
+/** Raw answers of every read path, to look for secrets in. */
+let shown: string;
+const secrets = new Set<string>([password, otherPassword, wrongPassword]);
+
+before(async () => {
+  server = await startServer({
+    env: { TRUST_PROXY: '1', RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' },
+  });
+  tenant = await createTenant(server, 'trail');
+  admin = await createUser(server, 'trail', 'admin', 'ada@trail.example');
+  secrets.add(tenant.key);
+  await byThePortal();
+  await byTheCommandLine();
+  events = await eventually('the last event of the scenario', async () => {
+    const { data } = await tenant.page({ limit: '1000' });
+    return data.some(({ activity_id: code }) => code === 1006) &&
+      data.filter(({ activity_id: code }) => code === 5011).length === 2
+      ? data
+      : undefined;
+  });
+  const auditor = await signIn(server, admin.email, { headers: from(99) });
+  await tenant.caughtUp();
+  shown = (await tenant.get({ limit: '1000' })).text + (await auditor.get(eventsPath)).text;
+  secrets.add(auditor.token);
+});
+after(() => server?.stop());
+
+async function byThePortal(): Promise<void> {
+  const session = await signIn(server, admin.email, { headers: from(1) });
+  secrets.add(session.token);
+  const change = async (last: number, path: string, body: unknown, method = 'POST') => {
+    const answer = await session.send(method, `${portal}/${path}`, body, from(last));
+    assert.ok(answer.status < 300, answer.text);
+    return answer.text === '' ? {} : jsonOf(answer, answer.status);
+  };
+  const user = await change(10, 'users', {
+    email: 'mel@trail.example',
+    name: 'Mel',
+    role: 'member',
+    password,
+  });
+  await login(server, { email: 'mel@trail.example', password: wrongPassword }, from(2));
+  const mel = sessionOf(server, await login(server, { email: 'mel@trail.example', password }, from(3)));
+  secrets.add(mel.token);
+  const own = { current: wrongPassword, new: otherPassword };
+  assert.equal((await mel.send('POST', `${portal}/password`, own, from(4))).status, 403);
+  assert.equal((await mel.send('POST', '/api/v1/auth/logout', {}, from(5))).status, 204);
+  await change(11, `users/${String(user['id'])}/password`, { password: otherPassword });
+  await change(12, `users/${String(user['id'])}/disable`, {});
+  await login(server, { email: 'mel@trail.example', password: otherPassword }, from(6));
+  const key = await change(13, 'api-keys', { scopes: ['read'], name: 'of the portal' });
+  const rotated = await change(14, `api-keys/${String(key['id'])}/rotate`, { grace: '0' });
+  await change(15, `api-keys/${String(key['id'])}/revoke`, {});
+  for (const text of [key['key'], rotated['key']]) secrets.add(String(text));
+  await change(16, 'settings', { receipts: 'off' }, 'PATCH');
+}
+
+async function byTheCommandLine(): Promise<void> {
+  const run = async (args: string[], stdin?: string) =>
+    printed(await server.cli([...args, '--json'], stdin)) as Record<string, string>;
+  const key = await run([
+    'key',
+    'create',
+    '--org',
+    'trail',
+    '--scopes',
+    'write',
+    '--name',
+    'of the command line',
+  ]);
+  const rotated = await run(['key', 'rotate', String(key['id'])]);
+  await run(['key', 'revoke', String(key['id'])]);
+  for (const text of [key['key'], rotated['key']]) secrets.add(String(text));
+  await run(['user', 'set-password', admin.email, '--org', 'trail', '--password-stdin'], `${password}\n`);
+  await run(['org', 'set', 'trail', '--receipts', 'own']);
+}
+
+/** The one event of an activity that came from an address. */
+function eventFrom(last: number): AuditEvent {
+  const ip = `203.0.113.${last}`;
+  const found = events.filter((event) => event.src_endpoint?.['ip'] === ip);
+  assert.equal(found.length, 1, `${found.length} events from ${ip}`);
+  return found[0] as AuditEvent;
+}
+
+const emailOf = (event: AuditEvent) => event.actor.user?.['email_addr'];
+
+test('each thing that a person does is one event, with who, where from, a flow and the outcome', () => {
+  const ada = 'ada@trail.example';
+  const mel = 'mel@trail.example';
+  const expected: readonly (readonly [last: number, code: number, actor: string, status: string])[] = [
+    [1, 1001, ada, 'Success'],
+    [2, 1002, mel, 'Failure'],
+    [3, 1001, mel, 'Success'],
+    [4, 1010, mel, 'Failure'],
+    [5, 1003, mel, 'Success'],
+    [6, 1002, mel, 'Failure'],
+    [10, 1000, ada, 'Success'],
+    [11, 1010, ada, 'Success'],
+    [12, 1006, ada, 'Success'],
+    [13, 1300, ada, 'Success'],
+    [14, 1303, ada, 'Success'],
+    [15, 1302, ada, 'Success'],
+    [16, 5011, ada, 'Success'],
+  ];
+  for (const [last, code, actor, status] of expected) {
+    const event = eventFrom(last);
+    const what = `${last}: ${event.message}`;
+    assert.equal(event.activity_id, code, what);
+    assert.equal(emailOf(event), actor, what);
+    assert.equal(event.actor.user?.['type'], 'User', what);
+    assert.deepEqual([event.status, event.status_id], [status, status === 'Success' ? 1 : 2], what);
+    assert.equal(event.severity, status === 'Success' ? 'Informational' : 'Medium', what);
+    assert.deepEqual(event.src_endpoint, { ip: `203.0.113.${last}`, port: 40_000 + last }, what);
+    assert.match(String(event.flow_id), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, what);
+    assert.ok(Math.abs(event.time / 1000 - Date.now()) < 120_000, what);
+    assert.notEqual(event.message, '', what);
+  }
+  const flows = expected.map(([last]) => eventFrom(last).flow_id);
+  assert.equal(new Set(flows).size, flows.length);
+});
+
+test('each thing that an operator does by the command line is one event, with the operator', () => {
+  const byOperator = events.filter((event) => event.actor.user?.['type'] === 'App/System');
+  const codes = byOperator.map(({ activity_id: code }) => code).toSorted((a, b) => a - b);
+  assert.deepEqual(codes, [1000, 1010, 1300, 1300, 1302, 1303, 5010, 5011]);
+  for (const event of byOperator) {
+    assert.match(String(event.actor.user?.['name']), /^.+@.+$/);
+    assert.equal(event.status, 'Success');
+  }
+});
+
+test('a change tells what was changed', async () => {
+  const told = [
+    [10, 'mel@trail.example'],
+    [12, 'mel@trail.example'],
+    [13, 'of the portal'],
+  ] as const;
+  for (const [last, fileName] of told) {
+    const flowId = String(eventFrom(last).flow_id);
+    assert.equal((await tenant.page({ flowId, fileName })).meta.total, 1, `${last}: ${fileName}`);
+  }
+  assert.deepEqual((eventFrom(16).extra_map?.['previous'] as Record<string, unknown>)['receipts'], 'own');
+  assert.equal(eventFrom(16).extra_map?.['receipts'], 'off');
+});
+
+test('a login of nobody is no event of anybody', async () => {
+  const answer = await login(server, { email: 'nobody@trail.example', password: wrongPassword }, from(77));
+  assert.equal(answer.status, 401);
+  await tenant.caughtUp();
+  assert.ok(!(await tenant.get({ limit: '1000' })).text.includes('203.0.113.77'));
+});
+
+test('no secret is in any event: password, key, token, or a digest of one', () => {
+  assert.ok(secrets.size >= 10);
+  for (const secret of secrets) {
+    assert.ok(!shown.includes(secret), secret.slice(0, 12));
+    // Of a key the id may be shown, of a token the readable part says who it is: the rest is the secret.
+    const last = secret.split(/[_.]/).at(-1) ?? secret;
+    assert.ok(!shown.includes(last), last.slice(0, 12));
+  }
+  assert.doesNotMatch(shown, /argon2|\$v=19|eyJ|\bak_/);
+  const output = [...server.stdoutLines(), ...server.stderrLines()].join('\n');
+  for (const secret of secrets) assert.ok(!output.includes(secret), secret.slice(0, 12));
+});
