@@ -297,6 +297,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     passwords: createPasswordVerifier(),
     administration: createAdministration(storage),
     retentionDays: config.retentionDays,
+    rateMax: config.rateLimits.audit,
     bodyBytesMax: config.maxBodyBytes,
     selfHosted: config.deployment === 'self-hosted',
     metricsPublic: config.metricsPublic,

@@ -109,6 +109,8 @@ export const limits = {
   /** Control rows read at once; a table of any size is read in pages of this. */
   controlPageRowsMax: 20_000,
   /** Changes of one organization that wait for each other. */
+  apiKeysPerOrganizationMax: 1_000,
+  usersPerOrganizationMax: 20_000,
   controlChangesWaitingMax: 32,
 
   // Events of the service itself that happened and could not be recorded.

@@ -136,7 +136,13 @@ export function createAdministration(storage: Storage, clock: Clock = systemCloc
   return {
     apiKeys: (organization) => listApiKeys(storage, organization),
     createApiKey: (organization, input) =>
-      inTurn(organization, () => createApiKey(storage, { ...input, organization }, clock)),
+      inTurn(organization, async () => {
+        const alive = (await listApiKeys(storage, organization)).filter(
+          (key) => key.revokedMicros === undefined,
+        );
+        checkCount(alive.length, limits.apiKeysPerOrganizationMax, 'API keys that are not revoked');
+        return createApiKey(storage, { ...input, organization }, clock);
+      }),
     rotateApiKey: (organization, id, grace) =>
       inTurn(organization, async () => {
         const key = await ownKey(organization, id);
@@ -150,7 +156,10 @@ export function createAdministration(storage: Storage, clock: Clock = systemCloc
       }),
     users: (organization) => listUsers(storage, organization),
     createUser: (organization, input) =>
-      inTurn(organization, () => createUser(storage, { ...input, organization }, clock)),
+      inTurn(organization, async () => {
+        checkCount((await listUsers(storage, organization)).length, limits.usersPerOrganizationMax, 'users');
+        return createUser(storage, { ...input, organization }, clock);
+      }),
     disableUser: (organization, id) =>
       inTurn(organization, async () => {
         const before = await ownUser(organization, id);
@@ -174,4 +183,9 @@ export function createAdministration(storage: Storage, clock: Clock = systemCloc
         return same ? { before: now, now } : { before, now };
       }),
   };
+}
+
+/** Every process holds all keys and users in memory, so an organization cannot make them without end. */
+function checkCount(count: number, max: number, what: string): void {
+  if (count >= max) throw new Problem('conflict', `The organization has ${max} ${what} already.`);
 }

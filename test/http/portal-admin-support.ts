@@ -109,6 +109,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     cookie,
     passwords: createPasswordVerifier(),
     clock: systemClock,
+    rateMax: { requests: 300, windowMs: 15_000 },
     retentionDays: 365,
   };
   const asProblem = (error: unknown) =>

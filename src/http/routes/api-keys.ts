@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { limits } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
-import { formatRate } from '../../base/rates.ts';
+import { formatRate, parseRate, type Rate } from '../../base/rates.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import type { Administration } from '../../control/administration.ts';
 import type { ApiKey, IssuedKey, Scope } from '../../control/api-keys.ts';
@@ -16,6 +16,8 @@ import type { RequestContext } from '../router.ts';
 export interface ApiKeyParts extends ChangeParts {
   readonly administration: Administration;
   readonly clock: Clock;
+  /** The service's own limit: a key made here may have a lower one, not a higher one. Undefined: no limit. */
+  readonly rateMax: Rate | undefined;
 }
 
 interface NewKeyBody {
@@ -134,12 +136,20 @@ function issued(status: number, { apiKey, text }: IssuedKey, organization: Organ
 async function create(parts: ApiKeyParts, context: RequestContext, caller: SessionCaller): Promise<Reply> {
   const { scopes, name, expires, rate_limit: rateLimit } = await readJson<NewKeyBody>(context, newKeySchema);
   const { organization } = caller;
+  checkRate(rateLimit, parts.rateMax);
   const made = await recordedChange(parts, context, caller, async () => {
     const input = { scopes: scopes.join(','), name, expires, rateLimit };
     const result = await parts.administration.createApiKey(organization.id, input);
     return { result, changes: changesOfKey(result.apiKey, 'apiKeyCreated') };
   });
   return issued(201, made, organization, parts.clock());
+}
+
+function checkRate(text: string | undefined, max: Rate | undefined): void {
+  const rate = text === undefined ? undefined : parseRate(text);
+  if (rate === undefined || max === undefined) return;
+  if (rate.requests / rate.windowMs <= max.requests / max.windowMs && rate.requests <= max.requests) return;
+  throw new Problem('malformed', `/rate_limit: must not allow more than ${formatRate(max)}`);
 }
 
 async function rotate(
