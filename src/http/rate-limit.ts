@@ -37,6 +37,9 @@ export function createRateLimiter(
 ): RateLimiter {
   const windows = createOldestFirst<Window>();
 
+  /** Whole milliseconds: with fractions, the sum and difference of a window's ends can round to one more. */
+  const clock = (): number => Math.floor(nowMs());
+
   function current(client: string, now: number): Window | undefined {
     const window = windows.get(client);
     return window !== undefined && now < window.endsMs ? window : undefined;
@@ -60,14 +63,14 @@ export function createRateLimiter(
 
   return {
     consume(client, rate) {
-      const now = nowMs();
+      const now = clock();
       const window = current(client, now) ?? begin(client, now + rate.windowMs);
       // A client far beyond its limit must not overflow; how far beyond makes no difference.
       window.count = Math.min(window.count + 1, rate.requests + 1);
       return verdict(rate, window.count, window.endsMs, now);
     },
     peek(client, rate) {
-      const now = nowMs();
+      const now = clock();
       const window = current(client, now);
       return verdict(rate, (window?.count ?? 0) + 1, window?.endsMs ?? now + rate.windowMs, now);
     },

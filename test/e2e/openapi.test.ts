@@ -127,7 +127,8 @@ test('every operation names its credential and the three rate-limit headers on s
         assert.ok(statuses.includes('415') && statuses.includes('503'), `${method} ${path}`);
     }
   }
-  for (const scheme of ['apiKey', 'session']) assert.ok(document.components['securitySchemes']?.[scheme]);
+  for (const scheme of ['apiKey', 'session'])
+    assert.ok(document.components['securitySchemes']?.[scheme], scheme);
   const session = document.components['securitySchemes']?.['session'];
   assert.deepEqual(
     [(session as { in: string }).in, (session as { name: string }).name],

@@ -170,7 +170,8 @@ describe('organization events', () => {
     await recordTexts([`{"message":{"timestamp":"${time}","action":1,"extra":${extra}}}`]);
     const answer = await legacy({ startTime: time, endTime: time });
     const [event] = listOf(answer);
-    assert.deepEqual((event?.['message'] as { extra: unknown }).extra, {
+    const { extra: stored } = (event ?? {})['message'] as { readonly extra: unknown };
+    assert.deepEqual(stored, {
       Password: '[redacted]',
       a: [{ TOKEN: '[redacted]' }],
       note: 'kept',
@@ -270,7 +271,7 @@ describe('receipts', () => {
   });
 
   test('of others never appear, whatever their role', async () => {
-    assert.ok(!(await receipts()).text.includes('theirs.bin'));
+    assert.doesNotMatch((await receipts()).text, /theirs\.bin/);
     const others = await receipts(auditor);
     assert.equal((jsonOf(others)['meta'] as { total: number }).total, 2);
     assert.doesNotMatch(others.text, /Up\.bin|Down\.bin|nobodys/);
@@ -278,7 +279,7 @@ describe('receipts', () => {
     assert.deepEqual(listOf(await receipts(stranger)), []);
     // Nor can they be asked for.
     const asked = { userId: 'x', actor: 'auditor@reads.example', email: 'auditor@reads.example' };
-    assert.ok(!(await receipts(member, asked)).text.includes('theirs.bin'));
+    assert.doesNotMatch((await receipts(member, asked)).text, /theirs\.bin/);
   });
 
   test('are paged as the audit endpoint is', async () => {
@@ -335,10 +336,7 @@ describe('what the portal shows', () => {
     const { data, meta } = pageOf(answer);
     return {
       meta,
-      data: data.map(({ metadata: { logged_time: _, ...metadata }, ...event }: AuditEvent) => ({
-        ...event,
-        metadata,
-      })),
+      data: data.map((event: AuditEvent) => ({ ...event, metadata: { ...event.metadata, logged_time: 0 } })),
     };
   };
 

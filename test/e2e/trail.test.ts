@@ -162,23 +162,23 @@ test('a change tells what was changed', async () => {
     const flowId = String(eventFrom(last).flow_id);
     assert.equal((await tenant.page({ flowId, fileName })).meta.total, 1, `${last}: ${fileName}`);
   }
-  assert.deepEqual((eventFrom(16).extra_map?.['previous'] as Record<string, unknown>)['receipts'], 'own');
-  assert.equal(eventFrom(16).extra_map?.['receipts'], 'off');
+  const { receipts, previous } = eventFrom(16).extra_map ?? {};
+  assert.deepEqual({ receipts, previous }, { receipts: 'off', previous: { receipts: 'own' } });
 });
 
 test('a login of nobody is no event of anybody', async () => {
   const answer = await login(server, { email: 'nobody@trail.example', password: wrongPassword }, from(77));
   assert.equal(answer.status, 401);
   await tenant.caughtUp();
-  assert.ok(!(await tenant.get({ limit: '1000' })).text.includes('203.0.113.77'));
+  assert.doesNotMatch((await tenant.get({ limit: '1000' })).text, /203\.0\.113\.77/);
 });
 
 test('no secret is in any event: password, key, token, or a digest of one', () => {
-  assert.ok(secrets.size >= 10);
+  assert.ok(secrets.size >= 10, `${secrets.size} secrets`);
   for (const secret of secrets) {
     assert.ok(!shown.includes(secret), secret.slice(0, 12));
     // Of a key the id may be shown, of a token the readable part says who it is: the rest is the secret.
-    const last = secret.split(/[_.]/).at(-1) ?? secret;
+    const last = secret.startsWith('ak_') ? secret.slice(20) : (secret.split('.')[2] ?? secret);
     assert.ok(!shown.includes(last), last.slice(0, 12));
   }
   assert.doesNotMatch(shown, /argon2|\$v=19|eyJ|\bak_/);
