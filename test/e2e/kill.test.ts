@@ -59,16 +59,27 @@ async function post(key: string, body: string, idempotencyKey?: string): Promise
   return true;
 }
 
+async function postUntilAnswered(
+  key: string,
+  body: string,
+  again: string,
+  done: AbortSignal,
+): Promise<boolean> {
+  while (!done.aborted) {
+    if (await post(key, body, again)) return true;
+    await sleep(20);
+  }
+  return false;
+}
+
 async function write(key: string, flow: string, written: Written, done: AbortSignal): Promise<void> {
   while (!done.aborted) {
     const ids = Array.from({ length: 1 + Math.floor(random() * 40) }, () => randomUUID());
     const lines = ids.map((id) => JSON.stringify(sourceEvent({ flow_id: flow, extra: { id } })));
     const again = random() < 0.5 ? randomUUID() : undefined;
-    let stored = await post(key, lines.join('\n'), again);
-    while (!stored && again !== undefined && !done.aborted) {
-      await sleep(20);
-      stored = await post(key, lines.join('\n'), again);
-    }
+    const body = lines.join('\n');
+    const stored =
+      again === undefined ? await post(key, body) : await postUntilAnswered(key, body, again, done);
     if (!stored) continue;
     for (const id of ids) written.acknowledged.add(id);
     if (again !== undefined) for (const id of ids) written.repeated.add(id);
