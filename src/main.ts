@@ -301,6 +301,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     bodyBytesMax: config.maxBodyBytes,
     selfHosted: config.deployment === 'self-hosted',
     metricsPublic: config.metricsPublic,
+    trustProxy: config.trustProxy,
   });
   const routes = guardEndpoints(endpoints, {
     checkKey: createKeyCheck(directory, systemClock),

@@ -41,6 +41,7 @@ export type EndpointParts = AuthParts &
     readonly bodyBytesMax: number;
     readonly selfHosted: boolean;
     readonly metricsPublic: boolean;
+    readonly trustProxy: number;
   };
 
 /**
@@ -132,12 +133,12 @@ function tenantEndpoints(parts: EndpointParts): Endpoint[] {
 }
 
 /** For operators and tools, without a credential. */
-function operatorEndpoints({ readiness, metricsPublic }: EndpointParts): Endpoint[] {
+function operatorEndpoints({ readiness, metricsPublic, trustProxy }: EndpointParts): Endpoint[] {
   const get = { method: 'GET', access: 'open' } as const;
   return [
     { ...get, path: '/healthz', name: 'health', handler: healthRoute },
     { ...get, path: '/readyz', name: 'ready', handler: readyRoute(readiness) },
-    { ...get, path: '/metrics', name: 'metrics', handler: metricsRoute(metricsPublic) },
+    { ...get, path: '/metrics', name: 'metrics', handler: metricsRoute(metricsPublic, trustProxy) },
     { ...get, path: '/openapi.json', name: 'openapi', handler: openapiRoute() },
   ];
 }

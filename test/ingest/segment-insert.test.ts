@@ -97,7 +97,7 @@ describe('segments in the engine', () => {
           );
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 12 },
     );
   });
 
@@ -157,9 +157,9 @@ describe('segments in the engine', () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const [base] = fc.sample(row, 1) as [MappedEvent];
-    const rows = Array.from({ length: 60 }, (_, index) => ({
+    const rows = Array.from({ length: 30 }, (_, index) => ({
       ...base,
-      timeMicros: index * 1400 * 86_400_000_000,
+      timeMicros: index * 2800 * 86_400_000_000,
     }));
     assert.equal(await insert(insertOf([rows], false)), 'stored');
     assert.equal(await insert(insertOf([rows], true)), 'stored');

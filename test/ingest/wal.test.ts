@@ -127,7 +127,7 @@ describe('write-ahead log', () => {
           }
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: 800 },
     );
   });
 
