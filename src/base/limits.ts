@@ -62,7 +62,7 @@ export const limits = {
   blockRowsMax: 65_536,
   /** Events that one request may hold; a segment numbers a few more. */
   batchEventsMax: 1_000_000,
-  blockBytesMax: 16 * 1024 * 1024,
+  blockCharactersMax: 16 * 1024 * 1024,
   blockBytesKeptMax: 8 * 1024 * 1024,
   idempotencyWindowMs: 24 * 3_600_000,
   idempotencyKeysMax: 500_000,

@@ -40,6 +40,8 @@ function column(name: string, type: string, bytes: number, elementBytes?: number
 export function createBlockBuilder(): {
   add(row: MappedEvent): void;
   rows(): number;
+  /** Characters of both payloads: what a block's size is mostly made of, without asking every column. */
+  payloadCharacters(): number;
   /** Bytes that `finish` will give. */
   bytes(): number;
   /** Writes the block at `offset` of `target` and forgets the rows; returns the offset after it. */
@@ -84,6 +86,7 @@ export function createBlockBuilder(): {
   const heads = columns.map(({ name, type }) => header(name, type));
   const seqHead = header('seq', 'UInt64');
   let rows = 0;
+  let payloadCharacters = 0;
 
   function addStrings(target: Column, values: readonly string[]): void {
     const elements = target.elements as ColumnWriter;
@@ -93,6 +96,7 @@ export function createBlockBuilder(): {
 
   function reset(): void {
     rows = 0;
+    payloadCharacters = 0;
     for (const { writer, elements } of columns) {
       writer.reset();
       elements?.reset();
@@ -118,8 +122,10 @@ export function createBlockBuilder(): {
       ocsf.writer.string(row.ocsf);
       source.writer.string(row.source);
       rows += 1;
+      payloadCharacters += row.ocsf.length + row.source.length;
     },
     rows: () => rows,
+    payloadCharacters: () => payloadCharacters,
     bytes() {
       let total = varintBytes(columns.length + 1) + varintBytes(rows) + seqHead.length;
       for (const head of heads) total += head.length;

@@ -66,7 +66,7 @@ function processRequest(task: Task, request: TaskRequest, index: number, output:
         if (answer.accepted > limits.batchEventsMax) return;
         rows.add(mapped);
         answer.accepted += 1;
-        if (rows.rows() >= limits.blockRowsMax || rows.bytes() >= limits.blockBytesMax)
+        if (rows.rows() >= limits.blockRowsMax || rows.payloadCharacters() >= limits.blockCharactersMax)
           flushRows(output, rows, blockOwner);
         return;
       }

@@ -86,15 +86,24 @@ async function write(key: string, flow: string, written: Written, done: AbortSig
   }
 }
 
+/** The engine that the server last announced; it may have died of the kill before and not be back yet. */
+function killEngine(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
 /** One random death: of the engine alone (the server must bring it back), of the server, or of both at once. */
 async function killSomething(): Promise<string> {
   const choice = random();
   const engine = server.enginePid();
   if (choice < 0.4 && engine !== undefined) {
-    process.kill(engine, 'SIGKILL');
+    killEngine(engine);
     return 'engine';
   }
-  if (choice < 0.7 && engine !== undefined) process.kill(engine, 'SIGKILL');
+  if (choice < 0.7 && engine !== undefined) killEngine(engine);
   await server.kill('SIGKILL');
   await start();
   return choice < 0.7 ? 'both' : 'server';
