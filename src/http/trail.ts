@@ -210,8 +210,16 @@ export function loginSucceeded(user: User, { id: organizationId }: Organization)
   return { organizationId, code: trailCodes.loginSucceeded, msg, actor: userActor(user), ...succeeded };
 }
 
-/** A login with the address of a user that was refused. What was typed is nowhere in it. */
-export function loginFailed(user: User, { id: organizationId }: Organization): ServiceEvent {
+/**
+ * A login with the address of a user that was refused. What was typed is nowhere in it. `ambiguous`: the address is in
+ * several organizations and none was named, so the password was not looked at.
+ */
+export function loginFailed(
+  user: User,
+  { id: organizationId }: Organization,
+  { ambiguous }: { readonly ambiguous: boolean } = { ambiguous: false },
+): ServiceEvent {
+  const reason = user.disabledMicros === undefined ? 'wrong password' : 'disabled user';
   return {
     organizationId,
     code: trailCodes.loginFailed,
@@ -219,7 +227,7 @@ export function loginFailed(user: User, { id: organizationId }: Organization): S
     msg: `A login as ${user.email} was refused`,
     actor: userActor(user),
     result: { title: 'Refused', code: 401 },
-    extra: { reason: user.disabledMicros === undefined ? 'wrong password' : 'disabled user' },
+    extra: { reason: ambiguous ? 'organization not named' : reason },
   };
 }
 

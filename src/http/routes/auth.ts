@@ -92,9 +92,11 @@ function loginHandler(parts: AuthParts): Handler {
     if (active === undefined || !matches) {
       // Not waited for: an answer that takes as long as a write would tell that there is such a user.
       for (const { user, organization } of candidates) {
-        trail.done(loginFailed(user, organization), origin).catch((error: unknown) => {
-          parts.log.error(errorFacts(error), 'a failed login could not be recorded');
-        });
+        trail
+          .done(loginFailed(user, organization, { ambiguous: candidates.length > 1 }), origin)
+          .catch((error: unknown) => {
+            parts.log.error(errorFacts(error), 'a failed login could not be recorded');
+          });
       }
       throw new Problem('unauthorized', 'E-mail address, password or organization are not right.');
     }
