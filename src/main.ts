@@ -176,9 +176,43 @@ async function startStorage(
   }
   const storage = openStorage(connection, log);
   started.push(() => storage.close());
+  if (url !== undefined) await waitForServer(storage, url, user, log);
   await migrate(storage, { log, cluster });
   await storage.command(eventsView({ database, head: eventHead, tail: eventTail(config), cluster }));
   return storage;
+}
+
+/**
+ * A ClickHouse server may be starting at the same moment, as in a compose file: it is waited for, but not for ever.
+ * One that answers and refuses is not going to change its mind.
+ */
+async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
+  const deadline = performance.now() + limits.engineStartMsMax;
+  for (let told = false; ; told = true) {
+    try {
+      // In a database that is there already: ours may still have to be made.
+      await storage.rows(
+        'SELECT 1',
+        {},
+        { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax },
+      );
+      return;
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      if (error.failure === 'refused') {
+        throw new Error(`the ClickHouse server at ${url} refuses the user "${user}": ${error.message}`, {
+          cause: error,
+        });
+      }
+      if (performance.now() > deadline) {
+        throw new Error(`no ClickHouse server answers at ${url} (CLICKHOUSE_URL): ${error.message}`, {
+          cause: error,
+        });
+      }
+      if (!told) log.warn({ url, ...errorFacts(error) }, 'waiting for the ClickHouse server');
+      await sleep(limits.engineRestartDelayMsMin);
+    }
+  }
 }
 
 /** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */

@@ -2,9 +2,18 @@ import { strict as assert } from 'node:assert';
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startFaultProxy } from '../support/fault-proxy.ts';
 import { problemOf } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
-import { createTenant, sourceEvent, startServer } from '../support/server.ts';
+import {
+  createTenant,
+  removeDirectory,
+  runCli,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+} from '../support/server.ts';
 
 /**
  * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
@@ -88,6 +97,28 @@ describe('the same service on every engine', () => {
       await walk({ ...engine.env, CLICKHOUSE_DATABASE: 'other_name' });
     } finally {
       await engine.stop();
+    }
+  });
+
+  test('a server that comes up later is waited for; one that refuses the user is not', async () => {
+    const engine = await startPlainEngine();
+    const proxy = await startFaultProxy(Number(new URL(String(engine.env['CLICKHOUSE_URL'])).port));
+    const elsewhere = await temporaryDirectory();
+    try {
+      proxy.set('refuse');
+      const starting = startServer({ env: { ...engine.env, CLICKHOUSE_URL: proxy.url } });
+      await sleep(1500);
+      proxy.set('none');
+      await (await starting).stop();
+      const env = { ...engine.env, CLICKHOUSE_PASSWORD: 'not the password' };
+      const refused = await runCli(['serve'], { dataDir: elsewhere, env });
+      assert.equal(refused.code, 1, refused.stderr);
+      assert.match(refused.stderr, /refuses the user/);
+      assert.ok(!refused.stderr.includes('not the password'));
+    } finally {
+      await proxy.stop();
+      await engine.stop();
+      await removeDirectory(elsewhere);
     }
   });
 
