@@ -248,9 +248,10 @@ describe('a login that fails', () => {
         times[index]?.push(performance.now() - begun);
       }
     }
-    const medians = times.map((list) => list.toSorted((a, b) => a - b)[9] ?? 0);
-    const text = medians.map((ms) => ms.toFixed(1)).join(', ');
-    assert.ok(Math.max(...medians) < 2 * Math.min(...medians), `medians in ms: ${text}`);
+    // The quickest of each: a busy machine makes single answers slow, but none quicker than its work.
+    const quickest = times.map((list) => Math.min(...list));
+    const text = quickest.map((ms) => ms.toFixed(1)).join(', ');
+    assert.ok(Math.max(...quickest) < 2 * Math.min(...quickest), `quickest in ms: ${text}`);
   });
 });
 
