@@ -68,11 +68,16 @@ export function startBatcher(options: BatcherOptions): Batcher {
     }
   }
 
+  /** False once the log has let go of it, even if that ended in an error: there is nothing left to send. */
+  function waits(segment: SealedSegment): boolean {
+    return wal.sealed().some(({ number }) => number === segment.number);
+  }
+
   async function deliver(segment: SealedSegment): Promise<void> {
     let delayMs: number = limits.retryDelayMsMin;
     let doubtful = segment.recovered;
     let tries = 0;
-    while (!stopping.signal.aborted) {
+    while (!stopping.signal.aborted && waits(segment)) {
       try {
         await attempt(segment, doubtful, tries);
         break;

@@ -296,15 +296,16 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     async release(segment) {
       await outlive(segment);
       await files.remove(segmentName(segment.number));
-      await files.syncDirectory();
+      // Gone for this process, whatever the sync says: a removal that a crash undoes is sent again, with doubt.
       forget(segment);
+      await files.syncDirectory();
     },
     async setAside(segment, why) {
       await outlive(segment);
       const name = segmentName(segment.number);
       await files.rename(name, name.replace(/wal$/, why));
-      await files.syncDirectory();
       forget(segment);
+      await files.syncDirectory();
     },
     lowestUnsettled() {
       const waiting = sealed.reduce(

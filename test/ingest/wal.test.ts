@@ -144,6 +144,20 @@ describe('write-ahead log', () => {
     assert.equal(wal.failure(), undefined);
   });
 
+  it('has let go of a segment whose file is removed, also when the folder cannot be synced', async () => {
+    const faultAt = new Set<number>();
+    const disk = createTornFiles({ cutAfter: 1e9, faultAt, random: () => 0.9 });
+    const wal = await open(disk.files, Date.now);
+    await wal.append([frameOf([1], 10)]);
+    await wal.seal();
+    const bytes = wal.bytes();
+    const [segment] = wal.sealed();
+    faultAt.add(disk.operations() + 2);
+    await assert.rejects(wal.release(segment as SealedSegment), { code: 'EIO' });
+    assert.deepEqual(wal.sealed(), []);
+    assert.ok(wal.bytes() < bytes);
+  });
+
   it('answers 503 while the disk fails and goes on by itself afterwards', async () => {
     const disk = createTornFiles({
       cutAfter: 1e9,
