@@ -357,6 +357,11 @@ function tenantOf(server: TestServer, organization: Organization, key: string, m
       const flowId = randomUUID();
       await tenant.record([sourceEvent({ flow_id: flowId })]);
       await tenant.settled(1, { flowId });
+      // Segments go to the engine side by side, so one sealed before may still be on its way.
+      await eventually('older segments to be readable', async () => {
+        const { text } = await call(`${server.url}/metrics`);
+        return /^auditlog_wal_segments 0$/m.test(text) ? true : undefined;
+      });
     },
     with: (changes) => tenantOf(changes.server ?? server, organization, changes.key ?? key, made),
   };
