@@ -11,21 +11,28 @@ import { readEnvironment } from './config/env.ts';
  */
 const recordEvents: RecordEvents = async (storage, config, log, events) => {
   // Loaded when there is something to record: listing keys need not wait for the schema compiler.
-  const [{ createMapper }, { alwaysRedacted }, { createBlockBuilder }, sequence, { createSegmentInsert }] =
-    await Promise.all([
-      import('./ocsf/audit-event.ts'),
-      import('./ocsf/redact.ts'),
-      import('./ingest/native-block.ts'),
-      import('./ingest/sequence.ts'),
-      import('./storage/insert.ts'),
-    ]);
+  const [
+    { createMapper },
+    { alwaysRedacted },
+    { toByteText },
+    { createBlockBuilder },
+    sequence,
+    { createSegmentInsert },
+  ] = await Promise.all([
+    import('./ocsf/audit-event.ts'),
+    import('./ocsf/redact.ts'),
+    import('./ocsf/byte-text.ts'),
+    import('./ingest/native-block.ts'),
+    import('./ingest/sequence.ts'),
+    import('./storage/insert.ts'),
+  ]);
   const { listOrganizations, effectiveRetentionDays } = await import('./control/organizations.ts');
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
   const { appName, redactKeys } = config;
   const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
   const block = createBlockBuilder();
   for (const event of events) {
-    const text = JSON.stringify(event);
+    const text = toByteText(JSON.stringify(event));
     const mapped = mapEvent(text, 0, text.length, (reference) => {
       const found = organizations.get(reference ?? '');
       if (found === undefined) return '/message/org: is not an organization of this service';

@@ -1,4 +1,4 @@
-/** The growing bytes of one column in ClickHouse's Native layout (little-endian; strings as varint length + UTF-8). */
+/** The growing bytes of one column in ClickHouse's Native layout (little-endian; strings as varint length + bytes). */
 export interface ColumnWriter {
   uint16(value: number): void;
   /** A non-negative safe integer as UInt64. */
@@ -7,6 +7,7 @@ export interface ColumnWriter {
   int64(value: number): void;
   /** The canonical text of a UUID, in the engine's order: two little-endian 64-bit halves, high half first. */
   uuid(text: string): void;
+  /** Byte text: every character is one byte of the value. */
   string(text: string): void;
   /** Values written since the last reset. */
   count(): number;
@@ -48,29 +49,6 @@ export function columnWriter(initialBytes: number): ColumnWriter {
     bytes[length++] = rest;
   }
 
-  /** Writes a short ASCII string; false (and nothing written) when a character is beyond ASCII. */
-  function asciiLoop(text: string): boolean {
-    const start = length + 1;
-    for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      if (code > 127) return false;
-      bytes[start + i] = code;
-    }
-    bytes[length] = text.length;
-    length = start + text.length;
-    return true;
-  }
-
-  function encoded(text: string): void {
-    // The length comes first but is known last: leave room for what an ASCII text needs, shift in the rare other case.
-    const room = text.length < 128 ? 1 : text.length < 16_384 ? 2 : text.length < 2_097_152 ? 3 : 4;
-    const written = bytes.write(text, length + room, 'utf8');
-    const needed = written < 128 ? 1 : written < 16_384 ? 2 : written < 2_097_152 ? 3 : 4;
-    if (needed !== room) bytes.copyWithin(length + needed, length + room, length + room + written);
-    varint(written);
-    length += written;
-  }
-
   return {
     uint16(value) {
       reserve(2);
@@ -101,10 +79,15 @@ export function columnWriter(initialBytes: number): ColumnWriter {
       count += 1;
     },
     string(text) {
-      reserve(text.length * 3 + 5);
+      const characters = text.length;
+      reserve(characters + 5);
       count += 1;
-      if (text.length <= loopCharactersMax && asciiLoop(text)) return;
-      encoded(text);
+      varint(characters);
+      if (characters > loopCharactersMax) {
+        length += bytes.write(text, length, characters, 'latin1');
+        return;
+      }
+      for (let i = 0; i < characters; i++) bytes[length++] = text.charCodeAt(i);
     },
     count: () => count,
     length: () => length,

@@ -1,8 +1,8 @@
-import { isAscii, isUtf8 } from 'node:buffer';
+import { isUtf8 } from 'node:buffer';
 import { splitArray } from '../ocsf/json-text.ts';
 import type { BodyForm } from './task.ts';
 
-/** Calls back with each event's text and where in it the event stands; an undecodable one has an error instead. */
+/** Calls back with the body as byte text and where in it an event stands; one that is not UTF-8 has an error. */
 export type OnEvent = (text: string, start: number, end: number, error: string | undefined) => void;
 
 const openBracket = 0x5b;
@@ -12,23 +12,16 @@ const carriageReturn = 0x0d;
  * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is.
  * Returns undefined, or what is wrong with the body as a whole (nothing of it may be stored then).
  *
- * The structure of JSON is ASCII, so a body is split as Latin-1, a byte a character, and only events that hold more
- * than ASCII are decoded, each by itself: the others stay in the engine's compact strings, and bytes that are not
- * UTF-8 cost the event they stand in.
+ * The structure of JSON is ASCII, so a body is split and read as byte text (see ocsf/byte-text.ts); bytes that are
+ * not UTF-8 cost the event they stand in.
  */
 export function splitBody(body: Uint8Array, form: BodyForm, onEvent: OnEvent): string | undefined {
   const bytes = withoutByteOrderMark(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
   const whole = bytes.toString('latin1');
-  if (isAscii(bytes)) return split(whole, form, (text, start, end) => onEvent(text, start, end, undefined));
-  const valid = isUtf8(bytes);
+  if (isUtf8(bytes)) return split(whole, form, (text, start, end) => onEvent(text, start, end, undefined));
   return split(whole, form, (text, start, end) => {
-    const part = bytes.subarray(start, end);
-    if (isAscii(part)) {
-      onEvent(text, start, end, undefined);
-      return;
-    }
-    const decoded = part.toString('utf8');
-    onEvent(decoded, 0, decoded.length, valid || isUtf8(part) ? undefined : ': is not valid UTF-8');
+    const valid = isUtf8(bytes.subarray(start, end));
+    onEvent(text, start, end, valid ? undefined : ': is not valid UTF-8');
   });
 }
 

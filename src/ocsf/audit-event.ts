@@ -1,5 +1,6 @@
 import { limits } from '../base/limits.ts';
 import { activityName } from './activities.ts';
+import { lowerByteText, toByteText } from './byte-text.ts';
 import { firstToken, lastToken } from './json-text.ts';
 import { createKeyTest } from './redact.ts';
 import { createFieldsRenderer, renderExtra } from './render.ts';
@@ -19,7 +20,10 @@ export interface OrgReference {
  */
 export type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
-/** One row: typed columns for matching, then the two payloads. Text for matching is lower-cased. */
+/**
+ * One row: typed columns for matching, then the two payloads. Strings are byte text (see byte-text.ts); those for
+ * matching are lower-cased.
+ */
 export interface MappedEvent {
   readonly org: string;
   readonly retentionDays: number | undefined;
@@ -55,7 +59,7 @@ export interface MapperOptions {
 }
 
 /**
- * Maps the source event that is text[start, end), whitespace around it allowed. Returns the row, or why the event is
+ * Maps the source event that is text[start, end) of byte text known to be UTF-8, whitespace around it allowed. Returns the row, or why the event is
  * refused: `<JSON pointer>: <rule>`, several joined by `; `. Never throws for what a text holds.
  */
 export type MapEvent = (
@@ -74,6 +78,7 @@ export function createMapper(options: MapperOptions): MapEvent {
   const reading = createReading(createKeyTest(options.redactKeys));
   const validator = createValidator();
   const renderFields = createFieldsRenderer();
+  const appName = toByteText(options.appName);
 
   const mapRead = (resolveOrg: ResolveOrg): MappedEvent | string => {
     const event: unknown = sourceOfSlots(reading.slots);
@@ -83,7 +88,7 @@ export function createMapper(options: MapperOptions): MapEvent {
 
     const hasExtra = event.message.extra !== undefined;
     const row = mapColumns(event, org, hasExtra ? reading.fileHash : '');
-    const fields = renderFields(renderedFields(event, row, options.appName)).slice(1, -1);
+    const fields = renderFields(renderedFields(event, row, appName)).slice(1, -1);
     row.ocsf = `${fields}${hasExtra ? renderExtra(reading) : ''},"metadata":{${renderLog(event.message)}`;
     row.source = reading.source;
     return row;
@@ -92,20 +97,14 @@ export function createMapper(options: MapperOptions): MapEvent {
   return (text, from, to, resolveOrg) => {
     const start = firstToken(text, from, to);
     const end = lastToken(text, start, to);
-    if (isTooLong(text, start, end)) return `: must be at most ${limits.eventBytesMax} bytes`;
+    // The bound holds for the event as it was sent, whitespace between its tokens included.
+    if (end - start > limits.eventBytesMax) return `: must be at most ${limits.eventBytesMax} bytes`;
     try {
       return readSource(reading, text, start, end) ?? mapRead(resolveOrg);
     } finally {
       releaseReading(reading);
     }
   };
-}
-
-/** The bound holds for the UTF-8 bytes of the event as it was sent, whitespace between its tokens included. */
-function isTooLong(text: string, start: number, end: number): boolean {
-  const length = end - start;
-  if (length * 3 <= limits.eventBytesMax) return false;
-  return length > limits.eventBytesMax || Buffer.byteLength(text.slice(start, end)) > limits.eventBytesMax;
 }
 
 type Row = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
@@ -127,8 +126,8 @@ function mapColumns({ time, level, message }: SourceEvent, org: OrgReference, fi
     status: resultCode < failureCodeMin ? 'Success' : 'Failure',
     level: level ?? '',
     resultCode,
-    actorEmail: (typeof actor === 'string' ? actor : actor?.email)?.toLowerCase() ?? '',
-    actorId: typeof actor === 'string' ? '' : (actor?.id?.toLowerCase() ?? ''),
+    actorEmail: lowerByteText((typeof actor === 'string' ? actor : actor?.email) ?? ''),
+    actorId: lowerByteText(typeof actor === 'string' ? '' : (actor?.id ?? '')),
     names: distinctLower(sender?.file, targetName),
     fileHashes: distinctLower(sender?.hash, fileHash),
     flowId: flowId === nilUuid ? '' : flowId,
@@ -145,8 +144,8 @@ function microsOf(time: string | number | undefined): number {
 }
 
 function distinctLower(first: string | undefined, second: string | undefined): string[] {
-  const one = first?.toLowerCase() ?? '';
-  const two = second?.toLowerCase() ?? '';
+  const one = lowerByteText(first ?? '');
+  const two = lowerByteText(second ?? '');
   if (one === '') return two === '' ? [] : [two];
   return two === '' || two === one ? [one] : [one, two];
 }

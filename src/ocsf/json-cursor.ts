@@ -1,7 +1,10 @@
+import { fromByteText, toByteText } from './byte-text.ts';
+
 /**
- * The tokens of JSON, read in place from a text that may hold many events. Strict RFC 8259 grammar and three rules of
- * our own, each for a value that could not be stored and given back: no NUL, no lone surrogate, no number beyond the
- * range of a double. Readers take and return positions; -1 means that the cursor holds a fault.
+ * The tokens of JSON, read in place from byte text (see byte-text.ts) that may hold many events and is known to be
+ * UTF-8. Strict RFC 8259 grammar and three rules of our own, each for a value that could not be stored and given
+ * back: no NUL, no lone surrogate, no number beyond the range of a double. Readers take and return positions; -1
+ * means that the cursor holds a fault.
  */
 
 export const quote = 0x22;
@@ -37,10 +40,14 @@ export interface Cursor {
   from: number;
   /** Set by `scanString`: the string has escapes, so its text is not its value. */
   escaped: boolean;
+  /** Also set by `scanString`: the string has characters beyond ASCII. */
+  wide: boolean;
   /** Set by `scanKey`: the name between its quotes. */
   keyStart: number;
   keyEnd: number;
   keyEscaped: boolean;
+  /** It has characters beyond ASCII. */
+  keyWide: boolean;
   /** Set by `scanNumber`: digits only, without fraction and exponent. */
   plain: boolean;
   fault: string;
@@ -54,9 +61,11 @@ export function createCursor(): Cursor {
     out: '',
     from: 0,
     escaped: false,
+    wide: false,
     keyStart: 0,
     keyEnd: 0,
     keyEscaped: false,
+    keyWide: false,
     plain: true,
     fault: '',
     faultAt: 0,
@@ -114,30 +123,27 @@ export function skipSpace(c: Cursor, at: number): number {
 export function scanString(c: Cursor, at: number): number {
   const { text, end } = c;
   c.escaped = false;
+  let all = 0;
   let next = at + 1;
   while (next < end) {
     const code = text.charCodeAt(next);
-    if (code === quote) return next + 1;
-    if (code >= space && code !== backslash && code < surrogatesFrom) next++;
-    else {
-      next = scanUnusual(c, next, code);
+    if (code === quote) {
+      c.wide = all > 0x7f;
+      return next + 1;
+    }
+    if (code >= space && code !== backslash) {
+      all |= code;
+      next++;
+    } else {
+      next = code === backslash ? scanEscape(c, next) : failControl(c, next, code);
       if (next < 0) return -1;
     }
   }
   return fail(c, at, 'a string without an end');
 }
 
-/** A character of a string that is an escape, forbidden or not of the Basic Multilingual Plane. */
-function scanUnusual(c: Cursor, at: number, code: number): number {
-  if (code === backslash) return scanEscape(c, at);
-  if (code === 0) return fail(c, at, 'NUL is not allowed');
-  if (code < space) return fail(c, at, 'a control character in a string must be escaped');
-  if (code > surrogatesTo) return at + 1;
-  const low = codeAt(c, at + 1);
-  if (code >= lowSurrogatesFrom || low < lowSurrogatesFrom || low > surrogatesTo) {
-    return fail(c, at, 'a lone surrogate is not allowed');
-  }
-  return at + 2;
+function failControl(c: Cursor, at: number, code: number): -1 {
+  return fail(c, at, code === 0 ? 'NUL is not allowed' : 'a control character in a string must be escaped');
 }
 
 function scanEscape(c: Cursor, at: number): number {
@@ -247,15 +253,17 @@ export function scanKey(c: Cursor, at: number): number {
   c.keyStart = at + 1;
   c.keyEnd = after - 1;
   c.keyEscaped = c.escaped;
+  c.keyWide = c.wide;
   const next = skipSpace(c, after);
   if (codeAt(c, next) !== colon) return failExpected(c, next, '":"');
   return skipSpace(c, next + 1);
 }
 
-/** The value of the string token whose inside, without its quotes, is text[start, end). */
+/** The value, as byte text, of the string token whose inside, without its quotes, is text[start, end). */
 export function stringValue(text: string, start: number, end: number, escaped: boolean): string {
+  if (!escaped) return text.slice(start, end);
   // A scanned string is JSON by itself, so the platform can undo its escapes.
-  return escaped ? (JSON.parse(text.slice(start - 1, end + 1)) as string) : text.slice(start, end);
+  return toByteText(JSON.parse(fromByteText(text.slice(start - 1, end + 1))) as string);
 }
 
 /** True when the name that `scanKey` left in the cursor is `name`, however it is escaped. */

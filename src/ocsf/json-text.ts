@@ -96,8 +96,7 @@ export function splitArray(
   onElement: (start: number, end: number) => void,
 ): string | undefined {
   const open = firstToken(text, start, end);
-  if (open === end || text.charCodeAt(open) !== openBracket)
-    return `expected "[" at character ${open - start}`;
+  if (open === end || text.charCodeAt(open) !== openBracket) return `expected "[" at byte ${open - start}`;
   let elementStart = firstToken(text, open + 1, end);
   if (text.charCodeAt(elementStart) === closeBracket) return endOfArray(text, elementStart + 1, start, end);
 
@@ -112,9 +111,9 @@ export function splitArray(
     } else if (depth > 0) {
       if (code === closeBrace || code === closeBracket) depth--;
     } else if (code === closeBrace) {
-      return `"}" without "{" at character ${at - start}`;
+      return `"}" without "{" at byte ${at - start}`;
     } else if (code === comma || code === closeBracket) {
-      if (at === elementStart) return `expected a value at character ${at - start}`;
+      if (at === elementStart) return `expected a value at byte ${at - start}`;
       onElement(elementStart, at);
       if (code === closeBracket) return endOfArray(text, at + 1, start, end);
       elementStart = firstToken(text, at + 1, end);
@@ -126,7 +125,7 @@ export function splitArray(
 
 function endOfArray(text: string, at: number, start: number, end: number): string | undefined {
   const next = firstToken(text, at, end);
-  return next === end ? undefined : `expected nothing after the array, at character ${next - start}`;
+  return next === end ? undefined : `expected nothing after the array, at byte ${next - start}`;
 }
 
 function isSpace(code: number): boolean {
@@ -177,5 +176,5 @@ export function finish(c: Cursor): string {
 
 /** The cursor's fault in words, its position counted from `start`. */
 export function describeFault(c: Cursor, start: number): string {
-  return `is not acceptable JSON at character ${c.faultAt - start}: ${c.fault}`;
+  return `is not acceptable JSON at byte ${c.faultAt - start}: ${c.fault}`;
 }

@@ -1,3 +1,4 @@
+import { fromByteText } from './byte-text.ts';
 import { type Cursor, stringValue } from './json-cursor.ts';
 
 /** Whether the member whose name the cursor holds must lose its value. */
@@ -17,29 +18,24 @@ const upperZ = 0x5a;
 /**
  * A test for names that are one of `keys` in any case, however they are escaped (contract: Ingest).
  *
- * Nearly every name is settled by its length and first letter alone, in one table; only the rest are lower-cased and
- * looked up. A name may be longer in lower case than as written (`İ` becomes two characters), so each key is entered
- * under every length that it could have been written with.
+ * Nearly every name is settled by its length and first letter alone, in one table; only the rest, and those with
+ * escapes or characters beyond ASCII, are lower-cased and looked up.
  */
 export function createKeyTest(keys: readonly string[]): KeyTest {
   const names = new Set(keys.map((key) => key.toLowerCase()));
   const candidates = new Uint8Array(128 * lengthsKnown);
   for (const name of names) {
     const first = name.charCodeAt(0);
-    const shortest = name.length - (name.split('i\u0307').length - 1);
-    if (!(first < 128)) continue;
-    for (let length = shortest; length <= name.length && length < lengthsKnown; length++) {
-      candidates[(first << lengthBits) | length] = 1;
-    }
+    if (first < 128 && name.length < lengthsKnown) candidates[(first << lengthBits) | name.length] = 1;
   }
   return (c) => {
     const { keyStart, keyEnd } = c;
     const length = keyEnd - keyStart;
-    if (!c.keyEscaped && length < lengthsKnown) {
+    if (!c.keyEscaped && !c.keyWide && length < lengthsKnown) {
       const code = c.text.charCodeAt(keyStart);
       const first = code >= upperA && code <= upperZ ? code | 0x20 : code;
-      if (first < 128 && candidates[(first << lengthBits) | length] === 0) return false;
+      if (candidates[(first << lengthBits) | length] === 0) return false;
     }
-    return names.has(stringValue(c.text, keyStart, keyEnd, c.keyEscaped).toLowerCase());
+    return names.has(fromByteText(stringValue(c.text, keyStart, keyEnd, c.keyEscaped)).toLowerCase());
   };
 }

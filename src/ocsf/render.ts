@@ -1,4 +1,5 @@
 import build from 'fast-json-stringify';
+import { fromByteText, toByteText } from './byte-text.ts';
 import type { SourceReading } from './source-fields.ts';
 import { readSchema } from './source-event.ts';
 
@@ -73,7 +74,7 @@ export function renderExtra(r: SourceReading): string {
     const token = source.slice(extraMembers[at], extraMembers[at + 1]);
     const value = stringOfValue(source.slice(extraMembers[at + 2], extraMembers[at + 3]));
     // Two spellings of one name are told to be one only when their escapes are undone.
-    const name = token.includes('\\') ? JSON.stringify(JSON.parse(token)) : token;
+    const name = token.includes('\\') ? toByteText(JSON.stringify(JSON.parse(fromByteText(token)))) : token;
     const known = indexOf(name);
     if (known >= 0) values[known] = value;
     else {

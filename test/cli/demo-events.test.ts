@@ -4,6 +4,7 @@ import { demoActivities, demoTransfers } from '../../src/cli/demo-activities.ts'
 import { demoEvents } from '../../src/cli/demo-events.ts';
 import { demoStaff } from '../../src/cli/demo-people.ts';
 import { activityFamilies, activityTitles } from '../../src/ocsf/activities.ts';
+import { mapText } from '../ocsf/arbitrary.ts';
 import { createMapper } from '../../src/ocsf/audit-event.ts';
 import { alwaysRedacted } from '../../src/ocsf/redact.ts';
 
@@ -54,7 +55,7 @@ describe('demo events', () => {
     const mapEvent = createMapper({ appName: 'demo', redactKeys: alwaysRedacted });
     for (const line of lines) {
       assert.ok(!line.includes('\n'));
-      const mapped = mapEvent(line, 0, line.length, (org) => {
+      const mapped = mapText(mapEvent, line, (org) => {
         assert.equal(org, 'acme');
         return { id: '11111111-1111-4111-8111-111111111111', retentionDays: undefined };
       });

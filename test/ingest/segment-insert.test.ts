@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
+import { encoded } from '../ocsf/arbitrary.ts';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
 import {
   encodeSeqColumn,
@@ -45,7 +46,7 @@ function bodyOf(segment: number, blocks: readonly (readonly MappedEvent[])[]): U
   const builder = createBlockBuilder();
   let firstRow = 0;
   return blocks.flatMap((rows) => {
-    for (const one of rows) builder.add(one);
+    for (const one of rows) builder.add(encoded(one));
     const block = new Uint8Array(builder.bytes());
     assert.equal(builder.finish(block, 0), block.length);
     const seq = encodeSeqColumn(segment, firstRow, rows.length);

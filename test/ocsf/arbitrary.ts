@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { fromByteText, toByteText } from '../../src/ocsf/byte-text.ts';
 import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 
 export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
@@ -9,8 +10,38 @@ const mapper = createMapper({ appName: 'Test "App"', redactKeys });
 
 /** Maps an event given as text or as a value. */
 export function map(event: unknown): MappedEvent | string {
-  const text = typeof event === 'string' ? event : JSON.stringify(event);
-  return mapper(text, 0, text.length, () => organization);
+  return mapText(mapper, typeof event === 'string' ? event : JSON.stringify(event));
+}
+
+/** Maps a text by a mapper of byte text, and gives the row's strings back as text. */
+export function mapText(
+  mapEvent: ReturnType<typeof createMapper>,
+  text: string,
+  resolve: Parameters<typeof mapEvent>[3] = () => organization,
+): MappedEvent | string {
+  const bytes = toByteText(text);
+  const row = mapEvent(bytes, 0, bytes.length, (reference) =>
+    resolve(reference === undefined ? undefined : fromByteText(reference)),
+  );
+  return typeof row === 'string' ? row : decoded(row);
+}
+
+/** The row with texts for byte texts. */
+export function decoded(row: MappedEvent): MappedEvent {
+  return withStrings(row, fromByteText);
+}
+
+/** The row with byte texts for texts. */
+export function encoded(row: MappedEvent): MappedEvent {
+  return withStrings(row, toByteText);
+}
+
+function withStrings(row: MappedEvent, convert: (text: string) => string): MappedEvent {
+  const entries = Object.entries(row).map(([name, value]: [string, unknown]) => {
+    if (typeof value === 'string') return [name, convert(value)] as const;
+    return [name, Array.isArray(value) ? value.map((one) => convert(String(one))) : value] as const;
+  });
+  return Object.fromEntries(entries) as unknown as MappedEvent;
 }
 
 /** As `map`, for events that must be accepted. */

@@ -5,9 +5,11 @@ import type { User } from '../../src/control/users.ts';
 import type { SessionCaller } from '../../src/http/access.ts';
 import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/router.ts';
+import { decoded } from '../ocsf/arbitrary.ts';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
 import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { toByteText } from '../../src/ocsf/byte-text.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog } from '../support/engine.ts';
@@ -29,7 +31,7 @@ export function createRecorder(storage: Storage): Recorder {
   return async (org, events) => {
     segment = nextSegmentNumber(Date.now(), 3, segment);
     const rows = events.map((event) => {
-      const text = typeof event === 'string' ? event : JSON.stringify(event);
+      const text = toByteText(typeof event === 'string' ? event : JSON.stringify(event));
       const row = map(text, 0, text.length, () => ({ id: org, retentionDays: undefined }));
       if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
       return { ...row };
@@ -45,7 +47,7 @@ export function createRecorder(storage: Storage): Recorder {
     }
     const seq = segmentSeqRange(segment);
     await insert({ number: segment, rows: rows.length, seq, body, doubtful: false });
-    return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
+    return rows.map((row, index) => ({ ...decoded(row), seq: BigInt(seq.first) + BigInt(index) }));
   };
 }
 

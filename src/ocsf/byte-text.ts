@@ -1,0 +1,22 @@
+/**
+ * Byte text: a string whose characters are the bytes of a text's UTF-8. On the way from a body to a block, events are
+ * handled as byte text: JSON's structure and all that the service adds is ASCII, which looks alike in both, so nothing
+ * is decoded only to be encoded again, lengths are bytes, and strings stay in the engine's compact one-byte form.
+ * Only what depends on characters (letter case, escapes) is decoded, each value by itself.
+ */
+
+// oxlint-disable-next-line no-control-regex -- the range of ASCII
+const beyondAscii = /[^\u0000-\u007f]/;
+
+export function toByteText(text: string): string {
+  return beyondAscii.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text;
+}
+
+export function fromByteText(bytes: string): string {
+  return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes;
+}
+
+/** Lower case as JavaScript's `toLowerCase` gives it for the text. */
+export function lowerByteText(bytes: string): string {
+  return beyondAscii.test(bytes) ? toByteText(fromByteText(bytes).toLowerCase()) : bytes.toLowerCase();
+}
