@@ -135,7 +135,7 @@ async function startParts(
     async record(slug, ndjson) {
       const organization = organizationOf(directory.organizationBySlug(slug)?.id ?? '');
       if (organization === undefined) throw new Problem('not_found', `there is no organization "${slug}"`);
-      const body = new Uint8Array(ndjson).buffer;
+      const body = new Uint8Array(ndjson);
       return ingest.accept({
         body,
         form: 'ndjson',

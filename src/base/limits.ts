@@ -37,6 +37,7 @@ export const limits = {
   ignoredBodyBytesMax: 64 * 1024,
   /** First allocation for a body; what a sender announces beyond it is allocated once it has sent this much. */
   bodyFirstAllocationBytes: 1024 * 1024,
+  pooledBodyBytesMin: 32 * 1024,
   /** After an early refusal the rest of the body is thrown away this long and this far, so that the answer is seen. */
   refusedBodyDrainBytesMax: 128 * 1024 * 1024,
   refusedBodyDrainMsMax: 10_000,
@@ -51,6 +52,14 @@ export const limits = {
   gatherDelayMsMax: 2,
   gatherBytesMax: 128 * 1024,
   gatherRequestsMax: 256,
+  /** Bodies above this are divided between the workers, in pieces of about this size. */
+  splitBytesMin: 2 * 1024 * 1024,
+  splitCompressedBytesMin: 256 * 1024,
+  pieceBytes: 1024 * 1024,
+  /** Text is cut from a body in strings of this size: they must be small to be cheap. */
+  windowBytes: 64 * 1024,
+  /** Unused buffers that a thread keeps for its next batches. */
+  bufferPoolBytesMax: 64 * 1024 * 1024,
   workerQueueTasksMax: 1024,
   workerTaskMsMax: 30_000,
   workerHeapMegabytesMax: 512,
@@ -63,7 +72,6 @@ export const limits = {
   /** Events that one request may hold; a segment numbers a few more. */
   batchEventsMax: 1_000_000,
   blockCharactersMax: 16 * 1024 * 1024,
-  blockBytesKeptMax: 8 * 1024 * 1024,
   idempotencyWindowMs: 24 * 3_600_000,
   idempotencyKeysMax: 500_000,
   idempotencyBytesMax: 128 * 1024 * 1024,

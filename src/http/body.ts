@@ -1,10 +1,11 @@
+import { buffers } from '../base/buffer-pool.ts';
 import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { BodyAnnouncement } from './request.ts';
 
-/** A whole request body as received (still compressed). `buffer` may be transferred to a worker. */
+/** A whole request body as received (still compressed). The buffer behind it may be transferred to a worker. */
 export interface ReceivedBody {
-  readonly buffer: ArrayBuffer;
+  readonly bytes: Uint8Array<ArrayBuffer>;
   /** Gives the bytes back to the budget; called again it does nothing. The server calls it at the latest. */
   readonly release: () => void;
 }
@@ -32,6 +33,11 @@ export function createBodyBudget(bytesMax: number): BodyBudget {
   };
 }
 
+/** Small bodies get a buffer of their size; large ones are worth using again. */
+function newBuffer(bytes: number): ArrayBuffer {
+  return bytes < limits.pooledBodyBytesMin ? Buffer.allocUnsafeSlow(bytes).buffer : buffers.take(bytes);
+}
+
 /** One growing block: the announced length once the sender has shown that it means it, doubling where none is known. */
 function createBlock(announcedBytes: number | undefined) {
   let bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
@@ -45,19 +51,19 @@ function createBlock(announcedBytes: number | undefined) {
     append(chunk: Uint8Array): void {
       const needed = length + chunk.length;
       if (needed > bytes.length) {
-        // Not zeroed: only what was written is ever handed out. Not from a pool: it must be transferable.
-        const larger = Buffer.allocUnsafeSlow(capacityFor(needed));
+        // Not zeroed: only what was written is ever handed out.
+        const larger = new Uint8Array(newBuffer(capacityFor(needed)));
         larger.set(bytes.subarray(0, length));
+        buffers.give(bytes.buffer);
         bytes = larger;
       }
       bytes.set(chunk, length);
       length = needed;
     },
-    /** The content in a buffer of exactly its length. */
-    take(): ArrayBuffer {
-      const exact = bytes.length === length ? bytes.buffer : bytes.buffer.slice(0, length);
+    take(): Uint8Array<ArrayBuffer> {
+      const content = bytes.subarray(0, length);
       bytes = new Uint8Array(0);
-      return exact;
+      return content;
     },
   };
 }
@@ -161,7 +167,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
     waiting = undefined;
   };
   const settle = (): void => {
-    waiting?.resolve({ buffer: block.take(), release });
+    waiting?.resolve({ bytes: block.take(), release });
     waiting = undefined;
   };
   if (announcedBytes !== undefined && maxBytes > 0 && announcedBytes > maxBytes) fail(tooLarge(maxBytes));

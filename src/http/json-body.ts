@@ -25,12 +25,12 @@ function checkOf<T>(schema: object): ValidateFunction<T> {
  */
 export async function readJson<T>(context: RequestContext, schema: object): Promise<T> {
   requireJson(context);
-  const { buffer, release } = await context.body();
+  const { bytes, release } = await context.body();
   try {
-    if (buffer.byteLength > limits.jsonBodyBytesMax) {
+    if (bytes.length > limits.jsonBodyBytesMax) {
       throw new Problem('too_large', `The request body is larger than ${limits.jsonBodyBytesMax} bytes.`);
     }
-    const value = parse(buffer);
+    const value = parse(bytes);
     const isValid = checkOf<T>(schema);
     if (isValid(value)) return value;
     throw new Problem('malformed', describe(isValid.errors ?? []));
@@ -54,9 +54,9 @@ function requireJson(context: RequestContext): void {
   }
 }
 
-function parse(buffer: ArrayBuffer): unknown {
+function parse(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(buffer));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     // The parser's own words quote the body.
     if (error instanceof SyntaxError) throw new Problem('malformed', 'The request body is not JSON.');

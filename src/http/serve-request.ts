@@ -38,7 +38,7 @@ function createContext(head: RequestHead, exchange: Exchange): RequestContext {
     },
     first: (name) => (head.rawQuery === '' ? undefined : (parsed().get(name) ?? undefined)),
     header: (name) => head.headers.get(name),
-    body: () => exchange.body?.read() ?? Promise.resolve({ buffer: new ArrayBuffer(0), release: () => {} }),
+    body: () => exchange.body?.read() ?? Promise.resolve({ bytes: new Uint8Array(0), release: () => {} }),
     get signal() {
       return exchange.signal();
     },

@@ -85,7 +85,7 @@ export function createTrail({ accept, organizationOf, clock, log, logFailure }: 
     const organization = organizationOf(organizationId);
     if (organization === undefined) throw new Error('the organization of an event does not exist any more');
     // A buffer of its own: accept gives it away.
-    const body = new Uint8Array(Buffer.from(text)).buffer;
+    const body = new Uint8Array(Buffer.from(text));
     await accept({ body, form: 'json', encoding: 'identity', organization, idempotency: undefined });
   }
 

@@ -1,18 +1,29 @@
+import { buffers } from '../base/buffer-pool.ts';
 import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { BatchAnswer, Idempotency } from './idempotency.ts';
 import type { WorkerPool } from './pool.ts';
 import type { FrameInput } from './segment.ts';
-import type { Outcome, SharedDirectory, Task, TaskRequest, TaskResult } from './task.ts';
+import {
+  type BodyForm,
+  type MapResult,
+  type MapTask,
+  type OrganizationFacts,
+  type Outcome,
+  type SharedDirectory,
+  type TaskRequest,
+  tooManyEvents,
+} from './task.ts';
 import type { Wal } from './wal.ts';
 
 /** One POST of source events, as the HTTP layer hands it over. */
 export interface IngestRequest {
   /** The bytes as received; the buffer behind them is given away. */
-  readonly body: ArrayBuffer;
-  readonly form: TaskRequest['form'];
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly form: BodyForm;
   readonly encoding: TaskRequest['encoding'];
-  readonly organization: TaskRequest['organization'];
+  /** Undefined for a key of all organizations. */
+  readonly organization: OrganizationFacts | undefined;
   /** Who sends, and the Idempotency-Key it sent. */
   readonly idempotency: { readonly apiKey: string; readonly key: string } | undefined;
 }
@@ -38,14 +49,13 @@ export interface AcceptOptions {
 
 interface Pending {
   readonly request: IngestRequest;
-  /** Resolves with the answer, or undefined when the id was remembered meanwhile and nothing was stored. */
   resolve(done: Done): void;
   reject(error: unknown): void;
 }
 
 interface Done {
   readonly outcome: Outcome;
-  /** The blocks of a request that stands apart; empty for the others, whose rows are durable already. */
+  /** Blocks that are not in the log yet: of a request that stands apart, or is large. */
   readonly frames: readonly Omit<FrameInput, 'notes'>[];
 }
 
@@ -69,32 +79,32 @@ export function createAccept(options: AcceptOptions): Accept {
   }
 
   function submit(request: IngestRequest): Promise<Done> {
+    const { length } = request.body;
+    const isPlain = request.encoding === 'identity';
+    if (length > (isPlain ? limits.splitBytesMin : limits.splitCompressedBytesMin)) return mapLarge(request);
     return new Promise((resolve, reject) => {
       const pending = { request, resolve, reject };
       // What a compressed body holds is not known yet: among others it could be far more than they can wait for.
-      if (request.encoding !== 'identity' || request.body.byteLength > limits.gatherBytesMax / 4) {
+      if (!isPlain || length > limits.gatherBytesMax / 4) {
         void dispatch([pending]);
         return;
       }
       gathered.push(pending);
-      gatheredBytes += request.body.byteLength;
+      gatheredBytes += length;
       if (gatheredBytes >= limits.gatherBytesMax || gathered.length >= limits.gatherRequestsMax)
         dispatchGathered();
       else timer ??= setTimeout(dispatchGathered, limits.gatherDelayMsMax);
     });
   }
 
-  function toTask(group: readonly Pending[]): Task {
-    const requests = group.map(({ request }) => ({
-      body: new Uint8Array(request.body),
-      form: request.form,
-      encoding: request.encoding,
-      organization: request.organization,
-      apart: request.idempotency !== undefined,
-    }));
+  function taskOf(input: Uint8Array, requests: readonly TaskRequest[]): MapTask {
     const needsDirectory = requests.some(({ organization }) => organization === undefined);
     return {
+      kind: 'map',
+      input,
       requests,
+      // Two renderings and the columns take about twice what came in; more makes the worker's copy of it grow.
+      output: buffers.take(input.length * 2.5),
       directory: needsDirectory ? options.directory() : undefined,
       bodyBytesMax: options.bodyBytesMax,
     };
@@ -104,37 +114,99 @@ export function createAccept(options: AcceptOptions): Accept {
    * A lone request gives its buffer away. Bodies of a group are copied instead (they are small), so that when a
    * worker dies over one of them the others can be tried again without it.
    */
-  async function dispatch(group: readonly Pending[]): Promise<void> {
+  function taskOfGroup(group: readonly Pending[]): MapTask {
     const alone = group.length === 1;
+    const total = group.reduce((sum, { request }) => sum + request.body.length, 0);
+    const input = alone ? (group[0] as Pending).request.body : new Uint8Array(buffers.take(total), 0, total);
+    let offset = 0;
+    const requests = group.map(({ request: { body, form, encoding, organization, idempotency: id } }) => {
+      const place = { offset, length: body.length };
+      if (!alone) input.set(body, offset);
+      offset += body.length;
+      return { ...place, form, encoding, organization, apart: id !== undefined };
+    });
+    return taskOf(input, requests);
+  }
+
+  async function dispatch(group: readonly Pending[]): Promise<void> {
     try {
-      const task = toTask(group);
-      const result = await pool.run(task, alone ? [(group[0] as Pending).request.body] : []);
+      const result = await pool.map(taskOfGroup(group));
+      if (result.input) buffers.give(result.input);
       await settle(group, result);
     } catch (error) {
       const workerFailed = error instanceof Problem && error.code === 'internal';
-      if (workerFailed && !alone) for (const pending of group) await dispatch([pending]);
+      if (workerFailed && group.length > 1) for (const pending of group) await dispatch([pending]);
       else for (const pending of group) pending.reject(error);
     }
   }
 
-  async function settle(group: readonly Pending[], result: TaskResult): Promise<void> {
+  async function settle(group: readonly Pending[], result: MapResult): Promise<void> {
     const shared: FrameInput[] = [];
     const apart = new Map<number, Omit<FrameInput, 'notes'>[]>();
-    for (const { offset, length, rows, crc, request } of result.blocks) {
-      const frame = { rows, payload: new Uint8Array(result.buffer, offset, length), payloadCrc: crc };
-      if (request === undefined) shared.push({ ...frame, notes: '' });
-      else apart.set(request, [...(apart.get(request) ?? []), frame]);
+    for (const block of result.blocks) {
+      const { request } = block;
+      if (request === undefined) shared.push({ ...frameOf(result, block), notes: '' });
+      else apart.set(request, [...(apart.get(request) ?? []), frameOf(result, block)]);
     }
     // Requests that stand apart append for themselves; they need not wait for the others.
     for (const [index, pending] of group.entries()) {
       if (pending.request.idempotency) {
-        pending.resolve({ outcome: result.outcomes[index] as Outcome, frames: apart.get(index) ?? [] });
+        pending.resolve({ outcome: outcomeOf(result, index), frames: apart.get(index) ?? [] });
       }
     }
     if (shared.length > 0) await wal.append(shared);
+    if (apart.size === 0) buffers.give(result.buffer);
     for (const [index, pending] of group.entries()) {
-      pending.resolve({ outcome: result.outcomes[index] as Outcome, frames: [] });
+      pending.resolve({ outcome: outcomeOf(result, index), frames: [] });
     }
+  }
+
+  /**
+   * A large body is divided, and as many of its pieces are with the workers at once as there are workers: it uses
+   * all of them, and what came after it is served between its pieces.
+   */
+  async function mapLarge(request: IngestRequest): Promise<Done> {
+    const { form, encoding, organization } = request;
+    const split = await pool.split({
+      kind: 'split',
+      input: request.body,
+      form,
+      encoding,
+      hashed: request.idempotency !== undefined,
+      bodyBytesMax: options.bodyBytesMax,
+      pieceBytes: limits.pieceBytes,
+    });
+    buffers.give(split.input);
+    const { body, pieces, bodyHash } = split;
+    if ('code' in body) return { outcome: { kind: 'problem', ...body }, frames: [] };
+    const results: MapResult[] = [];
+    let next = 0;
+    let accepted = 0;
+    const serve = async (): Promise<void> => {
+      while (next < pieces.length && accepted <= limits.batchEventsMax) {
+        const index = next++;
+        const [start, end] = pieces[index] as readonly [number, number];
+        const one: TaskRequest = {
+          offset: 0,
+          length: end - start,
+          form: split.form,
+          encoding: 'identity',
+          organization,
+          apart: false,
+        };
+        // A failure ends the loop of every other piece as well: nothing of the request is stored then.
+        const result = await pool.map(taskOf(body.subarray(start, end), [one])).catch((error: unknown) => {
+          next = pieces.length;
+          throw error;
+        });
+        results[index] = result;
+        accepted += acceptedOf(outcomeOf(result, 0));
+      }
+    };
+    await Promise.all(Array.from({ length: pool.threads }, serve));
+    if (accepted > limits.batchEventsMax) return { outcome: tooManyEvents, frames: [] };
+    const frames = results.flatMap((result) => result.blocks.map((block) => frameOf(result, block)));
+    return { outcome: joined(results, bodyHash), frames };
   }
 
   async function once(request: IngestRequest, id: string): Promise<BatchAnswer> {
@@ -164,11 +236,44 @@ export function createAccept(options: AcceptOptions): Accept {
       const id = idempotency.id(request.idempotency.apiKey, request.idempotency.key);
       return idempotency.exclusively(id, () => once(request, id));
     }
-    const { outcome } = await submit(request);
+    const { outcome, frames } = await submit(request);
     const answer = accepted(outcome);
+    if (frames.length > 0) await wal.append(frames.map((frame) => ({ ...frame, notes: '' })));
     options.counted(answer);
     return answer;
   };
+}
+
+function frameOf(result: MapResult, { offset, length, rows, crc }: MapResult['blocks'][number]) {
+  return { rows, payload: new Uint8Array(result.buffer, offset, length), payloadCrc: crc };
+}
+
+function outcomeOf(result: MapResult, index: number): Outcome {
+  const accepted = result.accepted[index] ?? 0;
+  const plain = { accepted, rejected: 0, errors: [] };
+  return result.outcomes.get(index) ?? { kind: 'answered', answer: plain, bodyHash: undefined };
+}
+
+function acceptedOf(outcome: Outcome): number {
+  return outcome.kind === 'answered' ? outcome.answer.accepted : 0;
+}
+
+/** One outcome of a body's pieces, in their order; a problem of one is a problem of all. */
+function joined(results: readonly MapResult[], bodyHash: string | undefined): Outcome {
+  const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
+  for (const result of results) {
+    const outcome = outcomeOf(result, 0);
+    if (outcome.kind === 'problem') return outcome;
+    const { accepted, rejected, errors } = outcome.answer;
+    const before = answer.accepted + answer.rejected;
+    for (const { index, error } of errors) {
+      if (answer.errors.length < limits.rejectedErrorsReportedMax)
+        answer.errors.push({ index: before + index, error });
+    }
+    answer.accepted += accepted;
+    answer.rejected += rejected;
+  }
+  return { kind: 'answered', answer, bodyHash };
 }
 
 /** The answer of a batch with at least one good event; otherwise the Problem that says why there is none. */

@@ -2,11 +2,16 @@ import { Piscina } from 'piscina';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
-import type { Task, TaskResult, WorkerSettings } from './task.ts';
+import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 
 export interface WorkerPool {
-  /** Runs a task on a worker thread. Rejects with a Problem: 503 when too many wait, 500 when the worker fails. */
-  run(task: Task, transfer: readonly ArrayBuffer[]): Promise<TaskResult>;
+  /**
+   * Runs a task on a worker thread. Its buffers are given away, shared memory aside. Rejects with a Problem: 503 when
+   * too many wait, 500 when the worker fails.
+   */
+  map(task: MapTask): Promise<MapResult>;
+  split(task: SplitTask): Promise<SplitResult>;
+  readonly threads: number;
   queued(): number;
   close(): Promise<void>;
 }
@@ -27,10 +32,17 @@ function threadArguments(): string[] {
   ];
 }
 
+type Task = MapTask | SplitTask;
+
 interface Queued {
   readonly task: Task;
-  readonly transfer: readonly ArrayBuffer[];
-  done(result: Promise<TaskResult>): void;
+  done(result: Promise<MapResult | SplitResult>): void;
+}
+
+function buffersOf(task: Task): ArrayBuffer[] {
+  const buffers = task.kind === 'map' ? [task.output] : [];
+  const { buffer } = task.input;
+  return buffer instanceof ArrayBuffer ? [...buffers, buffer] : buffers;
 }
 
 /**
@@ -45,7 +57,7 @@ export function startPool(
   log: Logger,
   { filename, taskMsMax }: PoolOptions = {},
 ): WorkerPool {
-  const pool = new Piscina<Task, TaskResult>({
+  const pool = new Piscina<Task, MapResult | SplitResult>({
     filename: filename ?? import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
     minThreads: threads,
     maxThreads: threads,
@@ -68,7 +80,7 @@ export function startPool(
       const next = queue.shift() as Queued;
       running += 1;
       next.done(
-        work(next.task, next.transfer).finally(() => {
+        work(next.task).finally(() => {
           running -= 1;
           dispatch();
         }),
@@ -76,13 +88,13 @@ export function startPool(
     }
   }
 
-  async function work(task: Task, transfer: readonly ArrayBuffer[]): Promise<TaskResult> {
+  async function work(task: Task): Promise<MapResult | SplitResult> {
     const hung = AbortSignal.timeout(taskMsMax ?? limits.workerTaskMsMax);
     try {
-      return await pool.run(task, { transferList: [...transfer], signal: hung });
+      return await pool.run(task, { transferList: buffersOf(task), signal: hung });
     } catch (error) {
       log.error(
-        { requests: task.requests.length, ...errorFacts(error) },
+        { task: task.kind, bytes: task.input.length, ...errorFacts(error) },
         'an ingest worker did not finish its task',
       );
       throw new Problem('internal', 'The batch could not be processed.', {
@@ -92,17 +104,21 @@ export function startPool(
     }
   }
 
+  function run(task: Task): Promise<MapResult | SplitResult> {
+    if (queue.length >= limits.workerQueueTasksMax) {
+      const busy = 'Too many batches are waiting; try again later.';
+      return Promise.reject(new Problem('unavailable', busy, { retryAfterSeconds: 1 }));
+    }
+    return new Promise((done) => {
+      queue.push({ task, done });
+      dispatch();
+    });
+  }
+
   return {
-    run(task, transfer) {
-      if (queue.length >= limits.workerQueueTasksMax) {
-        const busy = 'Too many batches are waiting; try again later.';
-        return Promise.reject(new Problem('unavailable', busy, { retryAfterSeconds: 1 }));
-      }
-      return new Promise((done) => {
-        queue.push({ task, transfer, done });
-        dispatch();
-      });
-    },
+    map: (task) => run(task) as Promise<MapResult>,
+    split: (task) => run(task) as Promise<SplitResult>,
+    threads,
     queued: () => queue.length,
     close: () => pool.destroy(),
   };

@@ -1,74 +1,96 @@
 import { isUtf8 } from 'node:buffer';
-import { splitArray } from '../ocsf/json-text.ts';
-import type { BodyForm } from './task.ts';
+import { limits } from '../base/limits.ts';
+import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
+import type { TaskRequest } from './task.ts';
 
-/** Calls back with the body as byte text and where in it an event stands; one that is not UTF-8 has an error. */
+/** Calls back with byte text and where in it an event stands; one that is not UTF-8 has an error. */
 export type OnEvent = (text: string, start: number, end: number, error: string | undefined) => void;
 
+const newline = 0x0a;
 const openBracket = 0x5b;
-const carriageReturn = 0x0d;
 
 /**
  * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is.
  * Returns undefined, or what is wrong with the body as a whole (nothing of it may be stored then).
  *
- * The structure of JSON is ASCII, so a body is split and read as byte text (see ocsf/byte-text.ts); bytes that are
- * not UTF-8 cost the event they stand in.
+ * The structure of JSON is ASCII, so a body is split as bytes and handed out as byte text (see ocsf/byte-text.ts).
+ * Bytes that are not UTF-8 cost the event they stand in. Texts are cut from the body a window at a time: small strings
+ * stay in the processor's cache and in the collector's nursery, where one of a whole body would do neither.
  */
-export function splitBody(body: Uint8Array, form: BodyForm, onEvent: OnEvent): string | undefined {
-  const bytes = withoutByteOrderMark(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
-  const whole = bytes.toString('latin1');
-  if (isUtf8(bytes)) return split(whole, form, (text, start, end) => onEvent(text, start, end, undefined));
-  return split(whole, form, (text, start, end) => {
-    const valid = isUtf8(bytes.subarray(start, end));
-    onEvent(text, start, end, valid ? undefined : ': is not valid UTF-8');
-  });
+export function splitBody(body: Uint8Array, form: TaskRequest['form'], onEvent: OnEvent): string | undefined {
+  const bytes = withoutByteOrderMark(body);
+  const valid = isUtf8(bytes);
+  const emit = (text: string, start: number, end: number, from: number): void => {
+    const good = valid || isUtf8(bytes.subarray(from + start, from + end));
+    onEvent(text, start, end, good ? undefined : ': is not valid UTF-8');
+  };
+  if (form === 'ndjson') {
+    emitLines(bytes, emit);
+    return undefined;
+  }
+  const first = firstToken(bytes, 0, bytes.length);
+  if (form === 'json' && first === bytes.length) return undefined;
+  if (form === 'json' && bytes[first] !== openBracket) {
+    emit(bytes.toString('latin1'), 0, bytes.length, 0);
+    return undefined;
+  }
+  // Elements come before the end of the array is known to be well formed: hand out nothing until it is.
+  const spans: number[] = [];
+  const keep = (start: number, end: number): void => {
+    spans.push(start, end);
+  };
+  const fault =
+    form === 'json' ? splitArray(bytes, 0, bytes.length, keep) : splitElements(bytes, 0, bytes.length, keep);
+  if (fault === undefined) emitSpans(bytes, spans, emit);
+  return fault;
 }
 
-function withoutByteOrderMark(bytes: Buffer): Buffer {
+/** The bytes as a Buffer, without the mark that some programs put before UTF-8. */
+export function withoutByteOrderMark(body: Uint8Array): Buffer {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }
 
-type OnSpan = (text: string, start: number, end: number) => void;
+type Emit = (text: string, start: number, end: number, from: number) => void;
 
-function split(text: string, form: BodyForm, onSpan: OnSpan): string | undefined {
-  if (form === 'ndjson') {
-    splitLines(text, onSpan);
-    return undefined;
+function emitSpans(bytes: Buffer, spans: readonly number[], emit: Emit): void {
+  for (let at = 0; at < spans.length; ) {
+    const from = spans[at] as number;
+    let next = at + 2;
+    while (next < spans.length && (spans[next + 1] as number) - from <= limits.windowBytes) next += 2;
+    const text = bytes.toString('latin1', from, spans[next - 1]);
+    for (; at < next; at += 2)
+      emit(text, (spans[at] as number) - from, (spans[at + 1] as number) - from, from);
   }
-  const first = firstCharacter(text);
-  if (first === text.length) return undefined;
-  if (text.charCodeAt(first) === openBracket) {
-    // Elements come before the end of the array is known to be well formed: hand out nothing until it is.
-    const spans: number[] = [];
-    const fault = splitArray(text, 0, text.length, (start, end) => spans.push(start, end));
-    if (fault !== undefined) return fault;
-    for (let i = 0; i < spans.length; i += 2) onSpan(text, spans[i] as number, spans[i + 1] as number);
-    return undefined;
-  }
-  onSpan(text, 0, text.length);
-  return undefined;
 }
 
-/** Position of the first character that is no JSON whitespace. */
-function firstCharacter(text: string): number {
-  let at = 0;
-  while (at < text.length && isSpace(text.charCodeAt(at))) at++;
-  return at;
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === carriageReturn || code === 0x09;
-}
-
-function splitLines(text: string, onSpan: OnSpan): void {
-  let start = 0;
-  while (start < text.length) {
-    const newline = text.indexOf('\n', start);
-    const end = newline === -1 ? text.length : newline;
-    let at = start;
-    while (at < end && isSpace(text.charCodeAt(at))) at++;
-    if (at < end) onSpan(text, start, end);
-    start = end + 1;
+function emitLines(bytes: Buffer, emit: Emit): void {
+  for (let from = 0; from < bytes.length; ) {
+    const end = endOfLines(bytes, from, limits.windowBytes);
+    const text = bytes.toString('latin1', from, end);
+    for (let start = 0; start < text.length; ) {
+      const found = text.indexOf('\n', start);
+      const stop = found === -1 ? text.length : found;
+      if (!isBlank(text, start, stop)) emit(text, start, stop, from);
+      start = stop + 1;
+    }
+    from = end;
   }
+}
+
+function isBlank(text: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x09 && code !== 0x0d) return false;
+  }
+  return true;
+}
+
+/** Where lines from `from` on end after about `wanted` bytes: past a newline, or at the end. */
+export function endOfLines(bytes: Buffer, from: number, wanted: number): number {
+  if (from + wanted >= bytes.length) return bytes.length;
+  const before = bytes.lastIndexOf(newline, from + wanted - 1);
+  if (before >= from) return before + 1;
+  const after = bytes.indexOf(newline, from + wanted);
+  return after === -1 ? bytes.length : after + 1;
 }

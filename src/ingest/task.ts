@@ -1,8 +1,12 @@
+import { limits } from '../base/limits.ts';
 import type { ProblemCode } from '../base/problem.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
 
-/** What main and worker threads say to each other: a task is many requests, its result a few blocks. */
+/**
+ * What main and worker threads say to each other: a task is many requests, its result a few blocks. Buffers travel
+ * both ways and come back to be used again.
+ */
 
 export type BodyForm = 'json' | 'ndjson';
 
@@ -15,8 +19,11 @@ export interface OrganizationFacts {
 }
 
 export interface TaskRequest {
-  readonly body: Uint8Array;
-  readonly form: BodyForm;
+  /** Where its body stands in the task's input. */
+  readonly offset: number;
+  readonly length: number;
+  /** `elements`: a piece of a JSON array, without the brackets. */
+  readonly form: BodyForm | 'elements';
   readonly encoding: ContentEncoding;
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
@@ -30,11 +37,28 @@ export interface SharedDirectory {
   readonly json: Uint8Array;
 }
 
-export interface Task {
+/** Turns the events of requests into blocks. */
+export interface MapTask {
+  readonly kind: 'map';
+  /** Bodies of the requests: transferred, or a view of shared memory. */
+  readonly input: Uint8Array;
   readonly requests: readonly TaskRequest[];
+  /** Where the blocks go if they fit. */
+  readonly output: ArrayBuffer;
   /** Present when a request of the task has no organization of its own. */
   readonly directory: SharedDirectory | undefined;
   readonly bodyBytesMax: number;
+}
+
+/** Decompresses a large body and finds where it can be divided between workers. */
+export interface SplitTask {
+  readonly kind: 'split';
+  readonly input: Uint8Array;
+  readonly form: BodyForm;
+  readonly encoding: ContentEncoding;
+  readonly hashed: boolean;
+  readonly bodyBytesMax: number;
+  readonly pieceBytes: number;
 }
 
 export interface Block {
@@ -51,11 +75,31 @@ export type Outcome =
   | { readonly kind: 'answered'; readonly answer: BatchAnswer; readonly bodyHash: string | undefined }
   | { readonly kind: 'problem'; readonly code: ProblemCode; readonly detail: string };
 
-export interface TaskResult {
+export interface MapResult {
+  /** The task's input, given back unless it was shared. */
+  readonly input: ArrayBuffer | undefined;
   readonly buffer: ArrayBuffer;
   readonly blocks: readonly Block[];
-  readonly outcomes: readonly Outcome[];
+  /** Events accepted, a request each; where nothing else is to be said, that is the whole outcome. */
+  readonly accepted: Uint32Array;
+  readonly outcomes: ReadonlyMap<number, Outcome>;
 }
+
+export interface SplitResult {
+  readonly input: ArrayBuffer;
+  /** The decompressed body in shared memory, or what is wrong with it. */
+  readonly body: Uint8Array | { readonly code: ProblemCode; readonly detail: string };
+  readonly form: TaskRequest['form'];
+  /** First and last byte, exclusive, of each piece. */
+  readonly pieces: readonly (readonly [start: number, end: number])[];
+  readonly bodyHash: string | undefined;
+}
+
+export const tooManyEvents: Outcome & { kind: 'problem' } = {
+  kind: 'problem',
+  code: 'too_large',
+  detail: `The body holds more than ${limits.batchEventsMax} events; send it in parts.`,
+};
 
 /** What a worker is started with. */
 export interface WorkerSettings {

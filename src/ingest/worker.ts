@@ -4,25 +4,30 @@ import { crc32c } from '@node-rs/crc32';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
+import { firstToken, splitArray } from '../ocsf/json-array.ts';
+import { openBracket } from '../ocsf/json-cursor.ts';
 import { createMapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
 import { decompressBody } from './decompress.ts';
 import { createBlockBuilder } from './native-block.ts';
-import { splitBody } from './split-body.ts';
-import type {
-  Block,
-  OrganizationFacts,
-  Outcome,
-  SharedDirectory,
-  Task,
-  TaskRequest,
-  TaskResult,
-  WorkerSettings,
+import { endOfLines, splitBody, withoutByteOrderMark } from './split-body.ts';
+import {
+  type Block,
+  type MapResult,
+  type MapTask,
+  type OrganizationFacts,
+  type Outcome,
+  type SharedDirectory,
+  type SplitResult,
+  type SplitTask,
+  type TaskRequest,
+  tooManyEvents,
+  type WorkerSettings,
 } from './task.ts';
 
 /**
- * The body of a worker thread: decompress, split, map, encode. It opens no socket and no file; what it makes is one
- * buffer of blocks, given away to the main thread.
+ * The body of a worker thread: decompress, split, map, encode. It opens no socket and no file; buffers come with the
+ * task and go back with the result.
  */
 const { appName, redactKeys } = workerData as WorkerSettings;
 const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
@@ -31,33 +36,55 @@ const apartRows = createBlockBuilder();
 
 type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
-/** Blocks written so far, in one buffer that grows; the last task's size is a good guess for the next. */
+/** Blocks written so far, in one buffer that grows. */
 interface Output {
   bytes: Buffer<ArrayBuffer>;
   length: number;
   readonly blocks: Block[];
 }
 
-let lastBytes = 64 * 1024;
-
-/** Piscina calls this with each task; the buffer of the result is moved, not copied. */
-export default function runTask(task: Task): unknown {
-  sharedRows.reset();
-  apartRows.reset();
-  const output: Output = { bytes: Buffer.allocUnsafeSlow(lastBytes), length: 0, blocks: [] };
-  const outcomes = task.requests.map((request, index) => processRequest(task, request, index, output));
-  flushRows(output, sharedRows, undefined);
-  lastBytes = Math.min(limits.blockBytesKeptMax, Math.max(4096, output.length));
-  const result: TaskResult = { buffer: output.bytes.buffer, blocks: output.blocks, outcomes };
-  return move({ [transferableSymbol]: result.buffer, [valueSymbol]: result });
+/** Piscina calls this with each task; buffers of the result are moved, not copied. */
+export default function runTask(task: MapTask | SplitTask): unknown {
+  if (task.kind === 'split') {
+    const result = splitLarge(task);
+    return move({ [transferableSymbol]: result.input, [valueSymbol]: result });
+  }
+  const result = mapRequests(task);
+  const { input, buffer } = result;
+  const buffers = input === undefined ? [buffer] : [buffer, input];
+  return move({ [transferableSymbol]: buffers, [valueSymbol]: result });
 }
 
-function processRequest(task: Task, request: TaskRequest, index: number, output: Output): Outcome {
+function mapRequests(task: MapTask): MapResult {
+  sharedRows.reset();
+  apartRows.reset();
+  const output: Output = { bytes: Buffer.from(task.output), length: 0, blocks: [] };
+  const accepted = new Uint32Array(task.requests.length);
+  const outcomes = new Map<number, Outcome>();
+  for (const [index, request] of task.requests.entries()) {
+    const outcome = mapRequest(task, request, index, output);
+    if (outcome.kind === 'answered' && outcome.answer.rejected === 0 && outcome.bodyHash === undefined) {
+      accepted[index] = outcome.answer.accepted;
+    } else outcomes.set(index, outcome);
+  }
+  flushRows(output, sharedRows, undefined);
+  const { buffer: input } = task.input;
+  return {
+    input: input instanceof ArrayBuffer ? input : undefined,
+    buffer: output.bytes.buffer,
+    blocks: output.blocks,
+    accepted,
+    outcomes,
+  };
+}
+
+function mapRequest(task: MapTask, request: TaskRequest, index: number, output: Output): Outcome {
   const rows = request.apart ? apartRows : sharedRows;
   const blockOwner = request.apart ? index : undefined;
   const before = { length: output.length, blocks: output.blocks.length };
+  const received = task.input.subarray(request.offset, request.offset + request.length);
   try {
-    const body = decompressBody(request.body, request.encoding, task.bodyBytesMax);
+    const body = decompressBody(received, request.encoding, task.bodyBytesMax);
     const resolveOrg = organizationResolver(request.organization, task.directory);
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
     const fault = splitBody(body, request.form, (text, start, end, error) => {
@@ -80,18 +107,65 @@ function processRequest(task: Task, request: TaskRequest, index: number, output:
       rows.reset();
       output.length = before.length;
       output.blocks.length = before.blocks;
-      const detail = `The body holds more than ${limits.batchEventsMax} events; send it in parts.`;
-      return { kind: 'problem', code: 'too_large', detail };
+      return tooManyEvents;
     }
-    if (fault !== undefined)
-      return { kind: 'problem', code: 'malformed', detail: `The body is not acceptable JSON: ${fault}.` };
+    if (fault !== undefined) return malformed(fault);
     if (request.apart) flushRows(output, rows, blockOwner);
-    const bodyHash = request.apart ? createHash('sha256').update(body).digest('base64url') : undefined;
-    return { kind: 'answered', answer, bodyHash };
+    return { kind: 'answered', answer, bodyHash: request.apart ? hashOf(body) : undefined };
   } catch (error) {
     if (error instanceof Problem) return { kind: 'problem', code: error.code, detail: error.message };
     throw error;
   }
+}
+
+function malformed(fault: string): Outcome & { kind: 'problem' } {
+  return { kind: 'problem', code: 'malformed', detail: `The body is not acceptable JSON: ${fault}.` };
+}
+
+function hashOf(body: Uint8Array): string {
+  return createHash('sha256').update(body).digest('base64url');
+}
+
+/** Divides a large body into pieces of whole events that workers can map side by side. */
+function splitLarge(task: SplitTask): SplitResult {
+  const input = task.input.buffer as ArrayBuffer;
+  const nothing = { input, form: task.form, pieces: [], bodyHash: undefined };
+  try {
+    const decompressed = decompressBody(task.input, task.encoding, task.bodyBytesMax);
+    const bytes = withoutByteOrderMark(decompressed);
+    const found = piecesOf(bytes, task);
+    if ('code' in found) return { ...nothing, body: found };
+    const body = new Uint8Array(new SharedArrayBuffer(bytes.length));
+    body.set(bytes);
+    return { ...found, input, body, bodyHash: task.hashed ? hashOf(decompressed) : undefined };
+  } catch (error) {
+    if (error instanceof Problem) return { ...nothing, body: { code: error.code, detail: error.message } };
+    throw error;
+  }
+}
+
+function piecesOf(bytes: Buffer, { form, pieceBytes }: SplitTask) {
+  const pieces: [number, number][] = [];
+  if (form === 'ndjson') {
+    for (let from = 0; from < bytes.length; ) {
+      const end = endOfLines(bytes, from, pieceBytes);
+      pieces.push([from, end]);
+      from = end;
+    }
+    return { form, pieces };
+  }
+  if (bytes[firstToken(bytes, 0, bytes.length)] !== openBracket) {
+    return { form, pieces: [[0, bytes.length]] as const };
+  }
+  let piece: [number, number] | undefined;
+  const fault = splitArray(bytes, 0, bytes.length, (start, end) => {
+    if (piece !== undefined && end - piece[0] <= pieceBytes) piece[1] = end;
+    else {
+      piece = [start, end];
+      pieces.push(piece);
+    }
+  });
+  return fault === undefined ? { form: 'elements' as const, pieces } : malformed(fault);
 }
 
 function flushRows(

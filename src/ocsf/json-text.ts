@@ -80,54 +80,6 @@ function skipArray(c: Cursor, at: number, depth: number, isRedacted: KeyTest | u
   }
 }
 
-/**
- * Finds the elements of the JSON array that is text[start, end) and hands `onElement` where each begins and ends,
- * whitespace after it included. Looks at strings and brackets only, so that an element that is no JSON costs that
- * element and not its neighbours; reading the element finds what is wrong with it. If every element is JSON, so is
- * the array. Depth costs no memory.
- *
- * Returns undefined, or what is wrong with the array itself, such as an element or the end missing; elements before
- * that point have been handed out then, so the caller must be able to drop them.
- */
-export function splitArray(
-  text: string,
-  start: number,
-  end: number,
-  onElement: (start: number, end: number) => void,
-): string | undefined {
-  const open = firstToken(text, start, end);
-  if (open === end || text.charCodeAt(open) !== openBracket) return `expected "[" at byte ${open - start}`;
-  let elementStart = firstToken(text, open + 1, end);
-  if (text.charCodeAt(elementStart) === closeBracket) return endOfArray(text, elementStart + 1, start, end);
-
-  let depth = 0;
-  for (let at = elementStart; at < end; at++) {
-    const code = text.charCodeAt(at);
-    if (code === quote) {
-      at = closingQuote(text, at, end);
-      if (at < 0) break;
-    } else if (code === openBrace || code === openBracket) {
-      depth++;
-    } else if (depth > 0) {
-      if (code === closeBrace || code === closeBracket) depth--;
-    } else if (code === closeBrace) {
-      return `"}" without "{" at byte ${at - start}`;
-    } else if (code === comma || code === closeBracket) {
-      if (at === elementStart) return `expected a value at byte ${at - start}`;
-      onElement(elementStart, at);
-      if (code === closeBracket) return endOfArray(text, at + 1, start, end);
-      elementStart = firstToken(text, at + 1, end);
-      at = elementStart - 1;
-    }
-  }
-  return 'the array has no end';
-}
-
-function endOfArray(text: string, at: number, start: number, end: number): string | undefined {
-  const next = firstToken(text, at, end);
-  return next === end ? undefined : `expected nothing after the array, at byte ${next - start}`;
-}
-
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
@@ -144,20 +96,6 @@ export function lastToken(text: string, start: number, end: number): number {
   let at = end;
   while (at > start && isSpace(text.charCodeAt(at - 1))) at--;
   return at;
-}
-
-/** The position of the quote that closes the string opened at `at`, or -1. */
-function closingQuote(text: string, at: number, end: number): number {
-  for (
-    let close = text.indexOf('"', at + 1);
-    close >= 0 && close < end;
-    close = text.indexOf('"', close + 1)
-  ) {
-    let escapes = close;
-    while (text.charCodeAt(escapes - 1) === 0x5c) escapes--;
-    if ((close - escapes) % 2 === 0) return close;
-  }
-  return -1;
 }
 
 /** True when a value that ends at `at` (-1 is a fault) is followed by whitespace only; else leaves a fault. */

@@ -30,7 +30,7 @@ const routes: readonly Route[] = [
     body: { maxBytes: 1024 * 1024 },
     handler: async (context) => ({
       status: 200,
-      body: JSON.stringify((await context.body()).buffer.byteLength),
+      body: JSON.stringify((await context.body()).bytes.length),
     }),
   },
 ];

@@ -45,7 +45,7 @@ async function fillLog({ ingest }: PortalWorld, { id, slug }: Organization): Pro
   for (const filler of ['x'.repeat(8000), '']) {
     const event = { time: '2026-05-01T10:00:00Z', message: { action: 4020, extra: { filler } } };
     for (;;) {
-      const body = new Uint8Array(Buffer.from(JSON.stringify(event))).buffer;
+      const body = new Uint8Array(Buffer.from(JSON.stringify(event)));
       const organization = { id, slug, retentionDays: undefined };
       const request = {
         body,

@@ -1,10 +1,11 @@
 import runTask from '../../src/ingest/worker.ts';
-import type { Task } from '../../src/ingest/task.ts';
+import type { MapTask, SplitTask } from '../../src/ingest/task.ts';
 
 /** The real worker, but a body that says so ends its thread or never comes back. */
-export default function runOrFail(task: Task): unknown {
-  for (const { body } of task.requests) {
-    const text = Buffer.from(body).toString('latin1');
+export default function runOrFail(task: MapTask | SplitTask): unknown {
+  const bodies = task.kind === 'map' ? task.requests : [{ offset: 0, length: task.input.length }];
+  for (const { offset, length } of bodies) {
+    const text = Buffer.from(task.input.subarray(offset, offset + length)).toString('latin1');
     if (text.includes('"crash the thread"')) process.exit(7);
     if (text.includes('"exhaust the memory"')) {
       const hoard: number[][] = [];

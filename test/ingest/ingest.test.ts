@@ -18,7 +18,7 @@ function event(marker: string): string {
 
 function request(body: string, idempotencyKey?: string): IngestRequest {
   return {
-    body: new Uint8Array(Buffer.from(body)).buffer,
+    body: new Uint8Array(Buffer.from(body)),
     form: 'ndjson',
     encoding: 'identity',
     organization,
@@ -177,7 +177,7 @@ describe('ingest, from request to sink', () => {
     const body = brotliCompressSync(line.repeat(limits.batchEventsMax + 1), {
       params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
     });
-    const huge = { ...request(''), body: new Uint8Array(body).buffer, encoding: 'br' as const };
+    const huge = { ...request(''), body: new Uint8Array(body), encoding: 'br' as const };
     const [refused, taken] = await Promise.allSettled([
       ingest.accept(huge),
       ingest.accept(request(event('small'))),

@@ -12,7 +12,7 @@ const disk = () => createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: 
 function request(marker: string): IngestRequest {
   const event = { time: '2026-05-01T10:00:00Z', message: { action: 1001, extra: { marker } } };
   return {
-    body: new Uint8Array(Buffer.from(JSON.stringify(event))).buffer,
+    body: new Uint8Array(Buffer.from(JSON.stringify(event))),
     form: 'json',
     encoding: 'identity',
     organization: { id: '0b7f2a50-0000-4000-8000-000000000001', slug: 'acme', retentionDays: undefined },

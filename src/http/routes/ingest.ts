@@ -17,7 +17,7 @@ export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup
     const headers = readHeaders(context, key, organizationOf);
     const received = await context.body();
     try {
-      const answer = await accept({ body: received.buffer, ...headers });
+      const answer = await accept({ body: received.bytes, ...headers });
       return { status: 202, body: JSON.stringify(answer) };
     } finally {
       received.release();

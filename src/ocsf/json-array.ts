@@ -1,0 +1,88 @@
+import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './json-cursor.ts';
+
+const backslash = 0x5c;
+
+/**
+ * Finds the elements of the JSON array that is bytes[start, end) and hands `onElement` where each begins and ends,
+ * whitespace after it included. Looks at strings and brackets only, so that an element that is no JSON costs that
+ * element and not its neighbours; reading the element finds what is wrong with it. If every element is JSON, so is
+ * the array. Depth costs no memory.
+ *
+ * Returns undefined, or what is wrong with the array itself, such as an element or the end missing; elements before
+ * that point have been handed out then, so the caller must be able to drop them.
+ */
+export function splitArray(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  onElement: (start: number, end: number) => void,
+): string | undefined {
+  const open = firstToken(bytes, start, end);
+  if (open === end || bytes[open] !== openBracket) return `expected "[" at byte ${open - start}`;
+  const first = firstToken(bytes, open + 1, end);
+  const after = bytes[first] === closeBracket ? first + 1 : scanElements(bytes, first, end, onElement);
+  if (typeof after === 'string') return after;
+  if (after < 0) return 'the array has no end';
+  const next = firstToken(bytes, after, end);
+  return next === end ? undefined : `expected nothing after the array, at byte ${next - start}`;
+}
+
+/** As `splitArray`, for elements without the brackets around them: a piece of an array that was split before. */
+export function splitElements(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  onElement: (start: number, end: number) => void,
+): string | undefined {
+  let last = start;
+  const after = scanElements(bytes, start, end, (from, to) => {
+    onElement(from, to);
+    last = to + 1;
+  });
+  if (typeof after === 'string') return after;
+  if (after >= 0) return `"]" without "[" at byte ${after - 1 - start}`;
+  onElement(firstToken(bytes, last, end), end);
+  return undefined;
+}
+
+/** The position after the bracket that closes the list whose first element begins at `first`; -1 where none does. */
+function scanElements(
+  bytes: Uint8Array,
+  first: number,
+  end: number,
+  onElement: (start: number, end: number) => void,
+): number | string {
+  let elementStart = first;
+  let depth = 0;
+  for (let at = first; at < end; at++) {
+    const code = bytes[at] as number;
+    if (code === quote) {
+      at++;
+      while (at < end && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
+    } else if (code === openBrace || code === openBracket) {
+      depth++;
+    } else if (depth > 0) {
+      if (code === closeBrace || code === closeBracket) depth--;
+    } else if (code === closeBrace) {
+      return `"}" without "{" at byte ${at}`;
+    } else if (code === comma || code === closeBracket) {
+      if (at === elementStart) return `expected a value at byte ${at}`;
+      onElement(elementStart, at);
+      if (code === closeBracket) return at + 1;
+      elementStart = firstToken(bytes, at + 1, end);
+      at = elementStart - 1;
+    }
+  }
+  return -1;
+}
+
+/** The position of the first byte of bytes[start, end) that is no JSON whitespace; `end` where all of it is. */
+export function firstToken(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end && isSpace(bytes[at] as number)) at++;
+  return at;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
