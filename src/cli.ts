@@ -14,7 +14,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   const [
     { createMapper },
     { alwaysRedacted },
-    { toByteText },
+    { toWindow },
     { createBlockBuilder },
     sequence,
     { createSegmentInsert },
@@ -32,8 +32,8 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
   const block = createBlockBuilder();
   for (const event of events) {
-    const text = toByteText(JSON.stringify(event));
-    const mapped = mapEvent(text, 0, text.length, (reference) => {
+    const window = toWindow(JSON.stringify(event));
+    const mapped = mapEvent(window, 0, window.text.length, (reference) => {
       const found = organizations.get(reference ?? '');
       if (found === undefined) return '/message/org: is not an organization of this service';
       return { id: found.id, retentionDays: effectiveRetentionDays(found, config.retentionDays) };

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../base/limits.ts';
 import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
+import type { Window } from '../ocsf/byte-text.ts';
 import type { TaskRequest } from './task.ts';
 
-/** Calls back with byte text and where in it an event stands; one that is not UTF-8 has an error. */
-export type OnEvent = (text: string, start: number, end: number, error: string | undefined) => void;
+/** Calls back with a window of the body and where in it an event stands; one that is not UTF-8 has an error. */
+export type OnEvent = (window: Window, start: number, end: number, error: string | undefined) => void;
 
 const newline = 0x0a;
 const openBracket = 0x5b;
@@ -20,9 +21,9 @@ const openBracket = 0x5b;
 export function splitBody(body: Uint8Array, form: TaskRequest['form'], onEvent: OnEvent): string | undefined {
   const bytes = withoutByteOrderMark(body);
   const valid = isUtf8(bytes);
-  const emit = (text: string, start: number, end: number, from: number): void => {
-    const good = valid || isUtf8(bytes.subarray(from + start, from + end));
-    onEvent(text, start, end, good ? undefined : ': is not valid UTF-8');
+  const emit = (window: Window, start: number, end: number): void => {
+    const good = valid || isUtf8(window.bytes.subarray(start, end));
+    onEvent(window, start, end, good ? undefined : ': is not valid UTF-8');
   };
   if (form === 'ndjson') {
     emitLines(bytes, emit);
@@ -31,7 +32,7 @@ export function splitBody(body: Uint8Array, form: TaskRequest['form'], onEvent: 
   const first = firstToken(bytes, 0, bytes.length);
   if (form === 'json' && first === bytes.length) return undefined;
   if (form === 'json' && bytes[first] !== openBracket) {
-    emit(bytes.toString('latin1'), 0, bytes.length, 0);
+    emit(windowOf(bytes, 0, bytes.length), 0, bytes.length);
     return undefined;
   }
   // Elements come before the end of the array is known to be well formed: hand out nothing until it is.
@@ -51,39 +52,35 @@ export function withoutByteOrderMark(body: Uint8Array): Buffer {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }
 
-type Emit = (text: string, start: number, end: number, from: number) => void;
+type Emit = (window: Window, start: number, end: number) => void;
+
+function windowOf(bytes: Buffer, start: number, end: number): Window {
+  return { text: bytes.toString('latin1', start, end), bytes: bytes.subarray(start, end) };
+}
 
 function emitSpans(bytes: Buffer, spans: readonly number[], emit: Emit): void {
   for (let at = 0; at < spans.length; ) {
     const from = spans[at] as number;
     let next = at + 2;
     while (next < spans.length && (spans[next + 1] as number) - from <= limits.windowBytes) next += 2;
-    const text = bytes.toString('latin1', from, spans[next - 1]);
-    for (; at < next; at += 2)
-      emit(text, (spans[at] as number) - from, (spans[at + 1] as number) - from, from);
+    const window = windowOf(bytes, from, spans[next - 1] as number);
+    for (; at < next; at += 2) emit(window, (spans[at] as number) - from, (spans[at + 1] as number) - from);
   }
 }
 
 function emitLines(bytes: Buffer, emit: Emit): void {
   for (let from = 0; from < bytes.length; ) {
     const end = endOfLines(bytes, from, limits.windowBytes);
-    const text = bytes.toString('latin1', from, end);
+    const window = windowOf(bytes, from, end);
+    const { text } = window;
     for (let start = 0; start < text.length; ) {
       const found = text.indexOf('\n', start);
       const stop = found === -1 ? text.length : found;
-      if (!isBlank(text, start, stop)) emit(text, start, stop, from);
+      if (firstToken(window.bytes, start, stop) < stop) emit(window, start, stop);
       start = stop + 1;
     }
     from = end;
   }
-}
-
-function isBlank(text: string, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) {
-    const code = text.charCodeAt(at);
-    if (code !== 0x20 && code !== 0x09 && code !== 0x0d) return false;
-  }
-  return true;
 }
 
 /** Where lines from `from` on end after about `wanted` bytes: past a newline, or at the end. */

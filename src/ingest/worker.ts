@@ -87,8 +87,8 @@ function mapRequest(task: MapTask, request: TaskRequest, index: number, output: 
     const body = decompressBody(received, request.encoding, task.bodyBytesMax);
     const resolveOrg = organizationResolver(request.organization, task.directory);
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
-    const fault = splitBody(body, request.form, (text, start, end, error) => {
-      const mapped = error ?? mapEvent(text, start, end, resolveOrg);
+    const fault = splitBody(body, request.form, (window, start, end, error) => {
+      const mapped = error ?? mapEvent(window, start, end, resolveOrg);
       if (typeof mapped !== 'string') {
         if (answer.accepted > limits.batchEventsMax) return;
         rows.add(mapped);

@@ -1,7 +1,7 @@
 import { limits } from '../base/limits.ts';
 import { activityName } from './activities.ts';
-import { lowerByteText, toByteText } from './byte-text.ts';
-import { firstToken, lastToken } from './json-text.ts';
+import { lowerByteText, toByteText, type Window } from './byte-text.ts';
+import { firstToken, lastToken } from './json-array.ts';
 import { createKeyTest } from './redact.ts';
 import { createFieldsRenderer, renderExtra } from './render.ts';
 import { createValidator, type SourceEvent, type SourceMessage, sourceOfSlots } from './source-event.ts';
@@ -59,11 +59,11 @@ export interface MapperOptions {
 }
 
 /**
- * Maps the source event that is text[start, end) of byte text known to be UTF-8, whitespace around it allowed. Returns the row, or why the event is
+ * Maps the source event that is [start, end) of a window known to be UTF-8, whitespace around it allowed. Returns the row, or why the event is
  * refused: `<JSON pointer>: <rule>`, several joined by `; `. Never throws for what a text holds.
  */
 export type MapEvent = (
-  text: string,
+  window: Window,
   start: number,
   end: number,
   resolveOrg: ResolveOrg,
@@ -94,13 +94,13 @@ export function createMapper(options: MapperOptions): MapEvent {
     return row;
   };
 
-  return (text, from, to, resolveOrg) => {
-    const start = firstToken(text, from, to);
-    const end = lastToken(text, start, to);
+  return (window, from, to, resolveOrg) => {
+    const start = firstToken(window.bytes, from, to);
+    const end = lastToken(window.bytes, start, to);
     // The bound holds for the event as it was sent, whitespace between its tokens included.
     if (end - start > limits.eventBytesMax) return `: must be at most ${limits.eventBytesMax} bytes`;
     try {
-      return readSource(reading, text, start, end) ?? mapRead(resolveOrg);
+      return readSource(reading, window, start, end) ?? mapRead(resolveOrg);
     } finally {
       releaseReading(reading);
     }

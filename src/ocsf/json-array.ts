@@ -83,6 +83,13 @@ export function firstToken(bytes: Uint8Array, start: number, end: number): numbe
   return at;
 }
 
+/** The position after the last byte of bytes[start, end) that is no whitespace; `start` where all of it is. */
+export function lastToken(bytes: Uint8Array, start: number, end: number): number {
+  let at = end;
+  while (at > start && isSpace(bytes[at - 1] as number)) at--;
+  return at;
+}
+
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }

@@ -1,4 +1,4 @@
-import { fromByteText, toByteText } from './byte-text.ts';
+import { fromByteText, toByteText, type Window } from './byte-text.ts';
 
 /**
  * The tokens of JSON, read in place from byte text (see byte-text.ts) that may hold many events and is known to be
@@ -34,6 +34,7 @@ const numberCharactersSafe = 308;
  */
 export interface Cursor {
   text: string;
+  bytes: Uint8Array;
   /** Nothing at or past this position belongs to the value. */
   end: number;
   out: string;
@@ -54,9 +55,12 @@ export interface Cursor {
   faultAt: number;
 }
 
+export const noBytes = new Uint8Array(0);
+
 export function createCursor(): Cursor {
   return {
     text: '',
+    bytes: noBytes,
     end: 0,
     out: '',
     from: 0,
@@ -72,9 +76,10 @@ export function createCursor(): Cursor {
   };
 }
 
-/** Points the cursor at text[start, end) and returns the position of the first character that is no whitespace. */
-export function openCursor(c: Cursor, text: string, start: number, end: number): number {
+/** Points the cursor at [start, end) of a window and returns the position of the first character that is no whitespace. */
+export function openCursor(c: Cursor, { text, bytes }: Window, start: number, end: number): number {
   c.text = text;
+  c.bytes = bytes;
   c.end = Math.min(end, text.length);
   c.out = '';
   c.from = start;
@@ -96,7 +101,7 @@ export function failExpected(c: Cursor, at: number, what: string): -1 {
 
 /** The character at `at`, or -1 at the end of the value. */
 export function codeAt(c: Cursor, at: number): number {
-  return at < c.end ? c.text.charCodeAt(at) : -1;
+  return at < c.end ? (c.bytes[at] as number) : -1;
 }
 
 /** Where text[at] stands in the minified copy. */
@@ -106,10 +111,11 @@ export function outPosition(c: Cursor, at: number): number {
 
 /** Passes over whitespace between tokens and leaves it out of the minified copy. */
 export function skipSpace(c: Cursor, at: number): number {
-  if (codeAt(c, at) > space) return at;
+  const { bytes, end } = c;
+  if (at < end && (bytes[at] as number) > space) return at;
   let next = at;
-  for (; next < c.end; next++) {
-    const code = c.text.charCodeAt(next);
+  for (; next < end; next++) {
+    const code = bytes[next];
     if (code !== space && code !== 0x0a && code !== 0x0d && code !== 0x09) break;
   }
   if (next !== at) {
@@ -121,12 +127,12 @@ export function skipSpace(c: Cursor, at: number): number {
 
 /** The position after the string whose opening quote is at `at`. */
 export function scanString(c: Cursor, at: number): number {
-  const { text, end } = c;
+  const { bytes, end } = c;
   c.escaped = false;
   let all = 0;
   let next = at + 1;
   while (next < end) {
-    const code = text.charCodeAt(next);
+    const code = bytes[next] as number;
     if (code === quote) {
       c.wide = all > 0x7f;
       return next + 1;
@@ -195,8 +201,7 @@ function scanNumber(c: Cursor, at: number): number {
   const whole = next;
   next = skipDigits(c, next);
   if (next === whole) return failExpected(c, next, 'a digit');
-  if (next > whole + 1 && c.text.charCodeAt(whole) === zero)
-    return fail(c, whole, 'a number with a leading zero');
+  if (next > whole + 1 && c.bytes[whole] === zero) return fail(c, whole, 'a number with a leading zero');
   c.plain = true;
   let code = codeAt(c, next);
   if (code === dot) {
@@ -221,10 +226,10 @@ function scanNumber(c: Cursor, at: number): number {
 }
 
 function skipDigits(c: Cursor, at: number): number {
-  const { text, end } = c;
+  const { bytes, end } = c;
   let next = at;
   for (; next < end; next++) {
-    const code = text.charCodeAt(next);
+    const code = bytes[next] as number;
     if (code < zero || code > nine) break;
   }
   return next;
@@ -266,11 +271,16 @@ export function stringValue(text: string, start: number, end: number, escaped: b
   return toByteText(JSON.parse(fromByteText(text.slice(start - 1, end + 1))) as string);
 }
 
-/** True when the name that `scanKey` left in the cursor is `name`, however it is escaped. */
-export function keyIs(c: Cursor, name: string): boolean {
-  const { text, keyStart } = c;
-  if (c.keyEscaped) return stringValue(text, keyStart, c.keyEnd, true) === name;
-  return c.keyEnd - keyStart === name.length && text.startsWith(name, keyStart);
+/** True when the name that `scanKey` left in the cursor is `name` (ASCII), however it is escaped. */
+export function keyIs(c: Cursor, name: Uint8Array): boolean {
+  const { bytes, keyStart } = c;
+  if (c.keyEscaped)
+    return stringValue(c.text, keyStart, c.keyEnd, true) === Buffer.from(name).toString('latin1');
+  const { length } = name;
+  if (c.keyEnd - keyStart !== length) return false;
+  // From its end: names that begin alike are common.
+  for (let at = length - 1; at >= 0; at--) if (bytes[keyStart + at] !== name[at]) return false;
+  return true;
 }
 
 /**

@@ -80,24 +80,6 @@ function skipArray(c: Cursor, at: number, depth: number, isRedacted: KeyTest | u
   }
 }
 
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-}
-
-/** The position of the first character of text[start, end) that is no whitespace; `end` where all of it is. */
-export function firstToken(text: string, start: number, end: number): number {
-  let at = start;
-  while (at < end && isSpace(text.charCodeAt(at))) at++;
-  return at;
-}
-
-/** The position after the last character of text[start, end) that is no whitespace; `start` where all of it is. */
-export function lastToken(text: string, start: number, end: number): number {
-  let at = end;
-  while (at > start && isSpace(text.charCodeAt(at - 1))) at--;
-  return at;
-}
-
 /** True when a value that ends at `at` (-1 is a fault) is followed by whitespace only; else leaves a fault. */
 export function isAtEnd(c: Cursor, at: number): boolean {
   if (at < 0) return false;

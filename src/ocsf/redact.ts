@@ -32,7 +32,7 @@ export function createKeyTest(keys: readonly string[]): KeyTest {
     const { keyStart, keyEnd } = c;
     const length = keyEnd - keyStart;
     if (!c.keyEscaped && !c.keyWide && length < lengthsKnown) {
-      const code = c.text.charCodeAt(keyStart);
+      const code = c.bytes[keyStart] as number;
       const first = code >= upperA && code <= upperZ ? code | 0x20 : code;
       if (candidates[(first << lengthBits) | length] === 0) return false;
     }

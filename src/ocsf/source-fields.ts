@@ -1,3 +1,4 @@
+import type { Window } from './byte-text.ts';
 import {
   type Cursor,
   closeBrace,
@@ -6,6 +7,7 @@ import {
   createCursor,
   failExpected,
   keyIs,
+  noBytes,
   numberValue,
   openBrace,
   openBracket,
@@ -74,6 +76,7 @@ export type FieldPath = (typeof fieldPaths)[number];
 
 interface Field {
   readonly name: string;
+  readonly nameBytes: Uint8Array;
   readonly slot: number;
   /** One past the slots of the field and its members. */
   readonly slotEnd: number;
@@ -91,6 +94,8 @@ interface Members {
 export const anObject: Readonly<Record<string, never>> = Object.freeze({});
 const anArray: readonly never[] = Object.freeze([]);
 
+const fileHashName = Buffer.from('fileHash');
+
 const bucketCount = 64;
 
 function bucketOf(length: number, first: number): number {
@@ -102,9 +107,17 @@ function membersBelow(prefix: string): Members {
     .filter((path) => path.startsWith(prefix) && !path.slice(prefix.length).includes('.'))
     .map((path): Field => {
       const members = membersBelow(`${path}.`);
+      const name = path.slice(prefix.length);
       const slot = fieldPaths.indexOf(path);
       const slotEnd = members.all.at(-1)?.slotEnd ?? slot + 1;
-      return { name: path.slice(prefix.length), slot, slotEnd, isExtra: path === 'message.extra', members };
+      return {
+        name,
+        nameBytes: Buffer.from(name),
+        slot,
+        slotEnd,
+        isExtra: path === 'message.extra',
+        members,
+      };
     });
   const buckets = Array.from({ length: bucketCount }, (_, bucket) =>
     all.filter(({ name }) => bucketOf(name.length, name.charCodeAt(0)) === bucket),
@@ -158,16 +171,17 @@ export function releaseReading(r: SourceReading): void {
   r.source = '';
   r.fileHash = '';
   r.cursor.text = '';
+  r.cursor.bytes = noBytes;
   r.cursor.out = '';
 }
 
 /**
- * Reads text[start, end) into a released `r`. Returns undefined, or what is wrong: the pointer of the whole event and
+ * Reads [start, end) of a window into a released `r`. Returns undefined, or what is wrong: the pointer of the whole event and
  * a rule.
  */
-export function readSource(r: SourceReading, text: string, start: number, end: number): string | undefined {
+export function readSource(r: SourceReading, window: Window, start: number, end: number): string | undefined {
   const c = r.cursor;
-  const at = openCursor(c, text, start, end);
+  const at = openCursor(c, window, start, end);
   const isObject = codeAt(c, at) === openBrace;
   const next = isObject ? readObject(r, eventMembers, at, 1) : skipValue(c, at, 0);
   const fault = isAtEnd(c, next) ? undefined : `: ${describeFault(c, start)}`;
@@ -200,8 +214,8 @@ function fieldOfKey(c: Cursor, { all, buckets }: Members): Field | undefined {
     const name = stringValue(c.text, c.keyStart, c.keyEnd, true);
     return all.find((field) => field.name === name);
   }
-  const bucket = buckets[bucketOf(c.keyEnd - c.keyStart, c.text.charCodeAt(c.keyStart))] ?? all;
-  for (const field of bucket) if (keyIs(c, field.name)) return field;
+  const bucket = buckets[bucketOf(c.keyEnd - c.keyStart, c.bytes[c.keyStart] as number)] ?? all;
+  for (const field of bucket) if (keyIs(c, field.nameBytes)) return field;
   return undefined;
 }
 
@@ -269,7 +283,7 @@ function readExtraMember(r: SourceReading, name: number, at: number, depth: numb
   const { cursor: c, extraMembers } = r;
   const nameEnd = name + c.keyEnd - c.keyStart + 2;
   const value = outPosition(c, at);
-  const isFileHash = keyIs(c, 'fileHash');
+  const isFileHash = keyIs(c, fileHashName);
   const isHidden = isFileHash && r.isRedacted(c);
   const next = skipMember(c, at, depth, r.isRedacted);
   if (next < 0) return -1;

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { fromByteText, toByteText } from '../../src/ocsf/byte-text.ts';
+import { fromByteText, toByteText, toWindow } from '../../src/ocsf/byte-text.ts';
 import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 
 export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
@@ -19,8 +19,8 @@ export function mapText(
   text: string,
   resolve: Parameters<typeof mapEvent>[3] = () => organization,
 ): MappedEvent | string {
-  const bytes = toByteText(text);
-  const row = mapEvent(bytes, 0, bytes.length, (reference) =>
+  const window = toWindow(text);
+  const row = mapEvent(window, 0, window.text.length, (reference) =>
     resolve(reference === undefined ? undefined : fromByteText(reference)),
   );
   return typeof row === 'string' ? row : decoded(row);

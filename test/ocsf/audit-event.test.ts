@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { readSchema } from '../../src/ocsf/source-event.ts';
@@ -237,7 +238,7 @@ test('the organization is asked for by the reference sent, and its refusal is th
   const mapper = createMapper({ appName: 'x', redactKeys: [] });
   for (const event of [eventWith(), eventWith({ org: 'acme' }), eventWith({ org: '' })]) {
     const text = JSON.stringify(event);
-    const answer = mapper(text, 0, text.length, (reference) => {
+    const answer = mapper(toWindow(text), 0, text.length, (reference) => {
       asked.push(reference);
       return '/message/org: is of another';
     });
@@ -368,11 +369,11 @@ test('events within a larger text are read by their bounds', () => {
   const two = JSON.stringify(eventWith({ action: 2 }));
   const mapper = createMapper({ appName: 'x', redactKeys });
   const text = `${one}\n ${two}\r\n`;
-  const first = mapper(text, 0, one.length, () => organization);
-  const second = mapper(text, one.length + 1, text.length - 1, () => organization);
+  const first = mapper(toWindow(text), 0, one.length, () => organization);
+  const second = mapper(toWindow(text), one.length + 1, text.length - 1, () => organization);
   assert.ok(typeof first !== 'string' && first.activityId === 1 && first.source === one);
   assert.ok(typeof second !== 'string' && second.activityId === 2 && second.source === two);
-  assert.equal(typeof mapper(text, 0, one.length + 3, () => organization), 'string');
+  assert.equal(typeof mapper(toWindow(text), 0, one.length + 3, () => organization), 'string');
 });
 
 test('a mapper keeps nothing of an event for the next one', () => {
@@ -386,11 +387,11 @@ test('a resolver that throws leaves nothing behind', () => {
   const mapper = createMapper({ appName: 'x', redactKeys: [] });
   const text = JSON.stringify(full);
   assert.throws(() =>
-    mapper(text, 0, text.length, () => {
+    mapper(toWindow(text), 0, text.length, () => {
       throw new Error('resolver');
     }),
   );
   const least = JSON.stringify(eventWith());
-  const row = mapper(least, 0, least.length, () => organization);
+  const row = mapper(toWindow(least), 0, least.length, () => organization);
   assert.ok(typeof row !== 'string' && row.actorEmail === '' && row.names.length === 0);
 });

@@ -9,7 +9,7 @@ import { decoded } from '../ocsf/arbitrary.ts';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
 import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
-import { toByteText } from '../../src/ocsf/byte-text.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog } from '../support/engine.ts';
@@ -31,8 +31,8 @@ export function createRecorder(storage: Storage): Recorder {
   return async (org, events) => {
     segment = nextSegmentNumber(Date.now(), 3, segment);
     const rows = events.map((event) => {
-      const text = toByteText(typeof event === 'string' ? event : JSON.stringify(event));
-      const row = map(text, 0, text.length, () => ({ id: org, retentionDays: undefined }));
+      const window = toWindow(typeof event === 'string' ? event : JSON.stringify(event));
+      const row = map(window, 0, window.text.length, () => ({ id: org, retentionDays: undefined }));
       if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
       return { ...row };
     });
