@@ -10,6 +10,9 @@
 -- The `by_` projections hold the row's position in its part, ordered otherwise, so a filter finds its rows without a
 -- scan. `hourly` is the exact count of each hour of each organization, true to its part also after rows expire.
 --
+-- Parts as inserted keep their columns in one file: with projections, a part of many files costs the file system a
+-- tenth of the insert.
+--
 -- Small granules and blocks: a page is a thousand rows, and what is read around them is waste. A segment is sent
 -- again under its own token, which the window remembers. An acknowledged insert is on the disk; merged parts are
 -- not fsynced, so their sources stay until the kernel has surely written them (old_parts_lifetime, seconds).
@@ -46,6 +49,7 @@ TTL expires
 SETTINGS index_granularity = 1024,
   min_compress_block_size = 16384,
   max_compress_block_size = 65536,
+  min_bytes_for_wide_part = 67108864,
   non_replicated_deduplication_window = 1000,
   fsync_after_insert = 1,
   fsync_part_directory = 1,

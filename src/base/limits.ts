@@ -71,7 +71,7 @@ export const limits = {
   blockRowsMax: 65_536,
   /** Events that one request may hold; a segment numbers a few more. */
   batchEventsMax: 1_000_000,
-  blockCharactersMax: 16 * 1024 * 1024,
+  blockPayloadBytesMax: 16 * 1024 * 1024,
   idempotencyWindowMs: 24 * 3_600_000,
   idempotencyKeysMax: 500_000,
   idempotencyBytesMax: 128 * 1024 * 1024,

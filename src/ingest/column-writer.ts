@@ -1,3 +1,5 @@
+import type { Piece } from '../ocsf/byte-sink.ts';
+
 /** The growing bytes of one column in ClickHouse's Native layout (little-endian; strings as varint length + bytes). */
 export interface ColumnWriter {
   uint16(value: number): void;
@@ -7,8 +9,11 @@ export interface ColumnWriter {
   int64(value: number): void;
   /** The canonical text of a UUID, in the engine's order: two little-endian 64-bit halves, high half first. */
   uuid(text: string): void;
-  /** Byte text: every character is one byte of the value. */
+  /** Short ASCII text. */
   string(text: string): void;
+  piece(value: Piece): void;
+  /** As `uuid`; an empty piece is the nil UUID. */
+  uuidPiece(value: Piece): void;
   /** Values written since the last reset. */
   count(): number;
   length(): number;
@@ -16,8 +21,8 @@ export interface ColumnWriter {
   reset(): void;
 }
 
-/** Below this many characters a loop in JavaScript beats the call into the runtime's encoder. */
-const loopCharactersMax = 48;
+/** Below this many bytes a loop in JavaScript beats the call into the runtime. */
+const loopBytesMax = 20;
 /** A column that grew past this is given back after the batch, so that one huge batch does not pin memory. */
 const keptBytesMax = 8 * 1024 * 1024;
 
@@ -83,11 +88,29 @@ export function columnWriter(initialBytes: number): ColumnWriter {
       reserve(characters + 5);
       count += 1;
       varint(characters);
-      if (characters > loopCharactersMax) {
-        length += bytes.write(text, length, characters, 'latin1');
-        return;
-      }
       for (let i = 0; i < characters; i++) bytes[length++] = text.charCodeAt(i);
+    },
+    piece({ bytes: from, start, end }) {
+      const size = end - start;
+      reserve(size + 5);
+      count += 1;
+      varint(size);
+      if (size > loopBytesMax) bytes.set(from.subarray(start, end), length);
+      else for (let at = 0; at < size; at++) bytes[length + at] = from[start + at] as number;
+      length += size;
+    },
+    uuidPiece({ bytes: from, start, end }) {
+      reserve(16);
+      count += 1;
+      if (start === end) bytes.fill(0, length, length + 16);
+      else {
+        for (let i = 0; i < 16; i++) {
+          const digit = start + (uuidDigits[i] as number);
+          const byte = hexDigit(from[digit] as number) * 16 + hexDigit(from[digit + 1] as number);
+          bytes[length + (i < 8 ? 7 - i : 23 - i)] = byte;
+        }
+      }
+      length += 16;
     },
     count: () => count,
     length: () => length,

@@ -1,10 +1,10 @@
 import type { MappedEvent } from '../ocsf/audit-event.ts';
+import type { Piece } from '../ocsf/byte-sink.ts';
 import { type ColumnWriter, columnWriter } from './column-writer.ts';
 
 const microsPerDay = 86_400_000_000;
 /** The last day a ClickHouse `Date` can hold (2149-06-06); such rows are kept for ever. */
 const neverExpires = 65_535;
-const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /** First day (days since 1970) on which a row may be deleted: the whole last day of its retention is kept. */
 function expiryDay(row: MappedEvent): number {
@@ -40,8 +40,8 @@ function column(name: string, type: string, bytes: number, elementBytes?: number
 export function createBlockBuilder(): {
   add(row: MappedEvent): void;
   rows(): number;
-  /** Characters of both payloads: what a block's size is mostly made of, without asking every column. */
-  payloadCharacters(): number;
+  /** Bytes of both payloads: what a block's size is mostly made of, without asking every column. */
+  payloadBytes(): number;
   /** Bytes that `finish` will give. */
   bytes(): number;
   /** Writes the block at `offset` of `target` and forgets the rows; returns the offset after it. */
@@ -86,17 +86,17 @@ export function createBlockBuilder(): {
   const heads = columns.map(({ name, type }) => header(name, type));
   const seqHead = header('seq', 'UInt64');
   let rows = 0;
-  let payloadCharacters = 0;
+  let payloadBytes = 0;
 
-  function addStrings(target: Column, values: readonly string[]): void {
+  function addPieces(target: Column, values: readonly Piece[]): void {
     const elements = target.elements as ColumnWriter;
-    for (const value of values) elements.string(value);
+    for (const value of values) elements.piece(value);
     target.writer.uint64(elements.count());
   }
 
   function reset(): void {
     rows = 0;
-    payloadCharacters = 0;
+    payloadBytes = 0;
     for (const { writer, elements } of columns) {
       writer.reset();
       elements?.reset();
@@ -108,24 +108,24 @@ export function createBlockBuilder(): {
       org.writer.uuid(row.org);
       time.writer.int64(row.timeMicros);
       activityId.writer.int64(row.activityId);
-      activityName.writer.string(row.activityName);
+      activityName.writer.piece(row.activityName);
       severity.writer.string(row.severity);
       status.writer.string(row.status);
-      level.writer.string(row.level);
+      level.writer.piece(row.level);
       resultCode.writer.int64(row.resultCode);
-      actorEmail.writer.string(row.actorEmail);
-      actorId.writer.string(row.actorId);
-      addStrings(names, row.names);
-      addStrings(fileHash, row.fileHashes);
-      flowId.writer.uuid(row.flowId === '' ? nilUuid : row.flowId);
+      actorEmail.writer.piece(row.actorEmail);
+      actorId.writer.piece(row.actorId);
+      addPieces(names, row.names);
+      addPieces(fileHash, row.fileHashes);
+      flowId.writer.uuidPiece(row.flowId);
       expires.writer.uint16(expiryDay(row));
-      ocsf.writer.string(row.ocsf);
-      source.writer.string(row.source);
+      ocsf.writer.piece(row.ocsf);
+      source.writer.piece(row.source);
       rows += 1;
-      payloadCharacters += row.ocsf.length + row.source.length;
+      payloadBytes += row.ocsf.end - row.ocsf.start + row.source.end - row.source.start;
     },
     rows: () => rows,
-    payloadCharacters: () => payloadCharacters,
+    payloadBytes: () => payloadBytes,
     bytes() {
       let total = varintBytes(columns.length + 1) + varintBytes(rows) + seqHead.length;
       for (const head of heads) total += head.length;

@@ -55,7 +55,9 @@ export function withoutByteOrderMark(body: Uint8Array): Buffer {
 type Emit = (window: Window, start: number, end: number) => void;
 
 function windowOf(bytes: Buffer, start: number, end: number): Window {
-  return { text: bytes.toString('latin1', start, end), bytes: bytes.subarray(start, end) };
+  // Not a Buffer: cutting one is several times as expensive.
+  const window = new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
+  return { text: bytes.toString('latin1', start, end), bytes: window };
 }
 
 function emitSpans(bytes: Buffer, spans: readonly number[], emit: Emit): void {

@@ -93,7 +93,7 @@ function mapRequest(task: MapTask, request: TaskRequest, index: number, output: 
         if (answer.accepted > limits.batchEventsMax) return;
         rows.add(mapped);
         answer.accepted += 1;
-        if (rows.rows() >= limits.blockRowsMax || rows.payloadCharacters() >= limits.blockCharactersMax)
+        if (rows.rows() >= limits.blockRowsMax || rows.payloadBytes() >= limits.blockPayloadBytesMax)
           flushRows(output, rows, blockOwner);
         return;
       }

@@ -1,12 +1,22 @@
 import { limits } from '../base/limits.ts';
 import { activityName } from './activities.ts';
-import { lowerByteText, toByteText, type Window } from './byte-text.ts';
+import { createArena, openArena, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
+import type { Window } from './byte-text.ts';
 import { firstToken, lastToken } from './json-array.ts';
+import { noBytes } from './json-cursor.ts';
 import { createKeyTest } from './redact.ts';
-import { createFieldsRenderer, renderExtra } from './render.ts';
-import { createValidator, type SourceEvent, type SourceMessage, sourceOfSlots } from './source-event.ts';
-import { createReading, readSource, releaseReading } from './source-fields.ts';
-import { parseRfc3339Micros } from '../base/timestamp.ts';
+import { createRenderer, type Severity, type Status } from './render.ts';
+import { createValidator, eventOf, isSurelyValid, microsOf } from './source-event.ts';
+import {
+  createReading,
+  type FieldPath,
+  kind,
+  numberOf,
+  readSource,
+  releaseReading,
+  slotOf,
+  textOf,
+} from './source-fields.ts';
 
 export interface OrgReference {
   /** UUID of the organization. */
@@ -21,8 +31,8 @@ export interface OrgReference {
 export type ResolveOrg = (reference: string | undefined) => OrgReference | string;
 
 /**
- * One row: typed columns for matching, then the two payloads. Strings are byte text (see byte-text.ts); those for
- * matching are lower-cased.
+ * One row: typed columns for matching, then the two payloads. Pieces for matching are lower-cased; empty ones stand
+ * for what is absent. A mapper uses one row again and again: it is good until the next event is mapped.
  */
 export interface MappedEvent {
   readonly org: string;
@@ -30,25 +40,24 @@ export interface MappedEvent {
   /** Unix microseconds, UTC. */
   readonly timeMicros: number;
   readonly activityId: number;
-  readonly activityName: string;
-  readonly severity: string;
-  readonly status: string;
-  /** As the producer sent it; empty when absent. */
-  readonly level: string;
+  readonly activityName: Piece;
+  readonly severity: Severity;
+  readonly status: Status;
+  /** As the producer sent it. */
+  readonly level: Piece;
   readonly resultCode: number;
-  /** Empty when the event has none; so is `actorId`. */
-  readonly actorEmail: string;
-  readonly actorId: string;
+  readonly actorEmail: Piece;
+  readonly actorId: Piece;
   /** The sender's file and the target's name, each once. */
-  readonly names: string[];
+  readonly names: readonly Piece[];
   /** `sender.hash` and `extra.fileHash`, each once. */
-  readonly fileHashes: string[];
-  /** Lower case; empty when there is none. */
-  readonly flowId: string;
+  readonly fileHashes: readonly Piece[];
+  /** A UUID. */
+  readonly flowId: Piece;
   /** The audit event from `"time":` to the inside of `metadata`: see envelope.ts. */
-  readonly ocsf: string;
+  readonly ocsf: Piece;
   /** The producer's text without whitespace between tokens, redacted. */
-  readonly source: string;
+  readonly source: Piece;
 }
 
 export interface MapperOptions {
@@ -69,126 +78,170 @@ export type MapEvent = (
   resolveOrg: ResolveOrg,
 ) => MappedEvent | string;
 
-const nilUuid = '00000000-0000-0000-0000-000000000000';
+const nilUuid = Buffer.from('00000000-0000-0000-0000-000000000000');
 const resultCodeDefault = 200;
 const failureCodeMin = 400;
 
-/** A mapper with its compiled schemas and its working memory: one a thread, as calls must not overlap. */
+const s = (path: FieldPath): number => slotOf(path);
+const slot = {
+  time: s('time'),
+  level: s('level'),
+  timestamp: s('message.timestamp'),
+  actor: s('message.actor'),
+  actorId: s('message.actor.id'),
+  actorEmail: s('message.actor.email'),
+  action: s('message.action'),
+  actionCode: s('message.action.code'),
+  actionTitle: s('message.action.title'),
+  target: s('message.target'),
+  targetName: s('message.target.name'),
+  resultCode: s('message.result.code'),
+  senderFile: s('message.sender.file'),
+  senderHash: s('message.sender.hash'),
+  flowId: s('message.flow_id'),
+  org: s('message.org'),
+} as const;
+
+type Row = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
+
+const noPiece = (): Piece => ({ bytes: noBytes, start: 0, end: 0 });
+
+/** A mapper with its compiled schema and its working memory: one a thread, as calls must not overlap. */
 export function createMapper(options: MapperOptions): MapEvent {
   const reading = createReading(createKeyTest(options.redactKeys));
+  const { kinds } = reading;
   const validator = createValidator();
-  const renderFields = createFieldsRenderer();
-  const appName = toByteText(options.appName);
-
-  const mapRead = (resolveOrg: ResolveOrg): MappedEvent | string => {
-    const event: unknown = sourceOfSlots(reading.slots);
-    if (!validator.isValid(event)) return validator.describe();
-    const org = resolveOrg(event.message.org);
-    if (typeof org === 'string') return org;
-
-    const hasExtra = event.message.extra !== undefined;
-    const row = mapColumns(event, org, hasExtra ? reading.fileHash : '');
-    const fields = renderFields(renderedFields(event, row, appName)).slice(1, -1);
-    row.ocsf = `${fields}${hasExtra ? renderExtra(reading) : ''},"metadata":{${renderLog(event.message)}`;
-    row.source = reading.source;
-    return row;
+  const renderer = createRenderer(options.appName);
+  const arena = createArena(renderer.constants);
+  const { lowered, rendered } = arena;
+  const row: Row = {
+    org: '',
+    retentionDays: undefined,
+    timeMicros: 0,
+    activityId: 0,
+    activityName: noPiece(),
+    severity: 'Informational',
+    status: 'Success',
+    level: noPiece(),
+    resultCode: 0,
+    actorEmail: noPiece(),
+    actorId: noPiece(),
+    names: [],
+    fileHashes: [],
+    flowId: noPiece(),
+    ocsf: noPiece(),
+    source: reading.source,
   };
+  const pairs = { names: [noPiece(), noPiece()], fileHashes: [noPiece(), noPiece()] } as const;
+
+  /** Points a piece at the string in a slot; nothing else in it counts. */
+  function toPiece(piece: Piece, at: number): void {
+    const what = kinds[at];
+    piece.bytes = reading.cursor.bytes;
+    piece.start = what === kind.text ? (reading.starts[at] as number) : 0;
+    piece.end = what === kind.text ? (reading.ends[at] as number) : 0;
+    if (what !== kind.escaped) return;
+    piece.start = lowered.length;
+    putText(lowered, textOf(reading, at));
+    piece.bytes = lowered.bytes;
+    piece.end = lowered.length;
+  }
+
+  function toLower(piece: Piece, at: number): void {
+    toPiece(piece, at);
+    if (piece.end > piece.start) putLower(lowered, piece);
+  }
+
+  /** Lower-cased strings of two slots, without empty ones, and the second only where it differs. */
+  function toPair([one, two]: readonly [Piece, Piece] | readonly Piece[], first: number, second: number) {
+    const pieces: Piece[] = [];
+    if (one === undefined || two === undefined) return pieces;
+    toLower(one, first);
+    toLower(two, second);
+    if (one.end > one.start) pieces.push(one);
+    if (two.end > two.start && !(pieces.length > 0 && samePiece(one, two))) pieces.push(two);
+    return pieces;
+  }
+
+  function isText(at: number): boolean {
+    return kinds[at] === kind.text || kinds[at] === kind.escaped;
+  }
+
+  function mapRead(resolveOrg: ResolveOrg): MappedEvent | string {
+    if (!isSurelyValid(reading) && !validator.isValid(eventOf(reading))) return validator.describe();
+    const org = resolveOrg(kinds[slot.org] === kind.absent ? undefined : textOf(reading, slot.org));
+    if (typeof org === 'string') return org;
+    row.org = org.id;
+    row.retentionDays = org.retentionDays;
+    mapColumns();
+    const { ocsf } = row;
+    ocsf.start = rendered.length;
+    renderer.render(rendered, reading, row, knownName);
+    ocsf.bytes = rendered.bytes;
+    ocsf.end = rendered.length;
+    return row;
+  }
+
+  let knownName = '';
+
+  function mapColumns(): void {
+    // What the schema lets pass is a time; the additions turn a negative zero into zero.
+    row.timeMicros =
+      (microsOf(reading, kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp) ?? 0) + 0;
+    const hasParts = kinds[slot.action] === kind.object;
+    row.activityId = numberOf(reading, hasParts ? slot.actionCode : slot.action) + 0;
+    knownName = isText(slot.actionTitle) ? '' : activityName(row.activityId);
+    if (knownName === '') toPiece(row.activityName, slot.actionTitle);
+    else constantPiece(row.activityName, knownName);
+    toPiece(row.level, slot.level);
+    row.severity = severityOf(row.level);
+    row.resultCode =
+      (kinds[slot.resultCode] === kind.absent ? resultCodeDefault : numberOf(reading, slot.resultCode)) + 0;
+    row.status = row.resultCode < failureCodeMin ? 'Success' : 'Failure';
+    toLower(row.actorEmail, isText(slot.actor) ? slot.actor : slot.actorEmail);
+    toLower(row.actorId, slot.actorId);
+    row.names = toPair(pairs.names, slot.senderFile, isText(slot.target) ? slot.target : slot.targetName);
+    row.fileHashes = toPair(pairs.fileHashes, slot.senderHash, reading.fileHashSlot);
+    toLower(row.flowId, slot.flowId);
+    if (samePiece(row.flowId, nilPiece)) row.flowId.end = row.flowId.start;
+  }
 
   return (window, from, to, resolveOrg) => {
     const start = firstToken(window.bytes, from, to);
     const end = lastToken(window.bytes, start, to);
     // The bound holds for the event as it was sent, whitespace between its tokens included.
     if (end - start > limits.eventBytesMax) return `: must be at most ${limits.eventBytesMax} bytes`;
+    openArena(arena, window.bytes, start, end, renderer.bytesMax(end - start));
     try {
-      return readSource(reading, window, start, end) ?? mapRead(resolveOrg);
+      return readSource(reading, arena, window.text, start) ?? mapRead(resolveOrg);
     } finally {
       releaseReading(reading);
     }
   };
 }
 
-type Row = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
+const nilPiece: Piece = { bytes: nilUuid, start: 0, end: nilUuid.length };
+const levels = {
+  error: { bytes: Buffer.from('ERROR'), start: 0, end: 5 },
+  warn: { bytes: Buffer.from('WARN'), start: 0, end: 4 },
+} as const;
 
-/** All but the payloads, which the caller fills in. */
-function mapColumns({ time, level, message }: SourceEvent, org: OrgReference, fileHash: string): Row {
-  const { actor, action, target, sender, result } = message;
-  const code = (typeof action === 'number' ? action : action.code) + 0;
-  const resultCode = (result?.code ?? resultCodeDefault) + 0;
-  const targetName = typeof target === 'string' ? target : target?.name;
-  const flowId = message.flow_id?.toLowerCase() ?? '';
-  return {
-    org: org.id,
-    retentionDays: org.retentionDays,
-    timeMicros: microsOf(message.timestamp ?? time),
-    activityId: code,
-    activityName: activityName(code, typeof action === 'number' ? undefined : action.title),
-    severity: level === 'ERROR' ? 'High' : level === 'WARN' ? 'Medium' : 'Informational',
-    status: resultCode < failureCodeMin ? 'Success' : 'Failure',
-    level: level ?? '',
-    resultCode,
-    actorEmail: lowerByteText((typeof actor === 'string' ? actor : actor?.email) ?? ''),
-    actorId: lowerByteText(typeof actor === 'string' ? '' : (actor?.id ?? '')),
-    names: distinctLower(sender?.file, targetName),
-    fileHashes: distinctLower(sender?.hash, fileHash),
-    flowId: flowId === nilUuid ? '' : flowId,
-    ocsf: '',
-    source: '',
-  };
+function severityOf(level: Piece): Severity {
+  if (samePiece(level, levels.error)) return 'High';
+  return samePiece(level, levels.warn) ? 'Medium' : 'Informational';
 }
 
-/** A time that the schema has let pass; the addition turns a negative zero into zero. */
-function microsOf(time: string | number | undefined): number {
-  const micros = typeof time === 'string' ? parseRfc3339Micros(time) : time;
-  if (micros === undefined) throw new Error('a valid event has a valid time');
-  return micros + 0;
-}
+/** The bytes of names that this service gives; there are as many as codes that it knows, and the rest is bounded. */
+const constants = new Map<string, Buffer>();
+const constantsMax = 4096;
 
-function distinctLower(first: string | undefined, second: string | undefined): string[] {
-  const one = lowerByteText(first ?? '');
-  const two = lowerByteText(second ?? '');
-  if (one === '') return two === '' ? [] : [two];
-  return two === '' || two === one ? [one] : [one, two];
-}
-
-function renderedFields(event: SourceEvent, row: Row, appName: string) {
-  const { actor, remote, result } = event.message;
-  const ip = remote?.ip;
-  const port = remote?.port;
-  return {
-    time: row.timeMicros,
-    activity_id: row.activityId,
-    activity_name: row.activityName,
-    severity: row.severity,
-    severity_id: row.severity === 'High' ? 4 : row.severity === 'Medium' ? 3 : 1,
-    status: row.status,
-    status_id: row.status === 'Success' ? 1 : 2,
-    status_detail: result?.detail,
-    message: event.msg ?? messageOfResult(result) ?? row.activityName,
-    actor: { user: userOf(actor), app_name: appName },
-    src_endpoint: ip === undefined && port === undefined ? undefined : { ip, port },
-    flow_id: row.flowId === '' ? undefined : row.flowId,
-  };
-}
-
-function userOf(actor: SourceMessage['actor']) {
-  if (actor === undefined) return undefined;
-  if (typeof actor === 'string') return { name: undefined, email_addr: actor, type: undefined };
-  const { name, email, type } = actor;
-  if (name === undefined && email === undefined && type === undefined) return undefined;
-  return { name, email_addr: email, type };
-}
-
-function messageOfResult(result: SourceMessage['result']): string | undefined {
-  const title = result?.title;
-  const description = result?.description;
-  if (title === undefined || description === undefined) return title ?? description;
-  return `${title}: ${description}`;
-}
-
-/** The source's members of `metadata`, each followed by a comma. */
-function renderLog({ log }: SourceMessage): string {
-  if (log === undefined) return '';
-  const provider = log.provider === undefined ? '' : `"log_provider":${JSON.stringify(log.provider)},`;
-  const version = log.version === undefined ? '' : `"log_version":${JSON.stringify(log.version)},`;
-  return provider + version;
+function constantPiece(piece: Piece, text: string): void {
+  let bytes = constants.get(text);
+  if (bytes === undefined) {
+    bytes = Buffer.from(text, 'latin1');
+    if (constants.size < constantsMax) constants.set(text, bytes);
+  }
+  piece.bytes = bytes;
+  piece.start = 0;
+  piece.end = bytes.length;
 }

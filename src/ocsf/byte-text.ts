@@ -26,8 +26,3 @@ export function toByteText(text: string): string {
 export function fromByteText(bytes: string): string {
   return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes;
 }
-
-/** Lower case as JavaScript's `toLowerCase` gives it for the text. */
-export function lowerByteText(bytes: string): string {
-  return beyondAscii.test(bytes) ? toByteText(fromByteText(bytes).toLowerCase()) : bytes.toLowerCase();
-}

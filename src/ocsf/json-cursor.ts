@@ -1,4 +1,4 @@
-import { fromByteText, toByteText, type Window } from './byte-text.ts';
+import { fromByteText, toByteText } from './byte-text.ts';
 
 /**
  * The tokens of JSON, read in place from byte text (see byte-text.ts) that may hold many events and is known to be
@@ -33,8 +33,11 @@ const numberCharactersSafe = 308;
  * or a value to replace, so the copy of an event without either is one slice.
  */
 export interface Cursor {
-  text: string;
+  /** What is read. */
   bytes: Uint8Array;
+  /** The same as byte text, to cut strings from: bytes[at] is text[at + shift]. */
+  text: string;
+  shift: number;
   /** Nothing at or past this position belongs to the value. */
   end: number;
   out: string;
@@ -59,8 +62,9 @@ export const noBytes = new Uint8Array(0);
 
 export function createCursor(): Cursor {
   return {
-    text: '',
     bytes: noBytes,
+    text: '',
+    shift: 0,
     end: 0,
     out: '',
     from: 0,
@@ -76,15 +80,31 @@ export function createCursor(): Cursor {
   };
 }
 
-/** Points the cursor at [start, end) of a window and returns the position of the first character that is no whitespace. */
-export function openCursor(c: Cursor, { text, bytes }: Window, start: number, end: number): number {
+/**
+ * Points the cursor at bytes[start, end), which as text begin at `textStart`, and returns the position of the first
+ * byte that is no whitespace.
+ */
+export function openCursor(
+  c: Cursor,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  text: string,
+  textStart: number,
+): number {
   c.text = text;
+  c.shift = textStart - start;
   c.bytes = bytes;
-  c.end = Math.min(end, text.length);
+  c.end = end;
   c.out = '';
   c.from = start;
   c.fault = '';
   return skipSpace(c, start);
+}
+
+/** bytes[start, end) as byte text. */
+export function textSlice(c: Cursor, start: number, end: number): string {
+  return c.text.slice(start + c.shift, end + c.shift);
 }
 
 /** Records a fault; the first one counts, as reading stops there. */
@@ -119,7 +139,7 @@ export function skipSpace(c: Cursor, at: number): number {
     if (code !== space && code !== 0x0a && code !== 0x0d && code !== 0x09) break;
   }
   if (next !== at) {
-    if (c.from < at) c.out += c.text.slice(c.from, at);
+    if (c.from < at) c.out += textSlice(c, c.from, at);
     c.from = next;
   }
   return next;
@@ -219,7 +239,7 @@ function scanNumber(c: Cursor, at: number): number {
     next = skipDigits(c, exponent);
     if (next === exponent) return failExpected(c, next, 'a digit');
   }
-  if ((hasExponent || next - at > numberCharactersSafe) && !Number.isFinite(Number(c.text.slice(at, next)))) {
+  if ((hasExponent || next - at > numberCharactersSafe) && !Number.isFinite(Number(textSlice(c, at, next)))) {
     return fail(c, at, 'a number beyond the range of a double');
   }
   return next;
@@ -247,7 +267,7 @@ export function scanScalar(c: Cursor, at: number): number {
 
 function scanLiteral(c: Cursor, at: number, word: string): number {
   const next = at + word.length;
-  return next <= c.end && c.text.startsWith(word, at) ? next : failExpected(c, at, 'a value');
+  return next <= c.end && textSlice(c, at, next) === word ? next : failExpected(c, at, 'a value');
 }
 
 /** Reads a member's name and colon; the name's place is left in the cursor. Returns the position of the value. */
@@ -264,18 +284,17 @@ export function scanKey(c: Cursor, at: number): number {
   return skipSpace(c, next + 1);
 }
 
-/** The value, as byte text, of the string token whose inside, without its quotes, is text[start, end). */
-export function stringValue(text: string, start: number, end: number, escaped: boolean): string {
-  if (!escaped) return text.slice(start, end);
+/** The value, as byte text, of the string token whose inside, without its quotes, is [start, end). */
+export function stringValue(c: Cursor, start: number, end: number, escaped: boolean): string {
+  if (!escaped) return textSlice(c, start, end);
   // A scanned string is JSON by itself, so the platform can undo its escapes.
-  return toByteText(JSON.parse(fromByteText(text.slice(start - 1, end + 1))) as string);
+  return toByteText(JSON.parse(fromByteText(textSlice(c, start - 1, end + 1))) as string);
 }
 
 /** True when the name that `scanKey` left in the cursor is `name` (ASCII), however it is escaped. */
 export function keyIs(c: Cursor, name: Uint8Array): boolean {
   const { bytes, keyStart } = c;
-  if (c.keyEscaped)
-    return stringValue(c.text, keyStart, c.keyEnd, true) === Buffer.from(name).toString('latin1');
+  if (c.keyEscaped) return stringValue(c, keyStart, c.keyEnd, true) === Buffer.from(name).toString('latin1');
   const { length } = name;
   if (c.keyEnd - keyStart !== length) return false;
   // From its end: names that begin alike are common.

@@ -14,6 +14,7 @@ import {
   scanScalar,
   scanString,
   skipSpace,
+  textSlice,
 } from './json-cursor.ts';
 import { type KeyTest, redactedText } from './redact.ts';
 
@@ -33,7 +34,7 @@ export function skipValue(c: Cursor, at: number, depth: number, isRedacted?: Key
 /** As `skipValue`, for the value of the member whose name the cursor holds. */
 export function skipMember(c: Cursor, at: number, depth: number, isRedacted?: KeyTest): number {
   if (isRedacted === undefined || !isRedacted(c)) return skipValue(c, at, depth, isRedacted);
-  const kept = c.out + c.text.slice(c.from, at) + redactedText;
+  const kept = c.out + textSlice(c, c.from, at) + redactedText;
   const next = skipValue(c, at, depth);
   // Whatever the value added to the copy goes with it.
   c.out = kept;
@@ -90,7 +91,7 @@ export function isAtEnd(c: Cursor, at: number): boolean {
 
 /** The whole minified copy, after `isAtEnd`. */
 export function finish(c: Cursor): string {
-  const rest = c.text.slice(c.from, c.end);
+  const rest = textSlice(c, c.from, c.end);
   return c.out === '' ? rest : c.out + rest;
 }
 

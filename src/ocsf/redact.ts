@@ -36,6 +36,6 @@ export function createKeyTest(keys: readonly string[]): KeyTest {
       const first = code >= upperA && code <= upperZ ? code | 0x20 : code;
       if (candidates[(first << lengthBits) | length] === 0) return false;
     }
-    return names.has(fromByteText(stringValue(c.text, keyStart, keyEnd, c.keyEscaped)).toLowerCase());
+    return names.has(fromByteText(stringValue(c, keyStart, keyEnd, c.keyEscaped)).toLowerCase());
   };
 }

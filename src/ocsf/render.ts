@@ -1,109 +1,305 @@
-import build from 'fast-json-stringify';
-import { fromByteText, toByteText } from './byte-text.ts';
-import type { SourceReading } from './source-fields.ts';
-import { readSchema } from './source-event.ts';
+import { type ByteSink, type Piece, putInteger, putRange, putText } from './byte-sink.ts';
+import { toByteText } from './byte-text.ts';
+import { type FieldPath, kind, numberOf, type SourceReading, slotOf } from './source-fields.ts';
 
-/** The typed part of an audit event, before `enrichments`; undefined is left out (contract: Audit event). */
-export interface RenderedFields {
-  readonly time: number;
-  readonly activity_id: number;
-  readonly activity_name: string;
-  readonly severity: string;
-  readonly severity_id: number;
-  readonly status: string;
-  readonly status_id: number;
-  readonly status_detail: string | undefined;
-  readonly message: string;
-  readonly actor: {
-    readonly user:
-      | {
-          readonly name: string | undefined;
-          readonly email_addr: string | undefined;
-          readonly type: string | undefined;
-        }
-      | undefined;
-    readonly app_name: string;
-  };
-  readonly src_endpoint: { readonly ip: string | undefined; readonly port: number | undefined } | undefined;
-  readonly flow_id: string | undefined;
+/** What rendering needs beside the source itself. */
+interface Rendered {
+  readonly timeMicros: number;
+  readonly activityId: number;
+  readonly severity: Severity;
+  readonly status: Status;
+  /** Empty when the event has none, or the nil UUID. */
+  readonly flowId: Piece;
 }
 
-const renderedNames = [
-  'time',
-  'activity_id',
-  'activity_name',
-  'severity',
-  'severity_id',
-  'status',
-  'status_id',
-  'status_detail',
-  'message',
-  'actor',
-  'src_endpoint',
-  'flow_id',
-] as const satisfies readonly (keyof RenderedFields)[];
+/** Constants stand at the beginning of the arena that events are rendered in; here are their places. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
 
-const indexedMembersMax = 16;
+const texts: string[] = [];
+let textsLength = 0;
 
-/** A renderer of the fields above, compiled from the schema of audit events; braces around the members included. */
-export function createFieldsRenderer(): (fields: RenderedFields) => string {
-  const schema = readSchema('audit-event');
-  const properties = schema['properties'] as Readonly<Record<string, object>>;
-  const required = schema['required'] as readonly string[];
-  const subset = {
-    type: 'object',
-    // Required members are written first, in this order, and without asking whether they are there.
-    required: renderedNames.filter((name) => required.includes(name)),
-    properties: Object.fromEntries(renderedNames.map((name) => [name, properties[name] ?? {}])),
-  } as const;
-  return build(structuredClone(subset) as build.ObjectSchema);
+function constant(text: string): Range {
+  const start = textsLength;
+  texts.push(text);
+  textsLength += text.length;
+  return { start, end: textsLength };
+}
+
+const json = {
+  time: constant('"time":'),
+  activityId: constant(',"activity_id":'),
+  activityName: constant(',"activity_name":"'),
+  actor: constant('","actor":{"app_name":'),
+  user: constant(',"user":{'),
+  name: constant('"name":"'),
+  email: constant('"email_addr":"'),
+  type: constant('"type":"'),
+  close: constant('}'),
+  quote: constant('"'),
+  comma: constant(','),
+  titleEnd: constant(': '),
+  statusDetail: constant(',"status_detail":"'),
+  endpoint: constant(',"src_endpoint":{'),
+  ip: constant('"ip":"'),
+  port: constant('"port":'),
+  flowId: constant(',"flow_id":"'),
+  enrichments: constant(',"enrichments":[{"name":'),
+  pairName: constant('},{"name":'),
+  pairValue: constant(',"value":'),
+  extraMap: constant('}],"extra_map":'),
+  metadata: constant(',"metadata":{'),
+  logProvider: constant('"log_provider":"'),
+  logVersion: constant('"log_version":"'),
+} as const;
+
+const severityIds = { Informational: 1, Medium: 3, High: 4 } as const;
+const statusIds = { Success: 1, Failure: 2 } as const;
+export type Severity = keyof typeof severityIds;
+export type Status = keyof typeof statusIds;
+
+/** What stands between activity and message: by severity, then by status. */
+const outcomes = byKey(severityIds, (severity, severityId) =>
+  byKey(statusIds, (status, statusId) =>
+    constant(
+      `","severity":"${severity}","severity_id":${severityId},"status":"${status}","status_id":${statusId},"message":"`,
+    ),
+  ),
+);
+
+function byKey<K extends string, T>(
+  ids: Readonly<Record<K, number>>,
+  make: (key: K, id: number) => T,
+): Record<K, T> {
+  const entries = Object.entries(ids) as [K, number][];
+  return Object.fromEntries(entries.map(([key, id]) => [key, make(key, id)])) as Record<K, T>;
+}
+
+const s = (path: FieldPath): number => slotOf(path);
+const slot = {
+  msg: s('msg'),
+  actor: s('message.actor'),
+  actorName: s('message.actor.name'),
+  actorEmail: s('message.actor.email'),
+  actorType: s('message.actor.type'),
+  actionTitle: s('message.action.title'),
+  resultTitle: s('message.result.title'),
+  resultDescription: s('message.result.description'),
+  resultDetail: s('message.result.detail'),
+  ip: s('message.remote.ip'),
+  port: s('message.remote.port'),
+  extra: s('message.extra'),
+  logProvider: s('message.log.provider'),
+  logVersion: s('message.log.version'),
+} as const;
+
+/**
+ * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra`: `"":1,` is
+ * five bytes and becomes twenty-nine; constants and the names that we add are the rest.
+ */
+function renderedBytesMax(length: number, appName: Range): number {
+  return length * 8 + appName.end - appName.start + 2048;
+}
+
+export interface Renderer {
+  /** What an arena must begin with. */
+  readonly constants: Uint8Array;
+  bytesMax(length: number): number;
+  render(sink: ByteSink, r: SourceReading, row: Rendered, activityName: string): void;
 }
 
 /**
- * `,"enrichments":[…],"extra_map":{…}`, or nothing when `extra` has no members. Names and strings are the tokens
- * that the producer sent, so escapes and digits stay as they were; other values are quoted as JSON text.
- * Where a name appears twice, its last value counts, as it does for a reader of `extra_map`.
+ * A renderer of the varying part of an audit event: see envelope.ts (contract: Audit event). Strings are the tokens
+ * that the producer sent, so their escapes and digits stay as they were, and nothing is decoded to be encoded again.
+ * `activityName` (ASCII) stands where the producer gave none.
  */
-export function renderExtra(r: SourceReading): string {
-  const { source, extraMembers } = r;
-  const names: string[] = [];
-  const values: string[] = [];
-  const indexOf =
-    extraMembers.length / 4 > indexedMembersMax ? mapIndex() : (name: string) => names.indexOf(name);
-  for (let at = 0; at < extraMembers.length; at += 4) {
-    const token = source.slice(extraMembers[at], extraMembers[at + 1]);
-    const value = stringOfValue(source.slice(extraMembers[at + 2], extraMembers[at + 3]));
-    // Two spellings of one name are told to be one only when their escapes are undone.
-    const name = token.includes('\\') ? toByteText(JSON.stringify(JSON.parse(fromByteText(token)))) : token;
-    const known = indexOf(name);
-    if (known >= 0) values[known] = value;
-    else {
-      names.push(name);
-      values.push(value);
-    }
-  }
-  if (names.length === 0) return '';
-  let pairs = '';
-  for (let at = 0; at < names.length; at++) {
-    pairs += `${at === 0 ? '' : ','}{"name":${names[at]},"value":${values[at]}}`;
-  }
-  return `,"enrichments":[${pairs}],"extra_map":${source.slice(r.extraStart, r.extraEnd)}`;
-}
-
-/** As `indexOf` of a list that grows by each name it did not have; for objects too large to walk for every name. */
-function mapIndex(): (name: string) => number {
-  const indexes = new Map<string, number>();
-  return (name) => {
-    const known = indexes.get(name);
-    if (known === undefined) indexes.set(name, indexes.size);
-    return known ?? -1;
+export function createRenderer(appNameText: string): Renderer {
+  const appNameJson = toByteText(JSON.stringify(appNameText));
+  const appName = { start: textsLength, end: textsLength + appNameJson.length };
+  return {
+    constants: Buffer.from(texts.join('') + appNameJson, 'latin1'),
+    bytesMax: (length) => renderedBytesMax(length, appName),
+    render(sink, r, row, activityName) {
+      put(sink, json.time);
+      putInteger(sink, row.timeMicros);
+      put(sink, json.activityId);
+      putInteger(sink, row.activityId);
+      put(sink, json.activityName);
+      putActivityName(sink, r, activityName);
+      put(sink, outcomes[row.severity][row.status]);
+      putMessage(sink, r, activityName);
+      put(sink, json.actor);
+      put(sink, appName);
+      putUser(sink, r);
+      put(sink, json.close);
+      putMember(sink, r, slot.resultDetail, json.statusDetail);
+      putEndpoint(sink, r);
+      putFlowId(sink, row.flowId);
+      if (r.kinds[slot.extra] === kind.object) putExtra(sink, r);
+      put(sink, json.metadata);
+      if (putMember(sink, r, slot.logProvider, json.logProvider)) put(sink, json.comma);
+      if (putMember(sink, r, slot.logVersion, json.logVersion)) put(sink, json.comma);
+    },
   };
 }
 
-/** A JSON string for a value's JSON text: itself when it is one, else its text in quotes. */
-function stringOfValue(token: string): string {
-  const code = token.charCodeAt(0);
-  if (code === 0x22) return token;
-  // Only objects and arrays can hold characters that need escaping.
-  return code === 0x7b || code === 0x5b ? JSON.stringify(token) : `"${token}"`;
+function put(sink: ByteSink, { start, end }: Range): void {
+  putRange(sink, start, end);
+}
+
+function putFlowId(sink: ByteSink, flowId: Piece): void {
+  if (flowId.end === flowId.start) return;
+  put(sink, json.flowId);
+  put(sink, flowId);
+  put(sink, json.quote);
+}
+
+function putToken(sink: ByteSink, r: SourceReading, slotNumber: number): void {
+  putRange(sink, r.starts[slotNumber] as number, r.ends[slotNumber] as number);
+}
+
+/** `opening` (which ends in a quote), the string in the slot, a quote; false and nothing where the slot is empty. */
+function putMember(sink: ByteSink, r: SourceReading, slotNumber: number, opening: Range): boolean {
+  if (r.kinds[slotNumber] === kind.absent) return false;
+  put(sink, opening);
+  putToken(sink, r, slotNumber);
+  put(sink, json.quote);
+  return true;
+}
+
+function putActivityName(sink: ByteSink, r: SourceReading, activityName: string): void {
+  if (r.kinds[slot.actionTitle] === kind.absent) putText(sink, activityName);
+  else putToken(sink, r, slot.actionTitle);
+}
+
+/** The producer's message, else title and description of the result, else the activity (contract: Ingest). */
+function putMessage(sink: ByteSink, r: SourceReading, activityName: string): void {
+  const { kinds } = r;
+  if (kinds[slot.msg] !== kind.absent) return putToken(sink, r, slot.msg);
+  const hasTitle = kinds[slot.resultTitle] !== kind.absent;
+  const hasDescription = kinds[slot.resultDescription] !== kind.absent;
+  if (!hasTitle && !hasDescription) return putActivityName(sink, r, activityName);
+  if (hasTitle) putToken(sink, r, slot.resultTitle);
+  if (hasTitle && hasDescription) put(sink, json.titleEnd);
+  if (hasDescription) putToken(sink, r, slot.resultDescription);
+}
+
+function putUser(sink: ByteSink, r: SourceReading): void {
+  const { kinds } = r;
+  const isText = kinds[slot.actor] === kind.text || kinds[slot.actor] === kind.escaped;
+  const email = isText ? slot.actor : slot.actorEmail;
+  if (kinds[slot.actorName] === 0 && kinds[email] === 0 && kinds[slot.actorType] === 0) return;
+  put(sink, json.user);
+  const before = sink.length;
+  putMember(sink, r, slot.actorName, json.name);
+  if (kinds[email] !== kind.absent) {
+    if (sink.length > before) put(sink, json.comma);
+    putMember(sink, r, email, json.email);
+  }
+  if (kinds[slot.actorType] !== kind.absent) {
+    if (sink.length > before) put(sink, json.comma);
+    putMember(sink, r, slot.actorType, json.type);
+  }
+  put(sink, json.close);
+}
+
+function putEndpoint(sink: ByteSink, r: SourceReading): void {
+  const hasIp = r.kinds[slot.ip] !== kind.absent;
+  const hasPort = r.kinds[slot.port] !== kind.absent;
+  if (!hasIp && !hasPort) return;
+  put(sink, json.endpoint);
+  putMember(sink, r, slot.ip, json.ip);
+  if (hasIp && hasPort) put(sink, json.comma);
+  if (hasPort) {
+    put(sink, json.port);
+    putInteger(sink, numberOf(r, slot.port) + 0);
+  }
+  put(sink, json.close);
+}
+
+/**
+ * `,"enrichments":[…],"extra_map":{…}`, or nothing when `extra` has no members. Names and strings are the tokens of
+ * the source; other values are quoted as JSON text. Where a name appears twice, its last value counts, as it does for
+ * a reader of `extra_map`.
+ */
+function putExtra(sink: ByteSink, r: SourceReading): void {
+  const { start } = r.source;
+  const { extraMembers } = r;
+  if (extraMembers.length === 0) return;
+  const values = lastValues(r);
+  let opening: Range = json.enrichments;
+  for (let at = 0; at < extraMembers.length; at += 4) {
+    const value = values === undefined ? at : (values[at / 4] as number);
+    if (value < 0) continue;
+    put(sink, opening);
+    opening = json.pairName;
+    putRange(sink, start + (extraMembers[at] as number), start + (extraMembers[at + 1] as number));
+    put(sink, json.pairValue);
+    putValue(sink, start + (extraMembers[value + 2] as number), start + (extraMembers[value + 3] as number));
+  }
+  put(sink, json.extraMap);
+  putRange(sink, start + r.extraStart, start + r.extraEnd);
+}
+
+const membersComparedMax = 16;
+
+/** For each member that is the first of its name, where the last of that name stands; undefined when all differ. */
+function lastValues(r: SourceReading): number[] | undefined {
+  const { extraMembers } = r;
+  if (extraMembers.length / 4 <= membersComparedMax && !hasEqualNames(r)) return undefined;
+  const { bytes, start } = r.source;
+  const firsts = new Map<string, number>();
+  const values: number[] = [];
+  for (let at = 0; at < extraMembers.length; at += 4) {
+    const from = start + (extraMembers[at] as number);
+    const token = Buffer.from(bytes.subarray(from, start + (extraMembers[at + 1] as number))).toString();
+    // Two spellings of one name are told to be one only when their escapes are undone.
+    const name = token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
+    const first = firsts.get(name);
+    values.push(first === undefined ? at : -1);
+    if (first === undefined) firsts.set(name, at / 4);
+    else values[first] = at;
+  }
+  return values;
+}
+
+/** True when two names are, or by their escapes may be, the same. */
+function hasEqualNames({ extraMembers, source: { bytes, start } }: SourceReading): boolean {
+  for (let at = 0; at < extraMembers.length; at += 4) {
+    const from = start + (extraMembers[at] as number);
+    const to = start + (extraMembers[at + 1] as number);
+    for (let i = from; i < to; i++) if (bytes[i] === 0x5c) return true;
+    for (let other = 0; other < at; other += 4) {
+      const shift = start + (extraMembers[other] as number) - from;
+      if (start + (extraMembers[other + 1] as number) - shift !== to) continue;
+      let i = from;
+      while (i < to && bytes[i] === bytes[i + shift]) i++;
+      if (i === to) return true;
+    }
+  }
+  return false;
+}
+
+/** A JSON string for a value: itself when it is one, else its text in quotes. */
+function putValue(sink: ByteSink, start: number, end: number): void {
+  const code = sink.bytes[start];
+  if (code === 0x22) return putRange(sink, start, end);
+  put(sink, json.quote);
+  if (code === 0x7b || code === 0x5b) putQuoted(sink, start, end);
+  else putRange(sink, start, end);
+  put(sink, json.quote);
+}
+
+/** JSON text within a JSON string: minified, it holds nothing else that would need an escape. */
+function putQuoted(sink: ByteSink, start: number, end: number): void {
+  const { bytes } = sink;
+  let to = sink.length;
+  for (let at = start; at < end; at++) {
+    const code = bytes[at] as number;
+    if (code === 0x22 || code === 0x5c) bytes[to++] = 0x5c;
+    bytes[to++] = code;
+  }
+  sink.length = to;
 }

@@ -1,4 +1,5 @@
-import type { Window } from './byte-text.ts';
+import { type Arena, type Piece, putText } from './byte-sink.ts';
+
 import {
   type Cursor,
   closeBrace,
@@ -19,13 +20,14 @@ import {
   scanString,
   skipSpace,
   stringValue,
+  textSlice,
 } from './json-cursor.ts';
 import { describeFault, finish, isAtEnd, isTooDeep, skipMember, skipValue } from './json-text.ts';
 import type { KeyTest } from './redact.ts';
 
 /**
  * One pass over a source event: checks every token, minifies, redacts, and keeps the values of the fields that the
- * service knows. They go into slots, one a field, numbered in the order of this list:
+ * service knows. What they are and where they stand goes into slots, one a field, numbered in the order of this list:
  *
  *   time · level · msg · message ┬ timestamp
  *                                ├ actor ┬ id
@@ -90,9 +92,21 @@ interface Members {
   readonly buckets: readonly (readonly Field[])[];
 }
 
-/** What a slot holds for an object or an array: its members, where they matter, have slots of their own. */
-export const anObject: Readonly<Record<string, never>> = Object.freeze({});
-const anArray: readonly never[] = Object.freeze([]);
+/** What stands in a slot. Null and the empty string count as absent (contract: Ingest). */
+export const kind = {
+  absent: 0,
+  /** A string as it stands: its text is its value. */
+  text: 1,
+  /** A string with escapes. */
+  escaped: 2,
+  /** A number of digits only, perhaps negative. */
+  integer: 3,
+  number: 4,
+  yes: 5,
+  no: 6,
+  object: 7,
+  array: 8,
+} as const;
 
 const fileHashName = Buffer.from('fileHash');
 
@@ -136,57 +150,90 @@ export function slotOf(path: FieldPath): number {
 export interface SourceReading {
   readonly cursor: Cursor;
   readonly isRedacted: KeyTest;
-  /** Values by slot; undefined for what is absent, null or an empty string. */
-  readonly slots: unknown[];
+  /** By slot: what is there (see `kind`), and where it stands in the window, quotes of strings left out. */
+  readonly kinds: Uint8Array;
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
   /** The event, minified and redacted. */
-  source: string;
-  /** Where `extra` stands in `source`. */
+  readonly source: Piece;
+  /** Where `extra` stands in `source`, counted from its start. */
   extraStart: number;
   extraEnd: number;
-  /** Where each member of `extra` stands in `source`: name, its end, value, its end; quotes included. */
+  /** The same of each member of `extra`: name, its end, value, its end; quotes included. */
   readonly extraMembers: number[];
-  /** `extra.fileHash` where it is a string, else empty. */
-  fileHash: string;
+  /** `extra.fileHash` where it is a string, as a slot of its own. */
+  readonly fileHashSlot: number;
 }
 
 export function createReading(isRedacted: KeyTest): SourceReading {
+  const slots = fieldPaths.length + 1;
   return {
     cursor: createCursor(),
     isRedacted,
-    slots: fieldPaths.map(() => undefined),
-    source: '',
+    kinds: new Uint8Array(slots),
+    starts: new Int32Array(slots),
+    ends: new Int32Array(slots),
+    source: { bytes: noBytes, start: 0, end: 0 },
     extraStart: 0,
     extraEnd: 0,
     extraMembers: [],
-    fileHash: '',
+    fileHashSlot: fieldPaths.length,
   };
 }
 
-/**
- * Forgets the event: every reading begins with empty slots, and no piece of a text (which keeps all of it, a whole
- * body, in memory) outlives the event it was read for.
- */
+/** Forgets the event: every reading begins with empty slots, and no body outlives its task. */
 export function releaseReading(r: SourceReading): void {
-  r.slots.fill(undefined);
-  r.source = '';
-  r.fileHash = '';
+  r.kinds.fill(kind.absent);
+  r.extraMembers.length = 0;
   r.cursor.text = '';
   r.cursor.bytes = noBytes;
   r.cursor.out = '';
 }
 
+/** The string in a slot that holds one, as byte text. */
+export function textOf(r: SourceReading, slot: number): string {
+  const { starts, ends, kinds, cursor } = r;
+  return stringValue(cursor, starts[slot] as number, ends[slot] as number, kinds[slot] === kind.escaped);
+}
+
+/** The number in a slot that holds one; NaN where only rounding would make it an integer. */
+export function numberOf(r: SourceReading, slot: number): number {
+  const text = textSlice(r.cursor, r.starts[slot] as number, r.ends[slot] as number);
+  return numberValue(text, r.kinds[slot] === kind.integer);
+}
+
 /**
- * Reads [start, end) of a window into a released `r`. Returns undefined, or what is wrong: the pointer of the whole event and
+ * Reads the event that stands in an arena, and at `textStart` in a text, into a released `r`. Returns undefined, or what is wrong: the pointer of the whole event and
  * a rule.
  */
-export function readSource(r: SourceReading, window: Window, start: number, end: number): string | undefined {
+export function readSource(
+  r: SourceReading,
+  arena: Arena,
+  text: string,
+  textStart: number,
+): string | undefined {
   const c = r.cursor;
-  const at = openCursor(c, window, start, end);
+  const start = arena.eventStart;
+  // The copy that leaves whitespace out comes right after the event, where nothing is yet.
+  const at = openCursor(c, arena.bytes, start, arena.minified.length, text, textStart);
   const isObject = codeAt(c, at) === openBrace;
   const next = isObject ? readObject(r, eventMembers, at, 1) : skipValue(c, at, 0);
   const fault = isAtEnd(c, next) ? undefined : `: ${describeFault(c, start)}`;
-  if (fault === undefined) r.source = finish(c);
+  if (fault === undefined) keepSource(r, arena);
   return fault ?? (isObject ? undefined : ': must be an object');
+}
+
+/** Without whitespace to leave out or values to replace, the source is where it was; else it is a copy. */
+function keepSource({ cursor: c, source }: SourceReading, { minified }: Arena): void {
+  source.bytes = c.bytes;
+  if (c.out === '') {
+    source.start = c.from;
+    source.end = c.end;
+  } else {
+    source.start = minified.length;
+    putText(minified, finish(c));
+    source.end = minified.length;
+  }
 }
 
 /** An object some of whose members are fields. */
@@ -211,7 +258,7 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
 
 function fieldOfKey(c: Cursor, { all, buckets }: Members): Field | undefined {
   if (c.keyEscaped) {
-    const name = stringValue(c.text, c.keyStart, c.keyEnd, true);
+    const name = stringValue(c, c.keyStart, c.keyEnd, true);
     return all.find((field) => field.name === name);
   }
   const bucket = buckets[bucketOf(c.keyEnd - c.keyStart, c.bytes[c.keyStart] as number)] ?? all;
@@ -220,45 +267,45 @@ function fieldOfKey(c: Cursor, { all, buckets }: Members): Field | undefined {
 }
 
 function readField(r: SourceReading, field: Field, at: number, depth: number): number {
-  const { cursor: c, slots } = r;
-  for (let slot = field.slot; slot < field.slotEnd; slot++) slots[slot] = undefined;
+  const { cursor: c, kinds } = r;
+  const { slot } = field;
+  for (let one = slot; one < field.slotEnd; one++) kinds[one] = kind.absent;
   const code = codeAt(c, at);
   if (code === quote) {
     const next = scanString(c, at);
-    // An empty string counts as absent (contract: Ingest).
-    if (next > at + 2) slots[field.slot] = stringValue(c.text, at + 1, next - 1, c.escaped);
+    if (next > at + 2) keep(r, slot, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
     return next;
   }
   if (code === openBrace) {
-    slots[field.slot] = anObject;
+    kinds[slot] = kind.object;
     if (field.isExtra) return readExtra(r, at, depth + 1);
     return field.members.all.length > 0
       ? readObject(r, field.members, at, depth + 1)
       : skipValue(c, at, depth);
   }
   if (code === openBracket) {
-    slots[field.slot] = anArray;
+    kinds[slot] = kind.array;
     return skipValue(c, at, depth, field.isExtra ? r.isRedacted : undefined);
   }
-  return readScalar(r, field, at, code);
-}
-
-/** A number, true, false, or null, which counts as absent. */
-function readScalar(r: SourceReading, field: Field, at: number, code: number): number {
-  const { cursor: c, slots } = r;
   const next = scanScalar(c, at);
   if (next < 0) return -1;
-  if (code === 0x74) slots[field.slot] = true;
-  else if (code === 0x66) slots[field.slot] = false;
-  else if (code !== 0x6e) slots[field.slot] = numberValue(c.text.slice(at, next), c.plain);
+  if (code === 0x74) kinds[slot] = kind.yes;
+  else if (code === 0x66) kinds[slot] = kind.no;
+  else if (code !== 0x6e) keep(r, slot, c.plain ? kind.integer : kind.number, at, next);
   return next;
+}
+
+function keep(r: SourceReading, slot: number, what: number, start: number, end: number): void {
+  r.kinds[slot] = what;
+  r.starts[slot] = start;
+  r.ends[slot] = end;
 }
 
 /** `extra`: redacted at any depth, its members noted by where they stand in the minified copy. */
 function readExtra(r: SourceReading, at: number, depth: number): number {
   const { cursor: c, extraMembers } = r;
   extraMembers.length = 0;
-  r.fileHash = '';
+  r.kinds[r.fileHashSlot] = kind.absent;
   if (isTooDeep(c, at, depth)) return -1;
   r.extraStart = outPosition(c, at);
   let next = skipSpace(c, at + 1);
@@ -289,8 +336,9 @@ function readExtraMember(r: SourceReading, name: number, at: number, depth: numb
   if (next < 0) return -1;
   extraMembers.push(name, nameEnd, value, outPosition(c, next));
   if (isFileHash) {
-    const isText = !isHidden && codeAt(c, at) === quote;
-    r.fileHash = isText ? stringValue(c.text, at + 1, next - 1, c.escaped) : '';
+    r.kinds[r.fileHashSlot] = kind.absent;
+    const isText = !isHidden && codeAt(c, at) === quote && next > at + 2;
+    if (isText) keep(r, r.fileHashSlot, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
   }
   return next;
 }

@@ -5,6 +5,7 @@ import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { limits } from '../../src/base/limits.ts';
+import type { Problem } from '../../src/base/problem.ts';
 import type { IngestRequest } from '../../src/ingest/accept.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/ingest/batcher.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
@@ -274,5 +275,85 @@ describe('ingest, from request to sink', () => {
       await ingest.accept(request([...Array(10).keys()].map((n) => event(`${i}.${n}`)).join('\n')));
     assert.equal(await ingest.flush(10_000), true);
     assert.equal(most, limits.segmentsInFlightMax);
+  });
+
+  describe('a large body', () => {
+    const events = 20_000;
+    const bad = new Set([0, 7, 9_999, 10_000, events - 1]);
+    const lines = Array.from({ length: events }, (_, n) =>
+      bad.has(n) ? '{"time":1,"message":{"action":"é"}}' : event(`e${n}-${'ö'.repeat(30)}`),
+    );
+    const bodies: Record<string, Buffer> = {
+      ndjson: Buffer.from(lines.join('\n\n')),
+      json: Buffer.from(`\ufeff [${lines.join(' ,\n')}] `),
+      'compressed json': brotliCompressSync(Buffer.from(`[${lines.join(',')},${'" "'.repeat(1)}]`), {
+        params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 10 },
+      }),
+    };
+
+    for (const [name, body] of Object.entries(bodies)) {
+      it(`of ${name} is divided between workers, and its answer is that of one`, async () => {
+        const isCompressed = name.startsWith('compressed');
+        assert.ok(body.length > (isCompressed ? limits.splitCompressedBytesMin : limits.splitBytesMin));
+        const stored: string[] = [];
+        const { ingest } = await start(
+          async (insert) => {
+            stored.push(...markers(insert));
+            return 'stored';
+          },
+          { workers: 2, bodyBytesMax: 64 * 1024 * 1024, walBytesMax: 1e9, segmentBytes: 1e9 },
+        );
+        const form = name === 'ndjson' ? ('ndjson' as const) : ('json' as const);
+        const encoding = isCompressed ? ('br' as const) : ('identity' as const);
+        const whole = (): IngestRequest => ({
+          ...request('', 'key'),
+          body: new Uint8Array(body),
+          form,
+          encoding,
+        });
+        const answer = await ingest.accept(whole());
+        const more = isCompressed ? [events] : [];
+        assert.deepEqual(
+          answer.errors.map(({ index }) => index),
+          [...bad, ...more],
+        );
+        assert.deepEqual([answer.accepted, answer.rejected], [events - bad.size, bad.size + more.length]);
+        assert.deepEqual(await ingest.accept(whole()), answer);
+        assert.equal(await ingest.flush(20_000), true);
+        const expected = [...Array(events).keys()].filter((n) => !bad.has(n));
+        assert.deepEqual(
+          stored.map((marker) => Number(/^e(\d+)-/.exec(marker)?.[1])),
+          expected,
+        );
+      });
+    }
+
+    it('that ends badly stores nothing', async () => {
+      const { ingest } = await start(async () => 'stored', {
+        workers: 2,
+        bodyBytesMax: 64 * 1024 * 1024,
+        walBytesMax: 1e9,
+      });
+      const broken = { ...request(''), form: 'json' as const };
+      const text = `[${lines.join(',')},`;
+      const rejected = { code: 'malformed' };
+      await assert.rejects(ingest.accept({ ...broken, body: new Uint8Array(Buffer.from(text)) }), rejected);
+      await assert.rejects(
+        ingest.accept({ ...broken, encoding: 'gzip', body: new Uint8Array(bodies['json'] as Buffer) }),
+        rejected,
+      );
+      await assert.rejects(
+        ingest.accept({
+          ...broken,
+          form: 'ndjson',
+          body: new Uint8Array(Buffer.from('nothing\n'.repeat(400_000))),
+        }),
+        ({ code, options }: Problem) =>
+          code === 'nothing_accepted' &&
+          options.members?.['rejected'] === 400_000 &&
+          (options.members['errors'] as unknown[]).length === limits.rejectedErrorsReportedMax,
+      );
+      assert.equal((await ingest.accept(request(event('after')))).accepted, 1);
+    });
   });
 });

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { encoded } from '../ocsf/arbitrary.ts';
+import { encoded, type Row } from '../ocsf/arbitrary.ts';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
 import {
   encodeSeqColumn,
@@ -9,7 +9,6 @@ import {
   rowsPerSegmentMax,
   segmentSeqRange,
 } from '../../src/ingest/sequence.ts';
-import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -17,7 +16,7 @@ import { silentLog, startTestEngine, type TestEngine } from '../support/engine.t
 import { startFaultProxy } from '../support/fault-proxy.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 80 });
-const row: fc.Arbitrary<MappedEvent> = fc.record({
+const row: fc.Arbitrary<Row> = fc.record({
   org: fc.uuid(),
   // Long enough that no row has expired: the engine may delete one that has at any merge.
   retentionDays: fc.option(fc.integer({ min: 25_000, max: 80_000 }), { nil: undefined }),
@@ -42,7 +41,7 @@ const row: fc.Arbitrary<MappedEvent> = fc.record({
 });
 
 /** The segment's body as the batcher sends it: each block with its order column. */
-function bodyOf(segment: number, blocks: readonly (readonly MappedEvent[])[]): Uint8Array[] {
+function bodyOf(segment: number, blocks: readonly (readonly Row[])[]): Uint8Array[] {
   const builder = createBlockBuilder();
   let firstRow = 0;
   return blocks.flatMap((rows) => {
@@ -63,7 +62,7 @@ describe('segments in the engine', () => {
   });
   after(() => engine.stop());
 
-  const insertOf = (blocks: MappedEvent[][], doubtful: boolean) => {
+  const insertOf = (blocks: Row[][], doubtful: boolean) => {
     const rows = blocks.flat().length;
     const seq = segmentSeqRange(segment);
     return { number: segment, rows, seq, body: bodyOf(segment, blocks), doubtful };
@@ -105,7 +104,7 @@ describe('segments in the engine', () => {
   it('stores a segment once when it is sent again after doubt, whole or in part', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     const blocks = [fc.sample(row, 50), fc.sample(row, 50)];
-    for (const already of [[], [blocks[0] as MappedEvent[]], blocks]) {
+    for (const already of [[], [blocks[0] as Row[]], blocks]) {
       segment = nextSegmentNumber(Date.now(), 5, segment);
       if (already.length > 0) await insert({ ...insertOf(blocks, false), body: bodyOf(segment, already) });
       assert.equal(await insert(insertOf(blocks, true)), 'stored');
@@ -136,7 +135,7 @@ describe('segments in the engine', () => {
 
   it('stores a segment once when the engine has too little memory for it at first', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
-    const [base] = fc.sample(row, 1) as [MappedEvent];
+    const [base] = fc.sample(row, 1) as [Row];
     const rows = Array.from({ length: 2000 }, (_, n) => ({ ...base, source: `${n} ${'s'.repeat(4000)}` }));
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const starved: Storage = {
@@ -157,7 +156,7 @@ describe('segments in the engine', () => {
   it('takes a segment of many months, once', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     segment = nextSegmentNumber(Date.now(), 5, segment);
-    const [base] = fc.sample(row, 1) as [MappedEvent];
+    const [base] = fc.sample(row, 1) as [Row];
     const rows = Array.from({ length: 30 }, (_, index) => ({
       ...base,
       timeMicros: index * 2800 * 86_400_000_000,
@@ -213,7 +212,7 @@ function fromEngine(found: Record<string, unknown>): unknown {
   return rest;
 }
 
-function expected(sent: MappedEvent, seq: bigint): unknown {
+function expected(sent: Row, seq: bigint): unknown {
   const days = Math.floor(sent.timeMicros / 86_400_000_000) + (sent.retentionDays ?? 1e9) + 1;
   return {
     org: sent.org,

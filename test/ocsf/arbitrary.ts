@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { fromByteText, toByteText, toWindow } from '../../src/ocsf/byte-text.ts';
+import type { Piece } from '../../src/ocsf/byte-sink.ts';
+import { fromByteText, toWindow } from '../../src/ocsf/byte-text.ts';
 import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 
 export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
@@ -9,7 +10,7 @@ export const organization = { id: '0b5e2a34-9a66-4a6f-8f5d-2f4f7f6f9a01', retent
 const mapper = createMapper({ appName: 'Test "App"', redactKeys });
 
 /** Maps an event given as text or as a value. */
-export function map(event: unknown): MappedEvent | string {
+export function map(event: unknown): Row | string {
   return mapText(mapper, typeof event === 'string' ? event : JSON.stringify(event));
 }
 
@@ -18,7 +19,7 @@ export function mapText(
   mapEvent: ReturnType<typeof createMapper>,
   text: string,
   resolve: Parameters<typeof mapEvent>[3] = () => organization,
-): MappedEvent | string {
+): Row | string {
   const window = toWindow(text);
   const row = mapEvent(window, 0, window.text.length, (reference) =>
     resolve(reference === undefined ? undefined : fromByteText(reference)),
@@ -26,26 +27,70 @@ export function mapText(
   return typeof row === 'string' ? row : decoded(row);
 }
 
-/** The row with texts for byte texts. */
-export function decoded(row: MappedEvent): MappedEvent {
-  return withStrings(row, fromByteText);
+/** A mapped event with texts for its pieces. */
+export interface Row
+  extends Omit<
+    MappedEvent,
+    | 'activityName'
+    | 'level'
+    | 'actorEmail'
+    | 'actorId'
+    | 'names'
+    | 'fileHashes'
+    | 'flowId'
+    | 'ocsf'
+    | 'source'
+  > {
+  readonly activityName: string;
+  readonly level: string;
+  readonly actorEmail: string;
+  readonly actorId: string;
+  readonly names: string[];
+  readonly fileHashes: string[];
+  readonly flowId: string;
+  readonly ocsf: string;
+  readonly source: string;
 }
 
-/** The row with byte texts for texts. */
-export function encoded(row: MappedEvent): MappedEvent {
-  return withStrings(row, toByteText);
+const textOf = ({ bytes, start, end }: Piece): string => Buffer.from(bytes).toString('utf8', start, end);
+
+function pieceOf(text: string): Piece {
+  const bytes = Buffer.from(`<${text}>`);
+  return { bytes, start: 1, end: bytes.length - 1 };
 }
 
-function withStrings(row: MappedEvent, convert: (text: string) => string): MappedEvent {
-  const entries = Object.entries(row).map(([name, value]: [string, unknown]) => {
-    if (typeof value === 'string') return [name, convert(value)] as const;
-    return [name, Array.isArray(value) ? value.map((one) => convert(String(one))) : value] as const;
-  });
-  return Object.fromEntries(entries) as unknown as MappedEvent;
+export function decoded(row: MappedEvent): Row {
+  return {
+    ...row,
+    activityName: textOf(row.activityName),
+    level: textOf(row.level),
+    actorEmail: textOf(row.actorEmail),
+    actorId: textOf(row.actorId),
+    names: row.names.map(textOf),
+    fileHashes: row.fileHashes.map(textOf),
+    flowId: textOf(row.flowId),
+    ocsf: textOf(row.ocsf),
+    source: textOf(row.source),
+  };
+}
+
+export function encoded(row: Row): MappedEvent {
+  return {
+    ...row,
+    activityName: pieceOf(row.activityName),
+    level: pieceOf(row.level),
+    actorEmail: pieceOf(row.actorEmail),
+    actorId: pieceOf(row.actorId),
+    names: row.names.map(pieceOf),
+    fileHashes: row.fileHashes.map(pieceOf),
+    flowId: pieceOf(row.flowId),
+    ocsf: pieceOf(row.ocsf),
+    source: pieceOf(row.source),
+  };
 }
 
 /** As `map`, for events that must be accepted. */
-export function mapped(event: unknown): MappedEvent {
+export function mapped(event: unknown): Row {
   const row = map(event);
   if (typeof row === 'string') throw new Error(`refused: ${row}`);
   return row;

@@ -5,17 +5,17 @@ import type { User } from '../../src/control/users.ts';
 import type { SessionCaller } from '../../src/http/access.ts';
 import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/router.ts';
-import { decoded } from '../ocsf/arbitrary.ts';
+import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
-import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { createMapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog } from '../support/engine.ts';
 
 /** A row in the engine, with its place in the order of ingest. */
-export interface Recorded extends MappedEvent {
+export interface Recorded extends Row {
   readonly seq: bigint;
 }
 
@@ -34,20 +34,20 @@ export function createRecorder(storage: Storage): Recorder {
       const window = toWindow(typeof event === 'string' ? event : JSON.stringify(event));
       const row = map(window, 0, window.text.length, () => ({ id: org, retentionDays: undefined }));
       if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
-      return { ...row };
+      return decoded(row);
     });
     const body: Uint8Array[] = [];
     const builder = createBlockBuilder();
     for (let first = 0; first < rows.length; first += rowsPerBlock) {
       const some = rows.slice(first, first + rowsPerBlock);
-      for (const row of some) builder.add(row);
+      for (const row of some) builder.add(encoded(row));
       const block = new Uint8Array(builder.bytes());
       builder.finish(block, 0);
       body.push(block, encodeSeqColumn(segment, first, some.length));
     }
     const seq = segmentSeqRange(segment);
     await insert({ number: segment, rows: rows.length, seq, body, doubtful: false });
-    return rows.map((row, index) => ({ ...decoded(row), seq: BigInt(seq.first) + BigInt(index) }));
+    return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
   };
 }
 

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createBufferPool } from '../../src/base/buffer-pool.ts';
+
+const kibibyte = 1024;
+
+test('a buffer that was given back is used again for what fits in it', () => {
+  const pool = createBufferPool(1024 * kibibyte);
+  const first = pool.take(100 * kibibyte);
+  assert.equal(first.byteLength, 128 * kibibyte);
+  pool.give(first);
+  assert.notEqual(pool.take(200 * kibibyte), first);
+  assert.equal(pool.take(65 * kibibyte), first);
+  assert.notEqual(pool.take(65 * kibibyte), first);
+});
+
+test('keeps no more than its bound, and nothing of a size that it does not hand out', () => {
+  const pool = createBufferPool(128 * kibibyte);
+  const [one, two] = [pool.take(128 * kibibyte), pool.take(128 * kibibyte)];
+  pool.give(one);
+  pool.give(two);
+  assert.equal(pool.take(128 * kibibyte), one);
+  assert.notEqual(pool.take(128 * kibibyte), two);
+  const odd = new ArrayBuffer(100 * kibibyte);
+  pool.give(odd);
+  assert.notEqual(pool.take(100 * kibibyte), odd);
+});
+
+test('very large buffers are not pooled', () => {
+  const pool = createBufferPool(1024 * 1024 * kibibyte);
+  const large = pool.take(20_000 * kibibyte);
+  assert.equal(large.byteLength, 20_000 * kibibyte);
+  pool.give(large);
+  assert.notEqual(pool.take(20_000 * kibibyte), large);
+});

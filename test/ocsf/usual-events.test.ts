@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import build from 'fast-json-stringify';
+import * as fc from 'fast-check';
+import { createArena, openArena } from '../../src/ocsf/byte-sink.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
+import { createKeyTest } from '../../src/ocsf/redact.ts';
+import { createValidator, eventOf, isSurelyValid, readSchema } from '../../src/ocsf/source-event.ts';
+import { createReading, readSource, releaseReading } from '../../src/ocsf/source-fields.ts';
+import { mapped, spelledJson, storableString } from './arbitrary.ts';
+
+const reading = createReading(createKeyTest([]));
+const arena = createArena(new Uint8Array(0));
+const validator = createValidator();
+
+/** What the quick check and the schema each say of an event's text. */
+function verdicts(text: string): { quick: boolean; schema: boolean } {
+  const { text: bytesText, bytes } = toWindow(text);
+  openArena(arena, bytes, 0, bytes.length, 0);
+  try {
+    assert.equal(readSource(reading, arena, bytesText, 0), undefined, text);
+    return { quick: isSurelyValid(reading), schema: validator.isValid(eventOf(reading)) };
+  } finally {
+    releaseReading(reading);
+  }
+}
+
+const anything = fc.constantFrom<unknown>(
+  null,
+  '',
+  'x',
+  'é',
+  0,
+  -0,
+  1,
+  1.5,
+  1e3,
+  -7,
+  70_000,
+  2 ** 53,
+  true,
+  false,
+  [],
+  [1],
+  {},
+);
+/** Mostly one of the usual values, now and then one at the edge of a rule, rarely anything. */
+const mostly = (usual: readonly unknown[], edge: readonly unknown[]) =>
+  fc.oneof(
+    { weight: 40, arbitrary: fc.constantFrom(...usual) },
+    { weight: edge.length, arbitrary: fc.constantFrom(...edge) },
+    { weight: 1, arbitrary: anything },
+  );
+const maybe = (usual: fc.Arbitrary<unknown>) =>
+  fc.oneof({ weight: 40, arbitrary: usual }, { weight: 1, arbitrary: anything });
+const times = mostly(
+  ['2024-05-01T10:11:12Z', '2024-05-01t10:11:12.123456789+02:00', 0, 7_258_118_400_000_000],
+  ['2200-01-01T00:00:00.000001Z', '1969-12-31T23:59:59Z', '2024-02-30T00:00:00Z', 7_258_118_400_000_001],
+);
+const addresses = mostly(['::1', '1.2.3.4', '2001:db8::1'], ['1.2.3', 'fe80::1%eth0', '1.2.3.4 ']);
+const ports = mostly([0, 443, 65_535], [65_536, -1]);
+const uuids = mostly(
+  ['01234567-89AB-4CDE-8F01-23456789ABCD', '00000000-0000-0000-0000-000000000000'],
+  ['0123456789AB-4CDE-8F01-23456789ABCDab', '01234567-89AB-4CDE-8F01-23456789ABCG'],
+);
+const codes = mostly([200, 404, -5, 123_456_789_012_345], [1_234_567_890_123_456, 1e21]);
+const word = mostly(['x', 'Wörter', '"quoted"', 'ERROR', 'WARN'], [null]);
+const record = (members: Record<string, fc.Arbitrary<unknown>>) => fc.record(members, { requiredKeys: [] });
+const party = { id: word, name: word, email: word, type: word };
+const event = record({
+  time: times,
+  level: word,
+  msg: word,
+  message: maybe(
+    record({
+      timestamp: times,
+      actor: fc.oneof(word, record(party)),
+      action: fc.oneof(codes, record({ code: codes, title: word })),
+      target: fc.oneof(word, record(party)),
+      result: maybe(record({ title: word, description: word, code: codes, detail: word })),
+      remote: maybe(record({ ip: addresses, port: ports })),
+      sender: maybe(record({ file: word, email: word, hash: word })),
+      extra: maybe(record({ a: word, b: anything })),
+      flow_id: uuids,
+      log: maybe(record({ provider: word, version: word })),
+      org: word,
+    }),
+  ),
+});
+
+test('an event that the quick check lets pass is valid by the schema', () => {
+  let quickly = 0;
+  let valid = 0;
+  fc.assert(
+    fc.property(spelledJson(event), ({ text }) => {
+      const { quick, schema } = verdicts(text);
+      if (quick) assert.ok(schema, text);
+      quickly += quick ? 1 : 0;
+      valid += schema ? 1 : 0;
+    }),
+    { numRuns: 20_000 },
+  );
+  // It would be of no use if it were never sure.
+  assert.ok(quickly > valid / 20, `${quickly} of ${valid} valid events`);
+});
+
+test('the usual events need no second look', () => {
+  const usual = {
+    time: '2024-05-01T10:11:12Z',
+    level: 'INFO',
+    message: {
+      actor: { id: 'u', name: 'Zoë', email: 'zoe@x.example', type: 'User' },
+      action: { code: 2001, title: 'Sent "it"' },
+      target: 'plan.pdf',
+      result: { code: 200 },
+      remote: { ip: '10.0.0.1', port: 443 },
+      flow_id: '01234567-89AB-4CDE-8F01-23456789ABCD',
+    },
+  };
+  assert.deepEqual(verdicts(JSON.stringify(usual)), { quick: true, schema: true });
+});
+
+test('renders what a serializer made of the schema renders', () => {
+  const schema = readSchema('audit-event');
+  const properties = schema['properties'] as Record<string, object>;
+  const stringify = build({ type: 'object', properties } as build.ObjectSchema);
+  const text = storableString.filter((one) => one !== '');
+  const full = fc.record({
+    time: fc.integer({ min: 0, max: 7_258_118_400_000_000 }),
+    level: fc.constantFrom('INFO', 'WARN', 'ERROR', 'other'),
+    msg: text,
+    message: fc.record({
+      actor: fc.record({ name: text, email: text, type: text }),
+      action: fc.record({ code: fc.integer(), title: text }),
+      result: fc.record({ code: fc.integer({ min: 100, max: 600 }), detail: text }),
+      remote: fc.record({ ip: fc.ipV6(), port: fc.integer({ min: 0, max: 65_535 }) }),
+      flow_id: fc.uuid(),
+    }),
+  });
+  fc.assert(
+    fc.property(spelledJson(full), ({ value, text: source }) => {
+      const { time, level, msg, message } = value as {
+        time: number;
+        level: string;
+        msg: string;
+        message: {
+          actor: { name: string; email: string; type: string };
+          action: { code: number; title: string };
+          result: { code: number; detail: string };
+          remote: object;
+          flow_id: string;
+        };
+      };
+      const severity = level === 'ERROR' ? 'High' : level === 'WARN' ? 'Medium' : 'Informational';
+      const expected = stringify({
+        time,
+        activity_id: message.action.code,
+        activity_name: message.action.title,
+        severity,
+        severity_id: { High: 4, Medium: 3, Informational: 1 }[severity],
+        status: message.result.code < 400 ? 'Success' : 'Failure',
+        status_id: message.result.code < 400 ? 1 : 2,
+        status_detail: message.result.detail,
+        message: msg,
+        actor: {
+          app_name: 'Test "App"',
+          user: { name: message.actor.name, email_addr: message.actor.email, type: message.actor.type },
+        },
+        src_endpoint: message.remote,
+        flow_id: message.flow_id,
+        category_name: 'Audit',
+        category_uid: 3,
+        class_name: 'Application Activity',
+        class_uid: 3001,
+        type_uid: 300_101,
+        metadata: { logged_time: 0, product: { name: 'p', vendor_name: 'v' }, version: '1.1.0' },
+      });
+      const { ocsf } = mapped(source);
+      const rendered = JSON.parse(`{${ocsf.replace(/,"metadata":\{$/, '')}}`) as Record<string, unknown>;
+      const oracle = JSON.parse(expected) as Record<string, unknown>;
+      for (const name of Object.keys(rendered)) assert.deepEqual(rendered[name], oracle[name], name);
+      assert.equal(Object.keys(rendered).length, 12);
+    }),
+    { numRuns: 500 },
+  );
+});
