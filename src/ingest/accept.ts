@@ -60,22 +60,32 @@ interface Done {
 }
 
 /**
- * Gathers small requests for up to 2 ms into one task, so that many clients sending single events do not pay a
- * thread hop and a log frame each; a large one goes at once.
+ * Gathers small requests into one task, so that many clients sending single events do not pay a thread hop and a log
+ * frame each; a large one goes at once. While no group is with the workers, what arrived together goes together,
+ * without waiting; else the next group gathers until that one is done, for 2 ms at most.
  */
 export function createAccept(options: AcceptOptions): Accept {
   const { pool, wal, idempotency } = options;
   let gathered: Pending[] = [];
   let gatheredBytes = 0;
   let timer: NodeJS.Timeout | undefined;
+  let immediate: NodeJS.Immediate | undefined;
+  let groupsMapping = 0;
 
   function dispatchGathered(): void {
     clearTimeout(timer);
+    clearImmediate(immediate);
     timer = undefined;
+    immediate = undefined;
     const group = gathered;
     gathered = [];
     gatheredBytes = 0;
-    if (group.length > 0) void dispatch(group);
+    if (group.length === 0) return;
+    groupsMapping += 1;
+    void dispatch(group, () => {
+      groupsMapping -= 1;
+      dispatchGathered();
+    });
   }
 
   function submit(request: IngestRequest): Promise<Done> {
@@ -93,6 +103,7 @@ export function createAccept(options: AcceptOptions): Accept {
       gatheredBytes += length;
       if (gatheredBytes >= limits.gatherBytesMax || gathered.length >= limits.gatherRequestsMax)
         dispatchGathered();
+      else if (groupsMapping === 0) immediate ??= setImmediate(dispatchGathered);
       else timer ??= setTimeout(dispatchGathered, limits.gatherDelayMsMax);
     });
   }
@@ -128,9 +139,9 @@ export function createAccept(options: AcceptOptions): Accept {
     return taskOf(input, requests);
   }
 
-  async function dispatch(group: readonly Pending[]): Promise<void> {
+  async function dispatch(group: readonly Pending[], mapped = () => {}): Promise<void> {
     try {
-      const result = await pool.map(taskOfGroup(group));
+      const result = await pool.map(taskOfGroup(group)).finally(mapped);
       if (result.input) buffers.give(result.input);
       await settle(group, result);
     } catch (error) {
