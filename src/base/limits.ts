@@ -80,7 +80,14 @@ export const limits = {
   walRetryAfterSeconds: 5,
   walProbeMs: 1_000,
 
+  // Reading.
+  /** Offsets from here on are found by counts; below, skipping the events costs less. */
+  deepOffsetMin: 5_000,
+  /** An hour with more events than this is looked at second by second. */
+  denseHourEventsMin: 20_000,
+
   // Engine.
+
   engineStartMsMax: 20_000,
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,

@@ -99,6 +99,16 @@ export function readOffset(text: string | undefined): number {
   return Number.isSafeInteger(value) ? value : 0;
 }
 
+/** Whether anything but the time decides which of an organization's events match. */
+export function hasColumnFilter({ actorEmail, actorId, name, fileHash, flowId }: AuditFilter): boolean {
+  return [actorEmail, actorId, name, fileHash, flowId].some((one) => one !== undefined);
+}
+
+/** The range of times that can match, Unix microseconds, both inclusive. */
+export function timesOf({ fromMicros, toMicros }: AuditFilter): { from: number; to: number } {
+  return { from: fromMicros ?? limits.eventTimeMicrosMin, to: toMicros ?? limits.eventTimeMicrosMax };
+}
+
 export interface Where {
   /** An SQL condition over columns of `events`. */
   readonly sql: string;

@@ -2,8 +2,10 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
 import { limits } from '../base/limits.ts';
 import type { Storage } from '../storage/storage.ts';
-import { type PageRequest, type Where, whereClause } from './filter.ts';
+import { findDeepStart } from './deep-offset.ts';
+import { type AuditFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { type Framing, framingSettings, newestFirst } from './framing.ts';
+import { planOf } from './plans.ts';
 import { sideBySide } from './side-by-side.ts';
 
 /** What every audit event begins and ends with; the engine writes it around the stored text. */
@@ -38,24 +40,36 @@ function auditFraming(frame: EventFrame, nowMicros: number): Framing {
   };
 }
 
-/** Reads pages of one organization with their exact total (contract: GET audit). Page and count run side by side. */
+/**
+ * Reads pages of one organization with their exact total (contract: GET audit). Page and count run side by side; for
+ * a deep offset the counts come first, since they tell where to begin.
+ */
 export function createPageReader(storage: Storage, frame: EventFrame, clock: Clock): PageReader {
   return async (organization, request, signal) => {
-    const where = whereClause(organization, request.filter);
     const framing = auditFraming(frame, clock());
     return sideBySide(signal, async (stop) => {
+      const { filter, offset } = request;
+      const deep = await findDeepStart(storage, organization, filter, offset, stop);
+      const first = { ...request, ...deep };
+      const where = whereClause(organization, first.filter);
       const [stream, total] = await Promise.all([
-        openPage(storage, framing, where, request, stop),
-        countEvents(storage, where, stop),
+        openPage(storage, framing, where, first, stop),
+        deep?.total ?? countEvents(storage, where, filter, stop),
       ]);
       return drain(stream, request, total, framing.rowAfter);
     });
   };
 }
 
-async function countEvents(storage: Storage, where: Where, signal: AbortSignal): Promise<number> {
+async function countEvents(
+  storage: Storage,
+  where: Where,
+  filter: AuditFilter,
+  signal: AbortSignal,
+): Promise<number> {
   const query = `SELECT count() AS total FROM events WHERE ${where.sql}`;
-  const [row] = await storage.rows<{ total: string }>(query, where.parameters, { signal });
+  const options = { signal, settings: planOf(filter) };
+  const [row] = await storage.rows<{ total: string }>(query, where.parameters, options);
   return Number(row?.total ?? 0);
 }
 
@@ -63,14 +77,14 @@ async function openPage(
   storage: Storage,
   framing: Framing,
   where: Where,
-  { limit, offset }: PageRequest,
+  { filter, limit, offset }: PageRequest,
   signal: AbortSignal,
 ): Promise<Readable> {
   const query =
     "SELECT ocsf, if(rowNumberInAllBlocks() + 1 = {limit:UInt64}, ' ', '') " +
     `FROM (SELECT ocsf FROM events WHERE ${where.sql} ${newestFirst} LIMIT {limit:UInt64} OFFSET {offset:UInt64}) ` +
     'FORMAT CustomSeparated';
-  const settings = { ...framingSettings(framing), max_threads: 1 };
+  const settings = { ...framingSettings(framing), ...planOf(filter) };
   const result = await storage.stream(query, { ...where.parameters, limit, offset }, { settings, signal });
   return result.stream;
 }

@@ -1,0 +1,24 @@
+import type { Settings } from '../storage/storage.ts';
+import { type AuditFilter, hasColumnFilter } from './filter.ts';
+
+/**
+ * How the engine is to find rows. Left to itself it lets every projection whose key begins with `org` filter a query,
+ * which reads a position for each event of the organization.
+ */
+
+/** By the primary key: organization, then time. */
+export const inKeyOrder: Settings = { max_threads: 1, optimize_use_projection_filtering: 0 };
+
+/**
+ * By a projection that knows the few rows in question. Bounded by part: where a projection names more rows than this
+ * in a part, as one that is ordered by something else does, reading the part in order finds a page sooner.
+ */
+export const byProjection: Settings = {
+  max_threads: 1,
+  min_table_rows_to_use_projection_index: 0,
+  max_projection_rows_to_use_projection_index: 20_000,
+};
+
+export function planOf(filter: AuditFilter): Settings {
+  return hasColumnFilter(filter) ? byProjection : inKeyOrder;
+}
