@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { randomInt } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { RecordEvents } from './cli/context.ts';
 import { runCli } from './cli/program.ts';
@@ -18,6 +18,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
     { createBlockBuilder },
     sequence,
     { createSegmentInsert },
+    watermarks,
   ] = await Promise.all([
     import('./ocsf/audit-event.ts'),
     import('./ocsf/redact.ts'),
@@ -25,6 +26,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
     import('./ingest/native-block.ts'),
     import('./ingest/sequence.ts'),
     import('./storage/insert.ts'),
+    import('./storage/watermarks.ts'),
   ]);
   const { listOrganizations, effectiveRetentionDays } = await import('./control/organizations.ts');
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
@@ -44,11 +46,15 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   const rows = block.rows();
   const payload = new Uint8Array(block.bytes());
   block.finish(payload, 0);
+  // A reader of the feed must know of these rows before they have a place in its order.
+  const writer = randomUUID();
+  await watermarks.claimWatermark(storage, writer, sequence.segmentAtTime(Date.now()));
   const number = sequence.nextSegmentNumber(Date.now(), sequence.writersMax - 1, 0);
   const firstRow = randomInt(sequence.rowsPerSegmentMax - rows);
   const body = [payload, sequence.encodeSeqColumn(number, firstRow, rows)];
   const seq = sequence.segmentSeqRange(number);
   await createSegmentInsert(storage, log)({ number, rows, seq, body, doubtful: false });
+  await watermarks.withdrawWatermark(storage, writer);
 };
 
 /** The first signal asks for an orderly end; a second one takes the system's default and ends at once. */

@@ -26,9 +26,11 @@ import { createSessionCookie } from './http/session-cookie.ts';
 import { type HttpServer, startHttpServer } from './http/server.ts';
 import type { BatchAnswer } from './ingest/idempotency.ts';
 import { type Ingest, openIngest } from './ingest/ingest.ts';
-import { writersMax } from './ingest/sequence.ts';
+import { firstSeqOf, segmentAtTime, writersMax } from './ingest/sequence.ts';
 import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
+import { createFeedReader } from './read/feed.ts';
+import { createFeedCursors } from './read/feed-cursor.ts';
 import { createHistogramReader } from './read/histogram.ts';
 import { createLegacyReader } from './read/legacy.ts';
 import { createPageReader } from './read/page.ts';
@@ -41,6 +43,7 @@ import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
 import { eventsView } from './storage/statements.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
+import { lowestOfOthers, publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
 import { claimWriter, renewWriter } from './storage/writers.ts';
 
 /** A service that answers; what it holds open is closed by `stop`. */
@@ -97,7 +100,7 @@ async function startParts(
   await directory.refresh();
   directory.start();
   started.push(() => directory.stop());
-  const writer = await startWriter(config, storage, log, started);
+  const { writer, instance } = await startWriter(config, storage, log, started);
   const organizationOf = (id: string): OrganizationFacts | undefined => facts(directory, id, config);
   const ingest = await openIngest({
     dataDir: config.dataDir,
@@ -114,6 +117,9 @@ async function startParts(
     directory: sharedDirectory(directory, config),
   });
   started.push(() => ingest.close());
+  if (instance !== undefined) started.push(await publishSettled(storage, ingest, instance, log));
+  const waiters: (() => void)[] = [];
+
   const accessLog = createAccessLog({ destination: accessLogTo, clock: systemClock, log });
   started.push(() => accessLog.close());
   const server = await startServer({
@@ -125,6 +131,8 @@ async function startParts(
     ingest,
     organizationOf,
     started,
+    instance,
+    stopWaiting: (stop) => waiters.push(stop),
   });
   started.push(async () => server.close());
   return {
@@ -147,6 +155,8 @@ async function startParts(
     flush: ingest.flush,
     async stop() {
       server.stopAccepting();
+      for (const stop of waiters) stop();
+
       const answered = await server.drained(limits.shutdownRequestsMsMax);
       const flushed = await ingest.flush(limits.shutdownFlushMsMax).catch((error: unknown) => {
         log.warn(errorFacts(error), 'the log could not be sealed');
@@ -234,8 +244,8 @@ async function startWriter(
   storage: Storage,
   log: Logger,
   started: (() => Promise<unknown>)[],
-): Promise<number> {
-  if (config.clickhouse.url === undefined) return 0;
+): Promise<{ writer: number; instance: string | undefined }> {
+  if (config.clickhouse.url === undefined) return { writer: 0, instance: undefined };
   const instance = await readInstance(join(config.dataDir, 'instance-id'));
   // The last number is left to commands that record beside a server.
   const writer = await claimWriter(storage, instance, writersMax - 1);
@@ -245,7 +255,38 @@ async function startWriter(
     });
   }, limits.writerRenewMs);
   started.push(async () => clearInterval(timer));
-  return writer;
+  return { writer, instance };
+}
+
+/**
+ * Tells the other processes on the engine how far this one has settled, about once a second; the function returned
+ * ends that. A process that stops with events in its log is still waited for: the next start sends them.
+ */
+async function publishSettled(
+  storage: Storage,
+  ingest: Ingest,
+  instance: string,
+  log: Logger,
+): Promise<() => Promise<void>> {
+  let published = await ingest.lowestUnsettled();
+  await publishWatermark(storage, instance, published);
+  let publishing = Promise.resolve();
+  const publish = async (): Promise<void> => {
+    const low = await ingest.lowestUnsettled();
+    if (low === published) return;
+    await publishWatermark(storage, instance, low);
+    published = low;
+  };
+  const timer = setInterval(() => {
+    publishing = publishing.then(publish).catch((error: unknown) => {
+      log.debug(errorFacts(error), 'how far the log has settled could not be published yet');
+    });
+  }, limits.watermarkPublishMs);
+  return async () => {
+    clearInterval(timer);
+    await publishing;
+    if (ingest.unsent() === 0) await withdrawWatermark(storage, instance);
+  };
 }
 
 async function readInstance(path: string): Promise<string> {
@@ -292,12 +333,17 @@ interface ServerParts {
   readonly ingest: Ingest;
   readonly organizationOf: (id: string) => OrganizationFacts | undefined;
   readonly started: (() => Promise<unknown>)[];
+  /** This process among those that share an engine; undefined where it has its own. */
+  readonly instance: string | undefined;
+  /** What ends requests that only wait, when the server stops. */
+  stopWaiting(stop: () => void): void;
 }
 
 async function startServer(parts: ServerParts): Promise<HttpServer> {
   const { config, log, accessLog, storage, directory, ingest, organizationOf } = parts;
+  const secret = await sessionSecret(config);
   const sessions = createSessions({
-    secret: await sessionSecret(config),
+    secret,
     ttlMs: config.sessionTtlMs,
     clock: systemClock,
     directory,
@@ -316,7 +362,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
   const endpoints = endpointTable({
     accept: ingest.accept,
     organizationOf,
-    read: readers(storage, config),
+    read: readers(parts, secret),
     readiness: {
       engineReachable: () => storage.ping(limits.readinessMsMax),
       logFailure: ingest.logFailure,
@@ -359,15 +405,43 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
   return server;
 }
 
-function readers(storage: Storage, config: Config): Readers {
+function readers(parts: ServerParts, secret: string): Readers {
+  const { storage, config } = parts;
+  const frame = { head: eventHead, tail: eventTail(config) };
+  const stopping = new AbortController();
+  parts.stopWaiting(() => stopping.abort());
   return {
-    page: createPageReader(storage, { head: eventHead, tail: eventTail(config) }, systemClock),
+    page: createPageReader(storage, frame, systemClock),
+    feed: createFeedReader({
+      storage,
+      frame,
+      clock: systemClock,
+      cursors: createFeedCursors(secret),
+      settledBefore: (signal) => settledBefore(parts, signal),
+      stopping: stopping.signal,
+    }),
     legacy: createLegacyReader(storage),
     receipts: createReceiptsReader(storage),
     histogram: createHistogramReader(storage),
     topValues: createTopValuesReader(storage),
   };
 }
+
+/**
+ * How far the order of ingest has settled: below what this process has yet to store, below the clock, as a writer
+ * that begins now begins there, and below what other writers say. The clocks of several machines differ a little.
+ */
+async function settledBefore(
+  { storage, ingest, instance }: ServerParts,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const own = await ingest.lowestUnsettled();
+  const clock = segmentAtTime(Date.now() - (instance === undefined ? 0 : limits.clockSkewMsMax));
+  const others = await lowestOfOthers(storage, instance ?? nilInstance, signal);
+  return firstSeqOf(Math.min(own, clock, others));
+}
+
+const nilInstance = '00000000-0000-0000-0000-000000000000';
 
 /** What a client may read of an error (contract: Errors, 500). */
 function asProblem(error: unknown, changing = false): Problem {

@@ -79,8 +79,24 @@ export const limits = {
   retryDelayMsMax: 5_000,
   walRetryAfterSeconds: 5,
   walProbeMs: 1_000,
+  /** An empty segment older than this gets a new number when somebody asks how far the log has settled. */
+  walNumberAgeMsMax: 200,
 
   // Reading.
+  /** Long polls that wait, of one organization and of all. */
+  feedWaitingPerOrganizationMax: 16,
+  feedWaitingMax: 1_024,
+  feedWaitSecondsMax: 30,
+  feedPollMs: 250,
+  /** Events that one request of a filtered feed looks through before it answers with what it has. */
+  feedWindowRows: 20_000,
+  feedWindowsMax: 25,
+  /** Processes that share an engine publish how far they have settled this often, and keep their clocks this close. */
+  watermarkPublishMs: 1_000,
+  clockSkewMsMax: 2_000,
+  /** A command's claim ends by itself after this, longer than its insert can take. */
+  watermarkClaimMsMax: 600_000,
+
   /** Offsets from here on are found by counts; below, skipping the events costs less. */
   deepOffsetMin: 5_000,
   /** An hour with more events than this is looked at second by second. */

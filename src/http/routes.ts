@@ -1,4 +1,5 @@
 import type { Accept } from '../ingest/accept.ts';
+import type { FeedReader } from '../read/feed.ts';
 import type { HistogramReader } from '../read/histogram.ts';
 import type { LegacyReader } from '../read/legacy.ts';
 import type { PageReader } from '../read/page.ts';
@@ -7,6 +8,7 @@ import type { TopValuesReader } from '../read/top-values.ts';
 import type { Endpoint } from './access.ts';
 import { type ApiKeyParts, apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
+import { feedHandler } from './routes/feed.ts';
 import { type AuthParts, authEndpoints } from './routes/auth.ts';
 import { healthRoute, type Readiness, readyRoute } from './routes/health.ts';
 import { histogramHandler } from './routes/histogram.ts';
@@ -24,6 +26,8 @@ import { whoamiEndpoints } from './routes/whoami.ts';
 /** What reads records, each for one organization. */
 export interface Readers {
   readonly page: PageReader;
+  readonly feed: FeedReader;
+
   readonly legacy: LegacyReader;
   readonly receipts: ReceiptsReader;
   readonly histogram: HistogramReader;
@@ -65,6 +69,15 @@ function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointPa
   const at = '/api/v1/audit';
   return [
     { method: 'GET', path: at, name: 'audit', access: 'key', scope: 'read', rate: 'audit', handler: audit },
+    {
+      method: 'GET',
+      path: `${at}/feed`,
+      name: 'feed',
+      access: 'key',
+      scope: 'read',
+      rate: 'audit',
+      handler: feedHandler(read.feed),
+    },
     {
       method: 'POST',
       path: at,

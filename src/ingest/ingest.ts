@@ -28,6 +28,10 @@ export interface IngestOptions {
 
 export interface Ingest {
   readonly accept: Accept;
+  /** The lowest segment whose events may not be in the engine yet; nothing that comes later is below it. */
+  lowestUnsettled(): Promise<number>;
+  /** Segments that wait for the engine. */
+  unsent(): number;
   /** Undefined while appends to the log work. */
   logFailure(): string | undefined;
   /** Waits until everything acknowledged is in the engine; false when `timeoutMs` passed first. */
@@ -85,6 +89,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   );
   return {
     accept,
+    lowestUnsettled: wal.lowestUnsettled,
+    unsent: () => wal.sealed().length,
     logFailure: wal.failure,
     flush: batcher.flush,
     async close() {

@@ -37,3 +37,13 @@ export function encodeSeqColumn(segment: number, firstRow: number, rows: number)
   }
   return new Uint8Array(values.buffer);
 }
+
+/** The number of the segment that a writer would begin at a moment of the clock (milliseconds), lowest writer first. */
+export function segmentAtTime(nowMs: number): number {
+  return Math.max(0, Math.floor((nowMs - epochMs) / tickMs)) * writersMax;
+}
+
+/** The first `seq` of a segment. */
+export function firstSeqOf(segment: number): bigint {
+  return BigInt(segment) * BigInt(rowsPerSegmentMax);
+}

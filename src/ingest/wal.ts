@@ -52,8 +52,11 @@ export interface Wal {
   release(segment: SealedSegment): Promise<void>;
   /** Keeps a segment as `<number>.refused` (by the engine, for its content) or `.damaged`, outside of the log. */
   setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void>;
-  /** The lowest segment number whose rows may not be in the engine yet. */
-  lowestUnsettled(): number;
+  /**
+   * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. An idle log
+   * takes a new number first, so that it does not hold back what others write.
+   */
+  lowestUnsettled(): Promise<number>;
   bytes(): number;
   /** Undefined while appends work; otherwise why they do not. */
   failure(): string | undefined;
@@ -88,8 +91,9 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   const recovered = await recover(files, log);
   let sealed: SealedSegment[] = recovered.segments;
   let highest = recovered.highest;
-  /** Number of the newest segment that is surely on disk; 0 while it is not known. */
+  /** Number of the newest segment that is surely on disk. */
   let newest = 0;
+  const leftovers: string[] = [];
   let open: OpenSegment | undefined = await begin();
   for (const name of recovered.empty) await files.remove(name);
   let totalBytes = sealed.reduce((sum, segment) => sum + segment.bytes, fileHeaderBytes);
@@ -109,10 +113,14 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
     const file = await files.create(segmentName(number));
     highest = number;
+    // Until it is whole and known to last; then nothing needs the ones that failed before it.
+    leftovers.push(segmentName(number));
     await file.append([encodeFileHeader(number)]);
     if (options.sync !== false) await file.sync();
     await files.syncDirectory();
     newest = number;
+    leftovers.pop();
+    for (const name of leftovers.splice(0)) await files.remove(name);
     return { number, file, bytes: fileHeaderBytes, rows: 0 };
   }
 
@@ -127,8 +135,19 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     if (!open) {
       open = await begin();
       totalBytes += fileHeaderBytes;
+    } else if (isStale()) {
+      const old = open;
+      open = await begin();
+      await old.file.close();
+      await files.remove(segmentName(old.number));
     }
     return open;
+  }
+
+  /** True for an open segment that is empty and has been for a while. */
+  function isStale(): boolean {
+    if (closed || open === undefined || open.rows > 0) return false;
+    return nextSegmentNumber(options.nowMs() - limits.walNumberAgeMsMax, options.writer, 0) > open.number;
   }
 
   async function write(group: readonly Waiting[]): Promise<void> {
@@ -179,9 +198,9 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       await segment.file.truncate(segment.bytes);
       await segment.file.sync();
       await segment.file.close();
+      // Its file stays until there is a newer one: see `outlive`.
       if (segment.rows === 0) {
-        newest = 0;
-        await files.remove(segmentName(segment.number));
+        leftovers.push(segmentName(segment.number));
         totalBytes -= segment.bytes;
       }
     } catch (error) {
@@ -269,8 +288,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   }
 
   /**
-   * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number could
-   * come again after a restart with the clock set back.
+   * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number, or one
+   * that was said to be settled, could come again after a restart with the clock set back.
    */
   async function outlive(segment: SealedSegment): Promise<void> {
     if (segment.number >= newest) await enqueue(seals, []);
@@ -307,12 +326,13 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       forget(segment);
       await files.syncDirectory();
     },
-    lowestUnsettled() {
+    async lowestUnsettled() {
+      if (isStale()) await enqueue(seals, []);
       const waiting = sealed.reduce(
         (lowest, { number }) => Math.min(lowest, number),
         Number.MAX_SAFE_INTEGER,
       );
-      return Math.min(waiting, open?.number ?? highest + 1);
+      return Math.min(waiting, open?.number ?? newest + 1);
     },
     bytes: () => totalBytes,
     failure: () => (totalBytes + waitingBytes + refusedBytes > bytesMax ? 'full' : failure),

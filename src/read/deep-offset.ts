@@ -108,8 +108,14 @@ async function hourAt(
     storage,
     hours,
     {
-      ...{ org: organization, offset, low, high, from, to: Math.min(to, last - 1) },
-      ...{ low_end: lowEnd, high_start: Math.max(from, high * microsPerSecond) },
+      org: organization,
+      offset,
+      low,
+      high,
+      from,
+      to: Math.min(to, last - 1),
+      low_end: lowEnd,
+      high_start: Math.max(from, high * microsPerSecond),
     },
     signal,
   );

@@ -13,11 +13,22 @@ export const inKeyOrder: Settings = { max_threads: 1, optimize_use_projection_fi
  * By a projection that knows the few rows in question. Bounded by part: where a projection names more rows than this
  * in a part, as one that is ordered by something else does, reading the part in order finds a page sooner.
  */
-export const byProjection: Settings = {
+const byProjection: Settings = {
   max_threads: 1,
   min_table_rows_to_use_projection_index: 0,
   max_projection_rows_to_use_projection_index: 20_000,
 };
+
+/** The order of ingest, straight from its projection, a granule at a time: its end may be millions of rows away. */
+export const feedOrder: Settings = {
+  max_threads: 1,
+  max_block_size: 1024,
+  read_in_order_use_buffering: 0,
+  optimize_use_projection_filtering: 0,
+};
+
+/** Events of a narrow range of the order of ingest. */
+export const feedPage: Settings = byProjection;
 
 export function planOf(filter: AuditFilter): Settings {
   return hasColumnFilter(filter) ? byProjection : inKeyOrder;

@@ -97,6 +97,8 @@ const unknownKey = '0123456789abcdef';
 const tries: Readonly<Record<string, (now: World) => Try[]>> = {
   'GET /api/v1/audit': (now) =>
     lookups('/api/v1/audit', now).map((path) => ({ path, expected: readKeys, shows: true })),
+  'GET /api/v1/audit/feed': (now) =>
+    lookups('/api/v1/audit/feed', now).map((path) => ({ path, expected: readKeys, shows: true })),
   'POST /api/v1/audit': ({ a }) => [
     {
       path: '/api/v1/audit',
@@ -231,6 +233,12 @@ before(async () => {
     }),
   ]);
   await a.settled(1, { flowId: flow });
+  await eventually('the event to be in the feed', async () => {
+    const headers = { 'x-api-key': a.key };
+    const { text } = await call(`${server.url}/api/v1/audit/feed?flowId=${flow}`, { headers });
+    return text.includes(flow) ? true : undefined;
+  });
+
   await eventually('a key to expire', async () =>
     Date.now() > Date.parse(String(expired['expires_at'])) ? true : undefined,
   );

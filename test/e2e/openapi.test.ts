@@ -113,7 +113,11 @@ test('every operation names its credential and the three rate-limit headers on s
         security?: readonly Record<string, unknown>[];
       };
       const schemes = security.flatMap((one) => Object.keys(one));
-      const expected = path === '/api/v1/audit' ? ['apiKey'] : open.includes(operationId) ? [] : ['session'];
+      const expected = path.startsWith('/api/v1/audit')
+        ? ['apiKey']
+        : open.includes(operationId)
+          ? []
+          : ['session'];
       assert.deepEqual(schemes, expected, operationId);
       const ok = Object.keys(responses).find((status) => status.startsWith('2')) ?? '';
       const headers = Object.keys(responses[ok]?.headers ?? {});

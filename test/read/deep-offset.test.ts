@@ -34,7 +34,11 @@ describe('pages at deep offsets', () => {
       ...Array.from({ length: limits.denseHourEventsMin + 3000 }, (_, n) => base + (n % 1700) * 2_000_003),
       // Hours around it, days apart, and two on the very edges of hours and months.
       ...Array.from({ length: 12_000 }, (_, n) => base + ((n * 7919) % 4000) * step),
-      ...[base, base - 1, base + hour, base + hour - 1, Date.UTC(2024, 5, 1) * 1000],
+      base,
+      base - 1,
+      base + hour,
+      base + hour - 1,
+      Date.UTC(2024, 5, 1) * 1000,
     ];
     const inserted: Recorded[] = [];
     for (let from = 0; from < times.length; from += 20_000) {

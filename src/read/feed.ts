@@ -1,0 +1,268 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../base/limits.ts';
+import { Problem } from '../base/problem.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { FeedCursors } from './feed-cursor.ts';
+import {
+  type AuditFilter,
+  hasColumnFilter,
+  type QueryParameter,
+  readFilter,
+  readLimit,
+  whereClause,
+} from './filter.ts';
+import { framingSettings } from './framing.ts';
+import type { EventFrame } from './page.ts';
+import { feedOrder, feedPage } from './plans.ts';
+
+export interface FeedRequest {
+  readonly filter: AuditFilter;
+  /** Empty: from `startTime` on, or from the beginning. */
+  readonly cursor: string;
+  readonly limit: number;
+  readonly waitSeconds: number;
+}
+
+export interface FeedReader {
+  /**
+   * The body of an answer. Rejects with EngineError, or with a Problem for a bad cursor or too many that wait.
+   * `organization` is a lower-case UUID.
+   */
+  (organization: string, request: FeedRequest, signal: AbortSignal): Promise<readonly Uint8Array[]>;
+}
+
+export interface FeedOptions {
+  readonly storage: Storage;
+  readonly frame: EventFrame;
+  readonly clock: Clock;
+  readonly cursors: FeedCursors;
+  /** First `seq` that is not settled: no event below it can come any more. */
+  settledBefore(signal: AbortSignal): Promise<bigint>;
+  /** Ends waiting polls: the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** The request that query parameters describe (contract: Read, feed); all but the cursor are read leniently. */
+export function readFeedRequest(parameter: QueryParameter, organization: string): FeedRequest {
+  const wait = parameter('wait') ?? '';
+  return {
+    filter: readFilter(parameter, organization),
+    cursor: parameter('cursor') ?? '',
+    limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.pageLimitMax),
+    waitSeconds: /^\d+$/.test(wait) ? Math.min(Number(wait), limits.feedWaitSecondsMax) : 0,
+  };
+}
+
+/** What one look at the table found: events in (after, last], and whether there is more behind them. */
+interface Found {
+  readonly after: bigint;
+  readonly last: bigint;
+  readonly rows: boolean;
+  readonly more: boolean;
+  readonly settledBefore: bigint;
+}
+
+/**
+ * Reads events in the order of ingest. Only what has settled is handed out: segments reach the table out of order,
+ * and a follower that had been given a later one would never see the earlier. The place in the order is taken before
+ * the table is looked at, so everything below it is there.
+ */
+export function createFeedReader(options: FeedOptions): FeedReader {
+  const { storage, cursors, stopping } = options;
+  const waiting = createWaiting();
+
+  async function look(
+    organization: string,
+    request: FeedRequest,
+    from: bigint | undefined,
+    signal: AbortSignal,
+  ) {
+    const settledBefore = await options.settledBefore(signal);
+    const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
+    return find(storage, organization, request, { after, settledBefore }, signal);
+  }
+
+  return async (organization, request, signal) => {
+    const deadline = performance.now() + request.waitSeconds * 1000;
+    let from = request.cursor === '' ? undefined : cursors.read(organization, request.cursor);
+    let found = await look(organization, request, from, signal);
+    if (!found.rows && !found.more && request.waitSeconds > 0) {
+      const leave = waiting.enter(organization);
+      try {
+        while (!found.rows && !found.more && performance.now() < deadline && !stopping.aborted) {
+          await pause(Math.min(limits.feedPollMs, deadline - performance.now()), signal, stopping);
+          from = found.last;
+          found = await look(organization, request, from, signal);
+        }
+      } finally {
+        leave();
+      }
+    }
+    const data = found.rows ? await readData(options, organization, request, found, signal) : ['{"data":[]'];
+    const meta = {
+      next_cursor: cursors.write(organization, found.last),
+      has_more: found.more,
+      settled_through: microsOfSeq(found.settledBefore),
+    };
+    return [
+      ...data.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
+      Buffer.from(`,"meta":${JSON.stringify(meta)}}`),
+    ];
+  };
+}
+
+/** When a place in the order was given out, Unix microseconds: see ingest/sequence.ts for what it is made of. */
+function microsOfSeq(seq: bigint): number {
+  return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
+}
+
+/** Bounds those who wait: each costs a look at the table now and then. */
+function createWaiting() {
+  const byOrganization = new Map<string, number>();
+  let all = 0;
+  return {
+    enter(organization: string): () => void {
+      const own = byOrganization.get(organization) ?? 0;
+      if (own >= limits.feedWaitingPerOrganizationMax || all >= limits.feedWaitingMax) {
+        const detail = 'Too many requests wait for events; ask without "wait", or later.';
+        throw new Problem('rate_limited', detail, { retryAfterSeconds: 1 });
+      }
+      byOrganization.set(organization, own + 1);
+      all += 1;
+      return () => {
+        const left = (byOrganization.get(organization) ?? 1) - 1;
+        if (left === 0) byOrganization.delete(organization);
+        else byOrganization.set(organization, left);
+        all -= 1;
+      };
+    },
+  };
+}
+
+async function pause(ms: number, signal: AbortSignal, stopping: AbortSignal): Promise<void> {
+  try {
+    await sleep(Math.max(1, ms), undefined, { signal: AbortSignal.any([signal, stopping]) });
+  } catch (error) {
+    if (!(error instanceof Error && error.name === 'AbortError')) throw error;
+  }
+}
+
+/** The place before the first event, in the order of ingest, that is not older than `startTime`. */
+async function startOf(
+  storage: Storage,
+  organization: string,
+  { fromMicros }: AuditFilter,
+  settledBefore: bigint,
+  signal: AbortSignal,
+): Promise<bigint> {
+  if (fromMicros === undefined) return 0n;
+  const where = whereClause(organization, { fromMicros });
+  const query = `SELECT min(seq) AS first, count() AS events FROM events WHERE ${where.sql}`;
+  const [row] = await storage.rows<{ first: string; events: string }>(query, where.parameters, {
+    signal,
+    settings: feedPage,
+  });
+  const first = row === undefined || row.events === '0' ? settledBefore : BigInt(row.first);
+  return (first < settledBefore ? first : settledBefore) - 1n;
+}
+
+const inRange = 'seq > {after:UInt64} AND seq < {before:UInt64}';
+
+/** The first places of a range: how many, the one that fills the page, and the last. */
+const places = (where: string): string =>
+  'SELECT length(s) AS found, s[{limit:UInt64}] AS full, s[-1] AS last FROM (SELECT groupArray(seq) AS s FROM ' +
+  `(SELECT seq FROM events WHERE ${where} AND ${inRange} ORDER BY org, seq LIMIT {rows:UInt64}))`;
+
+interface Places {
+  readonly found: number;
+  readonly full: bigint;
+  readonly last: bigint;
+}
+
+async function find(
+  storage: Storage,
+  organization: string,
+  { filter, limit }: FeedRequest,
+  { after, settledBefore }: { readonly after: bigint; readonly settledBefore: bigint },
+  signal: AbortSignal,
+): Promise<Found> {
+  const filtered = filter.nothing || hasColumnFilter(filter) || filter.toMicros !== undefined;
+  const all = whereClause(organization, {});
+  const matching = whereClause(organization, withoutStart(filter));
+  const settled = settledBefore - 1n;
+  let from = after;
+  for (let windows = 0; ; windows++) {
+    if (from >= settled) return { after: from, last: from, rows: false, more: false, settledBefore };
+    const range = { after: String(from), before: String(settledBefore), limit };
+    const rows = filtered ? limits.feedWindowRows : limit + 1;
+    const window = await placesOf(storage, all, { ...range, rows }, feedOrder, signal);
+    const isLast = window.found < rows;
+    const end = isLast ? settled : window.last;
+    if (!filtered) {
+      const last = isLast ? settled : window.full;
+      return { after: from, last, rows: window.found > 0, more: !isLast, settledBefore };
+    }
+    const bounded = { ...range, before: String(end + 1n), rows: limit + 1 };
+    const hits =
+      window.found > 0
+        ? await placesOf(storage, matching, bounded, feedPage, signal)
+        : { found: 0, full: 0n };
+    const isFull = hits.found > limit;
+    const found = { after: from, last: isFull ? hits.full : end, rows: hits.found > 0, settledBefore };
+    if (hits.found > 0 || isLast || windows >= limits.feedWindowsMax) {
+      return { ...found, more: isFull || !isLast };
+    }
+    from = end;
+  }
+}
+
+/** `startTime` is a place in the order, not a filter: what comes later and is dated back must not be missed. */
+function withoutStart(filter: AuditFilter): AuditFilter {
+  const rest: { -readonly [K in keyof AuditFilter]: AuditFilter[K] } = { ...filter };
+  delete rest.fromMicros;
+  return rest;
+}
+
+async function placesOf(
+  storage: Storage,
+  where: ReturnType<typeof whereClause>,
+  range: Readonly<Record<string, string | number>>,
+  settings: typeof feedPage,
+  signal: AbortSignal,
+): Promise<Places> {
+  const parameters = { ...where.parameters, ...range };
+  const [row] = await storage.rows<Record<keyof Places, string>>(places(where.sql), parameters, {
+    signal,
+    settings,
+  });
+  return { found: Number(row?.found ?? 0), full: BigInt(row?.full ?? 0), last: BigInt(row?.last ?? 0) };
+}
+
+async function readData(
+  { storage, frame, clock }: FeedOptions,
+  organization: string,
+  { filter }: FeedRequest,
+  found: Found,
+  signal: AbortSignal,
+): Promise<Uint8Array[]> {
+  const where = whereClause(organization, withoutStart(filter));
+  const query = `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`;
+  const framing = framingSettings({
+    before: '{"data":[',
+    rowBefore: frame.head,
+    rowAfter: `"logged_time":${clock()}${frame.tail}`,
+    after: ']',
+  });
+  const parameters = {
+    ...where.parameters,
+    after: String(found.after),
+    before: String(found.last + 1n),
+  };
+  const settings = { ...framing, ...feedPage };
+  const { stream } = await storage.stream(query, parameters, { settings, signal });
+  // Held whole, so that a failure is still an answer: at most a page of events, each of bounded size.
+  const parts: Uint8Array[] = [];
+  for await (const part of stream) parts.push(part as Uint8Array);
+  return parts;
+}

@@ -1,0 +1,223 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AuditEvent, call, eventually, problemOf } from '../support/http.ts';
+import {
+  createTenant,
+  printed,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+
+interface FeedPage {
+  readonly data: readonly (AuditEvent & { readonly flow_id?: string })[];
+  readonly meta: {
+    readonly next_cursor: string;
+    readonly has_more: boolean;
+    readonly settled_through: number;
+  };
+}
+
+const get = (tenant: Tenant, query: Readonly<Record<string, string>>) =>
+  call(`${tenant.server.url}/api/v1/audit/feed?${new URLSearchParams(query).toString()}`, {
+    headers: { 'x-api-key': tenant.key },
+  });
+
+async function feed(tenant: Tenant, query: Readonly<Record<string, string>> = {}): Promise<FeedPage> {
+  const answer = await get(tenant, query);
+  assert.equal(answer.status, 200, answer.text);
+  return JSON.parse(answer.text) as FeedPage;
+}
+
+/** Everything from a cursor on, until `done` or until the feed has nothing more. */
+async function follow(tenant: Tenant, cursor: string, limit = '1000'): Promise<[FeedPage['data'], string]> {
+  const all: FeedPage['data'][number][] = [];
+  for (let at = cursor; ; ) {
+    const { data, meta } = await feed(tenant, { cursor: at, limit });
+    all.push(...data);
+    at = meta.next_cursor;
+    if (!meta.has_more) return [all, at];
+  }
+}
+
+describe('the feed', () => {
+  let dataDir: string;
+  let server: TestServer;
+  let tenant: Tenant;
+  const env = { RATE_LIMIT_AUDIT: 'off', FLUSH_INTERVAL: '50ms' };
+  before(async () => {
+    dataDir = await temporaryDirectory();
+    server = await startServer({ dataDir, env });
+    tenant = await createTenant(server, 'followed');
+  });
+  after(async () => {
+    await server?.stop();
+    await removeDirectory(dataDir);
+  });
+
+  const event = (flow: string, message: object = {}) => sourceEvent({ flow_id: flow, ...message });
+  /** A cursor behind everything that there is. */
+  const tip = async () => (await follow(tenant, ''))[1];
+  const flowsFrom = async (cursor: string, count: number, limit = '1000') => {
+    const flows: string[] = [];
+    await eventually(`${count} events in the feed`, async () => {
+      const [data, next] = await follow(tenant, cursor, limit);
+      cursor = next;
+      flows.push(...data.map(({ flow_id: flow }) => flow ?? ''));
+      return flows.length >= count ? true : undefined;
+    });
+    return flows;
+  };
+
+  test('hands events out in the order of ingest, whatever their time, page by page', async () => {
+    const cursor = await tip();
+    const flows = Array.from({ length: 25 }, () => randomUUID());
+    const times = flows.map((_, n) => `20${String(10 + ((n * 7) % 15)).padStart(2, '0')}-01-01T00:00:00Z`);
+    await tenant.record(flows.map((flow, n) => event(flow, { timestamp: times[n] })));
+    assert.deepEqual(await flowsFrom(cursor, 25, '10'), flows);
+    const first = await feed(tenant, { cursor, limit: '10' });
+    assert.deepEqual([first.data.length, first.meta.has_more], [10, true]);
+    assert.deepEqual(await feed(tenant, { cursor, limit: '10' }).then(({ data }) => data.length), 10);
+    const whole = await tenant.page({ flowId: flows[3] ?? '' });
+    const same = first.data[3] as unknown as { metadata: { logged_time: number } };
+    const expected = whole.data[0] as unknown as { metadata: { logged_time: number } };
+    same.metadata.logged_time = expected.metadata.logged_time;
+    assert.deepEqual(same, expected);
+  });
+
+  test('takes the filters of the audit endpoint, and startTime says where to begin', async () => {
+    const cursor = await tip();
+    const [wanted, other, late] = [randomUUID(), randomUUID(), randomUUID()];
+    const actor = { email: `${randomUUID()}@x.example` };
+    await tenant.record([
+      event(other, { timestamp: '2001-01-01T00:00:00Z' }),
+      event(wanted, { actor, timestamp: '2190-01-01T00:00:00Z' }),
+      event(late, { timestamp: '2001-01-01T00:00:00Z' }),
+    ]);
+    await flowsFrom(cursor, 3);
+    const only = async (query: Readonly<Record<string, string>>) =>
+      (await feed(tenant, query)).data.map(({ flow_id: flow }) => flow);
+    assert.deepEqual(await only({ actor: actor.email }), [wanted]);
+    assert.deepEqual(await only({ flowId: other }), [other]);
+    assert.deepEqual(await only({ flowId: wanted, cursor }), [wanted]);
+    assert.deepEqual(await only({ startTime: '2189-01-01T00:00:00Z' }), [wanted, late]);
+    const { meta } = await feed(tenant, { startTime: '2189-01-01T00:00:00Z', limit: '1' });
+    assert.deepEqual(await only({ cursor: meta.next_cursor, flowId: late }), [late]);
+    assert.deepEqual(await only({ orgId: randomUUID() }), []);
+    assert.deepEqual(await only({ flowId: 'nonsense', limit: '1', cursor }), [other]);
+  });
+
+  test('waits for events as long as it is asked to, and no longer', async () => {
+    const cursor = await tip();
+    const begun = performance.now();
+    const empty = await feed(tenant, { cursor, wait: '1' });
+    assert.deepEqual([empty.data, empty.meta.has_more], [[], false]);
+    assert.ok(performance.now() - begun > 900);
+    assert.ok(Math.abs(empty.meta.settled_through / 1000 - Date.now()) < 10_000);
+    const flow = randomUUID();
+    const waiting = feed(tenant, { cursor: empty.meta.next_cursor, wait: '30' });
+    await sleep(300);
+    await tenant.record([event(flow)]);
+    const { data } = await waiting;
+    assert.deepEqual(
+      data.map(({ flow_id: id }) => id),
+      [flow],
+    );
+    assert.ok(performance.now() - begun < 15_000);
+  });
+
+  test('refuses a cursor that is not its own, and too many that wait', async () => {
+    const other = await createTenant(server, 'another');
+    const mine = await tip();
+    for (const cursor of ['x', mine.slice(1), `${mine}A`, `A${mine.slice(1)}`, '='])
+      assert.match(problemOf(await get(tenant, { cursor }), 400).detail, /cursor/);
+    problemOf(await get(other, { cursor: mine }), 400);
+    const polls = await Promise.all(Array.from({ length: 20 }, () => get(other, { wait: '2' })));
+    // Its own events are there: nothing waits. Behind them, a bounded number does.
+    assert.ok(polls.every(({ status }) => status === 200));
+    const [, end] = await follow(other, '');
+    const many = await Promise.all(Array.from({ length: 20 }, () => get(other, { wait: '2', cursor: end })));
+    assert.equal(many.filter(({ status }) => status === 200).length, 16);
+    const refused = many.find(({ status }) => status !== 200);
+    assert.ok(refused !== undefined);
+    problemOf(refused, 429);
+    assert.ok(Number(refused.headers['retry-after']) >= 1);
+  });
+
+  test('shows what commands record beside a server that has been idle', async () => {
+    const cursor = await tip();
+    await sleep(500);
+    const key = printed(
+      await server.cli(['key', 'create', '--org', 'followed', '--scopes', 'read', '--json']),
+    );
+    assert.ok(key);
+    const [data] = await eventually('the event of the command', async () => {
+      const found = await follow(tenant, cursor);
+      return found[0].length > 0 ? found : undefined;
+    });
+    assert.deepEqual(
+      data.map((one) => one.activity_id),
+      [1300],
+    );
+  });
+
+  test('a follower sees each acknowledged event once, over writers, kills and restarts', async () => {
+    let cursor = await tip();
+    const acknowledged = new Set<string>();
+    const seen = new Map<string, number>();
+    const take = async () => {
+      const [data, next] = await follow(tenant, cursor, '100');
+      for (const { flow_id: flow } of data) seen.set(flow ?? '', (seen.get(flow ?? '') ?? 0) + 1);
+      cursor = next;
+    };
+    for (let round = 0; round < 2; round++) {
+      const writing = new AbortController();
+      const writers = Array.from({ length: 6 }, async (_, writer) => {
+        while (!writing.signal.aborted) {
+          const flows = Array.from({ length: 1 + writer * 7 }, () => randomUUID());
+          // Years apart and all of one time: neither says anything about the order of ingest.
+          const timestamp = `20${10 + writer}-01-01T00:00:00Z`;
+          const answer = await tenant
+            .post(flows.map((flow) => event(flow, { timestamp })))
+            .catch(() => undefined);
+          if (answer?.status === 202) for (const flow of flows) acknowledged.add(flow);
+          await sleep(40);
+        }
+      });
+      const until = performance.now() + 1500;
+      while (performance.now() < until) await take().catch(() => sleep(20));
+      const engine = server.enginePid();
+      if (round === 0 && engine !== undefined) {
+        process.kill(engine, 'SIGKILL');
+        await sleep(700);
+        await take().catch(() => undefined);
+      } else await server.kill('SIGKILL');
+      writing.abort();
+      await Promise.all(writers);
+      if (round !== 0) {
+        server = await startServer({ dataDir, env });
+        tenant = tenant.with({ server });
+      }
+    }
+    await eventually(
+      'the follower to have caught up',
+      async () => {
+        await take().catch(() => undefined);
+        return [...acknowledged].every((flow) => seen.has(flow)) ? true : undefined;
+      },
+      30_000,
+    );
+    assert.ok(acknowledged.size > 200, `${acknowledged.size} events`);
+    await sleep(1000);
+    await take();
+    assert.deepEqual(
+      [...seen].filter(([, times]) => times !== 1),
+      [],
+    );
+  });
+});
