@@ -1,17 +1,55 @@
-import { readOptions } from './options.ts';
-import { openLab } from './lab/lab.ts';
-import { benchIngest, benchSingles, prepareIngest } from './cases/ingest.ts';
+import { writeFileSync } from 'node:fs';
+import { describeCommit, describeMachine } from './lab/machine.ts';
+import { runLoadCases, type Sink } from './load-cases.ts';
+import { type Options, readOptions, usage } from './options.ts';
+import { progressLine, resultTable } from './report/table.ts';
+import type { CaseResult, RunResult, Series } from './stats/result.ts';
 
-const options = readOptions(process.argv.slice(2));
-const lab = await openLab(options.url);
-try {
-  const t = performance.now();
-  const ready = await prepareIngest(lab, { events: options.rows, slices: 10, clients: options.clients });
-  process.stdout.write(`prepared ${performance.now() - t}\n`);
-  const r = await benchIngest(ready);
-  process.stdout.write(JSON.stringify({ ...r, service: { ...r.service, latency: 0 }, reference: { ...r.reference, side: { ...r.reference?.side, latency: 0 } } }, null, 1));
-  const s = await benchSingles(ready, options.seconds);
-  process.stdout.write(JSON.stringify({ ...s, service: { ...s.service, latency: 0 } }, null, 1));
-} finally {
-  await lab.close();
+/** The bench's entry: `npm run bench -- …`. */
+
+async function measure(options: Options): Promise<RunResult> {
+  const cases: CaseResult[] = [];
+  const series: Series[] = [];
+  const skipped: string[] = [];
+  const startedAt = new Date().toISOString();
+  const sink: Sink = {
+    // A group is wanted when one of its cases is, and a case when its group is.
+    wanted: (id) =>
+      options.only.length === 0 || options.only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`)),
+    add(results) {
+      cases.push(...results);
+      for (const result of results) process.stderr.write(progressLine(result));
+    },
+    addSeries: (more) => series.push(...more),
+    skip(why) {
+      skipped.push(why);
+      process.stderr.write(`left out: ${why}\n`);
+    },
+  };
+  await runLoadCases(options, sink);
+  return {
+    format: 1,
+    startedAt,
+    commit: describeCommit(),
+    machine: describeMachine(),
+    cases,
+    series,
+    skipped,
+  };
 }
+
+async function main(): Promise<number> {
+  let options: Options;
+  try {
+    options = readOptions(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    return 2;
+  }
+  const run = await measure(options);
+  process.stdout.write(resultTable(run));
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(run)}\n`);
+  return 0;
+}
+
+process.exitCode = await main();

@@ -41,7 +41,8 @@ export interface IngestLab {
   readonly nativePath: string;
 }
 
-function postHead(lab: Lab, key: string): string {
+/** Head of a request that writes NDJSON with a key. */
+export function postHead(lab: Lab, key: string): string {
   const { host, port } = lab.service;
   return (
     `POST /api/v1/audit HTTP/1.1\r\nHost: ${host}:${port}\r\nX-API-Key: ${key}\r\n` +
@@ -60,7 +61,8 @@ function sliceOfBatches({ dataset, plan, heads }: Omit<IngestLab, 'chunks' | 'na
 
 type Sender = Pick<IngestLab, 'lab' | 'plan' | 'dataset' | 'heads'>;
 
-function batchJob(sender: Sender, slice: number): Job {
+/** The job that sends the batches of a slice. */
+export function batchJob(sender: Sender, slice: number): Job {
   const steps = sliceOfBatches(sender, slice);
   const { lab, plan, heads, dataset } = sender;
   return {
