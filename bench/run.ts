@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
+import { runMicroCases } from './micro/run.ts';
 import { type Options, readOptions, usage } from './options.ts';
 import { progressLine, resultTable } from './report/table.ts';
 import type { CaseResult, RunResult, Series } from './stats/result.ts';
@@ -26,6 +27,7 @@ async function measure(options: Options): Promise<RunResult> {
       process.stderr.write(`left out: ${why}\n`);
     },
   };
+  if (sink.wanted('micro')) await runMicroCases({ rounds: 15, sliceMs: 60 }, sink);
   await runLoadCases(options, sink);
   return {
     format: 1,

@@ -110,7 +110,7 @@ export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData>
 
   const small = smallOrganizations * smallEvents;
   // An organization for each run of events: ids from the number, so that they lie all around the large one.
-  await generate(`reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`, 0, small, microsStep * 10);
+  await generate(`reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`, 0, small, Math.floor((days * 86_400_000_000) / small));
   const wanted = (frequent: string, rare: string, none: string): Wanted => ({ frequent, rare, none });
   return {
     id,
@@ -125,6 +125,8 @@ export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData>
         await generate(`toUUID('${id}')`, rows, count);
         rows += count;
       }
+      // One part a month: how far merges have come must not differ from run to run.
+      await engine.query(`OPTIMIZE TABLE ${database}.events FINAL`);
       await engine.mergesDone();
     },
     rows: () => rows,
