@@ -1,4 +1,6 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { comparisonTable, regressions } from './compare.ts';
+import { runGuard } from './guard.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
 import { runMicroCases } from './micro/run.ts';
@@ -40,6 +42,13 @@ async function measure(options: Options): Promise<RunResult> {
   };
 }
 
+/** The figures of an earlier run; read before anything is measured, so that a wrong path costs no time. */
+function readRun(path: string): RunResult {
+  const run = JSON.parse(readFileSync(path, 'utf8')) as RunResult;
+  if (run.format !== 1) throw new Error(`${path} does not hold figures of this bench`);
+  return run;
+}
+
 async function main(): Promise<number> {
   let options: Options;
   try {
@@ -48,10 +57,16 @@ async function main(): Promise<number> {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
     return 2;
   }
+  if (options.guard || options.writeBaseline) return (await runGuard(options)) ? 0 : 1;
+  const base = options.compare === undefined ? undefined : readRun(options.compare);
   const run = await measure(options);
   process.stdout.write(resultTable(run));
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(run)}\n`);
-  return 0;
+  if (base === undefined) return 0;
+  process.stdout.write(comparisonTable(base, run));
+  const slower = regressions(base, run);
+  if (slower.length > 0) process.stdout.write(`slower than before: ${slower.map(({ id }) => id).join(', ')}\n`);
+  return slower.length > 0 ? 1 : 0;
 }
 
 process.exitCode = await main();

@@ -1,6 +1,6 @@
 import { type HistogramData, mergeHistograms } from '../stats/histogram.ts';
 import type { CaseResult, Side } from '../stats/result.ts';
-import { median, summarize } from '../stats/summary.ts';
+import { summarize } from '../stats/summary.ts';
 import type { JobResult } from '../load/job.ts';
 import type { Lab } from './lab.ts';
 import { cpuMicros, forgetPeak, peakBytes } from './process-stats.ts';
@@ -90,12 +90,11 @@ export async function sideBySide(lab: Lab, comparison: Comparison): Promise<Case
 const rate = ({ units, seconds }: Slice): number => units / seconds;
 
 function sideOf(slices: readonly Measured[]): Side {
+  // Over all slices together: the kernel's ticks are coarse beside a single one.
+  const units = slices.reduce((sum, slice) => sum + slice.units, 0);
   const perUnit = (value: (slice: Measured) => number | undefined): number | undefined => {
-    const all = slices.map((slice) => {
-      const micros = value(slice);
-      return micros === undefined ? undefined : micros / slice.units;
-    });
-    return all.includes(undefined) ? undefined : median(all as number[]);
+    const all = slices.map(value);
+    return all.includes(undefined) ? undefined : (all as number[]).reduce((sum, one) => sum + one, 0) / units;
   };
   const latencies = slices.flatMap(({ latency }) => (latency === undefined ? [] : [latency]));
   return {

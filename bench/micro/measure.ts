@@ -19,6 +19,9 @@ export interface MicroPlan {
   readonly sliceMs: number;
 }
 
+/** Until the compiler has nothing more to say. */
+const warmUpMs = 300;
+
 /** Median time of a call, in milliseconds: a call that the machine interrupted does not move it. */
 async function timeOf(run: () => unknown, sliceMs: number): Promise<number> {
   const bench = new Bench({ time: sliceMs, iterations: 3, warmup: false, throws: true });
@@ -38,8 +41,8 @@ export async function measureMicro(
   { rounds, sliceMs }: MicroPlan,
 ): Promise<CaseResult> {
   // Compiled before it counts.
-  await timeOf(run, sliceMs * 2);
-  await timeOf(reference.run, sliceMs * 2);
+  await timeOf(run, warmUpMs);
+  await timeOf(reference.run, warmUpMs);
   const own: number[] = [];
   const other: number[] = [];
   const ratios: number[] = [];
