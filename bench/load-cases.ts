@@ -2,7 +2,7 @@ import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.
 import { benchGenerator } from './cases/generator.ts';
 import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
-import { benchRead, readCases, type ReadPlan } from './cases/reads.ts';
+import { benchPassThrough, benchRead, readCases, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
 import { writeDataset } from './lab/dataset.ts';
 import { type Lab, openLab } from './lab/lab.ts';
@@ -89,6 +89,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     }
     growth.push(results);
   }
+  if (sink.wanted('read.pass-through')) sink.add([await benchPassThrough(lab, data, plan)]);
   const [small = [], large = []] = growth;
   sink.add(withGrowth(small, large));
   sink.addSeries(growthSeries(small, large, steps));

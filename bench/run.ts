@@ -5,6 +5,7 @@ import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
 import { runMicroCases } from './micro/run.ts';
 import { type Options, readOptions, usage } from './options.ts';
+import { reportPage } from './report/page.ts';
 import { progressLine, resultTable } from './report/table.ts';
 import type { CaseResult, RunResult, Series } from './stats/result.ts';
 
@@ -62,6 +63,7 @@ async function main(): Promise<number> {
   const run = await measure(options);
   process.stdout.write(resultTable(run));
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(run)}\n`);
+  if (options.report !== undefined) writeFileSync(options.report, reportPage(run));
   if (base === undefined) return 0;
   process.stdout.write(comparisonTable(base, run));
   const slower = regressions(base, run);

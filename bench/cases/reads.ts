@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import type { Settings } from '../lab/engine.ts';
 import type { Lab } from '../lab/lab.ts';
 import type { ReadData } from '../lab/read-data.ts';
@@ -93,18 +96,23 @@ function serviceJob(lab: Lab, key: string, query: string, clients: number, secon
   };
 }
 
-/** Page and count at the same time, as the service asks for them, on two connections a client. */
-function engineJob(lab: Lab, org: string, read: ReadCase, clients: number, seconds: number): Job {
-  const { hostname, port } = new URL(lab.engine.access.url);
+/** Page and count as the engine is asked for them, with their settings. */
+function statements(lab: Lab, org: string, read: ReadCase): readonly (readonly [sql: string, Settings])[] {
   const from = `FROM ${lab.database}.events WHERE org = toUUID('${org}') AND ${read.where}`;
   const page =
     `SELECT ocsf FROM (SELECT ocsf ${from} ORDER BY org DESC, time DESC, seq DESC LIMIT ${read.limit} ` +
     `OFFSET ${read.offset}) FORMAT CustomSeparated`;
   const plan = read.projected ? byProjection : {};
-  const heads = [
-    lab.engine.head(page, { ...framing, ...plan, max_threads: 1 }),
-    lab.engine.head(`SELECT count() ${from}`, plan),
+  return [
+    [page, { ...framing, ...plan, max_threads: 1 }],
+    [`SELECT count() ${from}`, plan],
   ];
+}
+
+/** Both at the same time, as the service asks for them, on two connections a client. */
+function engineJob(lab: Lab, org: string, read: ReadCase, clients: number, seconds: number): Job {
+  const { hostname, port } = new URL(lab.engine.access.url);
+  const heads = statements(lab, org, read).map(([sql, settings]) => lab.engine.head(sql, settings));
   return {
     targets: [{ host: hostname, port: Number(port) }],
     heads,
@@ -122,14 +130,16 @@ export interface ReadPlan {
   readonly rounds: number;
 }
 
+const warmUpSeconds = 1.5;
+
 /** One read beside the bare engine; the service's latency is told in words too. */
 export async function benchRead(lab: Lab, data: ReadData, read: ReadCase, plan: ReadPlan): Promise<CaseResult> {
   const { clients, seconds, rounds } = plan;
   const own = serviceJob(lab, data.key, read.query, clients, seconds / rounds);
   const bare = engineJob(lab, data.id, read, clients, seconds / rounds);
-  // Once each, so that neither pays for a cold cache.
-  await lab.generator.run({ ...own, stop: { steps: clients } });
-  await lab.generator.run({ ...bare, stop: { steps: clients } });
+  // So that neither pays for a cold cache, nor the service for code that is not compiled yet.
+  await lab.generator.run({ ...own, stop: { seconds: warmUpSeconds } });
+  await lab.generator.run({ ...bare, stop: { seconds: warmUpSeconds / 3 } });
   const measured = await sideBySide(lab, {
     id: read.id,
     title: `${read.title}, ${clients} clients`,
@@ -146,4 +156,45 @@ export async function benchRead(lab: Lab, data: ReadData, read: ReadCase, plan: 
       `p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms; bare engine ${b50?.toFixed(1)} and ${b99?.toFixed(1)} ms`,
     ],
   };
+}
+
+/** The first page beside the plainest pass-through of the same bytes in Node: what the service itself costs. */
+export async function benchPassThrough(lab: Lab, data: ReadData, plan: ReadPlan): Promise<CaseResult> {
+  const read = (await readCases(data)).find(({ id }) => id === 'read.page');
+  if (read === undefined) throw new Error('there is no page to read');
+  const { clients, seconds, rounds } = plan;
+  const own = serviceJob(lab, data.key, read.query, clients, seconds / rounds);
+  const orders = {
+    url: lab.engine.access.url,
+    headers: lab.engine.headers,
+    paths: statements(lab, data.id, read).map(([sql, settings]) => lab.engine.path(sql, settings)),
+  };
+  const program = fileURLToPath(new URL('../load/plain-proxy.js', import.meta.url));
+  const proxy = spawn(process.execPath, [program, JSON.stringify(orders)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  try {
+    const [line] = (await once(proxy.stdout, 'data')) as [Buffer];
+    const plain: Job = {
+      ...own,
+      targets: [{ host: '127.0.0.1', port: Number(line.toString()) }],
+      heads: ['GET / HTTP/1.1\r\nHost: bench\r\n'],
+    };
+    for (const job of [own, plain]) await lab.generator.run({ ...job, stop: { seconds: warmUpSeconds } });
+    const measured = await sideBySide(lab, {
+      id: 'read.pass-through',
+      title: `${read.title}, ${clients} clients`,
+      unit: 'pages',
+      rounds,
+      service: async () => sliceOf(await lab.generator.run(own)),
+      reference: {
+        name: 'a plain pass-through',
+        run: async () => sliceOf(await lab.generator.run(plain)),
+        pid: proxy.pid ?? 0,
+      },
+    });
+    const [mine, its] = [measured.service.serviceMicros, measured.reference?.side.serviceMicros];
+    const note = `processor time of a page: service ${mine?.toFixed(0) ?? '–'} µs, a plain pass-through ${its?.toFixed(0) ?? '–'} µs`;
+    return { ...measured, notes: [note] };
+  } finally {
+    proxy.stdin.end();
+  }
 }

@@ -27,7 +27,11 @@ export interface Engine {
   number(sql: string): Promise<number>;
   /** Appends the answer to a file; resolves with its bytes. */
   save(sql: string, path: string): Promise<number>;
-  /** Head of a request for the load generator; `method` POST takes a body. */
+  /** Path and query of a POST that runs a statement; its body follows an INSERT. */
+  path(sql: string, settings?: Settings): string;
+  /** The headers that such a request needs. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Head of that request for the load generator. */
   head(sql: string, settings?: Settings): string;
   /** Waits until nothing is being merged, and gives the moment from which that was so (`epochMs`). */
   mergesDone(): Promise<number>;
@@ -52,6 +56,12 @@ export function reachEngine(access: EngineAccess): Engine {
     return (await send(sql, { wait_end_of_query: 1, ...settings })).text();
   }
 
+  function path(sql: string, settings: Settings = {}): string {
+    const parameters = new URLSearchParams({ query: sql });
+    for (const [name, value] of Object.entries(settings)) parameters.set(name, String(value));
+    return `/?${parameters}`;
+  }
+
   return {
     access,
     query,
@@ -63,12 +73,12 @@ export function reachEngine(access: EngineAccess): Engine {
       await pipeline(Readable.fromWeb(body), file);
       return file.bytesWritten;
     },
-    head(sql, settings = {}) {
+    headers,
+    path,
+    head(sql, settings) {
       const { host } = new URL(access.url);
-      const parameters = new URLSearchParams({ query: sql });
-      for (const [name, value] of Object.entries(settings)) parameters.set(name, String(value));
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-      return `POST /?${parameters} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}`;
+      return `POST ${path(sql, settings)} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}`;
     },
     async mergesDone() {
       const deadline = performance.now() + settledMsMax;

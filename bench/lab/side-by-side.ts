@@ -19,7 +19,12 @@ export interface Comparison {
   readonly unit: string;
   readonly rounds: number;
   readonly service: (round: number) => Promise<Slice>;
-  readonly reference?: { readonly name: string; readonly run: (round: number) => Promise<Slice> };
+  readonly reference?: {
+    readonly name: string;
+    readonly run: (round: number) => Promise<Slice>;
+    /** The process that takes the service's place; none where the engine is asked directly. */
+    readonly pid?: number;
+  };
   /** Run between slices, so that what one has left behind is not paid by the next; its processor time counts. */
   readonly settle?: () => Promise<unknown>;
 }
@@ -53,10 +58,11 @@ export async function sideBySide(lab: Lab, comparison: Comparison): Promise<Case
   const enginePid = lab.engine.access.pid;
 
   async function measure(run: (round: number) => Promise<Slice>, round: number): Promise<Measured> {
-    const before = [cpuMicros(pid), cpuMicros(enginePid)] as const;
+    const server = run === comparison.service ? pid : (reference?.pid ?? pid);
+    const before = [cpuMicros(server), cpuMicros(enginePid)] as const;
     const slice = await run(round);
     await settle?.();
-    const serviceCpu = difference(cpuMicros(pid), before[0]);
+    const serviceCpu = difference(cpuMicros(server), before[0]);
     return { ...slice, serviceCpu, engineCpu: difference(cpuMicros(enginePid), before[1]) };
   }
 
