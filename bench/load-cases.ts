@@ -4,6 +4,7 @@ import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from '
 import { benchMixed } from './cases/mixed.ts';
 import { benchPassThrough, benchRead, readCases, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
+import { benchPeers } from './cases/peers.ts';
 import { writeDataset } from './lab/dataset.ts';
 import { type Lab, openLab } from './lab/lab.ts';
 import { prepareReads, type ReadData } from './lab/read-data.ts';
@@ -22,6 +23,8 @@ export interface Sink {
 
 const sliceEvents = 400_000;
 const readRounds = 6;
+/** What the other build takes in within a minute. */
+const peersEvents = 400_000;
 /** Ingest beside reads goes at this rate unless it was measured in the same run. */
 const eventsPerSecondDefault = 40_000;
 
@@ -56,6 +59,16 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
   if (['read', 'mixed', 'export', 'feed', 'login'].some(sink.wanted)) {
     await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2));
   }
+  if (sink.wanted('peers')) await runPeers(options, sink);
+}
+
+async function runPeers(options: Options, sink: Sink): Promise<void> {
+  const { rows, seconds, clients } = options;
+  await inLab(options, (lab) =>
+    attempt(sink, 'peers', async () =>
+      sink.add(await benchPeers(lab, { events: Math.min(rows, peersEvents), seconds, clients })),
+    ),
+  );
 }
 
 async function runSoak(options: Options, sink: Sink): Promise<void> {

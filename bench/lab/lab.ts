@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Generator, startGenerator } from '../load/generator-process.ts';
 import { epochMs } from '../load/job.ts';
 import { type Engine, reachEngine } from './engine.ts';
+import { ownDirectory } from './left-behind.ts';
 import { type Service, startService } from './service.ts';
 
 /** Everything a load case works with: a running service, its engine seen directly, and the generator. */
@@ -28,7 +29,7 @@ const pollMs = 10;
 const visibleMsMax = 300_000;
 
 export async function openLab(url: string | undefined): Promise<Lab> {
-  const directory = await mkdtemp(join(tmpdir(), 'auditlog-bench-'));
+  const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
   const service = await startService({ directory, url }).catch(async (error: unknown) => {
     await rm(directory, { recursive: true, force: true });
     throw error;

@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ownProcess } from './left-behind.ts';
 import { type EngineAccess } from './engine.ts';
 
 /** The service as a process of its own, started from compiled JavaScript as an operator starts it. */
@@ -94,7 +95,7 @@ export async function startService(options: {
   const { env: remoteEnv, access } = remote(options.url);
   const env = environment(dataDir, remoteEnv);
   const accessLog = openSync(join(options.directory, 'access.log'), 'a');
-  const child = spawn(process.execPath, [cli, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] });
+  const child = ownProcess(spawn(process.execPath, [cli, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] }));
   closeSync(accessLog);
   const port = await untilListening(child);
   const engineJson = (): EngineAccess =>

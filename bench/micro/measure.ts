@@ -19,8 +19,7 @@ export interface MicroPlan {
   readonly sliceMs: number;
 }
 
-/** Until the compiler has nothing more to say. */
-const warmUpMs = 300;
+const warmUpMsMax = 3000;
 
 /** Median time of a call, in milliseconds: a call that the machine interrupted does not move it. */
 async function timeOf(run: () => unknown, sliceMs: number): Promise<number> {
@@ -35,14 +34,24 @@ async function timeOf(run: () => unknown, sliceMs: number): Promise<number> {
   return result.latency.p50;
 }
 
+/** Calls until the compiler has nothing more to say: on a busy machine its threads may have to wait long. */
+async function warmUp(run: () => unknown, sliceMs: number): Promise<void> {
+  let times: number[] = [];
+  for (let spentMs = 0; spentMs < warmUpMsMax; spentMs += sliceMs) {
+    times = [...times.slice(-4), await timeOf(run, sliceMs)];
+    const steady = Math.max(...times) < Math.min(...times) * 1.03;
+    if (times.length === 5 && steady) return;
+  }
+}
+
 /** Both sides in turns; the ratio is above 1 where the piece of code is faster than the plain work. */
 export async function measureMicro(
   { id, title, unit, units, run, reference }: MicroCase,
   { rounds, sliceMs }: MicroPlan,
 ): Promise<CaseResult> {
   // Compiled before it counts.
-  await timeOf(run, warmUpMs);
-  await timeOf(reference.run, warmUpMs);
+  await warmUp(run, sliceMs);
+  await warmUp(reference.run, sliceMs);
   const own: number[] = [];
   const other: number[] = [];
   const ratios: number[] = [];
