@@ -1,0 +1,119 @@
+import { batchEvents } from '../lab/dataset.ts';
+import { residentBytes } from '../lab/process-stats.ts';
+import { quantilesMs } from '../stats/histogram.ts';
+import type { CaseResult, Series } from '../stats/result.ts';
+import { summarize } from '../stats/summary.ts';
+import { batchJob, type IngestLab } from './ingest.ts';
+
+const sampleMs = 1000;
+/** Share of the rate that was measured at full speed. */
+const paceShare = 0.7;
+
+interface Sample {
+  readonly second: number;
+  readonly service: number;
+  readonly engine: number;
+  readonly backlog: number;
+  readonly parts: number;
+}
+
+async function metric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+}
+
+/** Means of the first and the last third of a run: a figure that creeps shows between them. */
+function drift(samples: readonly Sample[], value: (sample: Sample) => number): [first: number, last: number] {
+  const third = Math.max(1, Math.floor(samples.length / 3));
+  const mean = (some: readonly Sample[]): number =>
+    some.reduce((sum, one) => sum + value(one), 0) / some.length;
+  return [mean(samples.slice(0, third)), mean(samples.slice(-third))];
+}
+
+/**
+ * Ingest at 70 % of full speed for a long time: the backlog of the log, the parts of the table and the memory of both
+ * processes, sampled every second, must not grow. Full speed is measured first, over one pass of the data.
+ */
+export async function benchSoak(
+  ready: IngestLab,
+  seconds: number,
+): Promise<{ result: CaseResult; series: Series[] }> {
+  const { lab, plan } = ready;
+  const { service, engine, generator } = lab;
+  const before = await lab.events();
+  const full = await generator.run(batchJob(ready, 0));
+  const visibleMs = await lab.visible(before + full.steps * batchEvents);
+  const fullRate = (full.steps * batchEvents) / ((visibleMs - full.startedMs) / 1000);
+  const eventsPerSecond = Math.round(fullRate * paceShare);
+  await engine.mergesDone();
+
+  const samples: Sample[] = [];
+  const began = performance.now();
+  const sample = async (): Promise<void> => {
+    const parts = `SELECT count() FROM system.parts WHERE active AND database = '${lab.database}' AND table = 'events'`;
+    samples.push({
+      second: (performance.now() - began) / 1000,
+      service: (residentBytes(service.pid) ?? Number.NaN) / 1e6,
+      engine: (residentBytes(engine.access.pid) ?? Number.NaN) / 1e6,
+      backlog: (await metric(service.url, 'auditlog_wal_bytes')) / 1e6,
+      parts: await engine.number(parts),
+    });
+  };
+  const timer = setInterval(() => void sample(), sampleMs);
+  const job = batchJob(ready, 0);
+  const result = await generator
+    .run({ ...job, stop: { seconds }, stepsPerSecond: eventsPerSecond / batchEvents })
+    .finally(() => clearInterval(timer));
+  const events = result.steps * batchEvents;
+  await lab.visible(before + full.steps * batchEvents + events);
+  const [p50, p99, p999] = quantilesMs(result.latency, [0.5, 0.99, 0.999]);
+  const span = (result.endedMs - result.startedMs) / 1000;
+  const most = (value: (one: Sample) => number): number => Math.max(...samples.map(value));
+  const flat = (name: string, value: (one: Sample) => number, unit: string): string => {
+    const [first, last] = drift(samples, value);
+    return `${name}: first third ${first.toFixed(0)}${unit}, last third ${last.toFixed(0)}${unit}, most ${most(value).toFixed(0)}${unit}`;
+  };
+  const line = (name: string, value: (one: Sample) => number) => ({
+    name,
+    points: samples.map((one) => [one.second, value(one)] as const),
+  });
+  return {
+    result: {
+      id: 'soak',
+      title: `${Math.round(span)} s at ${eventsPerSecond} events/s, 70 % of full speed, ${plan.clients} clients`,
+      unit: 'events',
+      service: {
+        rate: summarize([events / span]),
+        latency: result.latency,
+        generatorMicros: result.cpuMicros / events,
+      },
+      notes: [
+        `acknowledged p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms, p99.9 ${p999?.toFixed(1)} ms, counted from when each batch was due`,
+        flat('service', (one) => one.service, ' MB'),
+        flat('engine', (one) => one.engine, ' MB'),
+        flat('backlog', (one) => one.backlog, ' MB'),
+        flat('active parts', (one) => one.parts, ''),
+      ],
+    },
+    series: [
+      {
+        id: 'soak.memory',
+        title: 'Memory and backlog at 70 % of full speed',
+        x: 'seconds',
+        y: 'MB',
+        lines: [
+          line('service resident', (one) => one.service),
+          line('engine resident', (one) => one.engine),
+          line('write-ahead log', (one) => one.backlog),
+        ],
+      },
+      {
+        id: 'soak.parts',
+        title: 'Active parts of the table',
+        x: 'seconds',
+        y: 'parts',
+        lines: [line('active parts', (one) => one.parts)],
+      },
+    ],
+  };
+}

@@ -1,0 +1,180 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { benchIngest, prepareIngest } from './cases/ingest.ts';
+import { benchPassThrough, benchRead, readCases } from './cases/reads.ts';
+import { describeCommit, describeMachine } from './lab/machine.ts';
+import { openLab } from './lab/lab.ts';
+import { prepareReads } from './lab/read-data.ts';
+import { eventCases } from './micro/event-cases.ts';
+import { logCases } from './micro/log-cases.ts';
+import { measureMicro } from './micro/measure.ts';
+import { requestCases } from './micro/request-cases.ts';
+import type { Options } from './options.ts';
+import type { CaseResult } from './stats/result.ts';
+import { median, type Summary } from './stats/summary.ts';
+
+/**
+ * The guard: a short run whose ratios are held against `bench/baseline.json`. Nothing in it is an absolute time, so
+ * the same file serves every machine: code is told in the time that plain work of the platform takes on the same
+ * data, the service in what the bare engine does next to it.
+ */
+
+/** By how much a ratio may fall before the guard fails. */
+const margins = {
+  /** Repeats to 3 % from process to process, seldom 6 %. */
+  micro: 0.12,
+  /** Processor time of a page, by that of a plain pass-through. */
+  cpu: 0.2,
+  /** Throughput by throughput: two processes more, and whatever else the machine does. */
+  load: 0.3,
+} as const;
+
+interface BaselineEntry {
+  readonly ratio: number;
+  readonly margin: number;
+}
+
+interface Baseline {
+  readonly commit: string;
+  readonly machine: string;
+  readonly ratios: Readonly<Record<string, BaselineEntry>>;
+}
+
+/** Beside the sources, whether this runs from them or compiled. */
+const baselinePath = fileURLToPath(new URL('../../bench/baseline.json', import.meta.url));
+/** A ratio below its margin is measured again: a fault of the code stays, a fault of the moment does not. */
+const triesMax = 3;
+const baselineRuns = 3;
+const rows = 300_000;
+const ingestEvents = 240_000;
+const microPlan = { rounds: 11, sliceMs: 40 };
+
+/** The quickest slice: another process can only slow one down, and what makes code slower slows down all. */
+function best({ samples }: Summary): number {
+  return Math.max(...samples);
+}
+
+/** The ratios of a case, higher being better, with the margin of their kind. */
+function ratiosOf(result: CaseResult): Map<string, BaselineEntry> {
+  const ratios = new Map<string, BaselineEntry>();
+  const { id, ratio, service, reference } = result;
+  const isMicro = id.startsWith('micro.');
+  if (ratio && reference && isMicro)
+    ratios.set(id, { ratio: best(service.rate) / best(reference.side.rate), margin: margins.micro });
+  else if (ratio) ratios.set(id, { ratio: ratio.median, margin: margins.load });
+  const [own, plain] = [service.serviceMicros, reference?.side.serviceMicros];
+  if (id === 'read.pass-through' && own !== undefined && plain !== undefined)
+    ratios.set(`${id}.cpu`, { ratio: plain / own, margin: margins.cpu });
+  return ratios;
+}
+
+interface Guarded {
+  readonly id: string;
+  readonly measure: () => Promise<CaseResult>;
+}
+
+/** Calls `each` with every case of the guard, while what the case needs is up. */
+async function withCases(options: Options, each: (guarded: Guarded) => Promise<void>): Promise<void> {
+  for (const one of [...eventCases(), ...(await logCases()), ...requestCases()])
+    await each({ id: one.id, measure: () => measureMicro(one, microPlan) });
+  const reads = await openLab(options.url);
+  try {
+    const data = await prepareReads(reads, rows);
+    await data.growTo(rows);
+    const page = (await readCases(data)).find(({ id }) => id === 'read.page');
+    if (page === undefined) throw new Error('there is no page to read');
+    const plan = { clients: 8, seconds: 7, rounds: 14 };
+    await each({ id: page.id, measure: () => benchRead(reads, data, page, plan) });
+    await each({ id: 'read.pass-through', measure: () => benchPassThrough(reads, data, plan) });
+  } finally {
+    await reads.close();
+  }
+  const writes = await openLab(options.url);
+  try {
+    const ready = await prepareIngest(writes, { events: ingestEvents, slices: 3, clients: 8 });
+    await each({ id: 'ingest.batches', measure: () => benchIngest(ready) });
+  } finally {
+    await writes.close();
+  }
+}
+
+function readBaseline(): Baseline {
+  if (!existsSync(baselinePath))
+    throw new Error(`there is no ${baselinePath}; make one with --write-baseline`);
+  return JSON.parse(readFileSync(baselinePath, 'utf8')) as Baseline;
+}
+
+/** Measures everything three times and writes the middle. */
+async function writeBaseline(options: Options): Promise<void> {
+  const ratios: Record<string, BaselineEntry> = {};
+  await withCases(options, async ({ measure }) => {
+    const runs: Map<string, BaselineEntry>[] = [];
+    for (let run = 0; run < baselineRuns; run += 1) runs.push(ratiosOf(await measure()));
+    for (const [id, { margin }] of runs[0] ?? []) {
+      const values = runs.map((one) => one.get(id)?.ratio ?? Number.NaN);
+      ratios[id] = { ratio: Number(median(values).toPrecision(4)), margin };
+      const lowest = Math.min(...values) / median(values) - 1;
+      const highest = Math.max(...values) / median(values) - 1;
+      process.stderr.write(
+        `${id.padEnd(24)} ${median(values).toFixed(3).padStart(8)}  ${(lowest * 100).toFixed(1)} to +${(highest * 100).toFixed(1)} %\n`,
+      );
+    }
+  });
+  const machine = describeMachine();
+  const baseline: Baseline = {
+    commit: describeCommit(),
+    machine: `${machine.cores} cores, ${machine.cpu}, Node ${machine.node}`,
+    ratios,
+  };
+  writeFileSync(baselinePath, `${JSON.stringify(baseline, undefined, 2)}\n`);
+}
+
+/** The worst of a case's ratios, as a share of what it may at least be. */
+function judge(found: Map<string, BaselineEntry>, baseline: Baseline): { lines: string[]; failed: string[] } {
+  const lines: string[] = [];
+  const failed: string[] = [];
+  for (const [id, { ratio }] of found) {
+    const entry = baseline.ratios[id];
+    if (entry === undefined) continue;
+    const change = ratio / entry.ratio - 1;
+    const bad = change < -entry.margin;
+    if (bad) failed.push(id);
+    const percent = `${change >= 0 ? '+' : ''}${(change * 100).toFixed(1)} %`;
+    lines.push(
+      `${bad ? 'FELL' : 'ok  '} ${id.padEnd(24)} ${ratio.toFixed(3).padStart(8)}  baseline ${entry.ratio.toFixed(3).padStart(8)}  ${percent.padStart(8)}  allowed -${(entry.margin * 100).toFixed(0)} %`,
+    );
+  }
+  return { lines, failed };
+}
+
+/** Runs the guard; true when no ratio has fallen below its margin and none of the baseline was left unmeasured. */
+export async function runGuard(options: Options): Promise<boolean> {
+  if (options.writeBaseline) {
+    await writeBaseline(options);
+    return true;
+  }
+  const baseline = readBaseline();
+  const unseen = new Set(Object.keys(baseline.ratios));
+  const failures: string[] = [];
+  await withCases(options, async ({ measure }) => {
+    let failing: string[] = [];
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const found = ratiosOf(await measure());
+      for (const id of found.keys()) unseen.delete(id);
+      const { lines, failed } = judge(found, baseline);
+      process.stdout.write(`${lines.join('\n')}\n`);
+      // What was good once is good: only what falls every time has become slower.
+      failing = tries === 0 ? failed : failing.filter((id) => failed.includes(id));
+      if (failing.length === 0) break;
+    }
+    failures.push(...failing);
+  });
+  for (const id of unseen) process.stdout.write(`FELL ${id.padEnd(24)} was not measured\n`);
+  failures.push(...unseen);
+  process.stdout.write(
+    failures.length === 0
+      ? 'No ratio has fallen below its margin.\n'
+      : `Slower than the baseline allows, in ${triesMax} measurements: ${failures.join(', ')}\n`,
+  );
+  return failures.length === 0;
+}

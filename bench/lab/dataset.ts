@@ -1,0 +1,66 @@
+import { createWriteStream } from 'node:fs';
+import { once } from 'node:events';
+import { createCompany } from '../../src/cli/demo-company.ts';
+import { createDraw } from '../../src/cli/demo-draw.ts';
+import { demoStaff } from '../../src/cli/demo-people.ts';
+
+/** A run of lines of the data file: the body of one request. */
+export interface Span {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Source events on disk, as NDJSON: what a producer sends, made before anything is measured. */
+export interface Dataset {
+  readonly path: string;
+  readonly events: number;
+  readonly bytes: number;
+  /** Batches of `batchEvents` events of one organization, which changes from each to the next. */
+  readonly batches: readonly Span[];
+  /** Single events of the first organization. */
+  readonly singles: readonly Span[];
+}
+
+export const batchEvents = 1000;
+const singlesMax = 20_000;
+const hourMicros = 3_600_000_000;
+
+/**
+ * The happenings of the last hour in the demo's companies (people, working hours, transfers, logins, administration),
+ * in batches by organization, each batch in order of time.
+ */
+export async function writeDataset(
+  path: string,
+  events: number,
+  organizations: readonly string[],
+): Promise<Dataset> {
+  const hour = Date.now() * 1000 - hourMicros;
+  const companies = organizations.map((slug, index) =>
+    createCompany(createDraw(index + 1), slug, demoStaff(`${slug}.example`)),
+  );
+  const file = createWriteStream(path);
+  const batches: Span[] = [];
+  const singles: Span[] = [];
+  let offset = 0;
+  while (batches.length * batchEvents < events) {
+    const company = companies[batches.length % companies.length];
+    const batch: { micros: number; line: string }[] = [];
+    while (batch.length < batchEvents) batch.push(...(company?.happen(hour) ?? []));
+    batch.length = batchEvents;
+    batch.sort((a, b) => a.micros - b.micros);
+    const body = Buffer.from(batch.map(({ line }) => `${line}\n`).join(''));
+    if (batches.length % companies.length === 0 && singles.length < singlesMax) {
+      for (let at = 0; at < body.length && singles.length < singlesMax; ) {
+        const end = body.indexOf(10, at);
+        singles.push({ offset: offset + at, length: end - at });
+        at = end + 1;
+      }
+    }
+    batches.push({ offset, length: body.length });
+    offset += body.length;
+    if (!file.write(body)) await once(file, 'drain');
+  }
+  file.end();
+  await once(file, 'close');
+  return { path, events: batches.length * batchEvents, bytes: offset, batches, singles };
+}

@@ -1,0 +1,101 @@
+import { createWriteStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { epochMs } from '../load/job.ts';
+
+/** The way to the engine that the service uses, as `engine.json` of its data directory says it. */
+export interface EngineAccess {
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The service's database. */
+  readonly database: string;
+  /** Unknown for an engine on another machine. */
+  readonly pid: number | undefined;
+}
+
+export type Settings = Readonly<Record<string, string | number>>;
+
+/** The bare engine: plain HTTP, nothing of the service in between. */
+export interface Engine {
+  readonly access: EngineAccess;
+  /** The text that a statement answers with; `body` is what follows an INSERT. */
+  query(sql: string, settings?: Settings): Promise<string>;
+  /** The first column of the first row, as a number. */
+  number(sql: string): Promise<number>;
+  /** Appends the answer to a file; resolves with its bytes. */
+  save(sql: string, path: string): Promise<number>;
+  /** Path and query of a POST that runs a statement; its body follows an INSERT. */
+  path(sql: string, settings?: Settings): string;
+  /** The headers that such a request needs. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Head of that request for the load generator. */
+  head(sql: string, settings?: Settings): string;
+  /** Waits until nothing is being merged, and gives the moment from which that was so (`epochMs`). */
+  mergesDone(): Promise<number>;
+}
+
+const settledPollMs = 50;
+const settledPolls = 4;
+const settledMsMax = 120_000;
+
+export function reachEngine(access: EngineAccess): Engine {
+  const authorization = `Basic ${Buffer.from(`${access.user}:${access.password}`).toString('base64')}`;
+  const headers = { ...access.headers, Authorization: authorization };
+
+  async function send(sql: string, settings: Settings = {}): Promise<Response> {
+    const parameters = new URLSearchParams(
+      Object.entries(settings).map(([k, v]) => [k, String(v)] as [string, string]),
+    );
+    const answer = await fetch(`${access.url}/?${parameters.toString()}`, {
+      method: 'POST',
+      headers,
+      body: sql,
+    });
+    if (!answer.ok) throw new Error(`the engine refuses: ${(await answer.text()).slice(0, 500)}`);
+    return answer;
+  }
+
+  async function query(sql: string, settings: Settings = {}): Promise<string> {
+    return (await send(sql, { wait_end_of_query: 1, ...settings })).text();
+  }
+
+  function path(sql: string, settings: Settings = {}): string {
+    const parameters = new URLSearchParams({ query: sql });
+    for (const [name, value] of Object.entries(settings)) parameters.set(name, String(value));
+    return `/?${parameters.toString()}`;
+  }
+
+  return {
+    access,
+    query,
+    number: async (sql) => Number((await query(sql)).split(/\s/)[0]),
+    async save(sql, path) {
+      const { body } = await send(sql);
+      if (body === null) return 0;
+      const file = createWriteStream(path, { flags: 'a' });
+      await pipeline(Readable.fromWeb(body), file);
+      return file.bytesWritten;
+    },
+    headers,
+    path,
+    head(sql, settings) {
+      const { host } = new URL(access.url);
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      return `POST ${path(sql, settings)} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}`;
+    },
+    async mergesDone() {
+      const deadline = performance.now() + settledMsMax;
+      let since = epochMs();
+      for (let quiet = 0; quiet < settledPolls && performance.now() < deadline; ) {
+        const merging = Number(await query('SELECT count() FROM system.merges'));
+        if (merging > 0) quiet = 0;
+        else if (quiet++ === 0) since = epochMs();
+        await sleep(settledPollMs);
+      }
+      return since;
+    },
+  };
+}

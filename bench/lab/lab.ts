@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Generator, startGenerator } from '../load/generator-process.ts';
+import { epochMs } from '../load/job.ts';
+import { type Engine, reachEngine } from './engine.ts';
+import { ownDirectory } from './left-behind.ts';
+import { type Service, startService } from './service.ts';
+
+/** Everything a load case works with: a running service, its engine seen directly, and the generator. */
+export interface Lab {
+  readonly directory: string;
+  readonly service: Service;
+  readonly engine: Engine;
+  readonly generator: Generator;
+  /** The service's database, and one beside it in the same engine for what is fed to the engine directly. */
+  readonly database: string;
+  readonly bareDatabase: string;
+  /** A new organization with a key to read and write; the slug is unique in this lab. */
+  organization(slug: string): Promise<{ id: string; slug: string; key: string }>;
+  /** Waits until the service's table holds that many events, and gives the moment (`epochMs`). */
+  visible(events: number): Promise<number>;
+  events(): Promise<number>;
+  close(): Promise<void>;
+}
+
+const pollMs = 10;
+const visibleMsMax = 300_000;
+
+export async function openLab(url: string | undefined): Promise<Lab> {
+  const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
+  const service = await startService({ directory, url }).catch(async (error: unknown) => {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  });
+  const engine = reachEngine(service.engine);
+  const generator = startGenerator();
+  const { database } = service.engine;
+  const bareDatabase = `${database}_bare`;
+  await engine.query(`CREATE DATABASE IF NOT EXISTS ${bareDatabase}`);
+  const events = (): Promise<number> => engine.number(`SELECT count() FROM ${database}.events`);
+  return {
+    directory,
+    service,
+    engine,
+    generator,
+    database,
+    bareDatabase,
+    async organization(slug) {
+      const made = await service.cli(['org', 'create', '--slug', slug, '--name', slug, '--json']);
+      const { id } = JSON.parse(made) as { id: string };
+      const text = await service.cli(['key', 'create', '--org', slug, '--scopes', 'read,write', '--json']);
+      return { id, slug, key: (JSON.parse(text) as { key: string }).key };
+    },
+    async visible(wanted) {
+      const deadline = performance.now() + visibleMsMax;
+      for (;;) {
+        const seen = await events();
+        if (seen >= wanted) return epochMs();
+        if (performance.now() > deadline) throw new Error(`${seen} events of ${wanted} became readable`);
+        await sleep(pollMs);
+      }
+    },
+    events,
+    async close() {
+      generator.stop();
+      await service.stop();
+      // The embedded engine went with the service.
+      if (url !== undefined) {
+        await engine.query(`DROP DATABASE ${bareDatabase}`);
+        await engine.query(`DROP DATABASE ${database}`);
+      }
+      await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
+import { benchGenerator } from './cases/generator.ts';
+import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
+import { benchMixed } from './cases/mixed.ts';
+import { benchPassThrough, benchRead, readCases, type ReadPlan } from './cases/reads.ts';
+import { benchSoak } from './cases/soak.ts';
+import { benchPeers } from './cases/peers.ts';
+import { writeDataset } from './lab/dataset.ts';
+import { type Lab, openLab } from './lab/lab.ts';
+import { prepareReads, type ReadData } from './lab/read-data.ts';
+import type { Options } from './options.ts';
+import type { CaseResult, Series } from './stats/result.ts';
+import { join } from 'node:path';
+
+/** Where results go as they come. */
+export interface Sink {
+  /** Whether a case of this name was asked for. */
+  wanted(id: string): boolean;
+  add(results: readonly CaseResult[]): void;
+  addSeries(series: readonly Series[]): void;
+  skip(why: string): void;
+}
+
+const sliceEvents = 400_000;
+const readRounds = 6;
+/** What the other build takes in within a minute. */
+const peersEvents = 400_000;
+/** Ingest beside reads goes at this rate unless it was measured in the same run. */
+const eventsPerSecondDefault = 40_000;
+
+/** Each group gets a service and an engine of its own, so that none inherits what another left behind. */
+async function inLab(options: Options, run: (lab: Lab) => Promise<void>): Promise<void> {
+  const lab = await openLab(options.url);
+  try {
+    await run(lab);
+  } finally {
+    await lab.close();
+  }
+}
+
+/** All load cases that were asked for, from the cheapest to prepare to the dearest. */
+export async function runLoadCases(options: Options, sink: Sink): Promise<void> {
+  if (sink.wanted('generator')) sink.add(await benchGenerator(Math.min(5, options.seconds)));
+  let ingestRate = eventsPerSecondDefault * 2;
+  if (sink.wanted('ingest')) {
+    await inLab(options, async (lab) => {
+      const slices = Math.min(10, Math.max(3, Math.round(options.rows / sliceEvents)));
+      const ready = await prepareIngest(lab, { events: options.rows, slices, clients: options.clients });
+      if (sink.wanted('ingest.batches')) {
+        const result = await benchIngest(ready);
+        ingestRate = result.service.rate.median;
+        sink.add([result]);
+      }
+      if (sink.wanted('ingest.single')) sink.add([await benchSingles(ready, options.seconds)]);
+      dropIngest(ready);
+    });
+  }
+  if (sink.wanted('soak')) await runSoak(options, sink);
+  if (['read', 'mixed', 'export', 'feed', 'login'].some(sink.wanted)) {
+    await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2));
+  }
+  if (sink.wanted('peers')) await runPeers(options, sink);
+}
+
+async function runPeers(options: Options, sink: Sink): Promise<void> {
+  const { rows, seconds, clients } = options;
+  await inLab(options, (lab) =>
+    attempt(sink, 'peers', async () =>
+      sink.add(await benchPeers(lab, { events: Math.min(rows, peersEvents), seconds, clients })),
+    ),
+  );
+}
+
+async function runSoak(options: Options, sink: Sink): Promise<void> {
+  await inLab(options, async (lab) => {
+    const events = Math.min(options.rows, sliceEvents);
+    const ready = await prepareIngest(lab, { events, slices: 1, clients: options.clients });
+    // A part of a full run is too short for ten minutes of this.
+    const seconds = options.only.includes('soak') ? options.seconds : Math.min(60, options.seconds * 6);
+    const { result, series } = await benchSoak(ready, seconds);
+    sink.add([result]);
+    sink.addSeries(series);
+  });
+}
+
+async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSecond: number): Promise<void> {
+  const { clients, seconds } = options;
+  const plan: ReadPlan = { clients, seconds, rounds: readRounds };
+  if (sink.wanted('login')) sink.add([await benchLogin(lab, plan)]);
+  if (!['read', 'mixed', 'export', 'feed'].some(sink.wanted)) return;
+  const data = await prepareReads(lab, options.readRows);
+  const steps = [Math.round(options.readRows / 10), options.readRows];
+  const growth: CaseResult[][] = [];
+  for (const rows of sink.wanted('read') ? steps : steps.slice(1)) {
+    await data.growTo(rows);
+    if (!sink.wanted('read')) continue;
+    const results: CaseResult[] = [];
+    for (const read of await readCases(data)) {
+      if (!sink.wanted(read.id)) continue;
+      const named = { ...read, title: `${read.title}, ${rows} events` };
+      results.push(await benchRead(lab, data, named, plan));
+    }
+    growth.push(results);
+  }
+  if (sink.wanted('read.pass-through')) sink.add([await benchPassThrough(lab, data, plan)]);
+  const [small = [], large = []] = growth;
+  sink.add(withGrowth(small, large));
+  sink.addSeries(growthSeries(small, large, steps));
+  await attempt(sink, 'export', async () => {
+    for (const format of ['ndjson', 'csv'] as const) {
+      if (sink.wanted(`export.${format}`)) sink.add([await benchExport(lab, data, format, 3)]);
+    }
+  });
+  await attempt(sink, 'feed', async () => sink.add(await benchFeed(lab, data, plan)));
+  if (sink.wanted('mixed')) await runMixed(lab, data, options, sink, eventsPerSecond);
+}
+
+async function runMixed(
+  lab: Lab,
+  data: ReadData,
+  { clients, seconds }: Options,
+  sink: Sink,
+  eventsPerSecond: number,
+): Promise<void> {
+  const { slug, key } = await lab.organization('mixed');
+  const dataset = await writeDataset(join(lab.directory, 'mixed.ndjson'), 200_000, [slug]);
+  const writeHead = postHead(lab, key);
+  const rate = Math.round(eventsPerSecond / 1000) * 1000;
+  const plan = { seconds: seconds * 2, rounds: readRounds, clients, eventsPerSecond: rate };
+  sink.add([await benchMixed(lab, data, { dataset, writeHead }, plan)]);
+}
+
+async function attempt(sink: Sink, id: string, run: () => Promise<void>): Promise<void> {
+  if (!sink.wanted(id)) return;
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof NotThere)) throw error;
+    sink.skip(`${id}: ${error.message}`);
+  }
+}
+
+/** The cases over all rows, each with what a tenth of the rows took. */
+function withGrowth(small: readonly CaseResult[], large: readonly CaseResult[]): CaseResult[] {
+  return large.map((result, index) => {
+    const before = small[index];
+    if (before === undefined) return result;
+    const grown = before.service.rate.median / result.service.rate.median;
+    const bare = (before.reference?.side.rate.median ?? 0) / (result.reference?.side.rate.median ?? 1);
+    const note = `ten times the rows: ${grown.toFixed(2)} times the time; bare engine ${bare.toFixed(2)}`;
+    return { ...result, notes: [...result.notes, note] };
+  });
+}
+
+function growthSeries(
+  small: readonly CaseResult[],
+  large: readonly CaseResult[],
+  rows: readonly number[],
+): Series[] {
+  const lines = large.flatMap((result, index) => {
+    const before = small[index];
+    if (before === undefined) return [];
+    const points = [before, result].map(
+      ({ service }, at) => [rows[at] ?? 0, 1000 / service.rate.median] as const,
+    );
+    return [{ name: result.id.replace('read.', ''), points }];
+  });
+  if (lines.length === 0) return [];
+  return [
+    {
+      id: 'growth',
+      title: 'Time of a page as rows grow tenfold',
+      x: 'events',
+      y: 'ms of the machine a page',
+      lines,
+    },
+  ];
+}

@@ -1,0 +1,184 @@
+import { createBlockBuilder } from '../../src/ingest/native-block.ts';
+import { parseRfc3339Micros } from '../../src/base/timestamp.ts';
+import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { createArena, openArena } from '../../src/ocsf/byte-sink.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
+import { alwaysRedacted, createKeyTest } from '../../src/ocsf/redact.ts';
+import { createRenderer } from '../../src/ocsf/render.ts';
+import { createValidator } from '../../src/ocsf/source-event.ts';
+import { createReading, readSource } from '../../src/ocsf/source-fields.ts';
+import { mapEach, newMapper, rowsOf, textOf, texts, windows } from './events.ts';
+import type { MicroCase } from './measure.ts';
+
+/** What happens to a source event in a worker, step by step. */
+
+function parseAndPrint(all: readonly string[]): number {
+  let length = 0;
+  for (const text of all) length += JSON.stringify(JSON.parse(text)).length;
+  return length;
+}
+
+function mapping(): MicroCase {
+  const map = newMapper();
+  return {
+    id: 'micro.map',
+    title: 'source event to row: scan, validate, redact, map, render',
+    unit: 'events',
+    units: texts.length,
+    run: () => mapEach(map, windows),
+    reference: { name: 'JSON.parse and JSON.stringify of the same text', run: () => parseAndPrint(texts) },
+  };
+}
+
+function validation(): MicroCase {
+  const validator = createValidator();
+  const events = texts.map((text): unknown => JSON.parse(text));
+  return {
+    id: 'micro.validate',
+    title: 'validation of a source event by its schema',
+    unit: 'events',
+    units: texts.length,
+    run: () => {
+      for (const event of events) if (!validator.isValid(event)) throw new Error(validator.describe());
+    },
+    reference: {
+      name: 'JSON.parse of the same text',
+      run: () => {
+        for (const text of texts) JSON.parse(text);
+      },
+    },
+  };
+}
+
+/** Events that have been read, each in an arena of its own, ready to be rendered again and again. */
+function readEvents() {
+  const renderer = createRenderer('Audit Log Service');
+  return windows.map(({ text, bytes }, index) => {
+    const reading = createReading(createKeyTest(alwaysRedacted));
+    const arena = createArena(renderer.constants);
+    openArena(arena, bytes, 0, bytes.length, renderer.bytesMax(bytes.length));
+    const fault = readSource(reading, arena, text, 0);
+    if (fault !== undefined) throw new Error(`event ${index} of the bench is refused: ${fault}`);
+    const start = arena.rendered.length;
+    return { renderer, reading, arena, start };
+  });
+}
+
+function rendering(): MicroCase {
+  const events = readEvents();
+  const rows = rowsOf(windows);
+  const objects = rows.map(({ ocsf }): unknown =>
+    JSON.parse(`{${textOf(ocsf).replace(/,"metadata":\{.*$/s, '')}}`),
+  );
+  return {
+    id: 'micro.render',
+    title: 'audit event to JSON',
+    unit: 'events',
+    units: events.length,
+    run: () => {
+      let length = 0;
+      for (const [index, { renderer, reading, arena, start }] of events.entries()) {
+        arena.rendered.length = start;
+        renderer.render(arena.rendered, reading, rows[index] as MappedEvent, 'Activity');
+        length += arena.rendered.length - start;
+      }
+      return length;
+    },
+    reference: {
+      name: 'JSON.stringify of the same event',
+      run: () => {
+        let length = 0;
+        for (const one of objects) length += JSON.stringify(one).length;
+        return length;
+      },
+    },
+  };
+}
+
+function timestamps(): MicroCase {
+  const instants = texts.map((text) => /"timestamp":"([^"]+)"/.exec(text)?.[1] ?? '');
+  return {
+    id: 'micro.timestamp',
+    title: 'RFC 3339 to microseconds',
+    unit: 'timestamps',
+    units: instants.length * 10,
+    run: () => {
+      let sum = 0;
+      for (let turn = 0; turn < 10; turn += 1)
+        for (const instant of instants) sum += parseRfc3339Micros(instant) ?? 0;
+      return sum;
+    },
+    reference: {
+      name: 'Date.parse',
+      run: () => {
+        let sum = 0;
+        for (let turn = 0; turn < 10; turn += 1) for (const instant of instants) sum += Date.parse(instant);
+        return sum;
+      },
+    },
+  };
+}
+
+function hide(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(hide);
+  if (typeof value !== 'object' || value === null) return value;
+  const names: readonly string[] = alwaysRedacted;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      names.includes(name.toLowerCase()) ? '[redacted]' : hide(member),
+    ]),
+  );
+}
+
+function redaction(): MicroCase {
+  const map = newMapper();
+  const secret = texts.map((text) =>
+    text.replace('"extra":{', '"extra":{"Password":"hunter2","auth":{"token":"abc","user":"zoe"},'),
+  );
+  const secretWindows = secret.map(toWindow);
+  return {
+    id: 'micro.redact',
+    title: 'source event with secrets to row',
+    unit: 'events',
+    units: secret.length,
+    run: () => mapEach(map, secretWindows),
+    reference: {
+      name: 'JSON.parse, a walk over all members, JSON.stringify',
+      run: () => {
+        let length = 0;
+        for (const text of secret) length += JSON.stringify(hide(JSON.parse(text))).length;
+        return length;
+      },
+    },
+  };
+}
+
+function nativeBlock(): MicroCase {
+  const rows = rowsOf(windows);
+  const plain = rows.map((row) => ({ ...row, ocsf: textOf(row.ocsf), source: textOf(row.source) }));
+  const builder = createBlockBuilder();
+  const target = Buffer.alloc(4 * 1024 * 1024);
+  return {
+    id: 'micro.native',
+    title: 'rows to a Native block',
+    unit: 'events',
+    units: rows.length,
+    run: () => {
+      for (const row of rows) builder.add(row);
+      return builder.finish(target, 0);
+    },
+    reference: {
+      name: 'JSON.stringify of the same rows into a buffer',
+      run: () => {
+        let at = 0;
+        for (const row of plain) at += target.write(JSON.stringify(row), at);
+        return at;
+      },
+    },
+  };
+}
+
+export function eventCases(): MicroCase[] {
+  return [mapping(), validation(), rendering(), timestamps(), redaction(), nativeBlock()];
+}

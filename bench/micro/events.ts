@@ -1,0 +1,70 @@
+import { demoEvents } from '../../src/cli/demo-events.ts';
+import { demoStaff } from '../../src/cli/demo-people.ts';
+import { createMapper, type MapEvent, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import type { Piece } from '../../src/ocsf/byte-sink.ts';
+import { toWindow, type Window } from '../../src/ocsf/byte-text.ts';
+import { alwaysRedacted } from '../../src/ocsf/redact.ts';
+
+/** The same 200 source events in every run: their instants, people and files are fixed. */
+export const texts: readonly string[] = [
+  ...demoEvents({
+    organization: 'acme',
+    users: demoStaff('acme.example'),
+    count: 200,
+    endMicros: 1_780_000_000_000_000,
+    seed: 7,
+  }),
+];
+
+export const windows: readonly Window[] = texts.map(toWindow);
+
+const organization = { id: '0f8fad5b-d9cb-469f-a165-70867728950e', retentionDays: undefined };
+
+export const resolveOrg = () => organization;
+
+export function newMapper(): MapEvent {
+  return createMapper({ appName: 'Audit Log Service', redactKeys: alwaysRedacted });
+}
+
+/** The text of a piece of a row. */
+export const textOf = ({ bytes, start, end }: Piece): string =>
+  Buffer.from(bytes).toString('utf8', start, end);
+
+/** Maps each of `all`, and hands its row on; throws when one is refused. A row is good until the next one. */
+export function mapEach(
+  map: MapEvent,
+  all: readonly Window[],
+  use: (row: MappedEvent) => void = () => {},
+): number {
+  for (const window of all) {
+    const row = map(window, 0, window.text.length, resolveOrg);
+    if (typeof row === 'string') throw new Error(`a source event of the bench is refused: ${row}`);
+    use(row);
+  }
+  return all.length;
+}
+
+/** Rows that last: the mapper uses one again and again. */
+export function rowsOf(all: readonly Window[]): MappedEvent[] {
+  const rows: MappedEvent[] = [];
+  const kept = ({ bytes, start, end }: Piece): Piece => ({
+    bytes: bytes.slice(start, end),
+    start: 0,
+    end: end - start,
+  });
+  mapEach(newMapper(), all, (row) =>
+    rows.push({
+      ...row,
+      activityName: kept(row.activityName),
+      level: kept(row.level),
+      actorEmail: kept(row.actorEmail),
+      actorId: kept(row.actorId),
+      names: row.names.map(kept),
+      fileHashes: row.fileHashes.map(kept),
+      flowId: kept(row.flowId),
+      ocsf: kept(row.ocsf),
+      source: kept(row.source),
+    }),
+  );
+  return rows;
+}

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { authenticateKey, type KeyDirectory } from '../../src/control/authenticate-key.ts';
+import { keyDigest, newKeyText } from '../../src/control/key-text.ts';
+import { accessLine } from '../../src/http/access-log.ts';
+import { createRateLimiter } from '../../src/http/rate-limit.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { readPageRequest, whereClause } from '../../src/read/filter.ts';
+import { createPageReader } from '../../src/read/page.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { rowsOf, textOf, windows } from './events.ts';
+import type { MicroCase } from './measure.ts';
+
+/** What happens to a request on the main thread. */
+
+const organization = '0f8fad5b-d9cb-469f-a165-70867728950e';
+const each = 200;
+
+function repeated(run: () => unknown): () => void {
+  return () => {
+    for (let turn = 0; turn < each; turn += 1) run();
+  };
+}
+
+function filter(): MicroCase {
+  const query =
+    'startTime=2026-05-01T00%3A00%3A00Z&endTime=2026-05-31T23%3A59%3A59.999Z&actor=Zoe%40acme.example&fileName=Q2%20report.pdf&limit=1000&offset=3000';
+  return {
+    id: 'micro.filter',
+    title: 'query string to SQL condition and parameters',
+    unit: 'requests',
+    units: each,
+    run: repeated(() => {
+      const parameters = new URLSearchParams(query);
+      const request = readPageRequest((name) => parameters.get(name) ?? undefined, organization);
+      return whereClause(organization, request.filter);
+    }),
+    reference: {
+      name: 'URLSearchParams of the same text',
+      run: repeated(() => [...new URLSearchParams(query)]),
+    },
+  };
+}
+
+function accessLogLine(): MicroCase {
+  const record = {
+    status: 200,
+    latencyMs: 1.532,
+    method: 'GET',
+    path: '/api/v1/audit',
+    ip: '192.0.2.44',
+    port: '51822',
+    bytesSent: 1_148_213,
+    bytesReceived: 0,
+  };
+  const timestamp = '2026-05-04T09:30:00.250Z';
+  return {
+    id: 'micro.access-log',
+    title: 'access-log line',
+    unit: 'lines',
+    units: each,
+    run: repeated(() => accessLine(record, timestamp)),
+    reference: {
+      name: 'JSON.stringify of the same members',
+      run: repeated(() => `${JSON.stringify({ timestamp, ...record })}\n`),
+    },
+  };
+}
+
+function rateLimit(): MicroCase {
+  const rate = { requests: 300, windowMs: 15_000 };
+  let now = 0;
+  const limiter = createRateLimiter(() => now);
+  const counts = new Map<string, number>();
+  const clients = Array.from({ length: 10_000 }, (_, index) => `192.0.${index >> 8}.${index & 255}`);
+  let next = 0;
+  const client = (): string => clients[(next = (next + 7919) % clients.length)] as string;
+  return {
+    id: 'micro.rate-limit',
+    title: 'rate limiter, 10,000 clients',
+    unit: 'requests',
+    units: each,
+    run: repeated(() => {
+      now += 1;
+      return limiter.consume(client(), rate);
+    }),
+    reference: {
+      name: 'a counter in a Map',
+      run: repeated(() => {
+        const name = client();
+        counts.set(name, (counts.get(name) ?? 0) + 1);
+      }),
+    },
+  };
+}
+
+function keyCheck(): MicroCase {
+  const id = '0123456789abcdef';
+  const text = newKeyText(id);
+  const directory = {
+    apiKey: (wanted: string) =>
+      wanted === id
+        ? { id, organizationId: organization, digest: keyDigest(text), scopes: ['read'] }
+        : undefined,
+    organizationById: () => ({ id: organization }),
+  } as unknown as KeyDirectory;
+  const known = directory.apiKey(id);
+  const fixed = { ...directory, apiKey: () => known } as KeyDirectory;
+  return {
+    id: 'micro.key-check',
+    title: 'API-key check',
+    unit: 'requests',
+    units: each,
+    run: repeated(() => {
+      if (authenticateKey(fixed, text, 0) === undefined) throw new Error('the key is not known');
+    }),
+    reference: {
+      name: 'SHA-256 of the same text',
+      run: repeated(() => createHash('sha256').update(text).digest('hex')),
+    },
+  };
+}
+
+/** So few that no buffer is large: large ones tell how memory is given out, which differs from process to process. */
+const pageEvents = 10;
+const pieceBytes = 2048;
+const pagesInTurn = 20;
+
+/** A page as the engine sends it, in pieces as a socket gives them. */
+function pagePieces(): Buffer[] {
+  const rows = rowsOf(windows);
+  const tail = `"logged_time":1780000000000000${eventTail({ vendorName: 'Audit Log Service', productName: 'Audit Log Service' })}`;
+  const lines = Array.from(
+    { length: pageEvents },
+    (_, at) =>
+      `${eventHead}${textOf((rows[at % rows.length] as MappedEvent).ocsf)}${at === pageEvents - 1 ? ' ' : ''}${tail}`,
+  );
+  const body = Buffer.from(`{"data":[${lines.join(',\n')}]`);
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < body.length; at += pieceBytes) pieces.push(body.subarray(at, at + pieceBytes));
+  return pieces;
+}
+
+/** The read path in this process, on an engine that answers at once. */
+function splice(): MicroCase {
+  const pieces = pagePieces();
+  const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const stream = (): Readable => Readable.from(pieces, { objectMode: false });
+  const storage = {
+    database: 'audit',
+    rows: () => Promise.resolve([{ total: '100000' }]),
+    stream: () => Promise.resolve({ stream: stream(), queryId: '' }),
+  } as unknown as Storage;
+  const names = { vendorName: 'Audit Log Service', productName: 'Audit Log Service' };
+  const readPage = createPageReader(
+    storage,
+    { head: eventHead, tail: eventTail(names) },
+    () => 1_780_000_000_000_000,
+  );
+  return {
+    id: 'micro.splice',
+    title: 'page of 10 from the engine to its answer',
+    unit: 'pages',
+    units: pagesInTurn,
+    run: async () => {
+      for (let turn = 0; turn < pagesInTurn; turn += 1) {
+        // One for each request, as in the server.
+        const { signal } = new AbortController();
+        const page = await readPage(organization, { filter: {}, limit: pageEvents, offset: 0 }, signal);
+        const length = (page.body ?? []).reduce((sum, part) => sum + part.length, 0);
+        if (length < bytes) throw new Error('the page is short');
+      }
+    },
+    reference: {
+      name: 'the same pieces read from a stream and joined',
+      run: async () => {
+        for (let turn = 0; turn < pagesInTurn; turn += 1) {
+          const held: Uint8Array[] = [];
+          for await (const piece of stream()) held.push(piece as Uint8Array);
+          if (Buffer.concat(held).length < bytes) throw new Error('the page is short');
+        }
+      },
+    },
+  };
+}
+
+export function requestCases(): MicroCase[] {
+  return [filter(), accessLogLine(), rateLimit(), keyCheck(), splice()];
+}

@@ -1,0 +1,83 @@
+import { quantilesMs } from '../stats/histogram.ts';
+import type { CaseResult, RunResult, Side } from '../stats/result.ts';
+import type { Summary } from '../stats/summary.ts';
+
+/** A number as people read it: three significant digits, thousands apart. */
+export function short(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+export function megabytes(bytes: number): string {
+  return bytes >= 1e6 ? `${Math.round(bytes / 1e6)} MB` : `${Math.round(bytes)} B`;
+}
+
+function spread({ median, low, high }: Summary): string {
+  const half = Math.max(high - median, median - low) / median;
+  return `±${Math.round(half * 100)} %`;
+}
+
+function micros({ serviceMicros, engineMicros }: Side): string {
+  const parts = [serviceMicros, engineMicros].map((value) => (value === undefined ? '–' : short(value)));
+  return parts.every((part) => part === '–') ? '' : parts.join(' + ');
+}
+
+function row(result: CaseResult): string[] {
+  const { service, reference, ratio } = result;
+  const [p50, p99] = service.latency === undefined ? [] : quantilesMs(service.latency, [0.5, 0.99]);
+  return [
+    result.id,
+    result.title,
+    `${short(service.rate.median)} ${spread(service.rate)}`,
+    reference === undefined ? '' : short(reference.side.rate.median),
+    ratio === undefined
+      ? ''
+      : `**${ratio.median.toFixed(2)}** (${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})`,
+    p50 === undefined || p99 === undefined ? '' : `${short(p50)} / ${short(p99)}`,
+    micros(service),
+  ];
+}
+
+const columns = [
+  'case',
+  'what',
+  'a second',
+  'reference',
+  'ratio (95 %)',
+  'p50 / p99 ms',
+  'CPU µs: service + engine',
+];
+
+function markdown(rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** The results as Markdown: a table and the notes below it. */
+export function resultTable(run: RunResult): string {
+  const { machine } = run;
+  const notes = run.cases.flatMap(({ id, notes, bytes = {} }) => {
+    const sizes = Object.entries(bytes).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name} ${megabytes(value)}`],
+    );
+    return [...notes, ...(sizes.length === 0 ? [] : [sizes.join(', ')])].map((note) => `- \`${id}\` ${note}`);
+  });
+  return [
+    `Commit ${run.commit}, ${run.startedAt.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ` +
+      `${machine.memoryGigabytes} GB, Node ${machine.node}, ${machine.system}.`,
+    '',
+    markdown(run.cases.map(row)),
+    '',
+    ...notes,
+    ...run.skipped.map((why) => `- left out: ${why}`),
+    '',
+  ].join('\n');
+}
+
+/** One line while a run goes on. */
+export function progressLine(result: CaseResult): string {
+  const { id, title, unit, service, ratio, notes } = result;
+  const beside = ratio === undefined ? '' : `  ${ratio.median.toFixed(2)} of the reference`;
+  return `${id.padEnd(22)} ${short(service.rate.median).padStart(12)} ${unit}/s ${spread(service.rate)}${beside}  ${title}\n${notes.map((note) => `${' '.repeat(23)}${note}\n`).join('')}`;
+}

@@ -1,0 +1,76 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { comparisonTable, regressions } from './compare.ts';
+import { runGuard } from './guard.ts';
+import { describeCommit, describeMachine } from './lab/machine.ts';
+import { runLoadCases, type Sink } from './load-cases.ts';
+import { runMicroCases } from './micro/run.ts';
+import { type Options, readOptions, usage } from './options.ts';
+import { reportPage } from './report/page.ts';
+import { progressLine, resultTable } from './report/table.ts';
+import type { CaseResult, RunResult, Series } from './stats/result.ts';
+
+/** The bench's entry: `npm run bench -- …`. */
+
+async function measure(options: Options): Promise<RunResult> {
+  const cases: CaseResult[] = [];
+  const series: Series[] = [];
+  const skipped: string[] = [];
+  const startedAt = new Date().toISOString();
+  const sink: Sink = {
+    // A group is wanted when one of its cases is, and a case when its group is.
+    wanted: (id) =>
+      options.only.length === 0 ||
+      options.only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`)),
+    add(results) {
+      cases.push(...results);
+      for (const result of results) process.stderr.write(progressLine(result));
+    },
+    addSeries: (more) => series.push(...more),
+    skip(why) {
+      skipped.push(why);
+      process.stderr.write(`left out: ${why}\n`);
+    },
+  };
+  if (sink.wanted('micro')) await runMicroCases({ rounds: 15, sliceMs: 60 }, sink);
+  await runLoadCases(options, sink);
+  return {
+    format: 1,
+    startedAt,
+    commit: describeCommit(),
+    machine: describeMachine(),
+    cases,
+    series,
+    skipped,
+  };
+}
+
+/** The figures of an earlier run; read before anything is measured, so that a wrong path costs no time. */
+function readRun(path: string): RunResult {
+  const run = JSON.parse(readFileSync(path, 'utf8')) as RunResult;
+  if (run.format !== 1) throw new Error(`${path} does not hold figures of this bench`);
+  return run;
+}
+
+async function main(): Promise<number> {
+  let options: Options;
+  try {
+    options = readOptions(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    return 2;
+  }
+  if (options.guard || options.writeBaseline) return (await runGuard(options)) ? 0 : 1;
+  const base = options.compare === undefined ? undefined : readRun(options.compare);
+  const run = await measure(options);
+  process.stdout.write(resultTable(run));
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(run)}\n`);
+  if (options.report !== undefined) writeFileSync(options.report, reportPage(run));
+  if (base === undefined) return 0;
+  process.stdout.write(comparisonTable(base, run));
+  const slower = regressions(base, run);
+  if (slower.length > 0)
+    process.stdout.write(`slower than before: ${slower.map(({ id }) => id).join(', ')}\n`);
+  return slower.length > 0 ? 1 : 0;
+}
+
+process.exitCode = await main();
