@@ -28,7 +28,7 @@ function drift(samples: readonly number[]): number {
   return Math.abs(median(samples.slice(0, half)) / median(samples.slice(half)) - 1);
 }
 
-export function compareRuns(base: RunResult, current: RunResult): Change[] {
+function compareRuns(base: RunResult, current: RunResult): Change[] {
   const before = new Map(base.cases.map((result) => [result.id, result]));
   return current.cases.flatMap((result) => {
     const old = before.get(result.id);

@@ -166,5 +166,13 @@ function growthSeries(
     return [{ name: result.id.replace('read.', ''), points }];
   });
   if (lines.length === 0) return [];
-  return [{ id: 'growth', title: 'Time of a page as rows grow tenfold', x: 'events', y: 'ms of the machine a page', lines }];
+  return [
+    {
+      id: 'growth',
+      title: 'Time of a page as rows grow tenfold',
+      x: 'events',
+      y: 'ms of the machine a page',
+      lines,
+    },
+  ];
 }

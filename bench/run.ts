@@ -19,7 +19,8 @@ async function measure(options: Options): Promise<RunResult> {
   const sink: Sink = {
     // A group is wanted when one of its cases is, and a case when its group is.
     wanted: (id) =>
-      options.only.length === 0 || options.only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`)),
+      options.only.length === 0 ||
+      options.only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`)),
     add(results) {
       cases.push(...results);
       for (const result of results) process.stderr.write(progressLine(result));
@@ -67,7 +68,8 @@ async function main(): Promise<number> {
   if (base === undefined) return 0;
   process.stdout.write(comparisonTable(base, run));
   const slower = regressions(base, run);
-  if (slower.length > 0) process.stdout.write(`slower than before: ${slower.map(({ id }) => id).join(', ')}\n`);
+  if (slower.length > 0)
+    process.stdout.write(`slower than before: ${slower.map(({ id }) => id).join(', ')}\n`);
   return slower.length > 0 ? 1 : 0;
 }
 

@@ -68,7 +68,10 @@ export async function benchExport(
     },
     reference: { name: 'the same events as NDJSON by SQL', run: () => slice(bare) },
   });
-  return { ...measured, notes: [`${Math.round(ownBytes / 1e6)} MB/s; bare engine ${Math.round(bytes / 1e6)} MB/s`] };
+  return {
+    ...measured,
+    notes: [`${Math.round(ownBytes / 1e6)} MB/s; bare engine ${Math.round(bytes / 1e6)} MB/s`],
+  };
 }
 
 interface FeedPage {
@@ -97,7 +100,11 @@ export async function benchFeed(
   const results: CaseResult[] = [];
   const jobs = [
     ['feed.page', 'first page of 1000 of the feed', job('limit=1000')],
-    ['feed.idle', 'poll of the feed with nothing new', job(`limit=1000&cursor=${encodeURIComponent(walked.cursor)}`)],
+    [
+      'feed.idle',
+      'poll of the feed with nothing new',
+      job(`limit=1000&cursor=${encodeURIComponent(walked.cursor)}`),
+    ],
   ] as const;
   for (const [id, title, load] of jobs) {
     const measured = await sideBySide(lab, {
@@ -116,10 +123,7 @@ export async function benchFeed(
 }
 
 /** Follows the feed to its end, one page after the other. */
-async function walkFeed(
-  key: string,
-  url: string,
-): Promise<{ cursor: string; eventsPerSecond: number }> {
+async function walkFeed(key: string, url: string): Promise<{ cursor: string; eventsPerSecond: number }> {
   const walkMsMax = 20_000;
   const began = performance.now();
   let cursor = '';
@@ -154,13 +158,29 @@ export async function benchLogin(
   const email = 'bench@logins.example';
   const password = 'a password for the bench';
   await lab.service.cli(
-    ['user', 'create', '--org', slug, '--email', email, '--name', 'Bench', '--role', 'auditor', '--password-stdin'],
+    [
+      'user',
+      'create',
+      '--org',
+      slug,
+      '--email',
+      email,
+      '--name',
+      'Bench',
+      '--role',
+      'auditor',
+      '--password-stdin',
+    ],
     password,
   );
   const body = JSON.stringify({ email, password, organization: slug });
   const url = `${lab.service.url}/api/v1/auth/login-handler`;
   const login = async (): Promise<void> => {
-    const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body,
+    });
     await answer.text();
     if (answer.status !== 200) throw new Error(`a login answers ${answer.status}`);
   };

@@ -23,9 +23,13 @@ export async function benchGenerator(seconds: number): Promise<CaseResult[]> {
   const directory = await mkdtemp(join(tmpdir(), 'auditlog-bench-'));
   const dataFile = join(directory, 'bodies');
   writeFileSync(dataFile, Buffer.alloc(700_000, 0x20));
-  const server = spawn(process.execPath, [fileURLToPath(new URL('../load/null-server.js', import.meta.url))], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const server = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('../load/null-server.js', import.meta.url))],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   const generator = startGenerator();
   try {
     const [line] = (await once(server.stdout, 'data')) as [Buffer];

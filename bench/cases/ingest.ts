@@ -92,7 +92,8 @@ async function sendSlice(sender: Sender, slice: number): Promise<{ result: JobRe
  */
 export async function prepareIngest(lab: Lab, plan: IngestPlan): Promise<IngestLab> {
   const organizations = [];
-  for (const slug of ['acme', 'globex', 'initech', 'umbrella']) organizations.push(await lab.organization(slug));
+  for (const slug of ['acme', 'globex', 'initech', 'umbrella'])
+    organizations.push(await lab.organization(slug));
   const heads = organizations.map(({ key }) => postHead(lab, key));
   const slugs = organizations.map(({ slug }) => slug);
   const dataset = await writeDataset(join(lab.directory, 'events.ndjson'), plan.events, slugs);

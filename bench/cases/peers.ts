@@ -56,7 +56,12 @@ function readJob(to: Contender, query: string, clients: number, seconds: number)
   };
 }
 
-async function measurePeers(lab: Lab, own: Contender, peer: Contender, plan: PeersPlan): Promise<CaseResult[]> {
+async function measurePeers(
+  lab: Lab,
+  own: Contender,
+  peer: Contender,
+  plan: PeersPlan,
+): Promise<CaseResult[]> {
   const dataset = await writeDataset(join(lab.directory, 'peers.ndjson'), plan.events, ['peers']);
   const { generator } = lab;
   const write = async (to: Contender, round: number): Promise<Slice> => {
@@ -117,7 +122,9 @@ export async function benchPeers(lab: Lab, plan: PeersPlan): Promise<CaseResult[
     const [line] = (await once(server.stdout, 'data')) as [Buffer];
     const target = { host: '127.0.0.1', port: Number(line.toString()) };
     const key = randomUUID();
-    const made = await fetch(`http://127.0.0.1:${target.port}/keys/${key}/${randomUUID()}`, { method: 'PUT' });
+    const made = await fetch(`http://127.0.0.1:${target.port}/keys/${key}/${randomUUID()}`, {
+      method: 'PUT',
+    });
     if (made.status !== 204) throw new Error(`the peer answers ${made.status}`);
     const organization = await lab.organization('peers');
     const { host, port } = lab.service;

@@ -62,7 +62,13 @@ export async function readCases(data: ReadData): Promise<ReadCase[]> {
     page('page', 'first page of 1000 and the total', '', '1'),
     page('deep', `page at offset ${deep}`, '', '1', deep),
     page('range', 'first page of a time range', `startTime=${from}&endTime=${to}`, inRange),
-    page('range-deep', 'page at 8/9 of a time range', `startTime=${from}&endTime=${to}`, inRange, Math.floor(rows * 0.8)),
+    page(
+      'range-deep',
+      'page at 8/9 of a time range',
+      `startTime=${from}&endTime=${to}`,
+      inRange,
+      Math.floor(rows * 0.8),
+    ),
   ];
   const filters = [
     ['actor', data.actor, (v: string) => `actor_email = ${quoted(v)}`, true],
@@ -74,11 +80,17 @@ export async function readCases(data: ReadData): Promise<ReadCase[]> {
     for (const kind of ['frequent', 'rare', 'none'] as const) {
       const value = wanted[kind];
       const query = `${parameter}=${encodeURIComponent(value)}`;
-      cases.push({ ...page(`${parameter}-${kind}`, `${parameter}, ${kind} matches`, query, where(value)), projected });
+      cases.push({
+        ...page(`${parameter}-${kind}`, `${parameter}, ${kind} matches`, query, where(value)),
+        projected,
+      });
     }
   }
   const flow = await data.flow();
-  cases.push({ ...page('flow', 'the events of one flow', `flowId=${flow}`, `flow_id = toUUID('${flow}')`), projected: true });
+  cases.push({
+    ...page('flow', 'the events of one flow', `flowId=${flow}`, `flow_id = toUUID('${flow}')`),
+    projected: true,
+  });
   cases.push({ ...page('count', 'the total, with one event', '', '1'), query: 'limit=1', limit: 1 });
   return cases;
 }
@@ -133,7 +145,12 @@ export interface ReadPlan {
 const warmUpSeconds = 1.5;
 
 /** One read beside the bare engine; the service's latency is told in words too. */
-export async function benchRead(lab: Lab, data: ReadData, read: ReadCase, plan: ReadPlan): Promise<CaseResult> {
+export async function benchRead(
+  lab: Lab,
+  data: ReadData,
+  read: ReadCase,
+  plan: ReadPlan,
+): Promise<CaseResult> {
   const { clients, seconds, rounds } = plan;
   const own = serviceJob(lab, data.key, read.query, clients, seconds / rounds);
   const bare = engineJob(lab, data.id, read, clients, seconds / rounds);
@@ -170,7 +187,9 @@ export async function benchPassThrough(lab: Lab, data: ReadData, plan: ReadPlan)
     paths: statements(lab, data.id, read).map(([sql, settings]) => lab.engine.path(sql, settings)),
   };
   const program = fileURLToPath(new URL('../load/plain-proxy.js', import.meta.url));
-  const proxy = spawn(process.execPath, [program, JSON.stringify(orders)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const proxy = spawn(process.execPath, [program, JSON.stringify(orders)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   try {
     const [line] = (await once(proxy.stdout, 'data')) as [Buffer];
     const plain: Job = {

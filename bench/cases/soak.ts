@@ -25,7 +25,8 @@ async function metric(url: string, name: string): Promise<number> {
 /** Means of the first and the last third of a run: a figure that creeps shows between them. */
 function drift(samples: readonly Sample[], value: (sample: Sample) => number): [first: number, last: number] {
   const third = Math.max(1, Math.floor(samples.length / 3));
-  const mean = (some: readonly Sample[]): number => some.reduce((sum, one) => sum + value(one), 0) / some.length;
+  const mean = (some: readonly Sample[]): number =>
+    some.reduce((sum, one) => sum + value(one), 0) / some.length;
   return [mean(samples.slice(0, third)), mean(samples.slice(-third))];
 }
 
@@ -81,7 +82,11 @@ export async function benchSoak(
       id: 'soak',
       title: `${Math.round(span)} s at ${eventsPerSecond} events/s, 70 % of full speed, ${plan.clients} clients`,
       unit: 'events',
-      service: { rate: summarize([events / span]), latency: result.latency, generatorMicros: result.cpuMicros / events },
+      service: {
+        rate: summarize([events / span]),
+        latency: result.latency,
+        generatorMicros: result.cpuMicros / events,
+      },
       notes: [
         `acknowledged p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms, p99.9 ${p999?.toFixed(1)} ms, counted from when each batch was due`,
         flat('service', (one) => one.service, ' MB'),

@@ -46,8 +46,10 @@ export function reachEngine(access: EngineAccess): Engine {
   const headers = { ...access.headers, Authorization: authorization };
 
   async function send(sql: string, settings: Settings = {}): Promise<Response> {
-    const parameters = new URLSearchParams(Object.entries(settings).map(([k, v]) => [k, String(v)] as [string, string]));
-    const answer = await fetch(`${access.url}/?${parameters}`, { method: 'POST', headers, body: sql });
+    const parameters = new URLSearchParams(
+      Object.entries(settings).map(([k, v]) => [k, String(v)] as [string, string]),
+    );
+    const answer = await fetch(`${access.url}/?${parameters.toString()}`, { method: 'POST', headers, body: sql });
     if (!answer.ok) throw new Error(`the engine refuses: ${(await answer.text()).slice(0, 500)}`);
     return answer;
   }
@@ -59,7 +61,7 @@ export function reachEngine(access: EngineAccess): Engine {
   function path(sql: string, settings: Settings = {}): string {
     const parameters = new URLSearchParams({ query: sql });
     for (const [name, value] of Object.entries(settings)) parameters.set(name, String(value));
-    return `/?${parameters}`;
+    return `/?${parameters.toString()}`;
   }
 
   return {

@@ -7,7 +7,8 @@ const directories = new Set<string>();
 
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  for (const directory of directories)
+    rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 

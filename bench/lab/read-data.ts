@@ -104,13 +104,23 @@ export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData>
       `INSERT INTO ${database}.events SELECT * EXCEPT (n, bench_k) REPLACE (${replaced.join(', ')})
        FROM (SELECT s.*, g.number AS n FROM numbers(${from}, ${count}) AS g
              INNER JOIN ${bareDatabase}.seeds AS s ON s.bench_k = g.number % ${seedEvents})`,
-      { max_insert_threads: 1, max_threads: 2, min_insert_block_size_rows: 200_000, min_insert_block_size_bytes: 0 },
+      {
+        max_insert_threads: 1,
+        max_threads: 2,
+        min_insert_block_size_rows: 200_000,
+        min_insert_block_size_bytes: 0,
+      },
     );
   }
 
   const small = smallOrganizations * smallEvents;
   // An organization for each run of events: ids from the number, so that they lie all around the large one.
-  await generate(`reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`, 0, small, Math.floor((days * 86_400_000_000) / small));
+  await generate(
+    `reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`,
+    0,
+    small,
+    Math.floor((days * 86_400_000_000) / small),
+  );
   const wanted = (frequent: string, rare: string, none: string): Wanted => ({ frequent, rare, none });
   return {
     id,

@@ -95,7 +95,9 @@ export async function startService(options: {
   const { env: remoteEnv, access } = remote(options.url);
   const env = environment(dataDir, remoteEnv);
   const accessLog = openSync(join(options.directory, 'access.log'), 'a');
-  const child = ownProcess(spawn(process.execPath, [cli, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] }));
+  const child = ownProcess(
+    spawn(process.execPath, [cli, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] }),
+  );
   closeSync(accessLog);
   const port = await untilListening(child);
   const engineJson = (): EngineAccess =>

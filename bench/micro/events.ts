@@ -16,7 +16,7 @@ export const texts: readonly string[] = [
 
 const organization = { id: '0f8fad5b-d9cb-469f-a165-70867728950e', retentionDays: undefined };
 
-export const resolveOrg = () => organization;
+const resolveOrg = () => organization;
 
 export function newMapper(): MapEvent {
   return createMapper({ appName: 'Audit Log Service', redactKeys: alwaysRedacted });

@@ -99,7 +99,9 @@ function keyCheck(): MicroCase {
   const text = newKeyText(id);
   const directory = {
     apiKey: (wanted: string) =>
-      wanted === id ? { id, organizationId: organization, digest: keyDigest(text), scopes: ['read'] } : undefined,
+      wanted === id
+        ? { id, organizationId: organization, digest: keyDigest(text), scopes: ['read'] }
+        : undefined,
     organizationById: () => ({ id: organization }),
   } as unknown as KeyDirectory;
   const known = directory.apiKey(id);
@@ -128,7 +130,10 @@ const pagesInTurn = 20;
 function pagePieces(): Buffer[] {
   const rows = mapAll(newMapper(), texts);
   const tail = `"logged_time":1780000000000000${eventTail({ vendorName: 'Audit Log Service', productName: 'Audit Log Service' })}`;
-  const lines = Array.from({ length: pageEvents }, (_, at) => `${eventHead}${rows[at % rows.length]?.ocsf}${at === pageEvents - 1 ? ' ' : ''}${tail}`);
+  const lines = Array.from(
+    { length: pageEvents },
+    (_, at) => `${eventHead}${rows[at % rows.length]?.ocsf}${at === pageEvents - 1 ? ' ' : ''}${tail}`,
+  );
   const body = Buffer.from(`{"data":[${lines.join(',\n')}]`);
   const pieces: Buffer[] = [];
   for (let at = 0; at < body.length; at += pieceBytes) pieces.push(body.subarray(at, at + pieceBytes));
@@ -146,7 +151,11 @@ function splice(): MicroCase {
     stream: () => Promise.resolve({ stream: stream(), queryId: '' }),
   } as unknown as Storage;
   const names = { vendorName: 'Audit Log Service', productName: 'Audit Log Service' };
-  const readPage = createPageReader(storage, { head: eventHead, tail: eventTail(names) }, () => 1_780_000_000_000_000);
+  const readPage = createPageReader(
+    storage,
+    { head: eventHead, tail: eventTail(names) },
+    () => 1_780_000_000_000_000,
+  );
   return {
     id: 'micro.splice',
     title: 'page of 10 from the engine to its answer',

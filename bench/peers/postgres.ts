@@ -25,7 +25,9 @@ export function findPostgres(): string | undefined {
     .map(Number)
     .filter((version) => version > 0)
     .sort((a, b) => b - a);
-  return versions.map((version) => join(binaries, String(version), 'bin')).find((bin) => existsSync(join(bin, 'initdb')));
+  return versions
+    .map((version) => join(binaries, String(version), 'bin'))
+    .find((bin) => existsSync(join(bin, 'initdb')));
 }
 
 async function freePort(): Promise<number> {
@@ -61,7 +63,17 @@ export async function startPostgres(bin: string): Promise<Postgres> {
   if (process.getuid?.() === 0) execFileSync('chown', ['postgres', directory]);
   const port = await freePort();
   const options = { cwd: directory, stdio: 'ignore' } as const;
-  const init = asUser(join(bin, 'initdb'), ['-D', data, '-A', 'trust', '-U', 'bench', '-E', 'UTF8', '--locale=C']);
+  const init = asUser(join(bin, 'initdb'), [
+    '-D',
+    data,
+    '-A',
+    'trust',
+    '-U',
+    'bench',
+    '-E',
+    'UTF8',
+    '--locale=C',
+  ]);
   execFileSync(init[0], init[1], options);
   const args = ['-D', data, '-h', '127.0.0.1', '-p', String(port), ...settings.flatMap((one) => ['-c', one])];
   const [command, all] = asUser(join(bin, 'postgres'), args);

@@ -1,5 +1,5 @@
 import { fastify } from 'fastify';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto';
  * durable as the service's. Takes PostgreSQL's address in its first argument, prints its port, ends with its input.
  */
 const [connectionString = ''] = process.argv.slice(2);
-const pool = new pg.Pool({ connectionString, max: 16 });
+const pool = new Pool({ connectionString, max: 16 });
 const app = fastify({ bodyLimit: 64 * 1024 * 1024 });
 
 interface SourceEvent {
@@ -21,7 +21,9 @@ interface SourceEvent {
   readonly msg?: string;
   readonly message: {
     readonly timestamp?: string;
-    readonly actor?: string | { readonly id?: string; readonly name?: string; readonly email?: string; readonly type?: string };
+    readonly actor?:
+      | string
+      | { readonly id?: string; readonly name?: string; readonly email?: string; readonly type?: string };
     readonly action: number | { readonly code: number; readonly title?: string };
     readonly target?: string | { readonly name?: string };
     readonly result?: { readonly title?: string; readonly description?: string; readonly code?: number };
@@ -58,7 +60,8 @@ async function organizationOf(key: string): Promise<string | undefined> {
   const digest = createHash('sha256').update(key).digest('hex');
   let org = organizations.get(digest);
   if (org === undefined) {
-    org = (await pool.query<{ org: string }>('SELECT org FROM keys WHERE digest = $1', [digest])).rows[0]?.org;
+    org = (await pool.query<{ org: string }>('SELECT org FROM keys WHERE digest = $1', [digest])).rows[0]
+      ?.org;
     if (org !== undefined) organizations.set(digest, org);
   }
   return org;
@@ -68,7 +71,10 @@ function auditEvent({ level, msg, message }: SourceEvent, time: string): object 
   const { actor, action, result, remote, extra, flow_id } = message;
   const code = typeof action === 'number' ? action : action.code;
   const failed = (result?.code ?? 200) >= 400;
-  const user = typeof actor === 'string' ? { email_addr: actor } : actor && { name: actor.name, email_addr: actor.email, type: actor.type };
+  const user =
+    typeof actor === 'string'
+      ? { email_addr: actor }
+      : actor && { name: actor.name, email_addr: actor.email, type: actor.type };
   return {
     category_name: 'Audit',
     category_uid: 3,
@@ -98,7 +104,10 @@ function auditEvent({ level, msg, message }: SourceEvent, time: string): object 
 /** COPY's text format: tabs between columns, backslash escapes, \N for NULL. */
 function copyText(text: string | undefined): string {
   if (text === undefined) return String.raw`\N`;
-  return text.replace(/[\\\n\r\t]/g, (found) => ({ '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' })[found] ?? found);
+  return text.replace(
+    /[\\\n\r\t]/g,
+    (found) => ({ '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' })[found] ?? found,
+  );
 }
 
 function copyRow(org: string, event: SourceEvent): string {
@@ -108,14 +117,23 @@ function copyRow(org: string, event: SourceEvent): string {
   const names = [sender?.file, typeof target === 'string' ? target : target?.name]
     .filter((name): name is string => name !== undefined)
     .map((name) => `"${name.toLowerCase().replace(/["\\]/g, String.raw`\$&`)}"`);
-  const columns = [org, time, email, `{${names.join(',')}}`, flow_id, JSON.stringify(auditEvent(event, time))];
+  const columns = [
+    org,
+    time,
+    email,
+    `{${names.join(',')}}`,
+    flow_id,
+    JSON.stringify(auditEvent(event, time)),
+  ];
   return `${columns.map(copyText).join('\t')}\n`;
 }
 
 async function store(org: string, events: readonly SourceEvent[]): Promise<void> {
   const client = await pool.connect();
   try {
-    const copy = client.query(copyFrom('COPY events (org, time, actor_email, names, flow_id, event) FROM STDIN'));
+    const copy = client.query(
+      copyFrom('COPY events (org, time, actor_email, names, flow_id, event) FROM STDIN'),
+    );
     await pipeline(Readable.from([events.map((event) => copyRow(org, event)).join('')]), copy);
   } finally {
     client.release();
@@ -123,8 +141,13 @@ async function store(org: string, events: readonly SourceEvent[]): Promise<void>
 }
 
 app.addContentTypeParser('application/x-ndjson', { parseAs: 'string' }, (_request, body, done) => {
-  const lines = String(body).split('\n').filter((line) => line !== '');
-  done(null, lines.map((line): unknown => JSON.parse(line)));
+  const lines = String(body)
+    .split('\n')
+    .filter((line) => line !== '');
+  done(
+    null,
+    lines.map((line): unknown => JSON.parse(line)),
+  );
 });
 
 app.post<{ Body: SourceEvent[] }>(
@@ -155,7 +178,11 @@ app.get<{ Querystring: { limit?: string; offset?: string; actor?: string; flowId
         text: `SELECT event::text AS event FROM events WHERE ${where} ORDER BY org, time DESC, seq DESC LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
         values: [...values, Number(limit), Number(offset)],
       }),
-      pool.query<{ total: string }>({ name: `count-${where}`, text: `SELECT count(*) AS total FROM events WHERE ${where}`, values }),
+      pool.query<{ total: string }>({
+        name: `count-${where}`,
+        text: `SELECT count(*) AS total FROM events WHERE ${where}`,
+        values,
+      }),
     ]);
     const total = Number(count.rows[0]?.total ?? 0);
     const data = page.rows.map(({ event }) => event).join(',');

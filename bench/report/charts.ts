@@ -5,10 +5,23 @@ import { short } from './table.ts';
 /** Charts as SVG text: no script, no font, nothing from elsewhere. Colours are the page's CSS variables. */
 
 export function escapeText(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }
 
-const colours = ['var(--a)', 'var(--b)', 'var(--c)', 'var(--d)', 'var(--e)', 'var(--f)', 'var(--g)', 'var(--h)'];
+const colours = [
+  'var(--a)',
+  'var(--b)',
+  'var(--c)',
+  'var(--d)',
+  'var(--e)',
+  'var(--f)',
+  'var(--g)',
+  'var(--h)',
+];
 export const colour = (index: number): string => colours[index % colours.length] as string;
 
 export interface Bar {
@@ -153,7 +166,9 @@ export function legend(names: readonly string[]): string {
 }
 
 /** Latency by the share of answers that were slower, so that the tail, which is what hurts, has room. */
-export function latencyChart(lines: readonly { readonly name: string; readonly data: HistogramData }[]): string {
+export function latencyChart(
+  lines: readonly { readonly name: string; readonly data: HistogramData }[],
+): string {
   const shares = Array.from({ length: 121 }, (_, index) => 1 - 10 ** (-index / 40));
   const drawn = lines.map(({ name, data }) => ({
     name,
@@ -196,8 +211,20 @@ export function seriesChart(series: Series): string {
   const yMax = Math.max(...ys) * 1.08;
   const xTicks = log ? [...new Set(xs)] : linearTicks(xMax);
   return plot(
-    { label: series.x, min: log ? xMin * 0.8 : 0, max: log ? xMax * 1.25 : xMax, log, ticks: xTicks.map((at) => [at, compact(at)]) },
-    { label: series.y, min: 0, max: yMax, log: false, ticks: linearTicks(yMax).map((at) => [at, compact(at)]) },
+    {
+      label: series.x,
+      min: log ? xMin * 0.8 : 0,
+      max: log ? xMax * 1.25 : xMax,
+      log,
+      ticks: xTicks.map((at) => [at, compact(at)]),
+    },
+    {
+      label: series.y,
+      min: 0,
+      max: yMax,
+      log: false,
+      ticks: linearTicks(yMax).map((at) => [at, compact(at)]),
+    },
     series.lines,
   );
 }

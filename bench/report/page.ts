@@ -40,7 +40,8 @@ function tiles(run: RunResult): string {
   const page = find(run, 'read.page');
   if (page) {
     out.push(tile(short(page.service.rate.median), 'pages of 1000 events a second'));
-    if (page.ratio) out.push(tile(page.ratio.median.toFixed(2), 'of the bare engine for a page and its total'));
+    if (page.ratio)
+      out.push(tile(page.ratio.median.toFixed(2), 'of the bare engine for a page and its total'));
   }
   const exported = find(run, 'export.ndjson');
   if (exported) out.push(tile(short(exported.service.rate.median), 'events a second exported'));
@@ -58,7 +59,12 @@ function throughput(run: RunResult, wanted: (id: string) => boolean): string {
     .map(({ title, unit, service, reference, ratio }) => ({
       name: `${title.replace(/, \d+ clients?.*$/, '').replace(/, \d+ events$/, '')}  ·  ${ratio?.median.toFixed(2) ?? ''}`,
       bars: [
-        { label: 'service', value: service.rate.median, text: `${short(service.rate.median)} ${unit}/s`, colour: colour(0) },
+        {
+          label: 'service',
+          value: service.rate.median,
+          text: `${short(service.rate.median)} ${unit}/s`,
+          colour: colour(0),
+        },
         {
           label: reference?.name.includes('PostgreSQL') === true ? 'PostgreSQL' : 'reference',
           value: reference?.side.rate.median ?? 0,
@@ -104,9 +110,13 @@ function insideTheWorker(run: RunResult): string {
     const rate = find(run, id)?.service.rate.median;
     return rate === undefined ? 0 : 1e6 / rate;
   };
-  const [map, validate, render, native] = ['micro.map', 'micro.validate', 'micro.render', 'micro.native'].map(micros);
+  const [map, validate, render, native] = ['micro.map', 'micro.validate', 'micro.render', 'micro.native'].map(
+    micros,
+  );
   if (!map || !validate || !render || !native) return '';
-  const rows = [{ name: 'an event', parts: [Math.max(0, map - validate - render), validate, render, native] }];
+  const rows = [
+    { name: 'an event', parts: [Math.max(0, map - validate - render), validate, render, native] },
+  ];
   return stacked(rows, 'µs') + legend(['scan, redact, map', 'validate', 'render', 'encode Native']);
 }
 
@@ -117,7 +127,10 @@ function figures(run: RunResult): string {
     );
     const more = [...notes, ...(sizes.length > 0 ? [sizes.join(', ')] : [])];
     const beside = reference === undefined ? '' : short(reference.side.rate.median);
-    const range = ratio === undefined ? '' : `${ratio.median.toFixed(2)} <small>(${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})</small>`;
+    const range =
+      ratio === undefined
+        ? ''
+        : `${ratio.median.toFixed(2)} <small>(${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})</small>`;
     return `<tr><td><code>${id}</code></td><td>${escapeText(title)}<ul>${more.map((note) => `<li>${escapeText(note)}</li>`).join('')}</ul></td><td class="r">${short(service.rate.median)}<br><small>${unit}/s</small></td><td class="r">${beside}</td><td class="r">${range}</td></tr>`;
   });
   return `<div class="scroll"><table><thead><tr><th>case</th><th>what</th><th class="r">service</th><th class="r">reference</th><th class="r">ratio (95 %)</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
@@ -131,14 +144,42 @@ export function reportPage(run: RunResult): string {
   const where = whereTimeGoes(run);
   const inside = insideTheWorker(run);
   const cards = [
-    card('Beside the bare engine', 'The same rows and the same answers with nothing in between. The number behind each name is service over engine.', throughput(run, (id) => /^(ingest|export|mixed)\./.test(id) || (id.startsWith('read.') && !isFilter(id)))),
+    card(
+      'Beside the bare engine',
+      'The same rows and the same answers with nothing in between. The number behind each name is service over engine.',
+      throughput(
+        run,
+        (id) => /^(ingest|export|mixed)\./.test(id) || (id.startsWith('read.') && !isFilter(id)),
+      ),
+    ),
     card('Latency', 'How slow the slowest were, at full load.', latency(run)),
-    card('Where the time goes', 'Processor time by process, for one event or one page.', where + (inside === '' ? '' : `<h2 style="margin-top:20px">Inside a worker</h2><p>Steps of one event, on one thread.</p>${inside}`)),
-    growth === undefined ? '' : card('Growth', 'Time for one page, all cores working, when the organization has ten times the events.', seriesChart(growth)),
+    card(
+      'Where the time goes',
+      'Processor time by process, for one event or one page.',
+      where +
+        (inside === ''
+          ? ''
+          : `<h2 style="margin-top:20px">Inside a worker</h2><p>Steps of one event, on one thread.</p>${inside}`),
+    ),
+    growth === undefined
+      ? ''
+      : card(
+          'Growth',
+          'Time for one page, all cores working, when the organization has ten times the events.',
+          seriesChart(growth),
+        ),
     ...soak.map((series) => card(escapeText(series.title), 'Sampled every second.', seriesChart(series))),
     card('Filtered reads', 'Page and exact total, with many, few and no matches.', throughput(run, isFilter)),
-    card('Beside a usual build', 'Fastify and PostgreSQL 15, same machine, same load.', throughput(run, (id) => id.startsWith('peers.'))),
-    card('Code beside the platform', 'Each piece next to plain JavaScript doing comparable work on the same data.', throughput(run, (id) => id.startsWith('micro.'))),
+    card(
+      'Beside a usual build',
+      'Fastify and PostgreSQL 15, same machine, same load.',
+      throughput(run, (id) => id.startsWith('peers.')),
+    ),
+    card(
+      'Code beside the platform',
+      'Each piece next to plain JavaScript doing comparable work on the same data.',
+      throughput(run, (id) => id.startsWith('micro.')),
+    ),
   ];
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>Audit log service: measured</title><style>${style}</style><main>
 <h1>Audit log service, measured</h1><p>${startedAt.slice(0, 10)} · ${machine.cores} cores (${escapeText(machine.cpu)}), ${machine.memoryGigabytes} GB · Node ${escapeText(machine.node)} · load generator on the same cores · commit ${escapeText(commit)}</p>

@@ -31,13 +31,23 @@ function row(result: CaseResult): string[] {
     result.title,
     `${short(service.rate.median)} ${spread(service.rate)}`,
     reference === undefined ? '' : short(reference.side.rate.median),
-    ratio === undefined ? '' : `**${ratio.median.toFixed(2)}** (${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})`,
+    ratio === undefined
+      ? ''
+      : `**${ratio.median.toFixed(2)}** (${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})`,
     p50 === undefined || p99 === undefined ? '' : `${short(p50)} / ${short(p99)}`,
     micros(service),
   ];
 }
 
-const columns = ['case', 'what', 'a second', 'reference', 'ratio (95 %)', 'p50 / p99 ms', 'CPU µs: service + engine'];
+const columns = [
+  'case',
+  'what',
+  'a second',
+  'reference',
+  'ratio (95 %)',
+  'p50 / p99 ms',
+  'CPU µs: service + engine',
+];
 
 function markdown(rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
