@@ -46,7 +46,7 @@ export function putInteger(sink: ByteSink, value: number): void {
   for (let bound = 10; bound <= rest; bound *= 10) digits++;
   for (let at = start + digits - 1; at >= start; at--) {
     const next = Math.floor(rest / 10);
-    bytes[at] = 0x30 + rest - next * 10;
+    bytes[at] = 0x30 + (rest - next * 10);
     rest = next;
   }
   sink.length = start + digits;

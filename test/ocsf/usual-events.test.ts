@@ -184,3 +184,14 @@ test('renders what a serializer made of the schema renders', () => {
     { numRuns: 500 },
   );
 });
+
+test('writes every safe integer with its own digits', () => {
+  const edges = [0, 9, 10, 99, 100, 2 ** 53 - 1, 1 - 2 ** 53, 9_007_199_254_740_989, 999_999_999_999_999];
+  fc.assert(
+    fc.property(fc.oneof(fc.maxSafeInteger(), fc.constantFrom(...edges)), (code) => {
+      const { ocsf } = mapped({ time: 1, message: { action: code } });
+      assert.equal(/"activity_id":(-?\d+),/.exec(ocsf)?.[1], String(code));
+    }),
+    { numRuns: 3000, examples: edges.map((edge): [number] => [edge]) },
+  );
+});
