@@ -26,7 +26,7 @@ describe('workers that fail', () => {
   let wal: Wal;
   before(async () => {
     const filename = new URL('./failing-worker.ts', import.meta.url).href;
-    pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { filename, taskMsMax: 1500 });
+    pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { filename, taskMsMax: 5000 });
     wal = await openWal({
       files: disk(),
       log: silentLog,
