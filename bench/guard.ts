@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { benchIngest, prepareIngest } from './cases/ingest.ts';
 import { benchPassThrough, benchRead, readCases } from './cases/reads.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
-import { openLab } from './lab/lab.ts';
+import { type Lab, openLab } from './lab/lab.ts';
 import { prepareReads } from './lab/read-data.ts';
 import { eventCases } from './micro/event-cases.ts';
 import { logCases } from './micro/log-cases.ts';
 import { measureMicro } from './micro/measure.ts';
 import { requestCases } from './micro/request-cases.ts';
-import type { Options } from './options.ts';
+import { isWanted, type Options } from './options.ts';
 import type { CaseResult, Side } from './stats/result.ts';
 import { median } from './stats/summary.ts';
 
@@ -77,29 +77,41 @@ interface Guarded {
   readonly measure: () => Promise<CaseResult>;
 }
 
-/** Calls `each` with every case of the guard, while what the case needs is up. */
+/** Calls `each` with every case of the guard that was asked for, while what the case needs is up. */
 async function withCases(options: Options, each: (guarded: Guarded) => Promise<void>): Promise<void> {
+  const wanted = (id: string): boolean => isWanted(options.only, id);
   for (const one of [...eventCases(), ...(await logCases()), ...requestCases()])
-    await each({ id: one.id, measure: () => measureMicro(one, microPlan) });
-  const reads = await openLab(options.url);
-  try {
-    const data = await prepareReads(reads, rows);
-    await data.growTo(rows);
-    const page = (await readCases(data)).find(({ id }) => id === 'read.page');
-    if (page === undefined) throw new Error('there is no page to read');
-    const plan = { clients: 8, seconds: 7, rounds: 14 };
-    await each({ id: page.id, measure: () => benchRead(reads, data, page, plan) });
-    await each({ id: 'read.pass-through', measure: () => benchPassThrough(reads, data, plan) });
-  } finally {
-    await reads.close();
-  }
-  const writes = await openLab(options.url);
-  try {
-    const ready = await prepareIngest(writes, { events: ingestEvents, slices: 3, clients: 8 });
+    if (wanted(one.id)) await each({ id: one.id, measure: () => measureMicro(one, microPlan) });
+  if (wanted('read')) await withLab(options, (lab) => readGuards(lab, wanted, each));
+  if (!wanted('ingest.batches')) return;
+  await withLab(options, async (lab) => {
+    const ready = await prepareIngest(lab, { events: ingestEvents, slices: 3, clients: 8 });
     await each({ id: 'ingest.batches', measure: () => benchIngest(ready) });
+  });
+}
+
+async function withLab(options: Options, run: (lab: Lab) => Promise<void>): Promise<void> {
+  const lab = await openLab(options.url);
+  try {
+    await run(lab);
   } finally {
-    await writes.close();
+    await lab.close();
   }
+}
+
+async function readGuards(
+  lab: Lab,
+  wanted: (id: string) => boolean,
+  each: (guarded: Guarded) => Promise<void>,
+): Promise<void> {
+  const data = await prepareReads(lab, rows);
+  await data.growTo(rows);
+  const page = (await readCases(data)).find(({ id }) => id === 'read.page');
+  if (page === undefined) throw new Error('there is no page to read');
+  const plan = { clients: 8, seconds: 7, rounds: 14 };
+  if (wanted(page.id)) await each({ id: page.id, measure: () => benchRead(lab, data, page, plan) });
+  if (wanted('read.pass-through'))
+    await each({ id: 'read.pass-through', measure: () => benchPassThrough(lab, data, plan) });
 }
 
 function readBaseline(): Baseline {
@@ -155,7 +167,7 @@ export async function runGuard(options: Options): Promise<boolean> {
     return true;
   }
   const baseline = readBaseline();
-  const unseen = new Set(Object.keys(baseline.ratios));
+  const unseen = new Set(Object.keys(baseline.ratios).filter((id) => isWanted(options.only, id)));
   const failures: string[] = [];
   await withCases(options, async ({ measure }) => {
     const seen: CaseResult[] = [];

@@ -33,6 +33,11 @@ export const usage = `npm run bench -- [options]
   --write-baseline     with --guard: write bench/baseline.json instead
 `;
 
+/** A group is wanted when one of its cases is, and a case when its group is; everything when nothing is named. */
+export function isWanted(only: readonly string[], id: string): boolean {
+  return only.length === 0 || only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`));
+}
+
 function whole(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new Error(`--${name} must be a whole number above 0`);

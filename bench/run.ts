@@ -4,7 +4,7 @@ import { runGuard } from './guard.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
 import { runMicroCases } from './micro/run.ts';
-import { type Options, readOptions, usage } from './options.ts';
+import { isWanted, type Options, readOptions, usage } from './options.ts';
 import { reportPage } from './report/page.ts';
 import { progressLine, resultTable } from './report/table.ts';
 import type { CaseResult, RunResult, Series } from './stats/result.ts';
@@ -17,10 +17,7 @@ async function measure(options: Options): Promise<RunResult> {
   const skipped: string[] = [];
   const startedAt = new Date().toISOString();
   const sink: Sink = {
-    // A group is wanted when one of its cases is, and a case when its group is.
-    wanted: (id) =>
-      options.only.length === 0 ||
-      options.only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`)),
+    wanted: (id) => isWanted(options.only, id),
     add(results) {
       cases.push(...results);
       for (const result of results) process.stderr.write(progressLine(result));

@@ -49,7 +49,11 @@ export function reachEngine(access: EngineAccess): Engine {
     const parameters = new URLSearchParams(
       Object.entries(settings).map(([k, v]) => [k, String(v)] as [string, string]),
     );
-    const answer = await fetch(`${access.url}/?${parameters.toString()}`, { method: 'POST', headers, body: sql });
+    const answer = await fetch(`${access.url}/?${parameters.toString()}`, {
+      method: 'POST',
+      headers,
+      body: sql,
+    });
     if (!answer.ok) throw new Error(`the engine refuses: ${(await answer.text()).slice(0, 500)}`);
     return answer;
   }
