@@ -5,10 +5,7 @@ import { benchPassThrough, benchRead, readCases } from './cases/reads.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { type Lab, openLab } from './lab/lab.ts';
 import { prepareReads } from './lab/read-data.ts';
-import { eventCases } from './micro/event-cases.ts';
-import { logCases } from './micro/log-cases.ts';
-import { measureMicro } from './micro/measure.ts';
-import { requestCases } from './micro/request-cases.ts';
+import { measureInProcess, microIds } from './micro/run.ts';
 import { isWanted, type Options } from './options.ts';
 import type { CaseResult, Side } from './stats/result.ts';
 import { median } from './stats/summary.ts';
@@ -80,8 +77,8 @@ interface Guarded {
 /** Calls `each` with every case of the guard that was asked for, while what the case needs is up. */
 async function withCases(options: Options, each: (guarded: Guarded) => Promise<void>): Promise<void> {
   const wanted = (id: string): boolean => isWanted(options.only, id);
-  for (const one of [...eventCases(), ...(await logCases()), ...requestCases()])
-    if (wanted(one.id)) await each({ id: one.id, measure: () => measureMicro(one, microPlan) });
+  for (const id of microIds)
+    if (wanted(id)) await each({ id, measure: () => measureInProcess(id, microPlan) });
   if (wanted('read')) await withLab(options, (lab) => readGuards(lab, wanted, each));
   if (!wanted('ingest.batches')) return;
   await withLab(options, async (lab) => {

@@ -16,6 +16,10 @@ export interface Options {
   readonly json: string | undefined;
   readonly compare: string | undefined;
   readonly report: string | undefined;
+  /** Figures of an earlier run, to show or compare instead of measuring. */
+  readonly from: string | undefined;
+  /** Write the table of results into bench/README.md. */
+  readonly readme: boolean;
   readonly guard: boolean;
   readonly writeBaseline: boolean;
 }
@@ -28,6 +32,8 @@ export const usage = `npm run bench -- [options]
   --url URL            http://user:password@host:port of a ClickHouse server (default: the embedded engine)
   --json FILE          write all figures
   --report FILE        write a page with charts
+  --from FILE          show or compare the figures of an earlier run instead of measuring
+  --readme             write the table of results into bench/README.md
   --compare FILE       compare with the figures of an earlier run; exit code 1 where a case has become slower
   --guard              the short run that is held against bench/baseline.json; exit code 1 where a ratio has fallen
   --write-baseline     with --guard: write bench/baseline.json instead
@@ -57,6 +63,8 @@ export function readOptions(args: readonly string[]): Options {
       json: { type: 'string' },
       compare: { type: 'string' },
       report: { type: 'string' },
+      from: { type: 'string' },
+      readme: { type: 'boolean', default: false },
       guard: { type: 'boolean', default: false },
       'write-baseline': { type: 'boolean', default: false },
     },
@@ -73,6 +81,8 @@ export function readOptions(args: readonly string[]): Options {
     json: values.json,
     compare: values.compare,
     report: values.report,
+    from: values.from,
+    readme: values.readme,
     guard: values.guard,
     writeBaseline: values['write-baseline'],
   };

@@ -26,7 +26,6 @@ function filter(): MicroCase {
   const query =
     'startTime=2026-05-01T00%3A00%3A00Z&endTime=2026-05-31T23%3A59%3A59.999Z&actor=Zoe%40acme.example&fileName=Q2%20report.pdf&limit=1000&offset=3000';
   return {
-    id: 'micro.filter',
     title: 'query string to SQL condition and parameters',
     unit: 'requests',
     units: each,
@@ -55,7 +54,6 @@ function accessLogLine(): MicroCase {
   };
   const timestamp = '2026-05-04T09:30:00.250Z';
   return {
-    id: 'micro.access-log',
     title: 'access-log line',
     unit: 'lines',
     units: each,
@@ -76,7 +74,6 @@ function rateLimit(): MicroCase {
   let next = 0;
   const client = (): string => clients[(next = (next + 79) % clients.length)] as string;
   return {
-    id: 'micro.rate-limit',
     title: 'rate limiter, 200 clients',
     unit: 'requests',
     units: each,
@@ -107,7 +104,6 @@ function keyCheck(): MicroCase {
   const known = directory.apiKey(id);
   const fixed = { ...directory, apiKey: () => known } as KeyDirectory;
   return {
-    id: 'micro.key-check',
     title: 'API-key check',
     unit: 'requests',
     units: each,
@@ -157,7 +153,6 @@ function splice(): MicroCase {
     () => 1_780_000_000_000_000,
   );
   return {
-    id: 'micro.splice',
     title: 'page of 10 from the engine to its answer',
     unit: 'pages',
     units: pagesInTurn,
@@ -183,6 +178,10 @@ function splice(): MicroCase {
   };
 }
 
-export function requestCases(): MicroCase[] {
-  return [filter(), accessLogLine(), rateLimit(), keyCheck(), splice()];
-}
+export const requestCases = {
+  'micro.filter': filter,
+  'micro.access-log': accessLogLine,
+  'micro.rate-limit': rateLimit,
+  'micro.key-check': keyCheck,
+  'micro.splice': splice,
+};
