@@ -13,7 +13,7 @@ export interface Change {
   readonly verdict: 'slower' | 'faster' | 'same';
 }
 
-/** Compiled code and memory are laid out anew with each process, which no repetition within one shows. */
+/** What two runs of the same code may differ by that nothing within either shows. */
 const noiseMin = 0.04;
 
 /** Slices of a case as ratios to its reference; where it has none, its rates. */

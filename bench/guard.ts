@@ -3,13 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { benchIngest, prepareIngest } from './cases/ingest.ts';
 import { benchPassThrough, benchRead, readCases } from './cases/reads.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
-import { openLab } from './lab/lab.ts';
+import { type Lab, openLab } from './lab/lab.ts';
 import { prepareReads } from './lab/read-data.ts';
-import { eventCases } from './micro/event-cases.ts';
-import { logCases } from './micro/log-cases.ts';
-import { measureMicro } from './micro/measure.ts';
-import { requestCases } from './micro/request-cases.ts';
-import type { Options } from './options.ts';
+import { measureInProcess, microIds } from './micro/run.ts';
+import { isWanted, type Options } from './options.ts';
 import type { CaseResult, Side } from './stats/result.ts';
 import { median } from './stats/summary.ts';
 
@@ -22,7 +19,7 @@ import { median } from './stats/summary.ts';
 /** By how much a ratio may fall before the guard fails. */
 const margins = {
   /** Repeats to 3 % from process to process, seldom 6 %. */
-  micro: 0.12,
+  micro: 0.1,
   /** Processor time of a page, by that of a plain pass-through. */
   cpu: 0.2,
   /** Throughput by throughput: two processes more, and whatever else the machine does. */
@@ -77,29 +74,41 @@ interface Guarded {
   readonly measure: () => Promise<CaseResult>;
 }
 
-/** Calls `each` with every case of the guard, while what the case needs is up. */
+/** Calls `each` with every case of the guard that was asked for, while what the case needs is up. */
 async function withCases(options: Options, each: (guarded: Guarded) => Promise<void>): Promise<void> {
-  for (const one of [...eventCases(), ...(await logCases()), ...requestCases()])
-    await each({ id: one.id, measure: () => measureMicro(one, microPlan) });
-  const reads = await openLab(options.url);
-  try {
-    const data = await prepareReads(reads, rows);
-    await data.growTo(rows);
-    const page = (await readCases(data)).find(({ id }) => id === 'read.page');
-    if (page === undefined) throw new Error('there is no page to read');
-    const plan = { clients: 8, seconds: 7, rounds: 14 };
-    await each({ id: page.id, measure: () => benchRead(reads, data, page, plan) });
-    await each({ id: 'read.pass-through', measure: () => benchPassThrough(reads, data, plan) });
-  } finally {
-    await reads.close();
-  }
-  const writes = await openLab(options.url);
-  try {
-    const ready = await prepareIngest(writes, { events: ingestEvents, slices: 3, clients: 8 });
+  const wanted = (id: string): boolean => isWanted(options.only, id);
+  for (const id of microIds)
+    if (wanted(id)) await each({ id, measure: () => measureInProcess(id, microPlan) });
+  if (wanted('read')) await withLab(options, (lab) => readGuards(lab, wanted, each));
+  if (!wanted('ingest.batches')) return;
+  await withLab(options, async (lab) => {
+    const ready = await prepareIngest(lab, { events: ingestEvents, slices: 3, clients: 8 });
     await each({ id: 'ingest.batches', measure: () => benchIngest(ready) });
+  });
+}
+
+async function withLab(options: Options, run: (lab: Lab) => Promise<void>): Promise<void> {
+  const lab = await openLab(options.url);
+  try {
+    await run(lab);
   } finally {
-    await writes.close();
+    await lab.close();
   }
+}
+
+async function readGuards(
+  lab: Lab,
+  wanted: (id: string) => boolean,
+  each: (guarded: Guarded) => Promise<void>,
+): Promise<void> {
+  const data = await prepareReads(lab, rows);
+  await data.growTo(rows);
+  const page = (await readCases(data)).find(({ id }) => id === 'read.page');
+  if (page === undefined) throw new Error('there is no page to read');
+  const plan = { clients: 8, seconds: 7, rounds: 14 };
+  if (wanted(page.id)) await each({ id: page.id, measure: () => benchRead(lab, data, page, plan) });
+  if (wanted('read.pass-through'))
+    await each({ id: 'read.pass-through', measure: () => benchPassThrough(lab, data, plan) });
 }
 
 function readBaseline(): Baseline {
@@ -110,7 +119,8 @@ function readBaseline(): Baseline {
 
 /** Measures everything three times and writes the ratios of all slices. */
 async function writeBaseline(options: Options): Promise<void> {
-  const ratios: Record<string, BaselineEntry> = {};
+  // With --only, the other ratios stay as they are.
+  const ratios: Record<string, BaselineEntry> = options.only.length === 0 ? {} : { ...readBaseline().ratios };
   await withCases(options, async ({ measure }) => {
     const seen: CaseResult[] = [];
     for (let run = 0; run < baselineRuns; run += 1) seen.push(await measure());
@@ -155,7 +165,7 @@ export async function runGuard(options: Options): Promise<boolean> {
     return true;
   }
   const baseline = readBaseline();
-  const unseen = new Set(Object.keys(baseline.ratios));
+  const unseen = new Set(Object.keys(baseline.ratios).filter((id) => isWanted(options.only, id)));
   const failures: string[] = [];
   await withCases(options, async ({ measure }) => {
     const seen: CaseResult[] = [];

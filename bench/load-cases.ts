@@ -152,6 +152,13 @@ function withGrowth(small: readonly CaseResult[], large: readonly CaseResult[]):
   });
 }
 
+/** The chart would be a tangle with all. */
+const drawn = new Set(
+  ['page', 'deep', 'range-deep', 'actor-frequent', 'actor-rare', 'fileName-frequent', 'flow', 'count'].map(
+    (name) => `read.${name}`,
+  ),
+);
+
 function growthSeries(
   small: readonly CaseResult[],
   large: readonly CaseResult[],
@@ -159,7 +166,7 @@ function growthSeries(
 ): Series[] {
   const lines = large.flatMap((result, index) => {
     const before = small[index];
-    if (before === undefined) return [];
+    if (before === undefined || !drawn.has(result.id)) return [];
     const points = [before, result].map(
       ({ service }, at) => [rows[at] ?? 0, 1000 / service.rate.median] as const,
     );

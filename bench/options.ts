@@ -16,6 +16,10 @@ export interface Options {
   readonly json: string | undefined;
   readonly compare: string | undefined;
   readonly report: string | undefined;
+  /** Figures of an earlier run, to show or compare instead of measuring. */
+  readonly from: string | undefined;
+  /** Write the table of results into bench/README.md. */
+  readonly readme: boolean;
   readonly guard: boolean;
   readonly writeBaseline: boolean;
 }
@@ -28,10 +32,17 @@ export const usage = `npm run bench -- [options]
   --url URL            http://user:password@host:port of a ClickHouse server (default: the embedded engine)
   --json FILE          write all figures
   --report FILE        write a page with charts
+  --from FILE          show or compare the figures of an earlier run instead of measuring
+  --readme             write the table of results into bench/README.md
   --compare FILE       compare with the figures of an earlier run; exit code 1 where a case has become slower
   --guard              the short run that is held against bench/baseline.json; exit code 1 where a ratio has fallen
   --write-baseline     with --guard: write bench/baseline.json instead
 `;
+
+/** A group is wanted when one of its cases is, and a case when its group is; everything when nothing is named. */
+export function isWanted(only: readonly string[], id: string): boolean {
+  return only.length === 0 || only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`));
+}
 
 function whole(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
@@ -52,6 +63,8 @@ export function readOptions(args: readonly string[]): Options {
       json: { type: 'string' },
       compare: { type: 'string' },
       report: { type: 'string' },
+      from: { type: 'string' },
+      readme: { type: 'boolean', default: false },
       guard: { type: 'boolean', default: false },
       'write-baseline': { type: 'boolean', default: false },
     },
@@ -68,6 +81,8 @@ export function readOptions(args: readonly string[]): Options {
     json: values.json,
     compare: values.compare,
     report: values.report,
+    from: values.from,
+    readme: values.readme,
     guard: values.guard,
     writeBaseline: values['write-baseline'],
   };

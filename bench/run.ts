@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { comparisonTable, regressions } from './compare.ts';
 import { runGuard } from './guard.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
-import { runMicroCases } from './micro/run.ts';
-import { type Options, readOptions, usage } from './options.ts';
+import { measureInProcesses, microIds } from './micro/run.ts';
+import { isWanted, type Options, readOptions, usage } from './options.ts';
 import { reportPage } from './report/page.ts';
 import { progressLine, resultTable } from './report/table.ts';
 import type { CaseResult, RunResult, Series } from './stats/result.ts';
@@ -17,10 +18,7 @@ async function measure(options: Options): Promise<RunResult> {
   const skipped: string[] = [];
   const startedAt = new Date().toISOString();
   const sink: Sink = {
-    // A group is wanted when one of its cases is, and a case when its group is.
-    wanted: (id) =>
-      options.only.length === 0 ||
-      options.only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`)),
+    wanted: (id) => isWanted(options.only, id),
     add(results) {
       cases.push(...results);
       for (const result of results) process.stderr.write(progressLine(result));
@@ -31,7 +29,8 @@ async function measure(options: Options): Promise<RunResult> {
       process.stderr.write(`left out: ${why}\n`);
     },
   };
-  if (sink.wanted('micro')) await runMicroCases({ rounds: 15, sliceMs: 60 }, sink);
+  for (const id of microIds)
+    if (sink.wanted(id)) sink.add([await measureInProcesses(id, { rounds: 5, sliceMs: 60 }, 3)]);
   await runLoadCases(options, sink);
   return {
     format: 1,
@@ -51,6 +50,15 @@ function readRun(path: string): RunResult {
   return run;
 }
 
+/** Puts the table between the two marks of the README. */
+function writeResults(run: RunResult): void {
+  const path = fileURLToPath(new URL('../../bench/README.md', import.meta.url));
+  const text = readFileSync(path, 'utf8');
+  const [begin, end] = ['<!-- results -->', '<!-- /results -->'];
+  const head = text.slice(0, text.indexOf(begin) + begin.length);
+  writeFileSync(path, `${head}\n${resultTable(run)}${text.slice(text.indexOf(end))}`);
+}
+
 async function main(): Promise<number> {
   let options: Options;
   try {
@@ -61,10 +69,11 @@ async function main(): Promise<number> {
   }
   if (options.guard || options.writeBaseline) return (await runGuard(options)) ? 0 : 1;
   const base = options.compare === undefined ? undefined : readRun(options.compare);
-  const run = await measure(options);
+  const run = options.from === undefined ? await measure(options) : readRun(options.from);
   process.stdout.write(resultTable(run));
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(run)}\n`);
   if (options.report !== undefined) writeFileSync(options.report, reportPage(run));
+  if (options.readme) writeResults(run);
   if (base === undefined) return 0;
   process.stdout.write(comparisonTable(base, run));
   const slower = regressions(base, run);

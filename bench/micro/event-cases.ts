@@ -21,7 +21,6 @@ function parseAndPrint(all: readonly string[]): number {
 function mapping(): MicroCase {
   const map = newMapper();
   return {
-    id: 'micro.map',
     title: 'source event to row: scan, validate, redact, map, render',
     unit: 'events',
     units: texts.length,
@@ -34,7 +33,6 @@ function validation(): MicroCase {
   const validator = createValidator();
   const events = texts.map((text): unknown => JSON.parse(text));
   return {
-    id: 'micro.validate',
     title: 'validation of a source event by its schema',
     unit: 'events',
     units: texts.length,
@@ -71,7 +69,6 @@ function rendering(): MicroCase {
     JSON.parse(`{${textOf(ocsf).replace(/,"metadata":\{.*$/s, '')}}`),
   );
   return {
-    id: 'micro.render',
     title: 'audit event to JSON',
     unit: 'events',
     units: events.length,
@@ -98,7 +95,6 @@ function rendering(): MicroCase {
 function timestamps(): MicroCase {
   const instants = texts.map((text) => /"timestamp":"([^"]+)"/.exec(text)?.[1] ?? '');
   return {
-    id: 'micro.timestamp',
     title: 'RFC 3339 to microseconds',
     unit: 'timestamps',
     units: instants.length * 10,
@@ -119,18 +115,6 @@ function timestamps(): MicroCase {
   };
 }
 
-function hide(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(hide);
-  if (typeof value !== 'object' || value === null) return value;
-  const names: readonly string[] = alwaysRedacted;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      names.includes(name.toLowerCase()) ? '[redacted]' : hide(member),
-    ]),
-  );
-}
-
 function redaction(): MicroCase {
   const map = newMapper();
   const secret = texts.map((text) =>
@@ -138,18 +122,13 @@ function redaction(): MicroCase {
   );
   const secretWindows = secret.map(toWindow);
   return {
-    id: 'micro.redact',
     title: 'source event with secrets to row',
     unit: 'events',
     units: secret.length,
     run: () => mapEach(map, secretWindows),
     reference: {
-      name: 'JSON.parse, a walk over all members, JSON.stringify',
-      run: () => {
-        let length = 0;
-        for (const text of secret) length += JSON.stringify(hide(JSON.parse(text))).length;
-        return length;
-      },
+      name: 'JSON.parse and JSON.stringify of the same text, which hide nothing',
+      run: () => parseAndPrint(secret),
     },
   };
 }
@@ -160,7 +139,6 @@ function nativeBlock(): MicroCase {
   const builder = createBlockBuilder();
   const target = Buffer.alloc(4 * 1024 * 1024);
   return {
-    id: 'micro.native',
     title: 'rows to a Native block',
     unit: 'events',
     units: rows.length,
@@ -179,6 +157,11 @@ function nativeBlock(): MicroCase {
   };
 }
 
-export function eventCases(): MicroCase[] {
-  return [mapping(), validation(), rendering(), timestamps(), redaction(), nativeBlock()];
-}
+export const eventCases = {
+  'micro.map': mapping,
+  'micro.validate': validation,
+  'micro.render': rendering,
+  'micro.timestamp': timestamps,
+  'micro.redact': redaction,
+  'micro.native': nativeBlock,
+};

@@ -4,7 +4,6 @@ import { summarize } from '../stats/summary.ts';
 
 /** A piece of code, and plain work of the platform on the same data that its speed is told in. */
 export interface MicroCase {
-  readonly id: string;
   readonly title: string;
   readonly unit: string;
   /** Units that one call of either side works off. */
@@ -46,7 +45,8 @@ async function warmUp(run: () => unknown, sliceMs: number): Promise<void> {
 
 /** Both sides in turns; the ratio is above 1 where the piece of code is faster than the plain work. */
 export async function measureMicro(
-  { id, title, unit, units, run, reference }: MicroCase,
+  id: string,
+  { title, unit, units, run, reference }: MicroCase,
   { rounds, sliceMs }: MicroPlan,
 ): Promise<CaseResult> {
   // Compiled before it counts.

@@ -1,12 +1,59 @@
-import type { Sink } from '../load-cases.ts';
-import { eventCases } from './event-cases.ts';
-import { logCases } from './log-cases.ts';
-import { type MicroPlan, measureMicro } from './measure.ts';
-import { requestCases } from './request-cases.ts';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { CaseResult, Side } from '../stats/result.ts';
+import { summarize } from '../stats/summary.ts';
+import type { MicroPlan } from './measure.ts';
 
-/** All micro benches that were asked for. */
-export async function runMicroCases(plan: MicroPlan, sink: Sink): Promise<void> {
-  for (const one of [...eventCases(), ...(await logCases()), ...requestCases()]) {
-    if (sink.wanted(one.id)) sink.add([await measureMicro(one, plan)]);
-  }
+export const microIds: readonly string[] = [
+  'micro.map',
+  'micro.validate',
+  'micro.render',
+  'micro.timestamp',
+  'micro.redact',
+  'micro.native',
+  'micro.frame',
+  'micro.log',
+  'micro.filter',
+  'micro.access-log',
+  'micro.rate-limit',
+  'micro.key-check',
+  'micro.splice',
+];
+
+const run = promisify(execFile);
+const child = fileURLToPath(new URL('./child.js', import.meta.url));
+
+/**
+ * Measures in a process of its own: how code is compiled and where its data lies is settled once for a process, and
+ * can differ by a tenth between two. Nor does one case prepare the compiler for the next.
+ */
+export async function measureInProcess(id: string, plan: MicroPlan): Promise<CaseResult> {
+  const { stdout } = await run(process.execPath, [child, id, JSON.stringify(plan)]);
+  return JSON.parse(stdout) as CaseResult;
+}
+
+function together(sides: readonly (Side | undefined)[]): Side {
+  return { rate: summarize(sides.flatMap((side) => side?.rate.samples ?? [])) };
+}
+
+/** The slices of several processes as one result: its interval has the difference between processes in it. */
+export async function measureInProcesses(
+  id: string,
+  plan: MicroPlan,
+  processes: number,
+): Promise<CaseResult> {
+  const all: CaseResult[] = [];
+  for (let index = 0; index < processes; index += 1) all.push(await measureInProcess(id, plan));
+  const [first] = all;
+  if (first?.reference === undefined) throw new Error('a micro bench has no reference');
+  const service = together(all.map((one) => one.service));
+  const { name } = first.reference;
+  return {
+    ...first,
+    service,
+    reference: { name, side: together(all.map(({ reference }) => reference?.side)) },
+    ratio: summarize(all.flatMap(({ ratio }) => ratio?.samples ?? [])),
+    notes: [`${(1e6 / service.rate.median).toFixed(3)} µs each; reference: ${name}`],
+  };
 }

@@ -33,9 +33,9 @@ export interface Bar {
 
 /** Horizontal bars under a heading each; the longest is the width. */
 export function bars(groups: readonly { readonly name: string; readonly bars: readonly Bar[] }[]): string {
-  const labelWidth = 172;
-  const width = 720;
-  const span = width - labelWidth - 96;
+  const labelWidth = 128;
+  const width = 540;
+  const span = width - labelWidth - 112;
   let y = 4;
   let body = '';
   for (const { name, bars: own } of groups) {
@@ -60,8 +60,8 @@ export function stacked(
   rows: readonly { readonly name: string; readonly parts: readonly number[] }[],
   unit: string,
 ): string {
-  const labelWidth = 172;
-  const width = 720;
+  const labelWidth = 128;
+  const width = 540;
   const span = width - labelWidth - 110;
   let y = 4;
   let body = '';
@@ -92,7 +92,7 @@ interface Frame {
   readonly top: number;
 }
 
-const frame: Frame = { width: 720, height: 300, left: 58, bottom: 46, right: 16, top: 14 };
+const frame: Frame = { width: 540, height: 280, left: 52, bottom: 44, right: 26, top: 12 };
 
 interface Line {
   readonly name: string;
@@ -181,9 +181,8 @@ export function latencyChart(
     min,
     max,
     log: true,
-    ticks: decades(min, max)
+    ticks: decades(min / 10, max)
       .flatMap((at) => [at, at * 2, at * 5])
-      .concat(decades(min, max).length === 0 ? [min, max] : [])
       .filter((at) => at >= min && at <= max)
       .map((at) => [at, compact(at)] as const),
   };

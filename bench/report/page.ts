@@ -12,12 +12,12 @@ const style = `
 main{max-width:1180px;margin:0 auto;padding:36px 28px 60px}h1{font-size:28px;margin:0 0 4px;letter-spacing:-.01em}h2{font-size:17px;margin:0 0 2px}
 p{margin:0 0 14px;color:var(--soft)}.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:14px;margin:22px 0 18px}
 .tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px}.tile{padding:14px 16px}.tile b{display:block;font-size:25px;letter-spacing:-.02em;font-variant-numeric:tabular-nums}
-.tile span{color:var(--soft);font-size:13px}.grid2{display:grid;grid-template-columns:repeat(auto-fit,minmax(480px,1fr));gap:18px}.card{padding:18px 20px;min-width:0}
+.tile span{color:var(--soft);font-size:13px}.grid2{columns:2 440px;column-gap:18px}.card{padding:18px 20px;min-width:0}.grid2 .card{break-inside:avoid;margin-bottom:18px}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--text);font-size:13px}svg .strong{font-weight:600}svg .end{text-anchor:end;fill:var(--soft)}svg .mid{text-anchor:middle;fill:var(--soft)}
 svg .small{font-size:12px}svg .num{font-variant-numeric:tabular-nums}svg .on{text-anchor:middle;fill:#fff;font-size:12px}svg .grid{stroke:var(--line)}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft);margin-top:6px}.legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}th{text-align:left;color:var(--soft);font-weight:500}th,td{padding:6px 10px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}
-td.r,th.r{text-align:right}.wide{margin-top:18px}ul{margin:8px 0 0;padding-left:18px;color:var(--soft);font-size:13px}code{font-size:12.5px}`;
+td.r,th.r{text-align:right}ul{margin:8px 0 0;padding-left:18px;color:var(--soft);font-size:13px}code{font-size:12.5px}`;
 
 function find(run: RunResult, id: string): CaseResult | undefined {
   return run.cases.find((one) => one.id === id);
@@ -52,11 +52,19 @@ function card(title: string, words: string, body: string): string {
   return body === '' ? '' : `<section class="card"><h2>${title}</h2><p>${words}</p>${body}</section>`;
 }
 
+/** What stands beside the service, in a word or two. */
+function referenceLabel(id: string): string {
+  if (id.startsWith('micro.')) return 'platform';
+  if (id.startsWith('peers.')) return 'PostgreSQL';
+  if (id.startsWith('mixed.')) return 'without writes';
+  return id === 'read.pass-through' ? 'pass-through' : 'bare engine';
+}
+
 /** The service and its reference as bars, a group a case. */
 function throughput(run: RunResult, wanted: (id: string) => boolean): string {
   const groups = run.cases
     .filter(({ id, reference }) => wanted(id) && reference !== undefined)
-    .map(({ title, unit, service, reference, ratio }) => ({
+    .map(({ id, title, unit, service, reference, ratio }) => ({
       name: `${title.replace(/, \d+ clients?.*$/, '').replace(/, \d+ events$/, '')}  ·  ${ratio?.median.toFixed(2) ?? ''}`,
       bars: [
         {
@@ -66,7 +74,7 @@ function throughput(run: RunResult, wanted: (id: string) => boolean): string {
           colour: colour(0),
         },
         {
-          label: reference?.name.includes('PostgreSQL') === true ? 'PostgreSQL' : 'reference',
+          label: referenceLabel(id),
           value: reference?.side.rate.median ?? 0,
           text: `${short(reference?.side.rate.median ?? 0)} ${unit}/s`,
           colour: colour(1),
@@ -146,7 +154,7 @@ export function reportPage(run: RunResult): string {
   const cards = [
     card(
       'Beside the bare engine',
-      'The same rows and the same answers with nothing in between. The number behind each name is service over engine.',
+      'The same rows and the same answers with nothing in between. Behind each name: service over reference.',
       throughput(
         run,
         (id) => /^(ingest|export|mixed)\./.test(id) || (id.startsWith('read.') && !isFilter(id)),

@@ -1,0 +1,18 @@
+import { eventCases } from './event-cases.ts';
+import { logCases } from './log-cases.ts';
+import { type MicroCase, type MicroPlan, measureMicro } from './measure.ts';
+import { requestCases } from './request-cases.ts';
+
+/** One micro bench in a process of its own: `child.js ID PLAN`; prints what it measured as JSON. */
+const [id = '', plan = ''] = process.argv.slice(2);
+const all: Readonly<Record<string, () => MicroCase | Promise<MicroCase>>> = {
+  ...eventCases,
+  ...logCases,
+  ...requestCases,
+};
+const make = all[id];
+if (make === undefined) throw new Error(`there is no micro bench ${id}`);
+const result = await measureMicro(id, await make(), JSON.parse(plan) as MicroPlan);
+process.stdout.write(`${JSON.stringify(result)}\n`);
+// Timers of what was measured must not hold it.
+process.exit(0);
