@@ -10,7 +10,11 @@ process.on('exit', () => {
   for (const directory of directories)
     rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 });
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    process.stderr.write(`ended by ${signal}\n`);
+    process.exit(130);
+  });
 
 /** Ends the process with the bench at the latest. */
 export function ownProcess<T extends ChildProcess>(child: T): T {

@@ -111,7 +111,7 @@ export async function startService(options: {
     cli: (args, stdin = '') => run(args, env, stdin),
     async stop() {
       const ended = new Promise((resolve) => child.once('exit', resolve));
-      if (child.exitCode !== null) return;
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
       await ended;
     },
