@@ -29,6 +29,7 @@ import { type Ingest, openIngest } from './ingest/ingest.ts';
 import { firstSeqOf, segmentAtTime, writersMax } from './ingest/sequence.ts';
 import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
+import { createExportReader } from './read/export.ts';
 import { createFeedReader } from './read/feed.ts';
 import { createFeedCursors } from './read/feed-cursor.ts';
 import { createHistogramReader } from './read/histogram.ts';
@@ -412,6 +413,7 @@ function readers(parts: ServerParts, secret: string): Readers {
   parts.stopWaiting(() => stopping.abort());
   return {
     page: createPageReader(storage, frame, systemClock),
+    export: createExportReader(storage, frame),
     feed: createFeedReader({
       storage,
       frame,

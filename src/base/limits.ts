@@ -19,6 +19,12 @@ export const limits = {
   /** Memory of grouping or sorting a read, above which the engine goes on on the disk. */
   readSpillBytes: 128 * 1024 * 1024,
 
+  // Exports.
+  exportsPerOrganizationMax: 4,
+  /** All organizations together: each holds one of `engineConnectionsMax`. */
+  exportsMax: 24,
+  exportRetryAfterSeconds: 10,
+
   // HTTP.
   headersBytesMax: 16 * 1024,
   requestIdCharactersMax: 128,

@@ -1,4 +1,5 @@
 import type { Accept } from '../ingest/accept.ts';
+import type { ExportReader } from '../read/export.ts';
 import type { FeedReader } from '../read/feed.ts';
 import type { HistogramReader } from '../read/histogram.ts';
 import type { LegacyReader } from '../read/legacy.ts';
@@ -10,6 +11,7 @@ import { type ApiKeyParts, apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
 import { feedHandler } from './routes/feed.ts';
 import { type AuthParts, authEndpoints } from './routes/auth.ts';
+import { exportHandlers } from './routes/export.ts';
 import { healthRoute, type Readiness, readyRoute } from './routes/health.ts';
 import { histogramHandler } from './routes/histogram.ts';
 import { ingestHandler, type OrganizationLookup } from './routes/ingest.ts';
@@ -27,7 +29,7 @@ import { whoamiEndpoints } from './routes/whoami.ts';
 export interface Readers {
   readonly page: PageReader;
   readonly feed: FeedReader;
-
+  readonly export: ExportReader;
   readonly legacy: LegacyReader;
   readonly receipts: ReceiptsReader;
   readonly histogram: HistogramReader;
@@ -55,6 +57,7 @@ export type EndpointParts = AuthParts &
 export function endpointTable(parts: EndpointParts): Endpoint[] {
   return [
     ...keyEndpoints(parts),
+    ...exportEndpoints(parts),
     ...authEndpoints(parts),
     ...tenantEndpoints(parts),
     ...operatorEndpoints(parts),
@@ -87,6 +90,30 @@ function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointPa
       rate: 'ingest',
       handler: ingest,
       body,
+    },
+  ];
+}
+
+/** The whole log as a file, for either; both count against the same number of exports at once. */
+function exportEndpoints(parts: EndpointParts): Endpoint[] {
+  const { byKey, bySession } = exportHandlers(parts);
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/audit/export',
+      name: 'export',
+      access: 'key',
+      scope: 'read',
+      rate: 'audit',
+      handler: byKey,
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/portal/export',
+      name: 'portal-export',
+      access: 'session',
+      roles: ['admin', 'auditor'],
+      handler: bySession,
     },
   ];
 }

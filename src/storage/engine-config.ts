@@ -31,12 +31,13 @@ export function defaultMemoryBytesMax(): number {
 /**
  * The engine's users. The session that keeps the engine running is `default` from loopback without a password, and
  * no address rule could tell it from other local processes. So `default` may hold one session only, which is that
- * one, and may do nothing but open the listener. Everything else is `audit`, by password.
+ * one, and may do nothing but open the listener. Everything else is `audit`, by password. The engine waits for a reader of an
+ * export for longer than a front end does (`streamStallMsMax`), so that it is never the one to give up.
  */
 export function renderUsers(config: EngineConfig): string {
   const hash = createHash('sha256').update(config.password).digest('hex');
   return `<clickhouse>
-<profiles><default/><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
+<profiles><default><http_send_timeout>600</http_send_timeout></default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
 <quotas><default/></quotas>
 <users>
 <default><no_password/><networks><ip>127.0.0.1</ip></networks><profile>local</profile><quota>default</quota><grants><query>GRANT SYSTEM LISTEN ON *.*</query></grants></default>

@@ -99,6 +99,8 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     lookups('/api/v1/audit', now).map((path) => ({ path, expected: readKeys, shows: true })),
   'GET /api/v1/audit/feed': (now) =>
     lookups('/api/v1/audit/feed', now).map((path) => ({ path, expected: readKeys, shows: true })),
+  'GET /api/v1/audit/export': (now) =>
+    lookups('/api/v1/audit/export', now).map((path) => ({ path, expected: readKeys, shows: true })),
   'POST /api/v1/audit': ({ a }) => [
     {
       path: '/api/v1/audit',
@@ -133,6 +135,8 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
   [`GET ${portal}/receipts`]: () => [{ path: `${portal}/receipts`, expected: everyone }],
   [`GET ${portal}/events`]: (now) =>
     lookups(`${portal}/events`, now).map((path) => ({ path, expected: readers, shows: true })),
+  [`GET ${portal}/export`]: (now) =>
+    lookups(`${portal}/export`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/histogram`]: (now) =>
     lookups(`${portal}/histogram`, now).map((path) => ({ path, expected: readers })),
   [`GET ${portal}/top-values`]: (now) =>

@@ -1,0 +1,130 @@
+import { limits } from '../../base/limits.ts';
+import { Problem } from '../../base/problem.ts';
+import { formatMicros } from '../../base/timestamp.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { ApiKey } from '../../control/api-keys.ts';
+import type { User } from '../../control/users.ts';
+import { exportFormats, type ExportFormat, type ExportReader } from '../../read/export.ts';
+import { type QueryParameter, readFilter } from '../../read/filter.ts';
+import type { KeyCaller, SessionCaller } from '../access.ts';
+import { unauthorizedKey } from '../authenticate.ts';
+import type { StreamReply } from '../response.ts';
+import type { RequestContext } from '../router.ts';
+import { exported, type Trail, trailOrigin } from '../trail.ts';
+import type { OrganizationLookup } from './ingest.ts';
+
+export interface ExportParts {
+  readonly read: { readonly export: ExportReader };
+  readonly trail: Trail;
+  readonly clock: Clock;
+  readonly organizationOf: OrganizationLookup;
+}
+
+const contentTypes: Readonly<Record<ExportFormat, string>> = {
+  ndjson: 'application/x-ndjson',
+  json: 'application/json',
+  csv: 'text/csv; charset=utf-8; header=present',
+};
+
+/**
+ * GET /api/v1/audit/export and /api/v1/portal/export: every matching event as one file, streamed (contract: Read,
+ * export). The export is recorded before its first byte; a failure after that breaks the connection.
+ */
+export function exportHandlers(parts: ExportParts) {
+  const places = createPlaces();
+  const answer = async (
+    context: RequestContext,
+    by: { readonly user: User } | { readonly key: ApiKey },
+    organization: { readonly id: string; readonly slug: string },
+  ): Promise<StreamReply> => {
+    const { read, trail, clock } = parts;
+    const format = readFormat(context.first('format'));
+    const filter = readFilter((name) => context.first(name), organization.id);
+    const now = clock();
+    const free = places.take(organization.id);
+    try {
+      const request = { format, filter };
+      const { total, stream } = await read.export(organization.id, request, now, context.signal);
+      stream.once('close', free);
+      try {
+        const details = { format, filters: filtersGiven((name) => context.first(name)), events: total };
+        await trail(exported(by, organization, details), trailOrigin(context));
+      } catch (error) {
+        stream.destroy();
+        throw error;
+      }
+      const name = `audit-${organization.slug}-${fileTime(now)}.${format}`;
+      const headers = {
+        'Content-Type': contentTypes[format],
+        'Content-Disposition': `attachment; filename="${name}"`,
+        'X-Total-Count': String(total),
+      };
+      return { status: 200, headers, stream };
+    } catch (error) {
+      free();
+      throw error;
+    }
+  };
+  return {
+    byKey: (context: RequestContext, { key }: KeyCaller): Promise<StreamReply> => {
+      const organization = parts.organizationOf(key.organizationId ?? '');
+      if (organization === undefined) throw unauthorizedKey();
+      return answer(context, { key }, organization);
+    },
+    bySession: (context: RequestContext, { user, organization }: SessionCaller): Promise<StreamReply> =>
+      answer(context, { user }, organization),
+  };
+}
+
+function readFormat(text: string | undefined): ExportFormat {
+  if (text === undefined || text === '') return 'ndjson';
+  const format = exportFormats.find((one) => one === text);
+  if (format !== undefined) return format;
+  throw new Problem('malformed', `The parameter "format" must be one of ${exportFormats.join(', ')}.`);
+}
+
+const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash', 'orgId'];
+
+/** As they were sent: what was asked for, not what it was taken for. */
+function filtersGiven(parameter: QueryParameter): Record<string, string> {
+  const given: Record<string, string> = {};
+  for (const name of filterNames) {
+    const value = parameter(name);
+    if (value !== undefined && value !== '') given[name] = value;
+  }
+  return given;
+}
+
+/** `20240506T070809Z`: a file name that every system takes. */
+function fileTime(micros: number): string {
+  return formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');
+}
+
+/** An export holds a connection of the engine for as long as its reader likes, so there are only so many. */
+function createPlaces() {
+  const taken = new Map<string, number>();
+  let all = 0;
+  return {
+    /** Takes a place; the function returned gives it back, once. Throws Problem 429 when there is none. */
+    take(organization: string): () => void {
+      const own = taken.get(organization) ?? 0;
+      if (own >= limits.exportsPerOrganizationMax || all >= limits.exportsMax) {
+        const most = `At most ${limits.exportsPerOrganizationMax} exports of an organization run at once`;
+        throw new Problem('rate_limited', `${most}; try again when one has ended.`, {
+          retryAfterSeconds: limits.exportRetryAfterSeconds,
+        });
+      }
+      taken.set(organization, own + 1);
+      all += 1;
+      let held = true;
+      return () => {
+        if (!held) return;
+        held = false;
+        all -= 1;
+        const left = (taken.get(organization) ?? 1) - 1;
+        if (left === 0) taken.delete(organization);
+        else taken.set(organization, left);
+      };
+    },
+  };
+}

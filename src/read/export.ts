@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import type { Settings, Storage } from '../storage/storage.ts';
+import { EngineError } from '../storage/storage.ts';
+import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
+import { type AuditFilter, whereClause } from './filter.ts';
+import { framingSettings, newestFirst } from './framing.ts';
+import type { EventFrame } from './page.ts';
+import { steadyReading } from './steady-reading.ts';
+
+export const exportFormats = ['ndjson', 'json', 'csv'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** What to export, and how it is put together. */
+export interface ExportRequest {
+  readonly format: ExportFormat;
+  readonly filter: AuditFilter;
+  /** Only events of at most this `seq`, decimal text; undefined: all. */
+  readonly seqMax?: string;
+  /** A part of a whole that the caller puts together: no header line, no brackets, `,\n` between array elements. */
+  readonly bare?: true;
+}
+
+export interface ExportStream {
+  /** How many events the stream holds: counted in the same snapshot. */
+  readonly total: number;
+  /** Ends cleanly only when all of them were sent; any failure is its `error`, an EngineError. */
+  readonly stream: Readable;
+}
+
+/** Rejects with EngineError while nothing has been sent. `organization` is a lower-case UUID. */
+export type ExportReader = (
+  organization: string,
+  request: ExportRequest,
+  nowMicros: number,
+  signal: AbortSignal,
+) => Promise<ExportStream>;
+
+/** Stands between the total and the first event: see `withTotal`. */
+const totalEnd = '|';
+
+/** Longest total with its end, in bytes. */
+const totalBytesMax = 21;
+
+interface Form {
+  /** Columns of the inner query, and the same names for the outer one. */
+  readonly inner: string;
+  readonly outer: string;
+  readonly settings: Settings;
+  /** What the engine writes before the total in the first row, and all of it where there is no row. */
+  readonly lead: string;
+  readonly empty: string;
+  /** Put before everything else. */
+  readonly preamble: string;
+}
+
+/** In the outer query the rows are in order: its first row is the first of the answer. */
+const withTotal = (column: string): string =>
+  `concat(if(rowNumberInAllBlocks() = 0, concat(toString(total), '${totalEnd}'), ''), ${column})`;
+
+function eventForm({ head, tail }: EventFrame, request: ExportRequest, nowMicros: number): Form {
+  const lines = request.format === 'ndjson';
+  const bare = request.bare === true || lines;
+  const before = bare ? '' : '[';
+  const after = bare ? '' : ']\n';
+  const text = { before, rowBefore: head, rowAfter: `"logged_time":${nowMicros}${tail}`, after };
+  const settings = framingSettings(text);
+  return {
+    inner: 'ocsf',
+    outer: withTotal('ocsf'),
+    settings: lines
+      ? {
+          ...settings,
+          format_custom_row_after_delimiter: `${text.rowAfter}\n`,
+          format_custom_row_between_delimiter: '',
+        }
+      : settings,
+    lead: `${before}${head}`,
+    empty: `${before}${after}`,
+    preamble: '',
+  };
+}
+
+/** Each cell is a string, and so in quotation marks; the total stands inside those of the first cell. */
+function csvForm(request: ExportRequest): Form {
+  const names = csvColumns.map((_, index) => `c${index}`);
+  return {
+    inner: csvColumns.join(', '),
+    outer: [withTotal('c0'), ...names.slice(1)].join(', '),
+    settings: {
+      ...framingSettings({ before: '', rowBefore: '', rowAfter: '\r\n', after: '' }),
+      format_custom_row_between_delimiter: '',
+      format_custom_escaping_rule: 'CSV',
+      format_custom_field_delimiter: ',',
+      format_csv_delimiter: ',',
+      // Computing the cells is most of the work: it is done by two threads, before their rows are merged.
+      max_threads: 2,
+      query_plan_execute_functions_after_sorting: 0,
+    },
+    lead: '"',
+    empty: '',
+    preamble: request.bare === true ? '' : csvHeader,
+  };
+}
+
+/**
+ * Streams every matching event, newest first (contract: Read, export). Count and events are one query, whose parts
+ * see the same rows of the table, so the total is that of the stream whatever arrives, merges or expires meanwhile;
+ * on a cluster that holds within a shard. The total travels as the beginning of the first row and is cut out here.
+ */
+export function createExportReader(storage: Storage, frame: EventFrame): ExportReader {
+  return async (organization, request, nowMicros, signal) => {
+    const form = request.format === 'csv' ? csvForm(request) : eventForm(frame, request, nowMicros);
+    const where = exportWhere(organization, request);
+    const aliases = request.format === 'csv' ? `${csvAliases}, ` : '';
+    const query =
+      `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total SELECT ${form.outer} FROM (` +
+      `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst}) ` +
+      'FORMAT CustomSeparated';
+    // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
+    const settings = { ...steadyReading, ...form.settings, enable_shared_storage_snapshot_in_query: 1 };
+    const { stream } = await storage.stream(query, where.parameters, { settings, signal });
+    try {
+      return await takeTotal(stream, form);
+    } catch (error) {
+      stream.destroy();
+      throw error;
+    }
+  };
+}
+
+/** The condition of an export; `seqMax` makes parts that are read one after the other belong to one moment. */
+export function exportWhere(
+  organization: string,
+  { filter, seqMax }: Pick<ExportRequest, 'filter' | 'seqMax'>,
+) {
+  const where = whereClause(organization, filter);
+  if (seqMax === undefined) return where;
+  return {
+    sql: `${where.sql} AND seq <= {seq_max:UInt64}`,
+    parameters: { ...where.parameters, seq_max: seqMax },
+  };
+}
+
+/** Reads as far as the total and puts back what is not of it. A row is longer than what is read, so more follows. */
+async function takeTotal(stream: Readable, { lead, empty, preamble }: Form): Promise<ExportStream> {
+  const leadBytes = Buffer.byteLength(lead);
+  const start = await readStart(stream, leadBytes + totalBytesMax);
+  if (start.toString() === empty) return { total: 0, stream: Readable.from([Buffer.from(preamble + empty)]) };
+  const end = start.indexOf(totalEnd, leadBytes);
+  const total = Number(start.toString('latin1', leadBytes, end));
+  if (end < 0 || !Number.isSafeInteger(total)) {
+    throw new EngineError('refused', 'an export does not begin with its total');
+  }
+  const rest = [Buffer.from(preamble), start.subarray(0, leadBytes), start.subarray(end + 1)];
+  stream.unshift(Buffer.concat(rest));
+  return { total, stream };
+}
+
+/** The first bytes of a stream: `bytes` of them, or all where it has fewer. */
+async function readStart(stream: Readable, bytes: number): Promise<Buffer> {
+  for (;;) {
+    const start = stream.read(bytes) as Buffer | null;
+    if (start !== null) return start;
+    if (stream.errored !== null) throw stream.errored;
+    if (stream.readableEnded) return Buffer.alloc(0);
+    const heard = new AbortController();
+    const { signal } = heard;
+    try {
+      await Promise.race([once(stream, 'readable', { signal }), once(stream, 'end', { signal })]);
+    } finally {
+      heard.abort();
+    }
+  }
+}
