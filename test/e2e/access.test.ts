@@ -74,8 +74,9 @@ const all = (status: number) =>
   Object.fromEntries([...people, ...keys, ...nobody].map((name) => [name, status]));
 const readKeys = { 'key of A: read': 200, 'key of A: both': 200, 'key of B': 200 };
 
-/** Without those that name the marker: what an organization asked to export stands in its own log. */
-const unnamed = (path: string, now: World) => lookups(path, now).filter((one) => !one.includes(marker));
+/** Without those that name what is looked for: what an organization asked to export stands in its own log. */
+const unnamed = (path: string, now: World) =>
+  lookups(path, now).filter((one) => !one.includes(marker) && !one.includes(flow));
 
 /** Every filter that could lead to the marker, and the other organization by name. */
 function lookups(path: string, { a }: World): string[] {

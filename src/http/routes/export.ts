@@ -83,7 +83,7 @@ function readFormat(text: string | undefined): ExportFormat {
   throw new Problem('malformed', `The parameter "format" must be one of ${exportFormats.join(', ')}.`);
 }
 
-const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash', 'orgId'];
+const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash'];
 
 /** As they were sent: what was asked for, not what it was taken for. */
 function filtersGiven(parameter: QueryParameter): Record<string, string> {
