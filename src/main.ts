@@ -30,6 +30,7 @@ import { firstSeqOf, segmentAtTime, writersMax } from './ingest/sequence.ts';
 import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createExportReader } from './read/export.ts';
+import { exportPlaces, inTurn, readQueue, sourceStreamPlaces } from './read/fair-queue.ts';
 import { createFeedReader } from './read/feed.ts';
 import { createFeedCursors } from './read/feed-cursor.ts';
 import { createHistogramReader } from './read/histogram.ts';
@@ -411,21 +412,23 @@ function readers(parts: ServerParts, secret: string): Readers {
   const frame = { head: eventHead, tail: eventTail(config) };
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
+  const queue = readQueue();
   return {
-    page: createPageReader(storage, frame, systemClock),
-    export: createExportReader(storage, frame),
+    page: inTurn(queue, createPageReader(storage, frame, systemClock), (page) => page.stream),
+    export: inTurn(exportPlaces(), createExportReader(storage, frame), (result) => result.stream),
     feed: createFeedReader({
       storage,
       frame,
       clock: systemClock,
       cursors: createFeedCursors(secret),
       settledBefore: (signal) => settledBefore(parts, signal),
+      queue,
       stopping: stopping.signal,
     }),
-    legacy: createLegacyReader(storage),
-    receipts: createReceiptsReader(storage),
-    histogram: createHistogramReader(storage),
-    topValues: createTopValuesReader(storage),
+    legacy: inTurn(sourceStreamPlaces(), createLegacyReader(storage), (stream) => stream),
+    receipts: inTurn(queue, createReceiptsReader(storage)),
+    histogram: inTurn(queue, createHistogramReader(storage)),
+    topValues: inTurn(queue, createTopValuesReader(storage)),
   };
 }
 

@@ -21,9 +21,12 @@ export const limits = {
 
   // Exports.
   exportsPerOrganizationMax: 4,
-  /** All organizations together: each holds one of `engineConnectionsMax`. */
+  /** All organizations together: each holds one of `engineConnectionsMax`, as do `sourceStreamsMax`. */
   exportsMax: 24,
   exportRetryAfterSeconds: 10,
+  /** Streams of events as their producers sent them. */
+  sourceStreamsPerOrganizationMax: 8,
+  sourceStreamsMax: 24,
 
   // HTTP.
   headersBytesMax: 16 * 1024,
@@ -89,6 +92,14 @@ export const limits = {
   walNumberAgeMsMax: 200,
 
   // Reading.
+  /** Reads other than streams that the engine is given at once: for each core, and never fewer than this. */
+  readsAtOncePerCore: 4,
+  readsAtOnceMin: 8,
+  readsWaitingPerOrganizationMax: 256,
+  readsWaitingMax: 4_096,
+  readWaitMsMax: 10_000,
+  readRetryAfterSeconds: 2,
+  readMemoryBytesMax: 768 * 1024 * 1024,
   /** Long polls that wait, of one organization and of all. */
   feedWaitingPerOrganizationMax: 16,
   feedWaitingMax: 1_024,
@@ -114,7 +125,7 @@ export const limits = {
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,
   engineRestartDelayMsMax: 10_000,
-  engineConnectionsMax: 64,
+  engineConnectionsMax: 128,
   readQueryMsMax: 30_000,
   insertMsMax: 120_000,
   /** Result of one parsed read (not a page: those are passed on as bytes). */

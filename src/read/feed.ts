@@ -3,6 +3,8 @@ import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
+import type { FairQueue } from './fair-queue.ts';
+import { inTurn } from './fair-queue.ts';
 import type { FeedCursors } from './feed-cursor.ts';
 import {
   type AuditFilter,
@@ -39,6 +41,8 @@ export interface FeedOptions {
   readonly cursors: FeedCursors;
   /** First `seq` that is not settled: no event below it can come any more. */
   settledBefore(signal: AbortSignal): Promise<bigint>;
+  /** Each look at the table waits here for its turn; a poll that only waits holds none. */
+  readonly queue: FairQueue;
   /** Ends waiting polls: the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -69,19 +73,22 @@ interface Found {
  * the table is looked at, so everything below it is there.
  */
 export function createFeedReader(options: FeedOptions): FeedReader {
-  const { storage, cursors, stopping } = options;
+  const { storage, cursors, queue, stopping } = options;
   const waiting = createWaiting();
 
-  async function look(
-    organization: string,
-    request: FeedRequest,
-    from: bigint | undefined,
-    signal: AbortSignal,
-  ) {
-    const settledBefore = await options.settledBefore(signal);
-    const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
-    return find(storage, organization, request, { after, settledBefore }, signal);
-  }
+  const look = inTurn(
+    queue,
+    async (organization: string, request: FeedRequest, from: bigint | undefined, signal: AbortSignal) => {
+      const settledBefore = await options.settledBefore(signal);
+      const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
+      return find(storage, organization, request, { after, settledBefore }, signal);
+    },
+  );
+  const read = inTurn(
+    queue,
+    (organization: string, request: FeedRequest, found: Found, signal: AbortSignal) =>
+      readData(options, organization, request, found, signal),
+  );
 
   return async (organization, request, signal) => {
     const deadline = performance.now() + request.waitSeconds * 1000;
@@ -99,7 +106,7 @@ export function createFeedReader(options: FeedOptions): FeedReader {
         leave();
       }
     }
-    const data = found.rows ? await readData(options, organization, request, found, signal) : ['{"data":[]'];
+    const data = found.rows ? await read(organization, request, found, signal) : ['{"data":[]'];
     const meta = {
       next_cursor: cursors.write(organization, found.last),
       has_more: found.more,

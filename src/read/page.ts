@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
 import { limits } from '../base/limits.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -19,7 +19,7 @@ export interface Page {
   /** The bytes, when the page is small enough to be held until the engine has finished it. */
   readonly body: readonly Uint8Array[] | undefined;
   /** Otherwise the bytes as they come; an error in it means that the page must not end cleanly. */
-  readonly stream: AsyncIterable<Uint8Array> | undefined;
+  readonly stream: Readable | undefined;
 }
 
 export interface PageReader {
@@ -132,7 +132,10 @@ async function drain(
     held.push(next.value);
     bytes += next.value.length;
     if (bytes > limits.pageBufferedBytesMax) {
-      return { body: undefined, stream: rest(held, chunks, endOfBody(request, counted)) };
+      return {
+        body: undefined,
+        stream: Readable.from(rest(held, chunks, endOfBody(request, counted)), { objectMode: false }),
+      };
     }
   }
   const page = Buffer.concat(held, bytes);

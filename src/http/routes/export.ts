@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -31,7 +30,6 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
  * export). The export is recorded before its first byte; a failure after that breaks the connection.
  */
 export function exportHandlers(parts: ExportParts) {
-  const places = createPlaces();
   const answer = async (
     context: RequestContext,
     by: { readonly user: User } | { readonly key: ApiKey },
@@ -41,29 +39,21 @@ export function exportHandlers(parts: ExportParts) {
     const format = readFormat(context.first('format'));
     const filter = readFilter((name) => context.first(name), organization.id);
     const now = clock();
-    const free = places.take(organization.id);
+    const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
     try {
-      const request = { format, filter };
-      const { total, stream } = await read.export(organization.id, request, now, context.signal);
-      stream.once('close', free);
-      try {
-        const details = { format, filters: filtersGiven((name) => context.first(name)), events: total };
-        await trail(exported(by, organization, details), trailOrigin(context));
-      } catch (error) {
-        stream.destroy();
-        throw error;
-      }
-      const name = `audit-${organization.slug}-${fileTime(now)}.${format}`;
-      const headers = {
-        'Content-Type': contentTypes[format],
-        'Content-Disposition': `attachment; filename="${name}"`,
-        'X-Total-Count': String(total),
-      };
-      return { status: 200, headers, stream };
+      const details = { format, filters: filtersGiven((name) => context.first(name)), events: total };
+      await trail(exported(by, organization, details), trailOrigin(context));
     } catch (error) {
-      free();
+      stream.destroy();
       throw error;
     }
+    const name = `audit-${organization.slug}-${fileTime(now)}.${format}`;
+    const headers = {
+      'Content-Type': contentTypes[format],
+      'Content-Disposition': `attachment; filename="${name}"`,
+      'X-Total-Count': String(total),
+    };
+    return { status: 200, headers, stream };
   };
   return {
     byKey: (context: RequestContext, { key }: KeyCaller): Promise<StreamReply> => {
@@ -98,33 +88,4 @@ function filtersGiven(parameter: QueryParameter): Record<string, string> {
 /** `20240506T070809Z`: a file name that every system takes. */
 function fileTime(micros: number): string {
   return formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');
-}
-
-/** An export holds a connection of the engine for as long as its reader likes, so there are only so many. */
-function createPlaces() {
-  const taken = new Map<string, number>();
-  let all = 0;
-  return {
-    /** Takes a place; the function returned gives it back, once. Throws Problem 429 when there is none. */
-    take(organization: string): () => void {
-      const own = taken.get(organization) ?? 0;
-      if (own >= limits.exportsPerOrganizationMax || all >= limits.exportsMax) {
-        const most = `At most ${limits.exportsPerOrganizationMax} exports of an organization run at once`;
-        throw new Problem('rate_limited', `${most}; try again when one has ended.`, {
-          retryAfterSeconds: limits.exportRetryAfterSeconds,
-        });
-      }
-      taken.set(organization, own + 1);
-      all += 1;
-      let held = true;
-      return () => {
-        if (!held) return;
-        held = false;
-        all -= 1;
-        const left = (taken.get(organization) ?? 1) - 1;
-        if (left === 0) taken.delete(organization);
-        else taken.set(organization, left);
-      };
-    },
-  };
 }
