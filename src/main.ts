@@ -414,7 +414,9 @@ function readers(parts: ServerParts, secret: string): Readers {
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
   return {
-    page: inTurn(queue, createPageReader(storage, frame, systemClock), (page) => page.stream),
+    page: inTurn(queue, createPageReader(storage, frame, systemClock), (page) =>
+      'flow' in page ? page.flow : undefined,
+    ),
     export: inTurn(exportPlaces(), createExportReader(storage, frame), (result) => result.stream),
     feed: createFeedReader({
       storage,

@@ -126,6 +126,13 @@ export const limits = {
   engineRestartDelayMsMin: 100,
   engineRestartDelayMsMax: 10_000,
   engineConnectionsMax: 128,
+  /** Shorter than any engine keeps an idle connection (3 s at least). */
+  engineIdleConnectionMs: 2_500,
+  /** Read from a socket at once. */
+  engineReadBytes: 256 * 1024,
+  engineHeadBytesMax: 64 * 1024,
+  engineHeadLinesMax: 200,
+  engineRefusalBytesMax: 64 * 1024,
   readQueryMsMax: 30_000,
   insertMsMax: 120_000,
   /** Result of one parsed read (not a page: those are passed on as bytes). */

@@ -30,6 +30,8 @@ export interface Exchange {
   sent(bytes: number): void;
   /** Runs when the exchange closes without a complete answer; at once when it has. */
   onGone(callback: () => void): void;
+  /** Runs when the exchange closes in any way; at once when it has. */
+  onClosed(callback: () => void): void;
   /** Fires when the client goes away; made on first use. */
   signal(): AbortSignal;
 }
@@ -47,6 +49,7 @@ export function openExchange({ res, head, body, report }: ExchangeOptions): Exch
   let goneStatus = clientGoneStatus;
   let controller: AbortController | undefined;
   const goneCallbacks: (() => void)[] = [];
+  const finishedCallbacks: (() => void)[] = [];
 
   res.onAborted(() => {
     if (state !== 'open') return;
@@ -64,6 +67,7 @@ export function openExchange({ res, head, body, report }: ExchangeOptions): Exch
     finish(outcome) {
       if (state !== 'open') return;
       state = 'finished';
+      for (const callback of finishedCallbacks) callback();
       report(outcome);
     },
     breakOff(status) {
@@ -77,6 +81,12 @@ export function openExchange({ res, head, body, report }: ExchangeOptions): Exch
     onGone(callback) {
       if (state === 'gone') callback();
       else goneCallbacks.push(callback);
+    },
+    onClosed(callback) {
+      if (state === 'open') {
+        goneCallbacks.push(callback);
+        finishedCallbacks.push(callback);
+      } else callback();
     },
     signal() {
       controller ??= new AbortController();

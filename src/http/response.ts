@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { Readable } from 'node:stream';
+import type { ByteFlow } from '../base/byte-flow.ts';
 import { limits } from '../base/limits.ts';
 import { compressBody, type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
@@ -13,6 +13,8 @@ export interface FixedReply {
   readonly headers?: ReplyHeaders;
   /** Default type: application/json. */
   readonly body?: string | Uint8Array | readonly Uint8Array[];
+  /** Called once when the body is not needed any more, whatever became of the answer. */
+  readonly release?: () => void;
 }
 
 /**
@@ -22,10 +24,18 @@ export interface FixedReply {
 export interface StreamReply {
   readonly status: number;
   readonly headers?: ReplyHeaders;
-  readonly stream: Readable | AsyncIterable<Uint8Array>;
+  readonly stream: ByteFlow;
 }
 
 export type Reply = FixedReply | StreamReply;
+
+/** The answer that a read has made, whole or as it comes. */
+export function replyOf(
+  body: { readonly bytes: Uint8Array; readonly release: () => void } | { readonly flow: ByteFlow },
+): Reply {
+  if ('flow' in body) return { status: 200, stream: body.flow };
+  return { status: 200, body: body.bytes, release: body.release };
+}
 
 const statusLines = new Map<number, string>([
   // In the words of RFC 9110, which Node learned only in later versions.
@@ -198,13 +208,17 @@ function sendNow(
  * synchronously, with nothing sent, when a header cannot be sent; rejects when the body cannot be compressed.
  */
 export function sendFixed(exchange: Exchange, reply: FixedReply): Promise<void> | undefined {
-  if (!exchange.open()) return undefined;
+  if (!exchange.open()) {
+    reply.release?.();
+    return undefined;
+  }
   checkHeaders(reply.headers);
   const body = oneBody(reply.body);
   const length = byteLength(body);
   const encoding =
     length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers, length) : undefined;
   if (encoding === undefined) {
+    if (reply.release !== undefined) exchange.onClosed(reply.release);
     sendNow(
       exchange,
       reply,
@@ -212,7 +226,9 @@ export function sendFixed(exchange: Exchange, reply: FixedReply): Promise<void> 
     );
     return undefined;
   }
-  return compressBody(encoding, typeof body === 'string' ? Buffer.from(body) : body).then((small) => {
-    if (exchange.open()) sendNow(exchange, reply, small, encoding);
-  });
+  return compressBody(encoding, typeof body === 'string' ? Buffer.from(body) : body)
+    .finally(() => reply.release?.())
+    .then((small) => {
+      if (exchange.open()) sendNow(exchange, reply, small, encoding);
+    });
 }

@@ -9,7 +9,7 @@ import { problemReply } from './problem-reply.ts';
 import { type BodyAnnouncement, readHead, type RequestHead } from './request.ts';
 import { type FixedReply, type Reply, sendFixed } from './response.ts';
 import type { Handler, Match, RequestContext, Router } from './router.ts';
-import { destroyStream, sendStream, type StallWatch } from './stream-reply.ts';
+import { sendStream, type StallWatch } from './stream-reply.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 
 /** What the parts of one server share. */
@@ -171,7 +171,7 @@ function reply(shared: Shared, exchange: Exchange, answer: Reply): void {
       send(shared, exchange, answer);
     }
   } catch (error) {
-    if ('stream' in answer) destroyStream(answer.stream);
+    if ('stream' in answer) answer.stream.destroy();
     fail(shared, exchange, error);
   }
 }

@@ -1,6 +1,7 @@
-import { finished, pipeline, Readable } from 'node:stream';
+import { pipeline } from 'node:stream';
+import { type ByteFlow, fromReadable, toReadable } from '../base/byte-flow.ts';
 import { limits } from '../base/limits.ts';
-import { createCompressor } from './encoding.ts';
+import { createCompressor, type Encoding } from './encoding.ts';
 import { clientGoneStatus, type Exchange } from './exchange.ts';
 import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './response.ts';
 
@@ -43,21 +44,12 @@ export function createStallWatch(): StallWatch {
 }
 
 /**
- * Written at once. The library counts a connection as idle until all that it holds for it has gone out, so it must
- * hold little: a reader of 100 KB/s takes longer for one large chunk than it would be given.
+ * Written at once to a reader that has been slow. The library counts a connection as idle until all that it holds for
+ * it has gone out, so it must hold little: a reader of 100 KB/s takes longer for one large piece than it would be
+ * given. While a reader takes everything, pieces grow to what the engine hands out, since each costs a system call.
  */
-const pieceBytes = 64 * 1024;
-
-const asReadable = (stream: StreamReply['stream']): Readable =>
-  stream instanceof Readable ? stream : Readable.from(stream, { objectMode: false });
-
-/** Ends a source whose bytes nobody will read. */
-export function destroyStream(stream: StreamReply['stream']): void {
-  const readable = asReadable(stream);
-  // Its errors are of no interest any more, but unheard they would end the process.
-  readable.on('error', () => {});
-  readable.destroy();
-}
+const slowPieceBytes = 64 * 1024;
+const fastPieceBytes = 256 * 1024;
 
 export interface StreamSendOptions {
   readonly watch: StallWatch;
@@ -68,23 +60,23 @@ export interface StreamSendOptions {
 }
 
 /**
- * Sends a body while it is being made, with backpressure: at most two chunks of the source are held here. The body ends cleanly only when the source does (contract: a failure in mid-stream breaks the connection).
- * A client that goes away destroys the source. Throws, with nothing sent, when a header cannot be sent.
+ * Sends a body while it is being made, with backpressure: what is held here is what one read of the source gave, at
+ * most. The body ends cleanly only when the source does (contract: a failure in mid-stream breaks the connection). A
+ * client that goes away destroys the source. Throws, with nothing sent, when a header cannot be sent.
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
-  if (!exchange.open()) return destroyStream(reply.stream);
+  if (!exchange.open()) return reply.stream.destroy();
   exchange.body?.letCome();
   checkHeaders(reply.headers);
   const { res } = exchange;
   const { watch, onEarlyFailure, onLateFailure } = options;
-  const source = asReadable(reply.stream);
   const encoding = replyEncoding(exchange, reply.headers, undefined);
-  // The outcome of the pipeline reaches the end of it, where `finished` hears of it.
-  const output = encoding === undefined ? source : pipeline(source, createCompressor(encoding), () => {});
+  const source = encoding === undefined ? reply.stream : compressed(reply.stream, encoding);
   let started = false;
   let ended = false;
   let bytesSent = 0;
-  /** What the socket has not been offered yet, in small pieces: there is always one left to nudge with. */
+  let pieceBytes = slowPieceBytes;
+  /** What the socket has not been offered yet, in small pieces. */
   const held: Uint8Array[] = [];
 
   const start = (): void => {
@@ -98,9 +90,8 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
     });
     exchange.finish({ status: reply.status, bytesSent });
   };
-  /** Writes the next piece; false when the socket is full. */
-  const writeOne = (): boolean => {
-    const piece = held.shift() as Uint8Array;
+  /** False when the socket is full: the library holds what did not fit. */
+  const write = (piece: Uint8Array): boolean => {
     let taken = false;
     res.cork(() => {
       start();
@@ -108,59 +99,91 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
     });
     bytesSent += piece.length;
     exchange.sent(bytesSent);
+    pieceBytes = taken ? Math.min(pieceBytes * 2, fastPieceBytes) : slowPieceBytes;
     return taken;
   };
   // Only a write that fails starts the library's clock anew, so a nudge writes until one does.
   const nudge = (): void => {
-    if (held.length > 0) flow();
-    // Reading by hand from the paused stream; `take` hears of what it gives.
-    else output.read(Math.min(output.readableLength, pieceBytes));
+    if (held.length > 0) writeHeld();
+    else source.resume();
   };
-  const flow = (): void => {
+  const stall = (): void => watch.stalled(exchange, nudge);
+  const writeHeld = (): void => {
     let moved = false;
-    while (held.length > 0 && exchange.open()) {
-      if (writeOne()) {
+    for (let piece = held.shift(); piece !== undefined; piece = held.shift()) {
+      if (write(piece)) {
         moved = true;
         continue;
       }
-      output.pause();
       if (moved) watch.moving(exchange);
-      watch.stalled(exchange, nudge);
-      return;
+      return stall();
     }
     watch.moving(exchange);
     if (!exchange.open()) return;
     if (ended) complete();
-    else output.resume();
+    else source.resume();
   };
-  const take = (chunk: Uint8Array): void => {
-    const waiting = held.length > 0;
-    for (let at = 0; at < chunk.length; at += pieceBytes) held.push(chunk.subarray(at, at + pieceBytes));
-    if (!waiting) flow();
+  const hold = (piece: Uint8Array): void => {
+    for (let at = 0; at < piece.length; at += slowPieceBytes) {
+      held.push(Uint8Array.from(piece.subarray(at, at + slowPieceBytes)));
+    }
+  };
+  /** The piece is lent: what cannot be written is copied. */
+  const take = (piece: Uint8Array): boolean => {
+    if (!exchange.open()) return false;
+    if (held.length > 0) {
+      hold(piece);
+      return false;
+    }
+    for (let at = 0; at < piece.length; ) {
+      const next = piece.subarray(at, at + pieceBytes);
+      at += next.length;
+      if (write(next)) continue;
+      hold(piece.subarray(at));
+      stall();
+      return false;
+    }
+    watch.moving(exchange);
+    return true;
   };
   res.onWritable(() => {
-    flow();
+    writeHeld();
     return true;
   });
   exchange.onGone(() => {
     watch.moving(exchange);
     source.destroy();
-    output.destroy();
   });
-  finished(output, { writable: false }, (error) => {
-    if (!exchange.open()) return;
-    if (!error) {
+  source.to({
+    data: take,
+    end() {
+      if (!exchange.open()) return;
       ended = true;
-      if (held.length === 0) flow();
-      return;
-    }
-    watch.moving(exchange);
-    if (started) {
-      onLateFailure(error);
-      exchange.breakOff(500);
-    } else {
-      onEarlyFailure(error);
-    }
+      if (held.length === 0) complete();
+    },
+    failed(error) {
+      if (!exchange.open()) return;
+      watch.moving(exchange);
+      if (started) {
+        onLateFailure(error);
+        exchange.breakOff(500);
+      } else {
+        onEarlyFailure(error);
+      }
+    },
   });
-  output.on('data', take);
+}
+
+/** The outcome of the pipeline reaches its end, where the flow hears of it. */
+function compressed(flow: ByteFlow, encoding: Encoding): ByteFlow {
+  const source = toReadable(flow);
+  const output = pipeline(source, createCompressor(encoding), () => {});
+  const packed = fromReadable(output);
+  return {
+    ...packed,
+    destroy() {
+      source.destroy();
+      packed.destroy();
+    },
+  };
 }

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { Readable } from 'node:stream';
+import { type ByteFlow, peekFlow } from '../base/byte-flow.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../storage/storage.ts';
 import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
@@ -24,8 +23,8 @@ export interface ExportRequest {
 export interface ExportStream {
   /** How many events the stream holds: counted in the same snapshot. */
   readonly total: number;
-  /** Ends cleanly only when all of them were sent; any failure is its `error`, an EngineError. */
-  readonly stream: Readable;
+  /** Ends cleanly only when all of them were sent; a failure is an EngineError. */
+  readonly stream: ByteFlow;
 }
 
 /** Rejects with EngineError while nothing has been sent. `organization` is a lower-case UUID. */
@@ -119,11 +118,11 @@ export function createExportReader(storage: Storage, frame: EventFrame): ExportR
       'FORMAT CustomSeparated';
     // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
     const settings = { ...steadyReading, ...form.settings, enable_shared_storage_snapshot_in_query: 1 };
-    const { stream } = await storage.stream(query, where.parameters, { settings, signal });
+    const flow = await storage.flow(query, where.parameters, { settings, signal });
     try {
-      return await takeTotal(stream, form);
+      return await takeTotal(flow, form);
     } catch (error) {
-      stream.destroy();
+      flow.destroy();
       throw error;
     }
   };
@@ -139,34 +138,18 @@ function exportWhere(organization: string, { filter, seqMax }: Pick<ExportReques
   };
 }
 
-/** Reads as far as the total and puts back what is not of it. A row is longer than what is read, so more follows. */
-async function takeTotal(stream: Readable, { lead, empty, preamble }: Form): Promise<ExportStream> {
+/** Reads as far as the total and takes it out. */
+async function takeTotal(flow: ByteFlow, { lead, empty, preamble }: Form): Promise<ExportStream> {
   const leadBytes = Buffer.byteLength(lead);
-  const start = await readStart(stream, leadBytes + totalBytesMax);
-  if (start.toString() === empty) return { total: 0, stream: Readable.from([Buffer.from(preamble + empty)]) };
-  const end = start.indexOf(totalEnd, leadBytes);
-  const total = Number(start.toString('latin1', leadBytes, end));
+  const { start, continueWith } = await peekFlow(flow, leadBytes + totalBytesMax);
+  const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength);
+  if (bytes.toString('latin1') === empty)
+    return { total: 0, stream: continueWith(Buffer.from(preamble + empty)) };
+  const end = bytes.indexOf(totalEnd, leadBytes);
+  const total = Number(bytes.toString('latin1', leadBytes, end));
   if (end < 0 || !Number.isSafeInteger(total)) {
     throw new EngineError('refused', 'an export does not begin with its total');
   }
-  const rest = [Buffer.from(preamble), start.subarray(0, leadBytes), start.subarray(end + 1)];
-  stream.unshift(Buffer.concat(rest));
-  return { total, stream };
-}
-
-/** The first bytes of a stream: `bytes` of them, or all where it has fewer. */
-async function readStart(stream: Readable, bytes: number): Promise<Buffer> {
-  for (;;) {
-    const start = stream.read(bytes) as Buffer | null;
-    if (start !== null) return start;
-    if (stream.errored !== null) throw stream.errored;
-    if (stream.readableEnded) return Buffer.alloc(0);
-    const heard = new AbortController();
-    const { signal } = heard;
-    try {
-      await Promise.race([once(stream, 'readable', { signal }), once(stream, 'end', { signal })]);
-    } finally {
-      heard.abort();
-    }
-  }
+  const instead = [Buffer.from(preamble), bytes.subarray(0, leadBytes), bytes.subarray(end + 1)];
+  return { total, stream: continueWith(Buffer.concat(instead)) };
 }

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import type { ByteFlow } from '../base/byte-flow.ts';
 import { limits } from '../base/limits.ts';
 import { gauge } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
@@ -135,8 +136,7 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
 export function inTurn<A extends readonly unknown[], T>(
   queue: FairQueue,
   read: (organization: string, ...rest: [...A, AbortSignal]) => Promise<T>,
-  streamOf: (result: T) => { once(event: 'close', listener: () => void): unknown } | undefined = () =>
-    undefined,
+  streamOf: (result: T) => Pick<ByteFlow, 'onClosed'> | undefined = () => undefined,
 ): (organization: string, ...rest: [...A, AbortSignal]) => Promise<T> {
   return async (organization, ...rest) => {
     const leave = await queue.enter(organization, rest[rest.length - 1] as AbortSignal);
@@ -144,7 +144,7 @@ export function inTurn<A extends readonly unknown[], T>(
       const result = await read(organization, ...rest);
       const stream = streamOf(result);
       if (stream === undefined) leave();
-      else stream.once('close', leave);
+      else stream.onClosed(leave);
       return result;
     } catch (error) {
       leave();

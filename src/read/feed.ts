@@ -17,6 +17,7 @@ import {
 import { framingSettings } from './framing.ts';
 import type { EventFrame } from './page.ts';
 import { feedOrder, feedPage } from './plans.ts';
+import { type ReadBody, readFramed } from './read-body.ts';
 
 export interface FeedRequest {
   readonly filter: AuditFilter;
@@ -28,10 +29,10 @@ export interface FeedRequest {
 
 export interface FeedReader {
   /**
-   * The body of an answer. Rejects with EngineError, or with a Problem for a bad cursor or too many that wait.
+   * The whole body of an answer. Rejects with EngineError, or with a Problem for a bad cursor or too many that wait.
    * `organization` is a lower-case UUID.
    */
-  (organization: string, request: FeedRequest, signal: AbortSignal): Promise<readonly Uint8Array[]>;
+  (organization: string, request: FeedRequest, signal: AbortSignal): Promise<ReadBody>;
 }
 
 export interface FeedOptions {
@@ -86,8 +87,8 @@ export function createFeedReader(options: FeedOptions): FeedReader {
   );
   const read = inTurn(
     queue,
-    (organization: string, request: FeedRequest, found: Found, signal: AbortSignal) =>
-      readData(options, organization, request, found, signal),
+    (organization: string, request: FeedRequest, found: Found, after: string, signal: AbortSignal) =>
+      readData(options, organization, request, found, after, signal),
   );
 
   return async (organization, request, signal) => {
@@ -106,16 +107,14 @@ export function createFeedReader(options: FeedOptions): FeedReader {
         leave();
       }
     }
-    const data = found.rows ? await read(organization, request, found, signal) : ['{"data":[]'];
     const meta = {
       next_cursor: cursors.write(organization, found.last),
       has_more: found.more,
       settled_through: microsOfSeq(found.settledBefore),
     };
-    return [
-      ...data.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
-      Buffer.from(`,"meta":${JSON.stringify(meta)}}`),
-    ];
+    const after = `,"meta":${JSON.stringify(meta)}}`;
+    if (found.rows) return read(organization, request, found, after, signal);
+    return { bytes: Buffer.from(`{"data":[]${after}`), release: () => {} };
   };
 }
 
@@ -251,8 +250,9 @@ async function readData(
   organization: string,
   { filter }: FeedRequest,
   found: Found,
+  after: string,
   signal: AbortSignal,
-): Promise<Uint8Array[]> {
+): Promise<ReadBody> {
   const where = whereClause(organization, withoutStart(filter));
   const query = `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`;
   const framing = framingSettings({
@@ -266,10 +266,7 @@ async function readData(
     after: String(found.after),
     before: String(found.last + 1n),
   };
-  const settings = { ...framing, ...feedPage };
-  const { stream } = await storage.stream(query, parameters, { settings, signal });
-  // Held whole, so that a failure is still an answer: at most a page of events, each of bounded size.
-  const parts: Uint8Array[] = [];
-  for await (const part of stream) parts.push(part as Uint8Array);
-  return parts;
+  const framed = () => ({ skip: 0, before: '', after });
+  const options = { settings: { ...framing, ...feedPage }, signal };
+  return readFramed(storage, query, parameters, options, { ofWhole: framed, ofStart: framed });
 }

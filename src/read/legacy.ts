@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { ByteFlow } from '../base/byte-flow.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type QueryParameter, readLimit, readOffset, readTimeRange } from './filter.ts';
 import { whereClause } from './filter.ts';
@@ -20,7 +20,7 @@ export type LegacyReader = (
   organization: string,
   request: LegacyRequest,
   signal: AbortSignal,
-) => Promise<Readable>;
+) => Promise<ByteFlow>;
 
 /**
  * The request that query parameters describe (contract: Read, get-events-in-org). They are read as leniently as those
@@ -51,7 +51,6 @@ export function createLegacyReader(storage: Storage): LegacyReader {
       `${rows}OFFSET {offset:UInt64} FORMAT CustomSeparated`;
     const parameters = { ...where.parameters, offset, ...(limit === undefined ? {} : { limit }) };
     const settings = { ...framing, ...steadyReading };
-    const { stream } = await storage.stream(query, parameters, { settings, signal });
-    return stream;
+    return storage.flow(query, parameters, { settings, signal });
   };
 }

@@ -1,12 +1,10 @@
-import { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { Settings, Storage } from '../storage/storage.ts';
 import { findDeepStart } from './deep-offset.ts';
-import { type AuditFilter, type PageRequest, type Where, whereClause } from './filter.ts';
-import { type Framing, framingSettings, newestFirst } from './framing.ts';
+import { type PageRequest, type Where, whereClause } from './filter.ts';
+import { framingSettings, newestFirst } from './framing.ts';
 import { planOf } from './plans.ts';
-import { sideBySide } from './side-by-side.ts';
+import { type ReadBody, readFramed } from './read-body.ts';
 
 /** What every audit event begins and ends with; the engine writes it around the stored text. */
 export interface EventFrame {
@@ -14,147 +12,101 @@ export interface EventFrame {
   readonly tail: string;
 }
 
-/** A page of the audit endpoint: the whole body of the answer, framed by the engine. */
-export interface Page {
-  /** The bytes, when the page is small enough to be held until the engine has finished it. */
-  readonly body: readonly Uint8Array[] | undefined;
-  /** Otherwise the bytes as they come; an error in it means that the page must not end cleanly. */
-  readonly stream: Readable | undefined;
-}
-
 export interface PageReader {
-  /** Rejects with EngineError. `organization` is a lower-case UUID. */
-  (organization: string, request: PageRequest, signal: AbortSignal): Promise<Page>;
+  /** The whole body of an answer. Rejects with EngineError. `organization` is a lower-case UUID. */
+  (organization: string, request: PageRequest, signal: AbortSignal): Promise<ReadBody>;
 }
 
-/** Stands behind the stored text of the page's last possible row, where JSON allows a space: the page is full. */
-const fullMark = 0x20;
-
-/** What stands around each stored text and around all of them. */
-function auditFraming(frame: EventFrame, nowMicros: number): Framing {
-  return {
-    before: '{"data":[',
-    rowBefore: frame.head,
-    rowAfter: `"logged_time":${nowMicros}${frame.tail}`,
-    after: ']',
-  };
-}
+const lineFeed = 10;
+const endOfRows = ']'.charCodeAt(0);
 
 /**
- * Reads pages of one organization with their exact total (contract: GET audit). Page and count run side by side; for
- * a deep offset the counts come first, since they tell where to begin.
+ * Reads pages of one organization with their exact total (contract: GET audit). The count is a part of the page's
+ * query, so both see the same rows: whatever arrives, merges or expires meanwhile, the last page of a walk ends at
+ * the total. For a deep offset the counts come first, since they tell where to begin.
+ *
+ *     engine:  <total> head text tail ,\n head text tail … ]      answer:  {"data":[ head text tail … ],"meta":{…}}
  */
 export function createPageReader(storage: Storage, frame: EventFrame, clock: Clock): PageReader {
   return async (organization, request, signal) => {
-    const framing = auditFraming(frame, clock());
-    return sideBySide(signal, async (stop) => {
-      const { filter, offset } = request;
-      const deep = await findDeepStart(storage, organization, filter, offset, stop);
-      const first = { ...request, ...deep };
-      const where = whereClause(organization, first.filter);
-      const [stream, total] = await Promise.all([
-        openPage(storage, framing, where, first, stop),
-        deep?.total ?? countEvents(storage, where, filter, stop),
-      ]);
-      return drain(stream, request, total, framing.rowAfter);
+    const { filter, offset, limit } = request;
+    const deep = await findDeepStart(storage, organization, filter, offset, signal);
+    const first = { ...request, ...deep };
+    const where = whereClause(organization, first.filter);
+    const plan = planOf(filter);
+    const query =
+      `SELECT ${deep === undefined ? totalInFirstRow(where) : "''"}, ocsf ` +
+      `FROM (SELECT ocsf FROM events WHERE ${where.sql} ${newestFirst} LIMIT {limit:UInt64} OFFSET {offset:UInt64}) ` +
+      'FORMAT CustomSeparated';
+    const rowAfter = `"logged_time":${clock()}${frame.tail}`;
+    const settings = {
+      ...framingSettings({ before: '', rowBefore: '', rowAfter, after: ']' }),
+      format_custom_field_delimiter: frame.head,
+      ...plan,
+      // The default of this engine; named, so that another default cannot take it away.
+      enable_shared_storage_snapshot_in_query: 1,
+    };
+    const parameters = { ...where.parameters, limit, offset: first.offset };
+
+    const totalOf = async (rows: Uint8Array): Promise<number> => {
+      if (rows[0] !== endOfRows) return agreedTotal(rows, request, deep?.total ?? 0);
+      // Nothing from this offset on, and so no row that could have told the total.
+      if (offset === 0) return 0;
+      const total = deep?.total ?? (await countEvents(storage, where, plan, signal));
+      return Math.min(total, offset);
+    };
+    const framed = (skip: number, total: number) => ({
+      skip,
+      before: '{"data":[',
+      after: `,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`,
     });
+    return readFramed(
+      storage,
+      query,
+      parameters,
+      { settings, signal },
+      {
+        ofWhole: async (rows) => {
+          const digits = leadingDigits(rows);
+          return framed(digits.length, digits === '' ? await totalOf(rows) : Number(digits));
+        },
+        ofStart: (rows) => {
+          const digits = leadingDigits(rows);
+          return framed(digits.length, digits === '' ? Math.max(deep?.total ?? 0, offset) : Number(digits));
+        },
+      },
+    );
   };
 }
+
+const countOf = (where: Where): string => `SELECT count() AS total FROM events WHERE ${where.sql}`;
+
+const totalInFirstRow = (where: Where): string =>
+  `if(rowNumberInAllBlocks() = 0, toString((${countOf(where)})), '')`;
 
 async function countEvents(
   storage: Storage,
   where: Where,
-  filter: AuditFilter,
+  settings: Settings,
   signal: AbortSignal,
 ): Promise<number> {
-  const query = `SELECT count() AS total FROM events WHERE ${where.sql}`;
-  const options = { signal, settings: planOf(filter) };
-  const [row] = await storage.rows<{ total: string }>(query, where.parameters, options);
+  const [row] = await storage.rows<{ total: string }>(countOf(where), where.parameters, { signal, settings });
   return Number(row?.total ?? 0);
 }
 
-async function openPage(
-  storage: Storage,
-  framing: Framing,
-  where: Where,
-  { filter, limit, offset }: PageRequest,
-  signal: AbortSignal,
-): Promise<Readable> {
-  const query =
-    "SELECT ocsf, if(rowNumberInAllBlocks() + 1 = {limit:UInt64}, ' ', '') " +
-    `FROM (SELECT ocsf FROM events WHERE ${where.sql} ${newestFirst} LIMIT {limit:UInt64} OFFSET {offset:UInt64}) ` +
-    'FORMAT CustomSeparated';
-  const settings = { ...framingSettings(framing), ...planOf(filter) };
-  const result = await storage.stream(query, { ...where.parameters, limit, offset }, { settings, signal });
-  return result.stream;
-}
+/** More than a count of events can have. */
+const digitsMax = 20;
 
-function endOfBody({ limit, offset }: PageRequest, total: number): Buffer {
-  return Buffer.from(`,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`);
+function leadingDigits(bytes: Uint8Array): string {
+  return /^\d*/.exec(Buffer.from(bytes.subarray(0, digitsMax)).toString('latin1'))?.[0] ?? '';
 }
 
 /**
- * The total, told apart from the count where the two queries saw different moments: events may arrive between them,
- * and a client that stops at `offset + data.length >= total` must neither stop early nor wait for what is not there.
+ * The total, told apart from the count where that was made before the page: events may arrive between them, and a
+ * client that stops at `offset + data.length >= total` must neither stop early nor wait for what is not there.
  */
-function agreedTotal(
-  page: Buffer,
-  { limit, offset }: PageRequest,
-  counted: number,
-  rowAfter: string,
-): number {
-  const end = Buffer.byteLength(rowAfter) + 1;
-  if (page[page.length - end - 1] === fullMark) return Math.max(counted, offset + limit);
-  const rows = countRows(page);
-  return rows > 0 || offset === 0 ? offset + rows : Math.min(counted, offset);
-}
-
-function countRows(page: Buffer): number {
-  if (page.length <= emptyPageBytes) return 0;
+function agreedTotal(page: Uint8Array, { limit, offset }: PageRequest, counted: number): number {
   let rows = 1;
-  for (let at = page.indexOf(10); at !== -1; at = page.indexOf(10, at + 1)) rows += 1;
-  return rows;
-}
-
-const emptyPageBytes = '{"data":[]'.length;
-
-/** Holds the page until it is whole, so that a failure can still be answered; a very large one goes on as a stream. */
-async function drain(
-  stream: Readable,
-  request: PageRequest,
-  counted: number,
-  rowAfter: string,
-): Promise<Page> {
-  const held: Uint8Array[] = [];
-  let bytes = 0;
-  const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
-    held.push(next.value);
-    bytes += next.value.length;
-    if (bytes > limits.pageBufferedBytesMax) {
-      return {
-        body: undefined,
-        stream: Readable.from(rest(held, chunks, endOfBody(request, counted)), { objectMode: false }),
-      };
-    }
-  }
-  const page = Buffer.concat(held, bytes);
-  return {
-    body: [page, endOfBody(request, agreedTotal(page, request, counted, rowAfter))],
-    stream: undefined,
-  };
-}
-
-async function* rest(
-  held: readonly Uint8Array[],
-  chunks: AsyncIterator<Uint8Array>,
-  end: Buffer,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield* held;
-    for (let next = await chunks.next(); !next.done; next = await chunks.next()) yield next.value;
-    yield end;
-  } finally {
-    await chunks.return?.();
-  }
+  for (let at = page.indexOf(lineFeed); at !== -1; at = page.indexOf(lineFeed, at + 1)) rows += 1;
+  return rows === limit ? Math.max(counted, offset + rows) : offset + rows;
 }

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { Readable } from 'node:stream';
-import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { buffers } from '../base/buffer-pool.ts';
+import type { ByteFlow } from '../base/byte-flow.ts';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
-import { collect, guardBody, shortMessage } from './response-body.ts';
+import { createEngineHttp, type EngineHttp, type HttpCall } from './engine-http.ts';
+import { createGuardedFlow } from './guarded-flow.ts';
+import { exceptionInTail, refusal, shortMessage } from './response-body.ts';
 import { EngineError } from './storage.ts';
-import type { EngineConnection, Parameters, QueryOptions, Settings, Storage } from './storage.ts';
+import type { BytesOptions, EngineConnection, HeldBytes, Parameters } from './storage.ts';
+import type { QueryOptions, Settings, Storage } from './storage.ts';
 
 /** Reads are cancelled by the engine when the connection goes; it does that for read-only queries alone. */
 const readSettings: Settings = {
@@ -32,150 +35,294 @@ interface Call {
   readonly settings: Settings;
   readonly options: QueryOptions;
   readonly timeoutMs: number;
-  readonly body?: Readable;
+  readonly body?: Iterable<Uint8Array>;
 }
 
-interface Answer {
-  readonly body: Readable;
-  readonly queryId: string;
-  /** Ends the time limit of the call; the caller's signal keeps its effect until the body is closed. */
-  unlimit(): void;
+/** Takes the body of an answer of status 200. */
+interface AnswerSink {
+  /** The answer has begun; `tag` is by what an exception at its end is known. */
+  begins(tag: string | undefined): void;
+  data(piece: Uint8Array): boolean;
+  end(): void;
+  failed(error: EngineError): void;
 }
 
-type Client = ReturnType<typeof createClient>;
+interface Asked {
+  resume(): void;
+  /** Gives the call up; its sink hears nothing more. */
+  destroy(): void;
+  /** Milliseconds count only while bytes are wanted and none come, from now on. */
+  limitSilence(): void;
+}
 
-/** What ends a call early: the caller's signal or the clock; the signal's reason is the EngineError to reject with. */
-function createStop(signal: AbortSignal | undefined, timeoutMs: number) {
-  const controller = new AbortController();
-  const onAbort = (): void => {
-    controller.abort(new EngineError('aborted', 'the caller ended the request'));
+/**
+ * Sends a call and tells its sink what comes of it: exactly one of `end` and `failed`, unless it is given up. Ends
+ * the call when the caller's signal fires or its time is over.
+ */
+function ask(http: EngineHttp, target: string, call: Call, sink: AnswerSink): Asked {
+  const { signal } = call.options;
+  let state: 'waiting' | 'body' | 'refused' | 'over' = 'waiting';
+  let refused = '';
+  let status = 0;
+  let code: string | undefined;
+  let silenceOnly = false;
+  let paused = false;
+
+  const over = (): void => {
+    state = 'over';
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
   };
+  const fail = (error: EngineError): void => {
+    if (state === 'over') return;
+    over();
+    sent.destroy();
+    sink.failed(error);
+  };
+  const onAbort = (): void => fail(new EngineError('aborted', 'the caller ended the request'));
   const timer = setTimeout(() => {
-    controller.abort(new EngineError('timeout', `no answer within ${timeoutMs} ms`));
-  }, timeoutMs);
+    // A slow reader is not the engine's fault.
+    if (silenceOnly && paused) timer.refresh();
+    else fail(new EngineError('timeout', `no answer within ${call.timeoutMs} ms`));
+  }, call.timeoutMs);
+
+  const sent: HttpCall = http.post(target, call.body ?? call.query, {
+    head(answered, headers) {
+      status = answered;
+      code = headers.get('x-clickhouse-exception-code');
+      state = status === 200 ? 'body' : 'refused';
+      if (state === 'body') sink.begins(headers.get('x-clickhouse-exception-tag'));
+    },
+    data(piece) {
+      if (state === 'body') {
+        if (silenceOnly) timer.refresh();
+        // Until `resume`, whatever the sink says to what had been read already.
+        if (!sink.data(piece)) paused = true;
+        return !paused;
+      }
+      if (refused.length < limits.engineRefusalBytesMax) refused += Buffer.from(piece).toString('utf8');
+      return true;
+    },
+    end() {
+      if (state === 'over') return;
+      const wasRefused = state === 'refused';
+      over();
+      if (wasRefused) sink.failed(refusal(status, code, refused));
+      else sink.end();
+    },
+    failed(error) {
+      const text = shortMessage(error.message);
+      const shown = 'code' in error && text === '' ? String(error.code) : text;
+      fail(new EngineError('unreachable', shown, undefined, error));
+    },
+  });
   signal?.addEventListener('abort', onAbort, { once: true });
-  if (signal?.aborted) onAbort();
   return {
-    signal: controller.signal,
-    unlimit: (): void => clearTimeout(timer),
-    release: (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
+    resume: () => {
+      if (!paused) return;
+      paused = false;
+      timer.refresh();
+      sent.resume();
+    },
+    destroy: () => {
+      if (state === 'over') return;
+      over();
+      sent.destroy();
+    },
+    limitSilence: () => {
+      if (state === 'over') return;
+      silenceOnly = true;
+      timer.refresh();
     },
   };
 }
 
-function toEngineError(error: unknown): EngineError {
-  if (error instanceof EngineError) return error;
-  if (error instanceof ClickHouseError) {
-    const code = Number(error.code);
-    const known = Number.isSafeInteger(code);
-    return new EngineError(
-      'refused',
-      shortMessage(`${error.type ?? ''} ${error.message}`),
-      known ? code : undefined,
-    );
-  }
-  const text = error instanceof Error ? error.message : String(error);
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return new EngineError('unreachable', shortMessage(text === '' ? code : text), undefined, error);
+const escapes: Readonly<Record<string, string>> = {
+  '\t': '\\t',
+  '\n': '\\n',
+  '\r': '\\r',
+  "'": "\\'",
+  '\\': '\\\\',
+};
+const escaped = (text: string): string => text.replaceAll(/[\t\n\r'\\]/g, (one) => escapes[one] ?? one);
+
+/** A value as the engine reads a query parameter: escaped as in its TSV, strings within an array in quotation marks. */
+function parameterText(value: unknown): string {
+  if (typeof value === 'string') return escaped(value);
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value);
+  if (!Array.isArray(value)) throw new TypeError('a query parameter is neither text, number nor list');
+  const items: readonly unknown[] = value;
+  return `[${items.map((item) => (typeof item === 'string' ? `'${escaped(item)}'` : parameterText(item))).join(',')}]`;
 }
 
-/** The client treats a path in the URL as a database; ours may stand behind a proxy's path. */
-function createEngineClient(connection: EngineConnection): Client {
-  const url = new URL(connection.url);
-  const pathname = url.pathname.replace(/^\/+|\/+$/g, '');
-  url.pathname = '';
-  return createClient({
-    url,
-    ...(pathname === '' ? {} : { pathname }),
-    username: connection.user,
-    password: connection.password,
-    http_headers: { ...connection.headers },
-    // Named with each request instead, so that the database itself can be created.
-    database: 'default',
-    max_open_connections: limits.engineConnectionsMax,
-    // The client's own limit is a socket's idle time, which would also cut an export whose reader is slow.
-    request_timeout: 0,
-    compression: { request: false, response: false },
-    // Shorter than any engine keeps an idle connection (3 s at least), so none is reused as it is being closed.
-    keep_alive: { enabled: true, idle_socket_ttl: 2500, eagerly_destroy_stale_sockets: true },
-    log: { level: ClickHouseLogLevel.OFF },
-  });
+/** Path and query of a call; the SQL goes into the body, unless that is taken. */
+function targetOf(path: string, database: string, queryId: string, call: Call): string {
+  let target = `${path}/?query_id=${encodeURIComponent(queryId)}`;
+  if (call.body !== undefined) target += `&query=${encodeURIComponent(call.query)}`;
+  const add = (name: string, text: string): void => {
+    target += `&${name}=${encodeURIComponent(text)}`;
+  };
+  const settings: Settings = { database, ...call.settings, ...call.options.settings };
+  for (const name of Object.keys(settings)) add(name, String(settings[name]));
+  for (const name of Object.keys(call.parameters)) {
+    add(`param_${name}`, parameterText(call.parameters[name]));
+  }
+  return target;
 }
 
-async function send(client: Client, database: string, call: Call): Promise<Answer> {
-  const stop = createStop(call.options.signal, call.timeoutMs);
-  const queryId = call.options.queryId ?? randomUUID();
-  try {
-    stop.signal.throwIfAborted();
-    const result = await client.exec({
-      query: call.query,
-      query_params: { ...call.parameters },
-      query_id: queryId,
-      abort_signal: stop.signal,
-      clickhouse_settings: { database, ...call.settings, ...call.options.settings },
-      ...(call.body === undefined ? {} : { values: call.body }),
-    });
-    const tag = result.response_headers['x-clickhouse-exception-tag'];
-    const body = guardBody(result.stream, {
-      tag: Array.isArray(tag) ? tag[0] : tag,
-      stallMs: call.timeoutMs,
-    });
-    // A result can fail before its reader listens. The stream keeps the error for that reader; it must not end the
-    // process for want of a listener.
-    body.on('error', () => undefined);
-    const onStop = (): void => {
-      body.destroy(toEngineError(stop.signal.reason));
-    };
-    if (stop.signal.aborted) onStop();
-    else stop.signal.addEventListener('abort', onStop, { once: true });
-    body.once('close', stop.release);
-    return { body, queryId, unlimit: stop.unlimit };
-  } catch (error) {
-    stop.release();
-    call.body?.destroy();
-    throw toEngineError(stop.signal.aborted ? stop.signal.reason : error);
-  }
+function reach({ url, user, password, headers }: EngineConnection): EngineHttp {
+  const credentials = Buffer.from(`${user}:${password}`).toString('base64');
+  return createEngineHttp(new URL(url), { Authorization: `Basic ${credentials}`, ...headers });
 }
 
 /** Objects of a JSONEachRow body. */
 function parseRows<T>(text: string): T[] {
   const rows: T[] = [];
-  for (const line of text.split('\n')) {
-    if (line !== '') rows.push(JSON.parse(line) as T);
+  try {
+    for (const line of text.split('\n')) {
+      if (line !== '') rows.push(JSON.parse(line) as T);
+    }
+  } catch (error) {
+    // Not an engine, or not all of its answer.
+    throw new EngineError('unreachable', 'the answer is not rows of JSON', undefined, error);
   }
   return rows;
 }
 
+/** Gathers a whole body of at most `bytesMax`. */
+function createCollector(
+  bytesMax: number,
+  done: (bytes: Buffer) => void,
+  failed: (error: EngineError) => void,
+): AnswerSink {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  let tag: string | undefined;
+  return {
+    begins: (given) => void (tag = given),
+    data(piece) {
+      bytes += piece.length;
+      if (bytes <= bytesMax) pieces.push(Buffer.from(piece));
+      return true;
+    },
+    end() {
+      if (bytes > bytesMax) {
+        return failed(new EngineError('refused', `the result is larger than ${bytesMax} bytes`));
+      }
+      const whole = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, bytes);
+      const failure = exceptionInTail(whole.subarray(-limits.engineTailBytes), tag);
+      if (failure === undefined) done(whole);
+      else failed(failure);
+    },
+    failed,
+  };
+}
+
+/** Gathers a body in one used-again buffer, with room before and behind; what becomes too large goes on as a flow. */
+function createHolder(
+  asked: () => Asked,
+  { front, back, bytesMax }: BytesOptions,
+  done: (result: HeldBytes | ByteFlow) => void,
+  failed: (error: EngineError) => void,
+): AnswerSink {
+  let held = new Uint8Array(buffers.take(front + back + limits.engineReadBytes));
+  let end = front;
+  let tag: string | undefined;
+  let guarded: ReturnType<typeof createGuardedFlow> | undefined;
+  const grow = (bytes: number): void => {
+    const larger = new Uint8Array(buffers.take(Math.max(bytes, held.length * 2)));
+    larger.set(held.subarray(front, end), front);
+    buffers.give(held.buffer);
+    held = larger;
+  };
+  const release = (): void => buffers.give(held.buffer);
+  return {
+    begins: (given) => void (tag = given),
+    data(piece) {
+      if (guarded !== undefined) return guarded.sink.data(piece);
+      if (end - front + piece.length > bytesMax) {
+        guarded = createGuardedFlow(asked());
+        guarded.tagged(tag);
+        asked().limitSilence();
+        guarded.sink.data(held.subarray(front, end));
+        const wanted = guarded.sink.data(piece);
+        release();
+        done(guarded.flow);
+        return wanted;
+      }
+      if (end + piece.length + back > held.length) grow(end + piece.length + back);
+      held.set(piece, end);
+      end += piece.length;
+      return true;
+    },
+    end() {
+      if (guarded !== undefined) return guarded.sink.end();
+      const failure = exceptionInTail(held.subarray(Math.max(front, end - limits.engineTailBytes), end), tag);
+      if (failure === undefined) return done({ buffer: held, start: front, end, release });
+      release();
+      failed(failure);
+    },
+    failed(error) {
+      if (guarded !== undefined) return guarded.sink.failed(error);
+      release();
+      failed(error);
+    },
+  };
+}
+
 /**
  * Opens the storage at a connection. Nothing is sent until the first call. A connection stays good over restarts of
- * the engine behind it. Every rejection, and every `error` event of a stream, is an EngineError.
+ * the engine behind it. Every rejection, and every failure of a flow, is an EngineError.
  *
  * Time limits are milliseconds: `readQueryMsMax` for reads, `insertMsMax` for writes unless the call names one. They
- * span a whole call, except in `stream()`: there they span the time to the answer's header and, after that, any time
+ * span a whole call, except in `flow()`: there they span the time to the answer's header and, after that, any time
  * without a byte while the reader waits for one.
  */
 export function openStorage(connection: EngineConnection, log: Logger): Storage {
-  const client = createEngineClient(connection);
+  const http = reach(connection);
+  // A proxy may stand before the engine.
+  const path = new URL(connection.url).pathname.replace(/\/+$/, '');
 
-  const call = async <T>(details: Call, use: (answer: Answer) => Promise<T> | T): Promise<T> => {
+  const send = async <T>(
+    call: Call,
+    sinkFor: (
+      asked: () => Asked,
+      done: (result: T) => void,
+      failed: (error: EngineError) => void,
+    ) => AnswerSink,
+  ): Promise<T> => {
+    const queryId = call.options.queryId ?? randomUUID();
     try {
-      return await use(await send(client, connection.database, details));
+      if (call.options.signal?.aborted === true)
+        throw new EngineError('aborted', 'the caller ended the request');
+      return await new Promise<T>((resolve, reject) => {
+        const target = targetOf(path, connection.database, queryId, call);
+        const asked: Asked = ask(
+          http,
+          target,
+          call,
+          sinkFor(() => asked, resolve, reject),
+        );
+      });
     } catch (error) {
-      const failure = toEngineError(error);
-      const facts = { failure: failure.failure, engineCode: failure.engineCode, error: failure.message };
-      log.debug({ ...facts, queryId: details.options.queryId }, 'engine request failed');
-      throw failure;
+      if (!(error instanceof EngineError)) throw error;
+      const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
+      log.debug({ ...facts, queryId }, 'engine request failed');
+      throw error;
     }
   };
+  const collected = (call: Call) =>
+    send<Buffer>(call, (_, done, failed) => createCollector(limits.engineRowsBytesMax, done, failed));
 
-  const write = async (query: string, parameters: Parameters, options: QueryOptions, body?: Readable) => {
+  const write = async (
+    query: string,
+    parameters: Parameters,
+    options: QueryOptions,
+    body?: Iterable<Uint8Array>,
+  ) => {
     const timeoutMs = options.timeoutMs ?? limits.insertMsMax;
     const base = { query, parameters, options, timeoutMs, settings: writeSettings };
-    await call(body === undefined ? base : { ...base, body }, (answer) =>
-      collect(answer.body, limits.engineRowsBytesMax),
-    );
+    await collected(body === undefined ? base : { ...base, body });
   };
 
   const rows = async <T>(
@@ -189,31 +336,50 @@ export function openStorage(connection: EngineConnection, log: Logger): Storage 
       output_format_json_quote_64bit_integers: 1,
       max_execution_time: Math.ceil(timeoutMs / 1000),
     };
-    const details = { query: `${query}\nFORMAT JSONEachRow`, parameters, settings, options, timeoutMs };
-    return call(details, async (answer) =>
-      parseRows<T>((await collect(answer.body, limits.engineRowsBytesMax)).toString('utf8')),
-    );
+    const call = { query: `${query}\nFORMAT JSONEachRow`, parameters, settings, options, timeoutMs };
+    return parseRows<T>((await collected(call)).toString('utf8'));
   };
 
   return {
     database: connection.database,
     rows,
-    stream: async (query, parameters = {}, options = {}) => {
+    flow: (query, parameters = {}, options = {}) => {
       const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
-      return call({ query, parameters, settings: readSettings, options, timeoutMs }, (answer) => {
-        answer.unlimit();
-        return { stream: answer.body, queryId: answer.queryId };
-      });
+      return send<ByteFlow>(
+        { query, parameters, settings: readSettings, options, timeoutMs },
+        (asked, done, failed) => {
+          const { flow, sink, tagged } = createGuardedFlow({
+            resume: () => asked().resume(),
+            destroy: () => asked().destroy(),
+          });
+          let begun = false;
+          return {
+            ...sink,
+            begins(tag) {
+              begun = true;
+              tagged(tag);
+              asked().limitSilence();
+              done(flow);
+            },
+            failed: (error) => (begun ? sink.failed(error) : failed(error)),
+          };
+        },
+      );
+    },
+    bytes: (query, parameters, options) => {
+      const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
+      const call = { query, parameters, settings: readSettings, options, timeoutMs };
+      return send(call, (asked, done, failed) => createHolder(asked, options, done, failed));
     },
     command: async (query, parameters = {}, options = {}) => write(query, parameters, options),
     insertRows: async (table, objects, options = {}) => {
       if (objects.length === 0) return;
       const lines = objects.map((object) => `${JSON.stringify(object)}\n`);
-      const body = Readable.from([Buffer.from(lines.join(''))], { objectMode: false });
-      await write(`INSERT INTO {target:Identifier} FORMAT JSONEachRow`, { target: table }, options, body);
+      await write('INSERT INTO {target:Identifier} FORMAT JSONEachRow', { target: table }, options, [
+        Buffer.from(lines.join('')),
+      ]);
     },
-    insertNative: async ({ query, body, options = {} }) =>
-      write(query, {}, options, Readable.from(body, { objectMode: false })),
+    insertNative: async ({ query, body, options = {} }) => write(query, {}, options, body),
     ping: async (timeoutMs) => {
       try {
         return (await rows('SELECT 1', {}, { timeoutMs })).length === 1;
@@ -222,6 +388,6 @@ export function openStorage(connection: EngineConnection, log: Logger): Storage 
         throw error;
       }
     },
-    close: async () => client.close(),
+    close: async () => http.close(),
   };
 }

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { limits } from '../base/limits.ts';
 import { EngineError } from './storage.ts';
 
@@ -10,6 +9,18 @@ export function shortMessage(text: string): string {
     : line;
 }
 
+/** `Code: 60. DB::Exception: Unknown table … (UNKNOWN_TABLE) (version …)`; a cluster repeats it around the original. */
+const exceptionText = /Code: (\d+).*Exception: (.+?)\(((?=[A-Z0-9_]*[A-Z]{3})[A-Z0-9_]+)\)/s;
+
+/** What the engine, or what stands before it, answered with another status than 200. */
+export function refusal(status: number, code: string | undefined, text: string): EngineError {
+  const [, number, message = text, type = ''] = exceptionText.exec(text) ?? [];
+  const known = number ?? code;
+  if (known !== undefined)
+    return new EngineError('refused', shortMessage(`${type} ${message}`), Number(known));
+  return new EngineError('unreachable', shortMessage(`status ${status}: ${text}`));
+}
+
 /**
  * The exception that the engine wrote behind the rows it had already sent, or undefined.
  *
@@ -17,90 +28,13 @@ export function shortMessage(text: string): string {
  *
  * The tag is random for each response and announced in a header, so rows cannot be taken for it.
  */
-export function exceptionInTail(tail: Buffer, tag: string | undefined): EngineError | undefined {
+export function exceptionInTail(tail: Uint8Array, tag: string | undefined): EngineError | undefined {
   if (tag === undefined || tag === '') return undefined;
+  const bytes = Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength);
   const marker = `__exception__\r\n${tag}\r\n`;
-  const at = tail.indexOf(marker);
+  const at = bytes.indexOf(marker);
   if (at === -1) return undefined;
-  const text = tail.subarray(at + marker.length).toString('utf8');
+  const text = bytes.subarray(at + marker.length).toString('utf8');
   const code = /Code: (\d+)/.exec(text)?.[1];
   return new EngineError('refused', shortMessage(text), code === undefined ? undefined : Number(code));
-}
-
-export interface BodyOptions {
-  /** Value of `X-ClickHouse-Exception-Tag`. */
-  readonly tag: string | undefined;
-  /** Milliseconds without a byte, while the reader wants one, after which the result is given up. */
-  readonly stallMs: number;
-}
-
-/**
- * The body of an answer, made honest: it ends only when the whole result has been received, and every failure is
- * an `error` event with an EngineError. The last bytes are held back until more follow or the end is known to be
- * clean, so the words of an exception never reach the reader of the rows.
- *
- *     engine ──▶ held (≥ engineTailBytes, whole chunks) ──▶ reader
- */
-export function guardBody(source: Readable, options: BodyOptions): Readable {
-  const held: Buffer[] = [];
-  let heldBytes = 0;
-  let complete = false;
-  const body = new Readable({
-    highWaterMark: 256 * 1024,
-    read() {
-      source.resume();
-    },
-    destroy(error, done) {
-      clearTimeout(stall);
-      if (!complete) source.destroy();
-      done(error);
-    },
-  });
-  const stall = setTimeout(() => {
-    // A slow reader is not the engine's fault: time counts only while bytes are wanted.
-    if (source.isPaused()) stall.refresh();
-    else body.destroy(new EngineError('timeout', `no bytes from the engine for ${options.stallMs} ms`));
-  }, options.stallMs);
-  source.on('data', (chunk: Buffer) => {
-    stall.refresh();
-    held.push(chunk);
-    heldBytes += chunk.length;
-    let wanted = true;
-    for (let first = held[0]; first !== undefined; first = held[0]) {
-      if (heldBytes - first.length < limits.engineTailBytes) break;
-      held.shift();
-      heldBytes -= first.length;
-      wanted = body.push(first) && wanted;
-    }
-    if (!wanted) source.pause();
-  });
-  source.on('end', () => {
-    complete = true;
-    clearTimeout(stall);
-    const failure = exceptionInTail(Buffer.concat(held), options.tag);
-    if (failure) return void body.destroy(failure);
-    for (const chunk of held) body.push(chunk);
-    body.push(null);
-  });
-  source.on('error', (error) => {
-    const failure = exceptionInTail(Buffer.concat(held), options.tag);
-    body.destroy(failure ?? new EngineError('unreachable', shortMessage(error.message), undefined, error));
-  });
-  source.on('close', () => {
-    if (!complete)
-      body.destroy(new EngineError('unreachable', 'the engine closed the connection in mid-answer'));
-  });
-  return body;
-}
-
-/** All bytes of a body; over `bytesMax` the result is given up with an EngineError. */
-export async function collect(body: Readable, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw new EngineError('refused', `the result is larger than ${bytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { ByteFlow } from '../base/byte-flow.ts';
 
 /** How to reach an engine over HTTP; what `DATA_DIR/engine.json` holds beside the pid while the embedded one runs. */
 export interface EngineConnection {
@@ -22,14 +22,20 @@ export interface QueryOptions {
   readonly timeoutMs?: number;
 }
 
-export interface RawResult {
-  /**
-   * The response body as the engine sends it. A failure in mid-stream is an `error` event with an EngineError, never
-   * a clean end, and the engine's words about it are not in the bytes. Destroying the stream cancels the query. A
-   * reader must listen (or iterate, or `pipeline`) at once: an error that came before it listened is on `errored`.
-   */
-  readonly stream: Readable;
-  readonly queryId: string;
+/** How a result is held: room to be left before and behind it, and from what size on it is not held any more. */
+export interface BytesOptions extends QueryOptions {
+  readonly front: number;
+  readonly back: number;
+  readonly bytesMax: number;
+}
+
+/** A whole result in memory that is used again: `buffer` from `start` to `end`, which whoever holds it may change. */
+export interface HeldBytes {
+  readonly buffer: Uint8Array<ArrayBuffer>;
+  readonly start: number;
+  readonly end: number;
+  /** Gives the memory back; at most once, and nobody may touch it any more. */
+  release(): void;
 }
 
 export interface NativeInsert {
@@ -45,8 +51,14 @@ export interface Storage {
   readonly database: string;
   /** Rows of a small result, parsed from JSONEachRow (64-bit integers as strings, as the engine quotes them). */
   rows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
-  /** The bytes of a result in the format that the SQL names. Resolves once the engine has answered 200. */
-  stream(query: string, parameters?: Parameters, options?: QueryOptions): Promise<RawResult>;
+  /**
+   * The bytes of a result in the format that the SQL names. Resolves once the engine has answered 200. A failure
+   * after that is one of the flow, never a clean end, and the engine's words about it are not in the bytes.
+   * Destroying the flow cancels the query.
+   */
+  flow(query: string, parameters?: Parameters, options?: QueryOptions): Promise<ByteFlow>;
+  /** The same, held until it is whole; a result that becomes larger than `bytesMax` goes on as a flow of all of it. */
+  bytes(query: string, parameters: Parameters, options: BytesOptions): Promise<HeldBytes | ByteFlow>;
   /** DDL and other statements without a result. */
   command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
   /** Rows of a control table, as objects named by column. */

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fromReadable } from '../../src/base/byte-flow.ts';
 import { startTestServer } from './support.ts';
 
 const chunk = Buffer.alloc(64 * 1024, 'x');
@@ -18,7 +19,11 @@ describe('slow readers', { concurrency: true }, () => {
         handler() {
           const source = new Readable({ read: () => void source.push(chunk) });
           sources.push(source);
-          return { status: 200, headers: { 'Content-Type': 'application/zip' }, stream: source };
+          return {
+            status: 200,
+            headers: { 'Content-Type': 'application/zip' },
+            stream: fromReadable(source),
+          };
         },
       },
     ]);
@@ -44,9 +49,11 @@ describe('slow readers', { concurrency: true }, () => {
         handler: () => ({
           status: 200,
           headers: { 'Content-Type': 'application/zip' },
-          stream: Readable.from([Buffer.alloc(bytes / 2, 'a'), Buffer.alloc(bytes / 2, 'b')], {
-            objectMode: false,
-          }),
+          stream: fromReadable(
+            Readable.from([Buffer.alloc(bytes / 2, 'a'), Buffer.alloc(bytes / 2, 'b')], {
+              objectMode: false,
+            }),
+          ),
         }),
       },
     ]);

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { fromReadable } from '../../src/base/byte-flow.ts';
 import type { Route } from '../../src/http/router.ts';
 import { exchangeRaw, startTestServer, type TestServer, until } from './support.ts';
 
@@ -47,25 +48,37 @@ const routes: readonly Route[] = [
     method: 'GET',
     path: '/numbers',
     name: 'numbers',
-    handler: () => ({ status: 200, headers: { ...ndjson, 'X-Total-Count': '5000' }, stream: numbers(5000) }),
+    handler: () => ({
+      status: 200,
+      headers: { ...ndjson, 'X-Total-Count': '5000' },
+      stream: fromReadable(Readable.from(numbers(5000), { objectMode: false })),
+    }),
   },
   {
     method: 'GET',
     path: '/empty',
     name: 'empty',
-    handler: () => ({ status: 200, headers: ndjson, stream: Readable.from([]) }),
+    handler: () => ({ status: 200, headers: ndjson, stream: fromReadable(Readable.from([])) }),
   },
   {
     method: 'GET',
     path: '/early',
     name: 'early',
-    handler: () => ({ status: 200, headers: ndjson, stream: failing(0) }),
+    handler: () => ({
+      status: 200,
+      headers: ndjson,
+      stream: fromReadable(Readable.from(failing(0), { objectMode: false })),
+    }),
   },
   {
     method: 'GET',
     path: '/late',
     name: 'late',
-    handler: async () => ({ status: 200, headers: ndjson, stream: failing(3) }),
+    handler: async () => ({
+      status: 200,
+      headers: ndjson,
+      stream: fromReadable(Readable.from(failing(3), { objectMode: false })),
+    }),
   },
   {
     method: 'GET',
@@ -73,7 +86,7 @@ const routes: readonly Route[] = [
     name: 'endless',
     handler: (context) => {
       context.signal.addEventListener('abort', () => signalled++);
-      return { status: 200, headers: ndjson, stream: endless() };
+      return { status: 200, headers: ndjson, stream: fromReadable(endless()) };
     },
   },
   {
@@ -84,7 +97,7 @@ const routes: readonly Route[] = [
       const source = new Readable({ read() {} });
       source.push(chunk);
       setTimeout(() => source.destroy(), 20);
-      return { status: 200, headers: ndjson, stream: source };
+      return { status: 200, headers: ndjson, stream: fromReadable(source) };
     },
   },
 ];

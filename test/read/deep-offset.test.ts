@@ -50,8 +50,11 @@ describe('pages at deep offsets', () => {
     const frame = { head: '{', tail: '}}' };
     const reader = createPageReader(engine.storage, frame, () => 0);
     readPage = async (filter, limit, offset, of = org) => {
-      const { body } = await reader(of, { filter, limit, offset }, AbortSignal.timeout(20_000));
-      return JSON.parse(Buffer.concat(body ?? []).toString()) as PageBody;
+      const body = await reader(of, { filter, limit, offset }, AbortSignal.timeout(20_000));
+      assert.ok('bytes' in body);
+      const page = JSON.parse(Buffer.from(body.bytes).toString()) as PageBody;
+      body.release();
+      return page;
     };
   });
   after(() => engine.stop());

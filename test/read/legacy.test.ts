@@ -1,3 +1,4 @@
+import { toReadable } from '../../src/base/byte-flow.ts';
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -138,7 +139,7 @@ describe('source events of an organization', () => {
     it('take the engine little memory', async () => {
       const stream = await createLegacyReader(limited(64))(caller.organization.id, all, never());
       const read = createCounter();
-      for await (const chunk of stream as AsyncIterable<Buffer>) read(chunk);
+      for await (const chunk of toReadable(stream) as AsyncIterable<Buffer>) read(chunk);
       assert.equal(read().events, count);
     });
 
@@ -181,9 +182,9 @@ describe('source events of an organization', () => {
     const { storage } = engine;
     return {
       ...storage,
-      stream: (query, parameters, options) => {
+      flow: (query, parameters, options) => {
         const settings = { ...options?.settings, max_memory_usage: megabytes * 1_000_000 };
-        return storage.stream(query, parameters, { ...options, settings });
+        return storage.flow(query, parameters, { ...options, settings });
       },
     };
   }

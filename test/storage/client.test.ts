@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
+import { toReadable } from '../../src/base/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { EngineError } from '../../src/storage/storage.ts';
-import type { EngineFailure } from '../../src/storage/storage.ts';
+import type { EngineFailure, Parameters, QueryOptions, Storage } from '../../src/storage/storage.ts';
 import { silentLog, startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
 
@@ -15,6 +17,16 @@ before(async () => {
   engine = await startTestEngine();
 });
 after(async () => engine.stop());
+
+/** A flow as a stream. */
+async function open(
+  query: string,
+  parameters: Parameters = {},
+  options: QueryOptions = {},
+  storage: Storage = engine.storage,
+): Promise<Readable> {
+  return toReadable(await storage.flow(query, parameters, options));
+}
 
 async function text(stream: AsyncIterable<Buffer>): Promise<string> {
   const parts: Buffer[] = [];
@@ -87,7 +99,7 @@ test('parameters come back as they went, whatever they hold', async () => {
 
 test('a stream frames raw rows as one JSON array, whatever the delimiters hold', async () => {
   const frame = async (rows: number, before: string, after: string): Promise<string> => {
-    const { stream } = await engine.storage.stream(
+    const stream = await open(
       'SELECT raw FROM (SELECT concat(\'"n":\', toString(number), \',"t":"\\\\\\\\ \\\\" \', {odd:String}, \'"\') AS raw FROM numbers({rows:UInt64})) FORMAT CustomSeparated',
       { rows, odd: "tab\\t'" },
       {
@@ -183,7 +195,7 @@ test('rows are inserted as objects', async () => {
 test('what the engine refuses carries its number', async () => {
   await assert.rejects(engine.storage.rows('SELECT * FROM nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.rows('SELECT FROM WHERE'), failsWith('refused', 62));
-  await assert.rejects(engine.storage.stream('SELECT throwIf(1)'), failsWith('refused', 395));
+  await assert.rejects(engine.storage.flow('SELECT throwIf(1)'), failsWith('refused', 395));
   await assert.rejects(engine.storage.command('DROP TABLE nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.insertRows('nothing_here', [{ a: 1 }]), failsWith('refused', 60));
 });
@@ -193,15 +205,12 @@ test('reads cannot write', async () => {
     engine.storage.rows('CREATE TABLE forbidden (n UInt8) ENGINE = Memory'),
     failsWith('refused'),
   );
-  await assert.rejects(
-    engine.storage.stream('INSERT INTO events (seq) VALUES (1)'),
-    failsWith('refused', 164),
-  );
+  await assert.rejects(engine.storage.flow('INSERT INTO events (seq) VALUES (1)'), failsWith('refused', 164));
 });
 
 test('a failure in mid-stream is an error, and its words are not in the bytes', async () => {
   const sql = 'SELECT number, throwIf(number = 3000000) FROM numbers(5000000) FORMAT TSV';
-  const { stream } = await engine.storage.stream(sql);
+  const stream = await open(sql);
   const parts: Buffer[] = [];
   await assert.rejects(
     async () => {
@@ -229,12 +238,12 @@ test('an abort before, during and after the header cancels the query', async () 
   await waitUntil(false, 'abort-during');
 
   const afterHeader = new AbortController();
-  const { stream, queryId } = await engine.storage.stream(
+  const queryId = 'abort-after';
+  const stream = await open(
     'SELECT number, sleepEachRow(0.0001) FROM numbers(100000000) FORMAT TSV SETTINGS max_block_size = 1000',
     {},
     { signal: afterHeader.signal, queryId: 'abort-after', settings: { http_response_buffer_size: 1000 } },
   );
-  assert.equal(queryId, 'abort-after');
   await waitUntil(true, queryId);
   await assert.rejects(async () => {
     for await (const part of stream as AsyncIterable<Buffer>) {
@@ -246,9 +255,9 @@ test('an abort before, during and after the header cancels the query', async () 
 });
 
 test('a reader that goes away cancels the query', async () => {
-  const { stream, queryId } = await engine.storage.stream(
-    'SELECT number FROM numbers(100000000000) FORMAT TSV',
-  );
+  const queryId = 'reader-gone';
+  const stream = await open('SELECT number FROM numbers(100000000000) FORMAT TSV', {}, { queryId });
+  stream.on('data', () => undefined);
   await waitUntil(true, queryId);
   stream.destroy();
   await waitUntil(false, queryId);
@@ -256,7 +265,7 @@ test('a reader that goes away cancels the query', async () => {
 
 test('a slow reader is waited for, and the end comes whole', async () => {
   const rows = 400_000;
-  const { stream } = await engine.storage.stream(
+  const stream = await open(
     'SELECT number FROM numbers({rows:UInt64}) FORMAT TSV',
     { rows },
     { timeoutMs: 300 },
@@ -276,7 +285,7 @@ test('time limits end a call and what it runs', async () => {
   const options = { timeoutMs: 200, queryId: 'too-slow' };
   await assert.rejects(engine.storage.rows(slow, {}, options), failsWith('timeout'));
   await waitUntil(false, 'too-slow');
-  await assert.rejects(engine.storage.stream(slow, {}, { timeoutMs: 200 }), failsWith('timeout'));
+  await assert.rejects(engine.storage.flow(slow, {}, { timeoutMs: 200 }), failsWith('timeout'));
 });
 
 test('many calls at once share a bounded number of connections', async () => {
@@ -318,11 +327,11 @@ test('an engine that falls silent is a timeout, one that breaks off is unreachab
   const storage = openStorage({ ...engine.connection, url: `http://127.0.0.1:${port}/some/path` }, silentLog);
   await assert.rejects(storage.rows('a', {}, { queryId: 'silent', timeoutMs: 100 }), failsWith('timeout'));
   assert.equal(await storage.ping(100), false);
-  const { stream } = await storage.stream('b', {}, { queryId: 'cut' });
+  const stream = await open('b', {}, { queryId: 'cut' }, storage);
   await assert.rejects(text(stream), failsWith('unreachable'));
-  const stalled = await storage.stream('c', {}, { queryId: 'stall', timeoutMs: 200 });
-  await assert.rejects(text(stalled.stream), failsWith('timeout'));
-  assert.equal((await text((await storage.stream('d')).stream)).length, 100_000);
+  const stalled = await open('c', {}, { queryId: 'stall', timeoutMs: 200 }, storage);
+  await assert.rejects(text(stalled), failsWith('timeout'));
+  assert.equal((await text(await open('d', {}, {}, storage))).length, 100_000);
   await storage.close();
   server.closeAllConnections();
   server.close();

@@ -9,6 +9,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../src/base/log.ts';
+import { toReadable } from '../../src/base/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { DataDirLockedError } from '../../src/storage/engine-process.ts';
@@ -187,7 +188,7 @@ test('killed, it comes back to the same address with its data', async () => {
   await storage.command('CREATE DATABASE IF NOT EXISTS audit', {}, { settings: { database: 'default' } });
   await storage.command('CREATE TABLE kept (n UInt64) ENGINE = MergeTree ORDER BY n');
   await storage.insertRows('kept', [{ n: 1 }, { n: 2 }]);
-  const { stream } = await storage.stream('SELECT number FROM numbers(100000000000) FORMAT TSV');
+  const stream = toReadable(await storage.flow('SELECT number FROM numbers(100000000000) FORMAT TSV'));
   const cut = assert.rejects(async () => {
     for await (const part of stream as AsyncIterable<Buffer>) assert.ok(part.length > 0);
   }, EngineError);

@@ -2,7 +2,7 @@ import { readPageRequest } from '../../read/filter.ts';
 import type { PageReader } from '../../read/page.ts';
 import type { KeyCaller } from '../access.ts';
 import { unauthorizedKey } from '../authenticate.ts';
-import type { Reply } from '../response.ts';
+import { type Reply, replyOf } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 
 /** GET /api/v1/audit: a page of the organization's events, newest first (contract: Endpoints, GET audit). */
@@ -11,7 +11,6 @@ export function auditHandler(readPage: PageReader) {
     if (key.organizationId === undefined) throw unauthorizedKey();
     const request = readPageRequest((name) => context.first(name), key.organizationId);
     const page = await readPage(key.organizationId, request, context.signal);
-    if (page.body !== undefined) return { status: 200, body: page.body };
-    return { status: 200, stream: page.stream };
+    return replyOf(page);
   };
 }

@@ -1,7 +1,7 @@
 import { readPageRequest } from '../../read/filter.ts';
 import type { PageReader } from '../../read/page.ts';
 import type { SessionCaller } from '../access.ts';
-import type { Reply } from '../response.ts';
+import { type Reply, replyOf } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 
 /** GET /api/v1/portal/events: what the audit endpoint answers, for a session instead of a key. */
@@ -9,7 +9,6 @@ export function portalEventsHandler(readPage: PageReader) {
   return async (context: RequestContext, { organization }: SessionCaller): Promise<Reply> => {
     const request = readPageRequest((name) => context.first(name), organization.id);
     const page = await readPage(organization.id, request, context.signal);
-    if (page.body !== undefined) return { status: 200, body: page.body };
-    return { status: 200, stream: page.stream };
+    return replyOf(page);
   };
 }

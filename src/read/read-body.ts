@@ -1,0 +1,80 @@
+import type { ByteFlow } from '../base/byte-flow.ts';
+import { limits } from '../base/limits.ts';
+import type { BytesOptions, HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
+
+/**
+ * The body of an answer: whole, in memory that `release` gives back, so that a failure of the engine is still
+ * answered; or, when it is very large, as it comes, and then a failure must not end cleanly.
+ */
+export type ReadBody =
+  | { readonly bytes: Uint8Array; readonly release: () => void }
+  | { readonly flow: ByteFlow };
+
+/** What is left out at the beginning of the engine's bytes, and what is put around the rest. */
+export interface Frame {
+  readonly skip: number;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** How the frame follows from the engine's bytes: from all of them, or, when they are very many, from the first. */
+export interface Framer {
+  ofWhole(rows: Uint8Array): Frame | Promise<Frame>;
+  ofStart(rows: Uint8Array): Frame;
+}
+
+/** Room around the held bytes, for `before` and `after`. */
+const room = { front: 64, back: 1024 };
+
+/** Reads a result and puts its frame around it. Rejects with EngineError. */
+export async function readFramed(
+  storage: Storage,
+  query: string,
+  parameters: Parameters,
+  options: QueryOptions,
+  framer: Framer,
+): Promise<ReadBody> {
+  const holding: BytesOptions = { ...options, ...room, bytesMax: limits.pageBufferedBytesMax };
+  const result = await storage.bytes(query, parameters, holding);
+  if (!('release' in result)) return { flow: framedFlow(result, framer) };
+  try {
+    const frame = await framer.ofWhole(result.buffer.subarray(result.start, result.end));
+    return { bytes: frameHeld(result, frame), release: result.release };
+  } catch (error) {
+    result.release();
+    throw error;
+  }
+}
+
+function frameHeld({ buffer, start, end }: HeldBytes, { skip, before, after }: Frame): Uint8Array {
+  const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  const from = start + skip - Buffer.byteLength(before);
+  if (from < 0 || end + Buffer.byteLength(after) > bytes.length)
+    throw new RangeError('no room for the frame');
+  bytes.write(before, from);
+  return bytes.subarray(from, end + bytes.write(after, end));
+}
+
+/** The first piece of a flow is as long as what is held at most. */
+function framedFlow(flow: ByteFlow, framer: Framer): ByteFlow {
+  return {
+    ...flow,
+    to(sink) {
+      let after: string | undefined;
+      flow.to({
+        data(piece) {
+          if (after !== undefined) return sink.data(piece);
+          const frame = framer.ofStart(piece);
+          ({ after } = frame);
+          const wanted = sink.data(Buffer.from(frame.before));
+          return sink.data(piece.subarray(frame.skip)) && wanted;
+        },
+        end() {
+          sink.data(Buffer.from(after ?? ''));
+          sink.end();
+        },
+        failed: (error) => sink.failed(error),
+      });
+    },
+  };
+}
