@@ -120,12 +120,17 @@ export function splitEnvelope(text: string): { readonly events: readonly string[
   return { events, meta };
 }
 
+/** Strings, which stay as they are, or layout between tokens, which goes. */
+const stringOrLayout = /("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\r\n]+/g;
+
 /**
- * What tells an audit event from others: its text without the value of `metadata.logged_time`, which is the moment
- * of the answer and so differs with every reading. Events that are alike in everything have the same text.
+ * What tells an audit event from others: its text without layout and without the value of `metadata.logged_time`,
+ * which is the moment of the answer and so differs with every reading, as layout may. Events that are alike in
+ * everything have the same identity.
  */
 export function eventIdentity(text: string): string {
   const metadata = member(text, 0, 'metadata');
   const logged = metadata === undefined ? undefined : member(text, metadata.start, 'logged_time');
-  return logged === undefined ? text : text.slice(0, logged.start) + text.slice(logged.end);
+  const rest = logged === undefined ? text : text.slice(0, logged.start) + text.slice(logged.end);
+  return rest.replace(stringOrLayout, '$1');
 }

@@ -44,3 +44,15 @@ test('the identity of an event leaves out the moment of reading and nothing else
   assert.equal(eventIdentity('{"a":1}'), '{"a":1}');
   assert.equal(eventIdentity('{"metadata":"logged_time"}'), '{"metadata":"logged_time"}');
 });
+
+test('the identity of an event is the same in any layout, and keeps every string', () => {
+  fc.assert(
+    fc.property(objects, fc.constantFrom(' ', '\n', '\t'), (event, space) => {
+      const text = JSON.stringify(event);
+      assert.equal(eventIdentity(text), text);
+      assert.equal(eventIdentity(JSON.stringify(event, null, space)), text);
+    }),
+  );
+  const long = JSON.stringify({ text: '\\" '.repeat(300_000) });
+  assert.equal(eventIdentity(long), long);
+});

@@ -52,9 +52,11 @@ let answers = 0;
 export function rendered({ time, more = '' }: StoredEvent): string {
   answers += 1;
   const logged = 1_800_000_000_000_000 + answers;
+  // Layout may differ from answer to answer.
+  const space = answers % 7 === 0 ? ' ' : '';
   return (
     `{"category_uid":3,"time":${time},"activity_id":2001,"message":"of \\"note\\", {[\\\\","actor":{}${more},` +
-    `"metadata":{"logged_time":${logged},"product":{"name":"P","vendor_name":"V"},"version":"1.1.0"}}`
+    `"metadata":{${space}"logged_time":${logged},"product":{"name":"P","vendor_name":"V"},"version":"1.1.0"}}`
   );
 }
 

@@ -13,7 +13,7 @@ function seconds(micros: number): string {
  * An event as one or two lines. The event's own text is the same in all: Splunk's collector wants it wrapped, with the
  * time beside it; Elasticsearch's bulk interface wants an action before it, whose id makes a second delivery harmless.
  */
-export function formatEvent(format: FormatName, event: ForwardedEvent): string {
+function formatEvent(format: FormatName, event: ForwardedEvent): string {
   switch (format) {
     case 'ndjson':
       return `${event.text}\n`;
