@@ -164,6 +164,20 @@ describe('to a file', () => {
       assert.equal((await once('--checkpoint', checkpoint)).code, 1);
     }));
 
+  test('notices another run on the same checkpoint before it loses its place', () =>
+    withDirectory(async (directory) => {
+      const args = ['--url', remote.url, '--checkpoint', join(directory, 'checkpoint')];
+      const stop = new AbortController();
+      const first = forward([...args, '--interval', '100ms'], { stop: stop.signal });
+      setTimeout(() => remote.events.push(numbered(25)), 300);
+      setTimeout(() => stop.abort(), 3000).unref();
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      done(await forward([...args, '--once']));
+      const ran = await first;
+      assert.equal(ran.code, 1);
+      assert.match(ran.error, /another process/);
+    }));
+
   test('says what to do when the server no longer knows the cursor', () =>
     withDirectory(async (directory) => {
       const checkpoint = join(directory, 'checkpoint');

@@ -77,6 +77,17 @@ async function load(path: string): Promise<Loaded | undefined> {
   }
 }
 
+/** Changes with every save, whoever does it; undefined while there is no file. Inodes alone come into use again. */
+async function fileMark(path: string): Promise<string | undefined> {
+  try {
+    const { ino, mtimeNs } = await stat(path, { bigint: true });
+    return `${ino} ${mtimeNs}`;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
 /**
  * The checkpoint at a path, or a new one. Without a path nothing is remembered. Each save replaces the file whole and
  * synced, so a crash leaves the one before. Throws Problem `malformed` for one of another source or other filters.
@@ -93,14 +104,13 @@ export async function openCheckpoint(
   if (loaded !== undefined && loaded.subject !== ours)
     throw new Problem('malformed', `${path} belongs to another --url or other filters: ${loaded.subject}`);
   const stream = loaded?.stream ?? randomUUID();
-  let inode = loaded === undefined ? undefined : (await stat(path)).ino;
+  let last = await fileMark(path);
 
   async function save({ position, file }: CheckpointState): Promise<void> {
-    const current = await stat(path).catch(() => undefined);
-    if (inode !== undefined && current !== undefined && current.ino !== inode)
-      throw new Error(`another process writes the checkpoint ${path}`);
+    if ((await fileMark(path)) !== last) throw new Error(`another process writes the checkpoint ${path}`);
     const content = { version, stream, subject: ours, updated: new Date().toISOString(), position, file };
-    inode = await orTransient(replaceFile(path, `${JSON.stringify(content)}\n`));
+    await orTransient(replaceFile(path, `${JSON.stringify(content)}\n`));
+    last = await fileMark(path);
   }
 
   return { stream, position: loaded?.position, file: loaded?.file, save };

@@ -12,21 +12,18 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Puts a file in another's place whole: at any moment one of the two is there, never a part. Returns its inode. */
-export async function replaceFile(path: string, content: string): Promise<number> {
+/** Puts a file in another's place whole: at any moment one of the two is there, never a part. */
+export async function replaceFile(path: string, content: string): Promise<void> {
   const temporary = `${path}.tmp`;
   const handle = await open(temporary, 'w', 0o600);
-  let inode: number;
   try {
     await handle.writeFile(content);
     await handle.sync();
-    inode = (await handle.stat()).ino;
   } finally {
     await handle.close();
   }
   await rename(temporary, path);
   await syncDirectory(dirname(path));
-  return inode;
 }
 
 const passing = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EAGAIN', 'EMFILE', 'ENFILE', 'ETIMEDOUT', 'ESTALE']);
