@@ -165,6 +165,8 @@ export const limits = {
   // Forwarding to another system.
   forwardBatchEventsMax: 1000,
   forwardFileBytesMin: 4096,
+  /** Short enough for the line of figures to be of now. */
+  forwardWaitSeconds: 10,
   /** Events of a stretch of time that is read as one, where the server has no feed. */
   forwardSliceEventsMax: 10_000,
   /** Events of one microsecond, which cannot be divided further. */

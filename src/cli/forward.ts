@@ -12,7 +12,7 @@ async function run(parts: CliParts, options: ForwardOptions): Promise<void> {
   await forward(plan, { io: parts.io, stop: stop.signal });
 }
 
-const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 const notes = `
 The key is taken from AUDITLOG_API_KEY or --key-file. In --header, \${VARIABLE} is filled from the environment, so
@@ -32,7 +32,7 @@ export function registerForward(program: Command, parts: CliParts): void {
     .option('--key-file <file>', 'file with the API key (default: the variable AUDITLOG_API_KEY)')
     .option('--to <destination>', '-, file:PATH or an http(s) address', '-')
     .option('--format <name>', formatNames.join(', '), 'ndjson')
-    .option('--header <header>', "'Name: value' for an HTTP destination, repeatable", collect, [])
+    .option('--header <header>', "'Name: value' for an HTTP destination, repeatable", collect)
     .option('--header-file <file>', 'such headers, one a line')
     .option('--gzip', 'compress what is sent to an HTTP destination')
     .option(

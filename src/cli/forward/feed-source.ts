@@ -58,8 +58,10 @@ export async function* feedSource(
   { client, filter, batchEvents, intervalMs, once, stream, signal }: SourceOptions,
   from: string,
 ): AsyncGenerator<Batch> {
-  const wait = once || intervalMs !== undefined ? 0 : limits.feedWaitSecondsMax;
+  const waits = !once && intervalMs === undefined;
   const { startTime, ...matching } = filter;
+  // Not at first: how far behind it is should be known at once.
+  let wait = 0;
   for (let cursor = from; ; ) {
     // Where the order is entered; from then on the cursor says it.
     const query = { ...matching, cursor, wait, ...(cursor === '' && { startTime }) };
@@ -68,6 +70,7 @@ export async function* feedSource(
     const tookMs = performance.now() - begun;
     const events = forwarded(page, stream, cursor);
     const last = events.at(-1);
+    wait = waits ? limits.forwardWaitSeconds : 0;
     cursor = page.cursor;
     const reached = cursor;
     yield {

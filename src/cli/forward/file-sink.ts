@@ -1,4 +1,4 @@
-import { constants, type FileHandle, open, readdir, rename, unlink } from 'node:fs/promises';
+import { constants, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Problem } from '../../base/problem.ts';
 import type { ForwardedEvent } from './batch.ts';
@@ -78,14 +78,14 @@ async function beginning(handle: FileHandle, known: FileState | undefined, optio
   }
 }
 
-/** Numbers of the closed files beside a path: `events.ndjson.7` is 7. */
+/** Numbers of the closed files beside a path: `events.ndjson.7` is 7, and so is `events.ndjson.7.gz`. */
 async function closedNumbers(path: string): Promise<number[]> {
   const prefix = `${basename(path)}.`;
   const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix));
   return names
     .map((name) => name.slice(prefix.length))
-    .filter((rest) => /^[1-9]\d{0,8}$/.test(rest))
-    .map(Number);
+    .map((rest) => Number(/^([1-9]\d{0,8})(\.|$)/.exec(rest)?.[1] ?? 0))
+    .filter((number) => number > 0);
 }
 
 /**
@@ -115,7 +115,7 @@ export async function openFileSink(given: FileSinkOptions, known: FileState | un
     size = 0;
     await syncDirectory(dirname(path));
     const tooMany = rotateKeep === undefined ? [] : numbers.filter((number) => number <= next - rotateKeep);
-    for (const number of tooMany) await unlink(`${path}.${number}`);
+    for (const number of tooMany) await rm(`${path}.${number}`, { force: true });
   }
 
   /** At a place of its own, so that an attempt after a failed one writes over what that left. */

@@ -15,7 +15,7 @@ export interface ForwardOptions {
   readonly keyFile?: string;
   readonly to: string;
   readonly format: string;
-  readonly header: readonly string[];
+  readonly header?: readonly string[];
   readonly headerFile?: string;
   readonly gzip?: true;
   readonly rejectedTo?: string;
@@ -144,7 +144,7 @@ function headerOf(option: string, line: string, environment: Environment | undef
 }
 
 async function headersOf(
-  { header, headerFile }: ForwardOptions,
+  { header = [], headerFile }: ForwardOptions,
   environment: Environment,
 ): Promise<Readonly<Record<string, string>>> {
   const text = headerFile === undefined ? '' : await smallFile('--header-file', headerFile);

@@ -12,7 +12,12 @@ export function streamSink(io: CliIo, format: FormatName): Sink {
       if (output === undefined) io.out(body.toString());
       else
         await new Promise<void>((resolve, reject) => {
-          output.write(body, (error) => (error ? reject(error) : resolve()));
+          output.write(body, (error) => {
+            const gone = error?.code === 'EPIPE';
+            if (gone) reject(new Error('nobody reads standard output any more'));
+            else if (error) reject(error);
+            else resolve();
+          });
         });
       return { rejected: 0 };
     },
