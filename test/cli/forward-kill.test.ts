@@ -11,7 +11,7 @@ import { type Destination, spawnForward, startDestination, withDirectory } from 
  * FORWARD_KILLS sets how often.
  */
 
-const kills = Number(process.env['FORWARD_KILLS'] ?? 5);
+const kills = Number(process.env['FORWARD_KILLS'] ?? 4);
 const batch = 20;
 
 let remote: Remote;

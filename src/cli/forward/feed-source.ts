@@ -1,4 +1,10 @@
-import { AuditlogError, type Client, eventIdentity, type EventFilter } from '../../client/client.ts';
+import {
+  AuditlogError,
+  type Client,
+  eventIdentity,
+  type EventFilter,
+  type FeedPage,
+} from '../../client/client.ts';
 import { pause } from '../../client/retry.ts';
 import { limits } from '../../base/limits.ts';
 import { type Batch, type ForwardedEvent, oneLine, shortHash } from './batch.ts';
@@ -53,25 +59,34 @@ export async function halved<T>(limit: number, ask: (limit: number) => Promise<T
   }
 }
 
-/** Follows the feed from a cursor on: the order of recording, nothing missed, a page a batch. */
+/**
+ * Follows the feed from a cursor on: the order of recording, nothing missed, a page a batch. While one is being
+ * delivered, the next is asked for, where there is one.
+ */
 export async function* feedSource(
   { client, filter, batchEvents, intervalMs, once, stream, signal }: SourceOptions,
   from: string,
 ): AsyncGenerator<Batch> {
-  const waits = !once && intervalMs === undefined;
   const { startTime, ...matching } = filter;
-  // Not at first: how far behind it is should be known at once.
-  let wait = 0;
-  for (let cursor = from; ; ) {
-    // Where the order is entered; from then on the cursor says it.
+  const ask = (cursor: string, wait: number): Promise<FeedPage> => {
+    // `startTime` is where the order is entered; from then on the cursor says it.
     const query = { ...matching, cursor, wait, ...(cursor === '' && { startTime }) };
+    return halved(batchEvents, (limit) => client.feedPage({ ...query, limit }, { signal }));
+  };
+  // The first does not wait: how far behind it is should be known at once.
+  let asked = ask(from, 0);
+  for (let cursor = from; ; ) {
     const begun = performance.now();
-    const page = await halved(batchEvents, (limit) => client.feedPage({ ...query, limit }, { signal }));
+    const page = await asked;
     const tookMs = performance.now() - begun;
     const events = forwarded(page, stream, cursor);
     const last = events.at(-1);
-    wait = waits ? limits.forwardWaitSeconds : 0;
     cursor = page.cursor;
+    if (page.hasMore) {
+      asked = ask(cursor, 0);
+      // Its failure is met where it is awaited; until then, and if the delivery fails first, it is nobody's.
+      asked.catch(() => undefined);
+    }
     const reached = cursor;
     yield {
       events,
@@ -82,5 +97,6 @@ export async function* feedSource(
     if (once) return;
     if (intervalMs !== undefined) await pause(intervalMs, signal);
     else if (events.length === 0 && tookMs < limits.feedPollMs) await pause(limits.feedPollMs, signal);
+    asked = ask(cursor, intervalMs === undefined ? limits.forwardWaitSeconds : 0);
   }
 }

@@ -13,10 +13,10 @@ export function streamSink(io: CliIo, format: FormatName): Sink {
       else
         await new Promise<void>((resolve, reject) => {
           output.write(body, (error) => {
-            const gone = error?.code === 'EPIPE';
-            if (gone) reject(new Error('nobody reads standard output any more'));
-            else if (error) reject(error);
-            else resolve();
+            if (!error) resolve();
+            else if ('code' in error && error.code === 'EPIPE')
+              reject(new Error('nobody reads standard output any more'));
+            else reject(error);
           });
         });
       return { rejected: 0 };
