@@ -76,6 +76,7 @@ const code = await runCli(process.argv.slice(2), {
     out: (text) => process.stdout.write(text),
     error: (text) => process.stderr.write(text),
     input: process.stdin,
+    output: process.stdout,
   },
   recordEvents,
   startService: async (config, parts) => (await import('./main.ts')).startService(config, parts),

@@ -180,6 +180,27 @@ export const limits = {
   demoBatchesAtOnceMax: 4,
   demoFlushMsMax: 60_000,
 
+  // Forwarding to another system.
+  forwardBatchEventsMax: 1000,
+  forwardFileBytesMin: 4096,
+  /** Short enough for the line of figures to be of now. */
+  forwardWaitSeconds: 10,
+  /** Events of a stretch of time that is read as one, where the server has no feed. */
+  forwardSliceEventsMax: 10_000,
+  /** Events of one microsecond, which cannot be divided further. */
+  forwardInstantEventsMax: 200_000,
+  forwardSliceTriesMax: 5,
+  /** Events remembered so that the overlap is not forwarded twice; with more, the overlap is shortened. */
+  forwardKnownEventsMax: 50_000,
+  /** A batch that is being delivered when the process is asked to end. */
+  forwardStopMsMax: 10_000,
+  /** Attempts of `--once` go on this long. */
+  forwardOnceMsMax: 120_000,
+  /** A position that moved without any event is written down this often. */
+  forwardIdleSaveMs: 60_000,
+  forwardAnswerBytesMax: 64 * 1024 * 1024,
+  forwardHeaderFileBytesMax: 64 * 1024,
+
   readinessMsMax: 2_000,
   commandEngineMsMax: 10_000,
   engineRetryAfterSeconds: 2,

@@ -9,6 +9,8 @@ export interface CliIo {
   out(text: string): void;
   error(text: string): void;
   readonly input: NodeJS.ReadStream | NodeJS.ReadableStream;
+  /** Where a command writes that must know when its output has been taken; `out` in its absence. */
+  readonly output?: NodeJS.WritableStream;
 }
 
 /**

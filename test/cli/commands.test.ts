@@ -245,7 +245,7 @@ describe('exit codes', () => {
     const answer = await run(['--help']);
     assert.equal(answer.code, 0);
     for (const name of Object.keys(variables)) assert.ok(answer.out.includes(`  ${name} `), name);
-    for (const later of ['import', 'export', 'forward', 'verify', 'doctor']) {
+    for (const later of ['import', 'export', 'verify', 'doctor']) {
       assert.ok(!new RegExp(`^  ${later}\\b`, 'm').test(answer.out), later);
     }
     assert.equal((await run(['key', 'create', '--help'])).code, 0);

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+
+/** An event on its way to another system. */
+export interface ForwardedEvent {
+  /** The event object as it was received, on one line. */
+  readonly text: string;
+  /** Unix microseconds. */
+  readonly time: number;
+  /** The same whenever this event is delivered again by the same checkpoint; no other event of it has the same. */
+  id(): string;
+}
+
+export type KnownEvent = readonly [time: number, hash: string, count: number];
+
+/** How far a source has come; what comes after it has not been delivered. */
+export type Position =
+  | { readonly mode: 'feed'; readonly cursor: string }
+  | {
+      readonly mode: 'pages';
+      /** Everything up to here has been looked at, Unix microseconds. */
+      readonly through: number | undefined;
+      /** From here on, `known` has every event delivered. */
+      readonly knownFrom: number;
+      readonly known: readonly KnownEvent[];
+    };
+
+/** What is delivered in one piece. */
+export interface Batch {
+  readonly events: readonly ForwardedEvent[];
+  /** Where a source goes on once the batch is delivered; asked for before the next batch. */
+  position(): Position;
+  /** All that was recorded before this moment is delivered with this batch, Unix microseconds. */
+  readonly settledThrough: number;
+}
+
+/** JSON has no raw line ends inside of strings, so one between its tokens is only layout. */
+export function oneLine(text: string): string {
+  return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text;
+}
+
+/** 128 bits of SHA-256, 22 characters. */
+export function shortHash(...parts: readonly (string | number)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(`${part}\n`);
+  return hash.digest().subarray(0, 16).toString('base64url');
+}

@@ -1,0 +1,100 @@
+import { bounds } from './bounds.ts';
+import type { AuditlogError } from './error.ts';
+import { createReader, type Reader } from './reader.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+import { type RetryFacts, type RetryOptions, retryPolicy } from './retry.ts';
+import { baseUrl } from './transport.ts';
+import type { Rejection } from './types.ts';
+
+export { AuditlogError, type AuditlogErrorCode, isTransient } from './error.ts';
+export { eventIdentity } from './json-text.ts';
+export type { FeedOptions } from './reader.ts';
+export type { RetryFacts, RetryOptions } from './retry.ts';
+export type {
+  AuditEvent,
+  CallOptions,
+  Counts,
+  EventFilter,
+  EventPage,
+  FeedPage,
+  FeedQuery,
+  FlushReport,
+  Instant,
+  PageQuery,
+  Rejection,
+  SourceEvent,
+  SourceMessage,
+} from './types.ts';
+
+export interface ClientOptions {
+  /** Address of the service, such as `https://audit.example`; what follows the host is kept. */
+  readonly url: string;
+  /** Sent as `X-API-Key`; scope `write` to record, `read` to read. */
+  readonly apiKey: string;
+  /** Of each request, from the connection to the last byte; default 30,000, at most 290,000. */
+  readonly timeoutMs?: number;
+  /** Larger answers fail with `too_large`, bytes; default 256 MiB. */
+  readonly responseBytesMax?: number;
+  /** Of reads; by default 200 ms doubling to 30 s, given up after 2 minutes. */
+  readonly readRetry?: RetryOptions;
+  /** Of batches; by default given up after 15 minutes, 23 hours at most. */
+  readonly writeRetry?: RetryOptions;
+  /** A batch is sent at this many events (default 500), bytes (1 MiB) or milliseconds after its first (200). */
+  readonly batch?: { readonly events?: number; readonly bytes?: number; readonly delayMs?: number };
+  /** What may be held unsent and unacknowledged (default 10,000 events, 16 MiB); beyond it the newest are dropped. */
+  readonly queue?: { readonly events?: number; readonly bytes?: number };
+  /** Batches on their way at once, 1 to 16; default 1, which keeps the order of recording. */
+  readonly requestsAtOnce?: number;
+  /** Bodies from this size on are compressed; default 1,024, Infinity for never. */
+  readonly gzipBytesMin?: number;
+  /** Told of events that will not be stored, and how many: dropped, or given up with their batch. */
+  readonly onError?: (error: AuditlogError, events: number) => void;
+  /** Told of the events of a batch that the service refused for what is in them. */
+  readonly onRejected?: (rejections: readonly Rejection[]) => void;
+  /** Told of each attempt that failed and will be repeated. */
+  readonly onRetry?: (facts: RetryFacts) => void;
+}
+
+export interface Client extends Recorder, Reader {}
+
+function within(name: string, value: number, min: number, max: number): number {
+  if (!(value >= min && value <= max)) throw new TypeError(`${name}: from ${min} to ${max}`);
+  return value;
+}
+
+/**
+ * A client of the audit log service over HTTP. It opens nothing by itself. Throws TypeError for options that cannot
+ * work; nothing else of it throws into the caller but what is awaited.
+ */
+export function createClient(options: ClientOptions): Client {
+  const { apiKey, batch = {}, queue = {}, onRetry, onError, onRejected } = options;
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey: not a key');
+  const timeoutMs = within('timeoutMs', options.timeoutMs ?? bounds.requestMsDefault, 1, bounds.requestMsMax);
+  const shared = {
+    base: baseUrl(options.url),
+    headers: { 'x-api-key': apiKey, accept: 'application/json' },
+    timeoutMs,
+    onRetry,
+  };
+  const writeRetry = retryPolicy(options.writeRetry, bounds.writeGiveUpMsDefault);
+  const atLeast = (name: string, value: number): number => within(name, value, 1, Number.MAX_SAFE_INTEGER);
+  const recorder = createRecorder({
+    ...shared,
+    retry: { ...writeRetry, giveUpAfterMs: Math.min(writeRetry.giveUpAfterMs, bounds.writeGiveUpMsMax) },
+    batchEvents: within('batch.events', batch.events ?? bounds.batchEventsDefault, 1, bounds.batchEventsMax),
+    batchBytes: atLeast('batch.bytes', batch.bytes ?? bounds.batchBytesDefault),
+    batchDelayMs: within('batch.delayMs', batch.delayMs ?? bounds.batchDelayMsDefault, 0, 3_600_000),
+    queueEvents: atLeast('queue.events', queue.events ?? bounds.queueEventsDefault),
+    queueBytes: atLeast('queue.bytes', queue.bytes ?? bounds.queueBytesDefault),
+    requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce ?? 1, 1, bounds.requestsAtOnceMax),
+    gzipBytesMin: within('gzipBytesMin', options.gzipBytesMin ?? bounds.gzipBytesMin, 0, Infinity),
+    onError,
+    onRejected,
+  });
+  const reader = createReader({
+    ...shared,
+    retry: retryPolicy(options.readRetry, bounds.readGiveUpMsDefault),
+    responseBytesMax: options.responseBytesMax ?? bounds.responseBytesMax,
+  });
+  return { ...recorder, ...reader };
+}

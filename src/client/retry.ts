@@ -1,0 +1,100 @@
+import { bounds } from './bounds.ts';
+import { AuditlogError, isTransient } from './error.ts';
+
+export interface RetryOptions {
+  /** First and largest step of the exponential backoff; each delay is drawn between 0 and the step. */
+  readonly delayMsMin?: number | undefined;
+  readonly delayMsMax?: number | undefined;
+  /** No further attempt once this long has passed since the first; Infinity never gives up. */
+  readonly giveUpAfterMs?: number | undefined;
+}
+
+export interface RetryPolicy {
+  readonly delayMsMin: number;
+  readonly delayMsMax: number;
+  readonly giveUpAfterMs: number;
+}
+
+export interface RetryFacts {
+  readonly error: AuditlogError;
+  /** Failed attempts so far. */
+  readonly attempt: number;
+  readonly delayMs: number;
+}
+
+export function retryPolicy(options: RetryOptions = {}, giveUpAfterMs: number): RetryPolicy {
+  const delayMsMin = options.delayMsMin ?? bounds.retryDelayMsMin;
+  return {
+    delayMsMin,
+    delayMsMax: Math.max(delayMsMin, options.delayMsMax ?? bounds.retryDelayMsMax),
+    giveUpAfterMs: options.giveUpAfterMs ?? giveUpAfterMs,
+  };
+}
+
+/**
+ * Full jitter: anything between nothing and the step, so that clients which failed together do not come back
+ * together. What the server asked for in `Retry-After` is waited for, and the jitter comes on top.
+ */
+export function retryDelayMs(policy: RetryPolicy, attempt: number, retryAfterMs = 0): number {
+  const step = Math.min(policy.delayMsMax, policy.delayMsMin * 2 ** Math.min(attempt, 30));
+  return Math.min(retryAfterMs, bounds.retryAfterMsMax) + Math.random() * step;
+}
+
+/** Milliseconds of a `Retry-After` header: seconds, or an HTTP date. */
+export function parseRetryAfter(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
+}
+
+export function abortedError(): AuditlogError {
+  return new AuditlogError('aborted', 'aborted by the caller');
+}
+
+/** Waits; rejects with AuditlogError `aborted` when the signal comes first. */
+export function pause(ms: number, signal?: AbortSignal, keepsProcess = true): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(abortedError());
+      return;
+    }
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(abortedError());
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    if (!keepsProcess) timer.unref();
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
+
+export interface RetryHooks {
+  readonly signal?: AbortSignal | undefined;
+  readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
+  /** Whether waiting keeps the process alive (default true). */
+  readonly keepsProcess?: boolean;
+}
+
+/** Repeats what fails for a transient reason; rejects with the last error when it is not, or when time is over. */
+export async function withRetries<T>(
+  policy: RetryPolicy,
+  hooks: RetryHooks,
+  work: () => Promise<T>,
+): Promise<T> {
+  const begun = performance.now();
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      const delayMs = retryDelayMs(policy, attempt, error.retryAfterMs);
+      if (performance.now() - begun + delayMs > policy.giveUpAfterMs) throw error;
+      hooks.onRetry?.({ error, attempt: attempt + 1, delayMs });
+      await pause(delayMs, hooks.signal, hooks.keepsProcess);
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { text as readText } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { createGunzip } from 'node:zlib';
+import type { CliParts } from '../../src/cli/context.ts';
+import { runCli } from '../../src/cli/program.ts';
+import { remoteKey } from '../client/remote.ts';
+import { cliCommand } from '../support/cli-command.ts';
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly error: string;
+}
+
+/** Runs `forward` in this process to its end; `stop` asks it to end. */
+export async function forward(
+  args: readonly string[],
+  more: { readonly environment?: Record<string, string>; readonly stop?: AbortSignal } = {},
+): Promise<Ran> {
+  const said = { out: '', error: '' };
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      said.out += chunk.toString();
+      done();
+    },
+  });
+  const { stop } = more;
+  const parts: CliParts = {
+    environment: { AUDITLOG_API_KEY: remoteKey, ...more.environment },
+    io: {
+      out: (text) => {
+        said.out += text;
+      },
+      error: (text) => {
+        said.error += text;
+      },
+      input: Readable.from([]),
+      output,
+    },
+    recordEvents: () => Promise.reject(new Error('not for this command')),
+    startService: () => Promise.reject(new Error('not for this command')),
+    untilStopped: () =>
+      new Promise((resolve) => stop?.addEventListener('abort', () => resolve(), { once: true })),
+  };
+  return { code: await runCli(['forward', ...args], parts), ...said };
+}
+
+const children = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+/** `forward` as a process of its own. */
+export function spawnForward(args: readonly string[], environment: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [...cliCommand, 'forward', ...args], {
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    env: { PATH: process.env['PATH'], AUDITLOG_API_KEY: remoteKey, ...environment },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  children.add(child);
+  let error = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+    error += piece;
+  });
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      children.delete(child);
+      resolve(code);
+    });
+  });
+  return { child, ended, error: () => error };
+}
+
+export async function withDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'auditlog-forward-'));
+  try {
+    await work(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+export interface Destination {
+  readonly url: string;
+  /** Bodies of the requests that were answered with success. */
+  readonly bodies: string[];
+  readonly headers: IncomingHttpHeaders[];
+  attempts: number;
+  /** Answers by itself when it returns true; only what it lets pass is kept. */
+  fault: ((body: string, response: ServerResponse) => boolean) | undefined;
+  lines(): string[];
+  close(): Promise<void>;
+}
+
+/** A log platform's HTTP input. */
+export async function startDestination(): Promise<Destination> {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const zipped = request.headers['content-encoding'] === 'gzip';
+      const body = await readText(zipped ? request.pipe(createGunzip()) : request).catch(() => undefined);
+      if (body === undefined) return; // The sender was killed half way.
+      destination.attempts += 1;
+      if (destination.fault?.(body, response) === true) return;
+      destination.bodies.push(body);
+      destination.headers.push(request.headers);
+      const items = body
+        .split('\n')
+        .filter((line) => line.startsWith('{"create"'))
+        .map(() => ({ create: { status: 201 } }));
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ errors: false, items }));
+    })();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const destination: Destination = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`,
+    bodies: [],
+    headers: [],
+    attempts: 0,
+    fault: undefined,
+    lines: () => destination.bodies.flatMap((body) => body.split('\n').filter((line) => line !== '')),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return destination;
+}
