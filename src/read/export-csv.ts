@@ -33,12 +33,18 @@ const extraMap = `multiIf(map_at = 0, '',
 
 const objectTarget = "tupleElement(tupleElement(parsed, 2), 'name')";
 
+/** The target where it is a string: of an object, which the engine gives as its text, there is none. */
+function plainTarget(text: string): string {
+  const target = `JSONExtractString(${text}, 'message', 'target')`;
+  return `if(startsWith(${target}, '{') AND JSONType(${text}, 'message', 'target') != 'String', '', ${target})`;
+}
+
 /** A target is a name, or an object with one. Conditions keep the second parsing to the events that need it. */
 const targetName = `multiIf(${objectTarget} != '', ${objectTarget},
-  is_parsed, JSONExtractString(source, 'message', 'target'),
+  is_parsed, ${plainTarget('source')},
   JSONExtractString(${parsable}, 'message', 'target', 'name') != '',
   JSONExtractString(${parsable}, 'message', 'target', 'name'),
-  JSONExtractString(${parsable}, 'message', 'target'))`;
+  ${plainTarget(parsable)})`;
 
 const fileName = `if(is_parsed, tupleElement(tupleElement(parsed, 3), 'file'),
   JSONExtractString(${parsable}, 'message', 'sender', 'file'))`;
