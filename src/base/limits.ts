@@ -24,6 +24,13 @@ export const limits = {
   /** All organizations together: each holds one of `engineConnectionsMax`. */
   exportsMax: 24,
   exportRetryAfterSeconds: 10,
+  /** Parts in which a command exports to a file; an interrupted one loses at most one of them. */
+  exportSliceRowsMin: 250_000,
+  exportSlicesMax: 2_000,
+  /** Snapshots that such an export takes before it gives up on a table that does not come to rest. */
+  exportSnapshotsMax: 5,
+  /** Put into one frame of a compressed file. */
+  zstdFrameBytes: 4 * 1024 * 1024,
 
   // HTTP.
   headersBytesMax: 16 * 1024,
@@ -158,6 +165,7 @@ export const limits = {
   cliEngineWaitMsMax: 15_000,
   cliEngineWaitDelayMs: 200,
   cliPasswordMsMax: 120_000,
+  progressIntervalMs: 250,
   demoBatchEvents: 2_000,
   demoBatchesAtOnceMax: 4,
   demoFlushMsMax: 60_000,

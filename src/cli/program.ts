@@ -4,6 +4,7 @@ import { ConfigError } from '../config/config.ts';
 import { variablesHelp } from '../config/variables.ts';
 import type { CliParts } from './context.ts';
 import { registerDemo } from './demo.ts';
+import { registerExport } from './export.ts';
 import { registerKey } from './key.ts';
 import { registerOrg } from './org.ts';
 import { registerServe } from './serve.ts';
@@ -25,6 +26,7 @@ function createProgram(parts: CliParts): Command {
   registerOrg(program, parts);
   registerUser(program, parts);
   registerKey(program, parts);
+  registerExport(program, parts);
   return program;
 }
 
