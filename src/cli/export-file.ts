@@ -79,7 +79,9 @@ export async function exportToFile(
   manifest: (result: ExportResult) => object,
 ): Promise<ExportResult> {
   const directory = `${job.file}.partial`;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  });
   const lock = await lockDirectory(directory).catch((error: unknown) => {
     throw new Error(`another export to ${job.file} is running`, { cause: error });
   });

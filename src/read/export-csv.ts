@@ -104,12 +104,14 @@ const columns: readonly Column[] = [
   typed('extra_map', extraMap, `nullIf(${extraMap}, '')`),
 ];
 
+export const csvNames: readonly string[] = columns.map(({ name }) => name);
+
 /** The first line of a CSV export. */
-export const csvHeader = `${columns.map(({ name }) => name).join(',')}\r\n`;
+export const csvHeader = `${csvNames.join(',')}\r\n`;
 
 /** `WITH` aliases, and the columns as `c0`, `c1`, … in the order of the header; every one is a String. */
 export const csvAliases = aliases;
 export const csvColumns: readonly string[] = columns.map(({ cell }, index) => `${cell} AS c${index}`);
 
-/** The same columns by their names, for Parquet: numbers and instants as such, and null for what is absent. */
-export const typedColumns: readonly string[] = columns.map(({ name, typed }) => `${typed} AS \`${name}\``);
+/** The same columns, for Parquet: numbers and instants as such, and null for what is absent. */
+export const typedColumns: readonly string[] = columns.map(({ typed }, index) => `${typed} AS c${index}`);

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../storage/storage.ts';
 import { exportWhere, type ExportRequest } from './export.ts';
-import { csvAliases, typedColumns } from './export-csv.ts';
+import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
 import { newestFirst } from './framing.ts';
 import { steadyReading } from './steady-reading.ts';
 
@@ -39,9 +39,11 @@ export async function streamParquet(
 ): Promise<Readable> {
   const where = exportWhere(organization, request);
   const check = `throwIf((SELECT count() FROM events WHERE ${where.sql}) != {rows_expected:UInt64}) = 0`;
+  // Named outside only: a name such as `time` would otherwise stand for its column in the condition and the order.
+  const names = csvNames.map((name, index) => `c${index} AS \`${name}\``).join(', ');
   const query =
-    `WITH ${csvAliases} SELECT ${typedColumns.join(', ')} FROM events WHERE ${where.sql} AND ${check} ` +
-    `${newestFirst} FORMAT Parquet`;
+    `SELECT ${names} FROM (WITH ${csvAliases} SELECT ${typedColumns.join(', ')} FROM events ` +
+    `WHERE ${where.sql} AND ${check} ${newestFirst}) FORMAT Parquet`;
   const parameters = { ...where.parameters, rows_expected: request.rows };
   const settings = { ...steadyReading, ...parquetSettings };
   return (await storage.stream(query, parameters, { settings, signal })).stream;

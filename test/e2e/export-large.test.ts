@@ -2,15 +2,12 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../src/base/limits.ts';
-import { openStorage } from '../../src/storage/client.ts';
-import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
-import { silentLog } from '../support/engine.ts';
 import { call, eventually, problemOf, retryAfterOf } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { withEngine } from './export-support.ts';
 
 /** Exports that are larger than every buffer on their way (contract: Read, export). */
 
@@ -72,18 +69,8 @@ describe('exports of many events', () => {
   let server: TestServer;
   let tenant: Tenant;
 
-  /** The engine of the server, as `engine.json` has it. */
-  const withEngine = async <T>(work: (storage: Storage) => Promise<T>): Promise<T> => {
-    const file = readFileSync(join(server.dataDir, 'engine.json'), 'utf8');
-    const storage = openStorage(JSON.parse(file) as EngineConnection, silentLog);
-    try {
-      return await work(storage);
-    } finally {
-      await storage.close();
-    }
-  };
   const running = () =>
-    withEngine(async (storage) => {
+    withEngine(server, async (storage) => {
       const query =
         "SELECT query_id FROM system.processes WHERE query LIKE '%AS total%' AND query NOT LIKE '%system.processes%'";
       return (await storage.rows(query)).length;
@@ -98,7 +85,7 @@ describe('exports of many events', () => {
     await tenant.settled(1000);
     const columns =
       'activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, flow_id, expires, ocsf, source';
-    await withEngine((storage) =>
+    await withEngine(server, (storage) =>
       storage.command(
         `INSERT INTO events (org, time, seq, ${columns}) SELECT org, time, toUInt64(r * 1000 + copy), ${columns} FROM ` +
           `(SELECT *, rowNumberInAllBlocks() AS r FROM events WHERE org = {org:UUID}) ARRAY JOIN range(${copies}) AS copy`,
