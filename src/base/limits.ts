@@ -6,6 +6,8 @@ export const limits = {
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
   rejectedErrorsReportedMax: 100,
+  /** As many as a request may ask for. */
+  rejectedErrorsAskedMax: 10_000,
 
   // Pages.
   pageLimitDefault: 50,
@@ -164,8 +166,24 @@ export const limits = {
   // Command line.
   cliEngineWaitMsMax: 15_000,
   cliEngineWaitDelayMs: 200,
+  cliServerAskMsMax: 2_000,
+  /** A key that a command has just made is known to a running server within this. */
+  cliKeyKnownMsMax: 10_000,
   cliPasswordMsMax: 120_000,
   progressIntervalMs: 250,
+  /** What an import sends at once, each part of at most so many bytes (and the rest of a line) and lines. */
+  importRequestsAtOnceMax: 6,
+  importChunkBytes: 1024 * 1024,
+  importChunkLinesMax: 10_000,
+  /** A longer line is not even sent; it could not be an event. */
+  importLineBytesMax: 4 * 1024 * 1024,
+  importRequestMsMax: 120_000,
+  /** How long an import goes on trying to send the same part. */
+  importRetryMsMax: 600_000,
+  importRetryDelayMsMin: 200,
+  importRetryDelayMsMax: 30_000,
+  importCheckpointMs: 1_000,
+  importHeadBytes: 64 * 1024,
   demoBatchEvents: 2_000,
   demoBatchesAtOnceMax: 4,
   demoFlushMsMax: 60_000,

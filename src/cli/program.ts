@@ -5,6 +5,7 @@ import { variablesHelp } from '../config/variables.ts';
 import type { CliParts } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerExport } from './export.ts';
+import { registerImport } from './import.ts';
 import { registerKey } from './key.ts';
 import { registerOrg } from './org.ts';
 import { registerServe } from './serve.ts';
@@ -26,6 +27,7 @@ function createProgram(parts: CliParts): Command {
   registerOrg(program, parts);
   registerUser(program, parts);
   registerKey(program, parts);
+  registerImport(program, parts);
   registerExport(program, parts);
   return program;
 }

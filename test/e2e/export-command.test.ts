@@ -128,7 +128,7 @@ describe('export to a file', () => {
         expected.map((event) => [event.time, event.src_endpoint.port, '=cmd', null]),
       );
       assert.deepEqual(
-        rows.map((row) => (row['extra_map'] === null ? undefined : JSON.parse(String(row['extra_map'])))),
+        rows.map((row) => (row['extra_map'] === null ? undefined : JSON.parse(row['extra_map'] as string))),
         expected.map((event) => event.extra_map),
       );
     });
