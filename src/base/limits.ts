@@ -172,8 +172,8 @@ export const limits = {
   cliPasswordMsMax: 120_000,
   progressIntervalMs: 250,
   /** What an import sends at once, each part of at most so many bytes (and the rest of a line) and lines. */
-  importRequestsAtOnceMax: 6,
-  importChunkBytes: 1024 * 1024,
+  importRequestsAtOnceMax: 8,
+  importChunkBytes: 700_000,
   importChunkLinesMax: 10_000,
   /** A longer line is not even sent; it could not be an event. */
   importLineBytesMax: 4 * 1024 * 1024,
