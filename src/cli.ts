@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { RecordEvents } from './cli/context.ts';
 import { runCli } from './cli/program.ts';
 import { readEnvironment } from './config/env.ts';
+import { eventHead, eventTail } from './ocsf/envelope.ts';
 
 /**
  * Rows of a command's own, beside a server that writes the same table: the last writer number is left to commands,
@@ -75,10 +76,12 @@ const code = await runCli(process.argv.slice(2), {
   io: {
     out: (text) => process.stdout.write(text),
     error: (text) => process.stderr.write(text),
-    input: process.stdin,
     output: process.stdout,
+    errorIsTerminal: process.stderr.isTTY,
+    input: process.stdin,
   },
   recordEvents,
+  eventFrame: (config) => ({ head: eventHead, tail: eventTail(config) }),
   startService: async (config, parts) => (await import('./main.ts')).startService(config, parts),
   untilStopped,
 });

@@ -8,6 +8,7 @@ import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
+import { removeServerFile, writeServerFile } from './base/server-file.ts';
 import type { Config } from './config/config.ts';
 import { makeDataDir, sessionSecret } from './config/secrets.ts';
 import { createAdministration } from './control/administration.ts';
@@ -137,8 +138,11 @@ async function startParts(
     stopWaiting: (stop) => waiters.push(stop),
   });
   started.push(async () => server.close());
+  const url = `http://${urlHost(config.host)}:${server.port}`;
+  await writeServerFile(config.dataDir, url);
+  started.push(() => removeServerFile(config.dataDir));
   return {
-    url: `http://${urlHost(config.host)}:${server.port}`,
+    url,
     port: server.port,
     storage,
     directory,

@@ -6,6 +6,8 @@ export const limits = {
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
   rejectedErrorsReportedMax: 100,
+  /** As many as a request may ask for. */
+  rejectedErrorsAskedMax: 10_000,
 
   // Pages.
   pageLimitDefault: 50,
@@ -27,14 +29,21 @@ export const limits = {
   /** Streams of events as their producers sent them. */
   sourceStreamsPerOrganizationMax: 8,
   sourceStreamsMax: 24,
+  /** Parts in which a command exports to a file; an interrupted one loses at most one of them. */
+  exportSliceRowsMin: 250_000,
+  exportSlicesMax: 2_000,
+  /** Snapshots that such an export takes before it gives up on a table that does not come to rest. */
+  exportSnapshotsMax: 5,
+  /** Put into one frame of a compressed file. */
+  zstdFrameBytes: 4 * 1024 * 1024,
 
   // HTTP.
   headersBytesMax: 16 * 1024,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
-  /** Bodies being received or waiting for a worker, all requests together. */
   /** Of one body while nobody has asked for it. */
   unreadBodyBytesMax: 64 * 1024,
+  /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
   accessLogFlushMs: 100,
@@ -175,7 +184,24 @@ export const limits = {
   // Command line.
   cliEngineWaitMsMax: 15_000,
   cliEngineWaitDelayMs: 200,
+  cliServerAskMsMax: 2_000,
+  /** A key that a command has just made is known to a running server within this. */
+  cliKeyKnownMsMax: 10_000,
   cliPasswordMsMax: 120_000,
+  progressIntervalMs: 250,
+  /** What an import sends at once, each part of at most so many bytes (and the rest of a line) and lines. */
+  importRequestsAtOnceMax: 8,
+  importChunkBytes: 700_000,
+  importChunkLinesMax: 10_000,
+  /** A longer line is not even sent; it could not be an event. */
+  importLineBytesMax: 4 * 1024 * 1024,
+  importRequestMsMax: 120_000,
+  /** How long an import goes on trying to send the same part. */
+  importRetryMsMax: 600_000,
+  importRetryDelayMsMin: 200,
+  importRetryDelayMsMax: 30_000,
+  importCheckpointMs: 1_000,
+  importHeadBytes: 64 * 1024,
   demoBatchEvents: 2_000,
   demoBatchesAtOnceMax: 4,
   demoFlushMsMax: 60_000,

@@ -2,15 +2,18 @@ import type { Logger } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import type { Directory } from '../control/directory.ts';
+import type { EventFrame } from '../read/page.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** Standard streams as the commands use them. */
 export interface CliIo {
   out(text: string): void;
   error(text: string): void;
+  /** Standard output for bytes, and for whoever must know when they have been taken. */
+  readonly output: NodeJS.WritableStream;
+  /** Standard error is a terminal: lines there may be drawn again. */
+  readonly errorIsTerminal?: boolean;
   readonly input: NodeJS.ReadStream | NodeJS.ReadableStream;
-  /** Where a command writes that must know when its output has been taken; `out` in its absence. */
-  readonly output?: NodeJS.WritableStream;
 }
 
 /**
@@ -29,6 +32,8 @@ export interface CliParts {
   readonly environment: Environment;
   readonly io: CliIo;
   readonly recordEvents: RecordEvents;
+  /** What every audit event has in common, as readers put it around the stored text. */
+  readonly eventFrame: (config: Config) => EventFrame;
   readonly startService: (config: Config, parts: ServiceOutputs) => Promise<RunningService>;
   /** Resolves when the process is asked to end. */
   readonly untilStopped: () => Promise<void>;

@@ -14,7 +14,7 @@ export interface ControlSession {
 }
 
 /** Whoever runs the command, as far as the operating system can tell. */
-function operator(): string {
+export function operator(): string {
   return `${userInfo().username}@${hostname()}`;
 }
 

@@ -4,7 +4,9 @@ import { ConfigError } from '../config/config.ts';
 import { variablesHelp } from '../config/variables.ts';
 import type { CliParts } from './context.ts';
 import { registerDemo } from './demo.ts';
+import { registerExport } from './export.ts';
 import { registerForward } from './forward.ts';
+import { registerImport } from './import.ts';
 import { registerKey } from './key.ts';
 import { registerOrg } from './org.ts';
 import { registerServe } from './serve.ts';
@@ -27,6 +29,8 @@ function createProgram(parts: CliParts): Command {
   registerUser(program, parts);
   registerKey(program, parts);
   registerForward(program, parts);
+  registerImport(program, parts);
+  registerExport(program, parts);
   return program;
 }
 

@@ -26,7 +26,11 @@ export interface IngestRequest {
   readonly organization: OrganizationFacts | undefined;
   /** Who sends, and the Idempotency-Key it sent. */
   readonly idempotency: { readonly apiKey: string; readonly key: string } | undefined;
+  /** How many rejected events the answer names; `rejectedErrorsReportedMax` unless the sender asked for more. */
+  readonly errorsMax?: number;
 }
+
+const errorsMaxOf = ({ errorsMax = limits.rejectedErrorsReportedMax }: IngestRequest): number => errorsMax;
 
 export interface Accept {
   /**
@@ -130,11 +134,19 @@ export function createAccept(options: AcceptOptions): Accept {
     const total = group.reduce((sum, { request }) => sum + request.body.length, 0);
     const input = alone ? (group[0] as Pending).request.body : new Uint8Array(buffers.take(total), 0, total);
     let offset = 0;
-    const requests = group.map(({ request: { body, form, encoding, organization, idempotency: id } }) => {
+    const requests = group.map(({ request }) => {
+      const { body, form, encoding, organization, idempotency: id } = request;
       const place = { offset, length: body.length };
       if (!alone) input.set(body, offset);
       offset += body.length;
-      return { ...place, form, encoding, organization, apart: id !== undefined };
+      return {
+        ...place,
+        form,
+        encoding,
+        organization,
+        apart: id !== undefined,
+        errorsMax: errorsMaxOf(request),
+      };
     });
     return taskOf(input, requests);
   }
@@ -204,6 +216,7 @@ export function createAccept(options: AcceptOptions): Accept {
           encoding: 'identity',
           organization,
           apart: false,
+          errorsMax: errorsMaxOf(request),
         };
         // A failure ends the loop of every other piece as well: nothing of the request is stored then.
         const result = await pool.map(taskOf(body.subarray(start, end), [one])).catch((error: unknown) => {
@@ -217,7 +230,7 @@ export function createAccept(options: AcceptOptions): Accept {
     await Promise.all(Array.from({ length: pool.threads }, serve));
     if (accepted > limits.batchEventsMax) return { outcome: tooManyEvents, frames: [] };
     const frames = results.flatMap((result) => result.blocks.map((block) => frameOf(result, block)));
-    return { outcome: joined(results, bodyHash), frames };
+    return { outcome: joined(results, bodyHash, errorsMaxOf(request)), frames };
   }
 
   async function once(request: IngestRequest, id: string): Promise<BatchAnswer> {
@@ -270,7 +283,7 @@ function acceptedOf(outcome: Outcome): number {
 }
 
 /** One outcome of a body's pieces, in their order; a problem of one is a problem of all. */
-function joined(results: readonly MapResult[], bodyHash: string | undefined): Outcome {
+function joined(results: readonly MapResult[], bodyHash: string | undefined, errorsMax: number): Outcome {
   const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
   for (const result of results) {
     const outcome = outcomeOf(result, 0);
@@ -278,8 +291,7 @@ function joined(results: readonly MapResult[], bodyHash: string | undefined): Ou
     const { accepted, rejected, errors } = outcome.answer;
     const before = answer.accepted + answer.rejected;
     for (const { index, error } of errors) {
-      if (answer.errors.length < limits.rejectedErrorsReportedMax)
-        answer.errors.push({ index: before + index, error });
+      if (answer.errors.length < errorsMax) answer.errors.push({ index: before + index, error });
     }
     answer.accepted += accepted;
     answer.rejected += rejected;

@@ -29,6 +29,8 @@ export interface TaskRequest {
   readonly organization: OrganizationFacts | undefined;
   /** True: its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
   readonly apart: boolean;
+  /** How many of its rejected events are named in the answer. */
+  readonly errorsMax: number;
 }
 
 /** All organizations as JSON text in shared memory; workers parse it once a version. */

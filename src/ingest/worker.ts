@@ -97,7 +97,7 @@ function mapRequest(task: MapTask, request: TaskRequest, index: number, output: 
           flushRows(output, rows, blockOwner);
         return;
       }
-      if (answer.errors.length < limits.rejectedErrorsReportedMax) {
+      if (answer.errors.length < request.errorsMax) {
         answer.errors.push({ index: answer.accepted + answer.rejected, error: mapped });
       }
       answer.rejected += 1;

@@ -33,12 +33,18 @@ const extraMap = `multiIf(map_at = 0, '',
 
 const objectTarget = "tupleElement(tupleElement(parsed, 2), 'name')";
 
+/** The target where it is a string: of an object, which the engine gives as its text, there is none. */
+function plainTarget(text: string): string {
+  const target = `JSONExtractString(${text}, 'message', 'target')`;
+  return `if(startsWith(${target}, '{') AND JSONType(${text}, 'message', 'target') != 'String', '', ${target})`;
+}
+
 /** A target is a name, or an object with one. Conditions keep the second parsing to the events that need it. */
 const targetName = `multiIf(${objectTarget} != '', ${objectTarget},
-  is_parsed, JSONExtractString(source, 'message', 'target'),
+  is_parsed, ${plainTarget('source')},
   JSONExtractString(${parsable}, 'message', 'target', 'name') != '',
   JSONExtractString(${parsable}, 'message', 'target', 'name'),
-  JSONExtractString(${parsable}, 'message', 'target'))`;
+  ${plainTarget(parsable)})`;
 
 const fileName = `if(is_parsed, tupleElement(tupleElement(parsed, 3), 'file'),
   JSONExtractString(${parsable}, 'message', 'sender', 'file'))`;
@@ -52,31 +58,60 @@ function ofHead(member: string): string {
   return `simpleJSONExtractString(head, '${member}')`;
 }
 
-const columns: readonly (readonly [name: string, expression: string])[] = [
-  ['time', 'toString(toUnixTimestamp64Micro(time))'],
-  ['time_iso', "formatDateTime(time, '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')"],
-  ['activity_id', harmless('toString(activity_id)')],
-  ['activity_name', harmless('toString(activity_name)')],
-  ['severity', 'toString(severity)'],
-  ['status', 'toString(status)'],
-  ['status_detail', harmless(ofHead('status_detail'))],
-  ['message', harmless(ofHead('message'))],
-  ['actor_name', harmless(ofHead('name'))],
-  ['actor_email', harmless(ofHead('email_addr'))],
-  ['actor_type', harmless(ofHead('type'))],
-  ['src_ip', ofHead('ip')],
-  ['src_port', "simpleJSONExtractRaw(head, 'port')"],
-  ['flow_id', "if(flow_id = toUUID('00000000-0000-0000-0000-000000000000'), '', toString(flow_id))"],
-  ['target_name', harmless(targetName)],
-  ['file_name', harmless(fileName)],
-  ['extra_map', extraMap],
+const isFlow = "flow_id != toUUID('00000000-0000-0000-0000-000000000000')";
+
+/** A column as text of a cell, and as a typed value for Parquet where that is another. */
+interface Column {
+  readonly name: string;
+  readonly cell: string;
+  readonly typed: string;
+}
+
+/** Text that may be absent; `typed` has no mark against formulas. */
+function text(name: string, expression: string): Column {
+  return { name, cell: harmless(expression), typed: `nullIf(${expression}, '')` };
+}
+
+function typed(name: string, cell: string, value: string): Column {
+  return { name, cell, typed: value };
+}
+
+const columns: readonly Column[] = [
+  typed('time', 'toString(toUnixTimestamp64Micro(time))', 'toUnixTimestamp64Micro(time)'),
+  typed('time_iso', "formatDateTime(time, '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')", 'time'),
+  typed('activity_id', harmless('toString(activity_id)'), 'activity_id'),
+  typed('activity_name', harmless('toString(activity_name)'), 'toString(activity_name)'),
+  typed('severity', 'toString(severity)', 'toString(severity)'),
+  typed('status', 'toString(status)', 'toString(status)'),
+  text('status_detail', ofHead('status_detail')),
+  typed('message', harmless(ofHead('message')), ofHead('message')),
+  text('actor_name', ofHead('name')),
+  text('actor_email', ofHead('email_addr')),
+  text('actor_type', ofHead('type')),
+  typed('src_ip', ofHead('ip'), `nullIf(${ofHead('ip')}, '')`),
+  typed(
+    'src_port',
+    "simpleJSONExtractRaw(head, 'port')",
+    "toUInt16OrNull(simpleJSONExtractRaw(head, 'port'))",
+  ),
+  typed(
+    'flow_id',
+    `if(${isFlow}, toString(flow_id), '')`,
+    `if(${isFlow}, toNullable(toString(flow_id)), NULL)`,
+  ),
+  text('target_name', targetName),
+  text('file_name', fileName),
+  typed('extra_map', extraMap, `nullIf(${extraMap}, '')`),
 ];
 
+export const csvNames: readonly string[] = columns.map(({ name }) => name);
+
 /** The first line of a CSV export. */
-export const csvHeader = `${columns.map(([name]) => name).join(',')}\r\n`;
+export const csvHeader = `${csvNames.join(',')}\r\n`;
 
 /** `WITH` aliases, and the columns as `c0`, `c1`, … in the order of the header; every one is a String. */
 export const csvAliases = aliases;
-export const csvColumns: readonly string[] = columns.map(
-  ([, expression], index) => `${expression} AS c${index}`,
-);
+export const csvColumns: readonly string[] = columns.map(({ cell }, index) => `${cell} AS c${index}`);
+
+/** The same columns, for Parquet: numbers and instants as such, and null for what is absent. */
+export const typedColumns: readonly string[] = columns.map(({ typed }, index) => `${typed} AS c${index}`);

@@ -129,7 +129,10 @@ export function createExportReader(storage: Storage, frame: EventFrame): ExportR
 }
 
 /** The condition of an export; `seqMax` makes parts that are read one after the other belong to one moment. */
-function exportWhere(organization: string, { filter, seqMax }: Pick<ExportRequest, 'filter' | 'seqMax'>) {
+export function exportWhere(
+  organization: string,
+  { filter, seqMax }: Pick<ExportRequest, 'filter' | 'seqMax'>,
+) {
   const where = whereClause(organization, filter);
   if (seqMax === undefined) return where;
   return {

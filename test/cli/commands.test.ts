@@ -38,11 +38,13 @@ async function run(
       error: (text) => {
         said.error += text;
       },
+      output: process.stdout,
       input: Readable.from(more.stdin === undefined ? [] : [more.stdin]),
     },
     recordEvents: async (_storage, _config, _log, recorded) => {
       events.push(...recorded);
     },
+    eventFrame: () => ({ head: '', tail: '' }),
     startService: unexpected,
     untilStopped: unexpected,
   };
@@ -140,9 +142,11 @@ describe('users', () => {
           if (text.endsWith(': '))
             setImmediate(() => typed.write('correct hirse\u007f\u007f\u007f\u007forse battery\r'));
         },
+        output: process.stdout,
         input: terminal,
       },
       recordEvents: async () => undefined,
+      eventFrame: () => ({ head: '', tail: '' }),
       startService: () => Promise.reject(new Error('no')),
       untilStopped: () => Promise.reject(new Error('no')),
     };

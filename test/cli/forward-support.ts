@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -45,6 +46,7 @@ export async function forward(
       input: Readable.from([]),
       output,
     },
+    eventFrame: () => assert.fail('not for this command'),
     recordEvents: () => Promise.reject(new Error('not for this command')),
     startService: () => Promise.reject(new Error('not for this command')),
     untilStopped: () =>

@@ -9,16 +9,14 @@ export function streamSink(io: CliIo, format: FormatName): Sink {
     prepare: async () => false,
     async deliver(events) {
       const body = formatEvents(format, events);
-      if (output === undefined) io.out(body.toString());
-      else
-        await new Promise<void>((resolve, reject) => {
-          output.write(body, (error) => {
-            if (!error) resolve();
-            else if ('code' in error && error.code === 'EPIPE')
-              reject(new Error('nobody reads standard output any more'));
-            else reject(error);
-          });
+      await new Promise<void>((resolve, reject) => {
+        output.write(body, (error) => {
+          if (!error) resolve();
+          else if ('code' in error && error.code === 'EPIPE')
+            reject(new Error('nobody reads standard output any more'));
+          else reject(error);
         });
+      });
       return { rejected: 0 };
     },
     state: () => undefined,

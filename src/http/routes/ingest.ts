@@ -4,6 +4,7 @@ import type { ApiKey } from '../../control/api-keys.ts';
 import type { Accept, IngestRequest } from '../../ingest/accept.ts';
 import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
 import type { BodyForm, OrganizationFacts } from '../../ingest/task.ts';
+import { readLimit } from '../../read/filter.ts';
 import type { KeyCaller } from '../access.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
@@ -42,6 +43,11 @@ function readHeaders(
     encoding: contentEncoding(context.header('content-encoding')),
     organization,
     idempotency: idempotency(context.header('idempotency-key'), key.id),
+    errorsMax: readLimit(
+      context.first('maxErrors'),
+      limits.rejectedErrorsReportedMax,
+      limits.rejectedErrorsAskedMax,
+    ),
   };
 }
 

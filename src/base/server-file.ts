@@ -1,0 +1,52 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What `DATA_DIR/server.json` says while a server runs: where it answers on this machine, and its process id. */
+interface ServerFile {
+  readonly url: string;
+  readonly pid: number;
+}
+
+function serverFilePath(dataDir: string): string {
+  return join(dataDir, 'server.json');
+}
+
+/** Announces a server to commands on the same data directory. */
+export async function writeServerFile(dataDir: string, url: string): Promise<void> {
+  const file: ServerFile = { url, pid: process.pid };
+  const draft = `${serverFilePath(dataDir)}.${process.pid}.tmp`;
+  await writeFile(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
+  await rename(draft, serverFilePath(dataDir));
+}
+
+export async function removeServerFile(dataDir: string): Promise<void> {
+  await rm(serverFilePath(dataDir), { force: true });
+}
+
+/**
+ * The URL of the server on a data directory, or undefined when none answers there within `timeoutMs`: a server that
+ * was killed leaves its file behind.
+ */
+export async function readServerFile(dataDir: string, timeoutMs: number): Promise<string | undefined> {
+  let url: string;
+  try {
+    ({ url } = JSON.parse(await readFile(serverFilePath(dataDir), 'utf8')) as ServerFile);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  return (await answers(url, timeoutMs)) ? url : undefined;
+}
+
+/** Whether a server is up at a URL. */
+export async function answers(url: string, timeoutMs: number): Promise<boolean> {
+  try {
+    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });
+    await answer.arrayBuffer();
+    return answer.ok;
+  } catch {
+    // Refused, reset or too slow: nobody to work with, whatever the reason.
+    return false;
+  }
+}

@@ -1,0 +1,161 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '../base/clock.ts';
+import { limits } from '../base/limits.ts';
+import { createLogger, type Logger } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { answers, readServerFile } from '../base/server-file.ts';
+import { type Config, loadConfig } from '../config/config.ts';
+import { createApiKey, listApiKeys } from '../control/api-keys.ts';
+import { changesOfKey, sourceEventOfChange } from '../control/change-events.ts';
+import { findOrganization } from '../control/organizations.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { CliParts } from './context.ts';
+import { operator } from './control-command.ts';
+import type { ImportTarget } from './import-send.ts';
+import { withStorage } from './with-storage.ts';
+
+export interface TargetOptions {
+  readonly url?: string;
+  readonly keyFile?: string;
+  readonly org?: string;
+}
+
+const keyDuration = '30d';
+/** A key that ends sooner is not begun with. */
+const keyLeftMicrosMin = 3_600_000_000;
+
+/** The key that was given; never as an argument, where every user of the machine can read it. */
+async function givenKey(parts: CliParts, { keyFile }: TargetOptions): Promise<string | undefined> {
+  const text =
+    keyFile === undefined ? parts.environment['AUDITLOG_API_KEY'] : await readFile(keyFile, 'utf8');
+  const key = text?.trim();
+  if (keyFile !== undefined && key === '') throw new Problem('malformed', `${keyFile} holds no API key`);
+  return key === '' ? undefined : key;
+}
+
+async function keptKey(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+interface LocalKey {
+  readonly key: string;
+  readonly keyIsNew: boolean;
+}
+
+/**
+ * A key of the operator's own, for whom the data directory is open anyway: writing, for one organization or for all,
+ * kept in the directory (mode 0600) because what was sent under a key is known again only under the same one.
+ */
+async function localKey(
+  parts: CliParts,
+  { config, log, storage }: { readonly config: Config; readonly log: Logger; readonly storage: Storage },
+  org: string | undefined,
+): Promise<LocalKey> {
+  const organization = org === undefined ? undefined : await findOrganization(storage, org);
+  const path = join(
+    config.dataDir,
+    organization === undefined ? 'import-key' : `import-key-${organization.id}`,
+  );
+  const kept = await keptKey(path);
+  if (kept !== undefined) {
+    const known = (await listApiKeys(storage, organization?.id)).find(({ id }) => id === kept.split('_')[1]);
+    const good = known !== undefined && known.revokedMicros === undefined;
+    if (good && (known.expiresMicros ?? Infinity) > systemClock() + keyLeftMicrosMin)
+      return { key: kept, keyIsNew: false };
+  }
+  const issued = await createApiKey(storage, {
+    organization: organization?.id,
+    allOrganizations: organization === undefined ? true : undefined,
+    scopes: 'write',
+    name: 'auditlog import',
+    expires: keyDuration,
+  });
+  await writeFile(`${path}.${process.pid}.tmp`, `${issued.text}\n`, { mode: 0o600 });
+  await rename(`${path}.${process.pid}.tmp`, path);
+  const now = systemClock();
+  const events = changesOfKey(issued.apiKey, 'apiKeyCreated').map((change) =>
+    sourceEventOfChange(change, operator(), now),
+  );
+  if (events.length > 0) await parts.recordEvents(storage, config, log, events);
+  return { key: issued.text, keyIsNew: true };
+}
+
+/** A server of this process, for as long as the work takes; what was recorded can be read when it ends. */
+async function withOwnServer(
+  parts: CliParts,
+  { config, log }: { readonly config: Config; readonly log: Logger },
+  org: string | undefined,
+  work: (target: ImportTarget) => Promise<void>,
+): Promise<void> {
+  const own = { ...config, host: '127.0.0.1', port: 0 };
+  const service = await parts.startService(own, { log, accessLogTo: '/dev/null' });
+  try {
+    const key = await localKey(parts, { config, log, storage: service.storage }, org);
+    await service.directory.refresh();
+    await work({ url: service.url, ...key });
+    if (!(await service.flush(limits.demoFlushMsMax))) {
+      throw new Error('the events are in the log, but not readable yet: the next start sends them');
+    }
+  } finally {
+    await service.stop();
+  }
+}
+
+/**
+ * Runs an import's work on a server: the one of `--url`; else the one that runs on the data directory; else, with a
+ * key, the one at HOST and PORT, and without a key one of its own. Without a key the data directory vouches for
+ * whoever runs the command.
+ */
+export async function withTarget(
+  parts: CliParts,
+  options: TargetOptions,
+  work: (target: ImportTarget) => Promise<void>,
+): Promise<void> {
+  const config = loadConfig(parts.environment);
+  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
+  const key = await givenKey(parts, options);
+  if (key !== undefined && options.org !== undefined) {
+    throw new Problem('malformed', '--org is for imports without a key: a key has its organization');
+  }
+  if (key === undefined && options.url !== undefined) {
+    throw new Problem('malformed', 'an API key is needed with --url: in AUDITLOG_API_KEY, or by --key-file');
+  }
+  const running = await readServerFile(config.dataDir, limits.cliServerAskMsMax);
+  if (key !== undefined) {
+    const url = urlOf(options.url) ?? running ?? `http://${hostOf(config.host)}:${config.port}`;
+    if (options.url === undefined && !(await answers(url, limits.cliServerAskMsMax))) {
+      throw new Error(
+        `no server answers at ${url}: start it with "auditlog serve", name another with --url, ` +
+          'or leave AUDITLOG_API_KEY unset to import into DATA_DIR without one',
+      );
+    }
+    await work({ url, key, keyIsNew: false });
+  } else if (running === undefined) {
+    await withOwnServer(parts, { config, log }, options.org, work);
+  } else {
+    const local = await withStorage(config, log, (storage) =>
+      localKey(parts, { config, log, storage }, options.org),
+    );
+    await work({ url: running, ...local });
+  }
+}
+
+function urlOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '') {
+    throw new Problem('malformed', '--url must be an http or https address, such as http://127.0.0.1:8080');
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+function hostOf(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,56 @@
+import { limits } from '../base/limits.ts';
+import type { CliIo } from './context.ts';
+
+export interface Progress {
+  /** Where the work stands, in the units of `total`; `items` is what the rate counts. */
+  at(done: number, items: number): void;
+  /** Takes the line away. */
+  end(): void;
+}
+
+const silent: Progress = { at: () => {}, end: () => {} };
+const barCells = 24;
+
+/** `1:02:03` or `2:03`. */
+function clockText(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const shown = parts[0] === 0 ? parts.slice(1) : parts;
+  return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':');
+}
+
+/**
+ * One line on standard error, redrawn in place, and only where that is a terminal: a bar with the rate of items and
+ * the time left. `total` undefined: how much there is, is not known. `doneBefore` was done by an earlier run, so it
+ * says nothing about the pace of this one.
+ */
+export function createProgress(
+  io: CliIo,
+  what: { readonly items: string; readonly total: number | undefined; readonly doneBefore?: number },
+): Progress {
+  if (io.errorIsTerminal !== true) return silent;
+  const { items: unit, total, doneBefore = 0 } = what;
+  const begun = performance.now();
+  let drawn = 0;
+  return {
+    at(done, items) {
+      const now = performance.now();
+      if (now - drawn < limits.progressIntervalMs) return;
+      drawn = now;
+      const seconds = (now - begun) / 1000;
+      const rate = `${items} ${unit}, ${Math.round(items / Math.max(seconds, 0.001))}/s`;
+      if (total === undefined || total === 0) {
+        io.error(`\r\u001b[K${rate}`);
+        return;
+      }
+      const share = Math.min(1, done / total);
+      const bar = '#'.repeat(Math.round(share * barCells)).padEnd(barCells, '.');
+      const pace = (done - doneBefore) / seconds;
+      const left = pace > 0 ? `, ${clockText((total - done) / pace)} left` : '';
+      io.error(`\r\u001b[K[${bar}] ${(share * 100).toFixed(1)}% ${rate}${left}`);
+    },
+    end() {
+      if (drawn > 0) io.error('\r\u001b[K');
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import type { Readable } from 'node:stream';
+import { toReadable } from '../base/byte-flow.ts';
+import type { Settings, Storage } from '../storage/storage.ts';
+import { EngineError } from '../storage/storage.ts';
+import { exportWhere, type ExportRequest } from './export.ts';
+import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
+import { newestFirst } from './framing.ts';
+import { steadyReading } from './steady-reading.ts';
+
+/** Row groups are held by the engine until they are whole, so they are kept small. */
+const parquetSettings: Settings = {
+  max_threads: 2,
+  query_plan_execute_functions_after_sorting: 0,
+  output_format_parquet_compression_method: 'zstd',
+  output_format_parquet_row_group_size: 65_536,
+  output_format_parquet_row_group_size_bytes: 64 * 1024 * 1024,
+  output_format_parquet_parallel_encoding: 0,
+  // Shared by default in this engine; named, so that another default cannot take it away.
+  enable_shared_storage_snapshot_in_query: 1,
+};
+
+/** FUNCTION_THROW_IF_VALUE_IS_NON_ZERO */
+const thrownByQuery = 395;
+
+/** Whether a Parquet export was refused because the table no longer holds as many events as were asked for. */
+export function hasOtherRows(error: unknown): boolean {
+  return error instanceof EngineError && error.engineCode === thrownByQuery;
+}
+
+/**
+ * Streams every matching event, newest first, as one Parquet file of the engine's own making: the columns of the CSV
+ * export, typed. Such a file does not tell its number of events before its end, so the query itself compares: it
+ * fails (see `hasOtherRows`) when the table, in the snapshot that it reads, has another number than `rows`.
+ */
+export async function streamParquet(
+  storage: Storage,
+  organization: string,
+  request: Pick<ExportRequest, 'filter' | 'seqMax'> & { readonly rows: number },
+  signal: AbortSignal,
+): Promise<Readable> {
+  const where = exportWhere(organization, request);
+  const check = `throwIf((SELECT count() FROM events WHERE ${where.sql}) != {rows_expected:UInt64}) = 0`;
+  // Named outside only: a name such as `time` would otherwise stand for its column in the condition and the order.
+  const names = csvNames.map((name, index) => `c${index} AS \`${name}\``).join(', ');
+  const query =
+    `SELECT ${names} FROM (WITH ${csvAliases} SELECT ${typedColumns.join(', ')} FROM events ` +
+    `WHERE ${where.sql} AND ${check} ${newestFirst}) FORMAT Parquet`;
+  const parameters = { ...where.parameters, rows_expected: request.rows };
+  const settings = { ...steadyReading, ...parquetSettings };
+  return toReadable(await storage.flow(query, parameters, { settings, signal }));
+}

@@ -1,0 +1,68 @@
+import { limits } from '../base/limits.ts';
+import type { Storage } from '../storage/storage.ts';
+import { exportWhere } from './export.ts';
+import { type AuditFilter, timesOf, whereClause } from './filter.ts';
+
+/** A range of time, Unix microseconds, both inclusive, and how many events of the snapshot are in it. */
+export interface ExportSlice {
+  readonly fromMicros: number;
+  readonly toMicros: number;
+  readonly rows: number;
+}
+
+/** An export that is read in parts: newest first, without gaps, all of one moment. */
+export interface ExportPlan {
+  /** The greatest `seq` that belongs to it, decimal text. */
+  readonly seqMax: string;
+  readonly rows: number;
+  readonly slices: readonly ExportSlice[];
+}
+
+const minuteMicros = 60_000_000;
+
+/** Events of a slice: the same in number for all of them, more where there would be too many slices. */
+function rowsOfSlice(rows: number): number {
+  return Math.max(limits.exportSliceRowsMin, Math.ceil(rows / limits.exportSlicesMax));
+}
+
+/**
+ * Divides what matches now into slices of about the same number of events, cut between minutes (one with more is a
+ * slice of its own). Rejects with EngineError. `organization` is a lower-case UUID.
+ *
+ * A segment can reach the table after one with a greater `seq`. Whoever reads a slice therefore compares its number
+ * of events with the plan's, and plans anew where they differ.
+ */
+export async function planExport(
+  storage: Storage,
+  organization: string,
+  filter: AuditFilter,
+): Promise<ExportPlan> {
+  const whole = whereClause(organization, filter);
+  const [found] = await storage.rows<{ rows: string; seq_max: string }>(
+    `SELECT count() AS rows, max(seq) AS seq_max FROM events WHERE ${whole.sql}`,
+    whole.parameters,
+  );
+  const seqMax = found?.seq_max ?? '0';
+  const { from, to } = timesOf(filter);
+  const where = exportWhere(organization, { filter, seqMax });
+  const sliceRows = rowsOfSlice(Number(found?.rows ?? 0));
+  const parts = await storage.rows<{ from_minute: string; rows: string }>(
+    'SELECT min(minute) AS from_minute, sum(events) AS rows FROM (' +
+      'SELECT minute, events, intDiv(sum(events) OVER (ORDER BY minute DESC ROWS UNBOUNDED PRECEDING) - events, ' +
+      '{slice_rows:UInt64}) AS slice FROM (SELECT intDiv(toUnixTimestamp64Micro(time), {minute:Int64}) AS minute, ' +
+      `count() AS events FROM events WHERE ${where.sql} GROUP BY minute)) GROUP BY slice ORDER BY slice`,
+    { ...where.parameters, slice_rows: sliceRows, minute: minuteMicros },
+    { settings: { max_bytes_before_external_group_by: limits.readSpillBytes } },
+  );
+  const slices: ExportSlice[] = [];
+  let toMicros = to;
+  for (const [index, part] of parts.entries()) {
+    // The last one goes down to where the filter begins: between slices nothing is left out.
+    const isLast = index === parts.length - 1;
+    const fromMicros = isLast ? from : Math.max(from, Number(part.from_minute) * minuteMicros);
+    slices.push({ fromMicros, toMicros, rows: Number(part.rows) });
+    toMicros = fromMicros - 1;
+  }
+  if (slices.length === 0) slices.push({ fromMicros: from, toMicros: to, rows: 0 });
+  return { seqMax, rows: slices.reduce((sum, { rows }) => sum + rows, 0), slices };
+}

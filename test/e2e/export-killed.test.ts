@@ -1,0 +1,128 @@
+import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import { cliCommand } from '../support/cli-command.ts';
+import { eventually } from '../support/http.ts';
+import {
+  createTenant,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+import { finished, withEngine } from './export-support.ts';
+
+describe('an export that is killed', () => {
+  const copies = 800_000;
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  let server: TestServer;
+  let tenant: Tenant;
+  let out: string;
+  before(async () => {
+    server = await startServer();
+    out = await temporaryDirectory();
+    tenant = await createTenant(server, 'long');
+    await tenant.record([sourceEvent({ timestamp: '2024-01-01T00:00:00Z', target: 'many' })]);
+    await tenant.settled(1, { fileName: 'many' });
+    const columns =
+      'activity_id, activity_name, severity, status, level, result_code, actor_email, actor_id, names, file_hash, flow_id, expires, source';
+    await withEngine(server, (storage) =>
+      storage.command(
+        `INSERT INTO events (org, time, seq, ocsf, ${columns}) SELECT org, ` +
+          "fromUnixTimestamp64Micro(toUnixTimestamp64Micro(time) + copy * 1000000, 'UTC'), copy, " +
+          'replaceOne(ocsf, \'"time":1704067200000000\', concat(\'"time":\', toString(1704067200000000 + copy * 1000000))), ' +
+          `${columns} FROM events ARRAY JOIN range(1, ${copies}) AS copy WHERE has(names, 'many')`,
+      ),
+    );
+  });
+  after(async () => {
+    await server?.stop();
+    if (out !== undefined) await removeDirectory(out);
+  });
+
+  const finishedSlices = (file: string): { bytes: number }[] => {
+    const path = `${file}.partial/state.json`;
+    if (!existsSync(path)) return [];
+    return (JSON.parse(readFileSync(path, 'utf8')) as { finished: { bytes: number }[] }).finished;
+  };
+  const args = (file: string) => ['export', '--org', 'long', '--file-name', 'MANY', '-o', file];
+  /** Starts the export and kills it as soon as so many slices are finished. */
+  const killedAfter = async (file: string, slices: number) => {
+    const child = spawn(process.execPath, [...cliCommand, ...args(file)], {
+      cwd: root,
+      env: { PATH: process.env['PATH'], DATA_DIR: server.dataDir },
+      stdio: 'ignore',
+    });
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    await eventually(
+      `${slices} slices`,
+      async () => (finishedSlices(file).length >= slices ? true : undefined),
+      60_000,
+      2,
+    );
+    child.kill('SIGKILL');
+    await gone;
+    assert.equal(existsSync(file), false);
+  };
+
+  test('goes on where it stopped, of the same moment, and ends as if nothing had been', {
+    timeout: 100_000,
+  }, async () => {
+    const file = join(out, 'many.ndjson.gz');
+    await killedAfter(file, 1);
+    const kept = finishedSlices(file);
+    assert.ok(kept.length < 5, 'nothing was left to do');
+    const begun = readFileSync(`${file}.partial/data`).subarray(0, kept[0]?.bytes);
+    // What comes now belongs to another moment.
+    await tenant.record([sourceEvent({ timestamp: '2024-01-02T00:00:00.5Z', target: 'many' })]);
+    await tenant.settled(1, { startTime: '2024-01-02T00:00:00.5Z', endTime: '2024-01-02T00:00:00.5Z' });
+    await killedAfter(file, kept.length + 1);
+    // A disk that lost what it had promised: of a finished slice, one byte.
+    const second = (kept[0]?.bytes ?? 0) + 1000;
+    const data = await open(`${file}.partial/data`, 'r+');
+    await data.write(Buffer.from([0x55, 0xaa]), 0, 2, second);
+    await data.close();
+
+    const other = await server.cli([...args(file), '--actor', 'x']);
+    assert.equal(other.code, 1);
+    assert.match(other.stderr, /another unfinished export/);
+    const { code, stderr } = await server.cli(args(file));
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /Going on after \d+ of 800000 events/);
+    const { bytes, manifest } = finished(file);
+    assert.deepEqual(bytes.subarray(0, begun.length), begun);
+    assert.equal(manifest.rows, copies);
+    const text = gunzipSync(bytes);
+    let at = 0;
+    for (let n = 0; n < copies; n++) {
+      const end = text.indexOf(10, at);
+      const line = text.toString('latin1', at, end);
+      const time = 1_704_067_200_000_000 + (copies - 1 - n) * 1_000_000;
+      const moment = `"logged_time":${manifest.snapshot.logged_time},`;
+      if (!line.includes(`"time":${time},`) || !line.includes(moment)) assert.fail(`line ${n} is ${line}`);
+      at = end + 1;
+    }
+    assert.equal(at, text.length);
+  });
+
+  test('begins anew where the events have changed since', { timeout: 60_000 }, async () => {
+    const file = join(out, 'many.ndjson');
+    await killedAfter(file, 1);
+    const state = `${file}.partial/state.json`;
+    // As if one event had gone since, as retention makes them go.
+    writeFileSync(
+      state,
+      readFileSync(state, 'utf8').replaceAll(/"rows":(\d+)/g, (_, rows) => `"rows":${Number(rows) + 1}`),
+    );
+    const { code, stderr } = await server.cli(args(file));
+    assert.equal(code, 0, stderr);
+    assert.equal(finished(file).manifest.rows, copies + 1);
+  });
+});

@@ -1,0 +1,419 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { parse } from 'csv-parse/sync';
+import * as fc from 'fast-check';
+import {
+  acceptedOf,
+  type AuditEvent,
+  call,
+  eventually,
+  type HttpAnswer,
+  problemOf,
+} from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+/** The export endpoint (contract: Read, export), black box against the embedded engine. */
+
+type Query = Readonly<Record<string, string>>;
+
+const exportUrl = (tenant: Tenant, query: Query = {}) =>
+  `${tenant.server.url}/api/v1/audit/export?${new URLSearchParams(query).toString()}`;
+
+const get = (tenant: Tenant, query: Query = {}, headers: Record<string, string> = {}) =>
+  call(exportUrl(tenant, query), { headers: { 'x-api-key': tenant.key, ...headers } });
+
+async function exported(tenant: Tenant, query: Query = {}): Promise<HttpAnswer> {
+  const answer = await get(tenant, query);
+  assert.equal(answer.status, 200, answer.text.slice(0, 500));
+  return answer;
+}
+
+const linesOf = (answer: HttpAnswer): string[] => {
+  assert.ok(answer.text === '' || answer.text.endsWith('\n'));
+  return answer.text.split('\n').slice(0, -1);
+};
+
+const loggedTime = / ?"logged_time":\d+ ?/g;
+
+/** Tells the first difference alone: two files side by side fill a screen many times. */
+function sameTexts(actual: readonly string[], expected: readonly string[]): void {
+  const at = expected.findIndex((text, n) => text !== actual[n]);
+  if (at >= 0) assert.equal(actual[at], expected[at], `event ${at}`);
+  assert.equal(actual.length, expected.length);
+}
+
+/** Event texts of a whole walk by limit and offset, `logged_time` aside; big numbers keep their digits in them. */
+async function walk(tenant: Tenant, query: Query, limit = 37): Promise<string[]> {
+  const texts: string[] = [];
+  for (;;) {
+    const answer = await tenant.get({ ...query, limit: String(limit), offset: String(texts.length) });
+    assert.equal(answer.status, 200);
+    // An event a line: no event holds a raw line break.
+    const start = answer.text.indexOf('[') + 1;
+    const data = answer.text.slice(start, answer.text.lastIndexOf(']')).trim();
+    if (data === '') return texts;
+    texts.push(...data.split(',\n').map((text) => text.replace(loggedTime, '')));
+    const { meta } = JSON.parse(answer.text) as { meta: { total: number } };
+    if (texts.length >= meta.total) return texts;
+  }
+}
+
+const csvNames =
+  'time,time_iso,activity_id,activity_name,severity,status,status_detail,message,actor_name,actor_email,actor_type,' +
+  'src_ip,src_port,flow_id,target_name,file_name,extra_map';
+
+/** Rows by a strict parser: it refuses stray quotation marks, other line ends and rows of another length. */
+function csvRows(text: string): Record<string, string>[] {
+  assert.equal(text.slice(0, text.indexOf('\r\n')), csvNames);
+  const records = parse(text, { record_delimiter: '\r\n', relax_column_count: false });
+  const [names = [], ...rows] = records;
+  return rows.map((cells) => Object.fromEntries(names.map((name, n) => [name, cells[n] ?? ''])));
+}
+
+const harmless = (text: string) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+
+interface Message {
+  readonly target?: string | { readonly name?: string };
+  readonly sender?: { readonly file?: string };
+}
+
+/** The cells of an event, from its rendering and from what was sent; `extra_map` apart. */
+function cellsOf(event: AuditEvent, sent: Message): Record<string, string> {
+  const text = (value: unknown) =>
+    harmless(typeof value === 'string' || typeof value === 'number' ? String(value) : '');
+  const target = typeof sent.target === 'string' ? sent.target : sent.target?.name;
+  return {
+    time: String(event.time),
+    activity_id: text(event.activity_id),
+    activity_name: text(event.activity_name),
+    severity: event.severity,
+    status: event.status,
+    status_detail: text(event['status_detail']),
+    message: text(event.message),
+    actor_name: text(event.actor.user?.['name']),
+    actor_email: text(event.actor.user?.['email_addr']),
+    actor_type: text(event.actor.user?.['type']),
+    src_ip: text(event.src_endpoint?.['ip']),
+    src_port: text(event.src_endpoint?.['port']),
+    flow_id: event.flow_id ?? '',
+    target_name: text(target),
+    file_name: text(sent.sender?.file),
+  };
+}
+
+const filters = {
+  start: '2024-01-01T00:00:00.000000Z',
+  end: '2024-12-31T00:00:00Z',
+  flowId: '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10',
+  hash: 'ABCDEF0123',
+};
+const inYear = { startTime: filters.start, endTime: filters.end };
+
+/** Everything a cell can go wrong with. */
+const awkward = [
+  'line\nbreak',
+  'carriage\r\nreturn',
+  'a "quoted" word',
+  '"',
+  '""',
+  ',',
+  'a,b',
+  '=1+2',
+  '+49 123',
+  '-5',
+  '@SUM(A1)',
+  '\tindented',
+  '\rreturned',
+  "'quoted",
+  'Отчёт за май.pdf',
+  '第三四半期 報告書.xlsx',
+  'تقرير',
+  '👩‍👩‍👧 family',
+  '\\',
+  '\\"',
+  '\\n',
+  ' spaces ',
+  '\u2028',
+  '\u0001',
+  '"message":"x"',
+  ',"enrichments":[',
+  ',"extra_map":{',
+  '}',
+  ';',
+  '|',
+  '\ufeff',
+];
+
+const awkwardEvents = awkward.map((text, n) =>
+  sourceEvent(
+    {
+      timestamp: `2024-03-01T00:00:${String(n).padStart(2, '0')}.000001Z`,
+      actor: { id: `u-${n % 3}`, name: text, email: `person${n % 4}@acme.example`, type: 'User' },
+      action: { code: 2001, title: text },
+      target: n % 2 === 0 ? text : { name: text, id: 'x' },
+      result: { title: text, description: text, code: n % 5 === 0 ? 500 : 200, detail: text },
+      remote: { ip: n % 2 === 0 ? '192.0.2.7' : '2001:db8::7', port: 1000 + n },
+      sender: { file: text, hash: n % 2 === 0 ? filters.hash : 'other' },
+      extra: { [text]: text, n },
+      ...(n < 5 && { flow_id: filters.flowId }),
+    },
+    n % 2 === 0 ? { level: 'WARN', msg: text } : { level: 'ERROR' },
+  ),
+);
+
+describe('exports', () => {
+  let server: TestServer;
+  let tenant: Tenant;
+  before(async () => {
+    server = await startServer();
+    tenant = await createTenant(server, 'exporting');
+    await tenant.record(awkwardEvents);
+    // Events with the least there is, several at the same instant.
+    await tenant.record(Array.from({ length: 60 }, () => sourceEvent()));
+    await tenant.settled(awkward.length + 60);
+  });
+  after(() => server?.stop());
+
+  test('each format equals a whole walk of the audit endpoint, with every filter', async () => {
+    const queries: Query[] = [
+      {},
+      inYear,
+      { actor: 'PERSON1@acme.example' },
+      { userId: 'U-2' },
+      { fileName: 'ОТЧЁТ за май.PDF' },
+      { fileHash: filters.hash.toLowerCase() },
+      { flowId: filters.flowId },
+      { ...inYear, actor: 'person0@acme.example', fileHash: filters.hash },
+      { startTime: 'never', flowId: 'none', endTime: filters.end },
+    ];
+    for (const query of queries) {
+      // An export is itself an event of the organization, so what is without end is compared up to this moment.
+      const bounded: Query = 'endTime' in query ? query : { ...query, endTime: new Date().toISOString() };
+      const expected = await walk(tenant, bounded);
+      assert.ok(expected.length > 0, JSON.stringify(query));
+      const ndjson = await exported(tenant, { format: 'ndjson', ...bounded });
+      sameTexts(
+        linesOf(ndjson).map((line) => line.replace(loggedTime, '')),
+        expected,
+      );
+      const json = await exported(tenant, { format: 'json', ...bounded });
+      const parsed = JSON.parse(json.text) as AuditEvent[];
+      const array = `[${expected.join(',\n')}]\n`;
+      assert.ok(json.text.replaceAll(loggedTime, '') === array, 'the array differs');
+      assert.equal(new Set(parsed.map((event) => event.metadata.logged_time)).size, 1);
+      const csv = await exported(tenant, { format: 'csv', ...bounded });
+      assert.deepEqual(
+        csvRows(csv.text).map((row) => row['time']),
+        parsed.map((event) => String(event.time)),
+      );
+      for (const answer of [ndjson, json, csv])
+        assert.equal(answer.headers['x-total-count'], String(expected.length));
+    }
+  });
+
+  test('CSV gives a strict parser the values back, formulas made harmless', async () => {
+    const rows = csvRows((await exported(tenant, { format: 'csv', actor: 'nobody', ...inYear })).text);
+    assert.deepEqual(rows, []);
+    const answer = await exported(tenant, {
+      format: 'csv',
+      startTime: '2024-02-01T00:00:00Z',
+      endTime: '2024-04-01T00:00:00Z',
+    });
+    const page = await tenant.settled(awkward.length, {
+      startTime: '2024-02-01T00:00:00Z',
+      endTime: '2024-04-01T00:00:00Z',
+    });
+    const sent = awkwardEvents.toReversed() as { message: Message & { extra: object } }[];
+    const found = csvRows(answer.text);
+    assert.equal(found.length, sent.length);
+    for (const [n, row] of found.entries()) {
+      const { extra_map: extra = '', time_iso: iso = '', ...cells } = row;
+      const event = page.data[n] as AuditEvent;
+      const message = sent[n]?.message as Message & { extra: object };
+      assert.deepEqual(cells, cellsOf(event, message));
+      assert.deepEqual(JSON.parse(extra), message.extra);
+      assert.equal(new Date(iso).getTime(), Math.floor(event.time / 1000));
+      assert.match(iso, /^2024-03-01T00:00:\d\d\.000001Z$/);
+    }
+  });
+
+  test('huge numbers keep their digits, also where only a producer could write them', async () => {
+    const flow = randomUUID();
+    const digits = '123456789012345678901234567890.12345678901234567890';
+    const extra = `{"big":${digits},"int":18446744073709551617,"exp":1e300,"deep":{"a":[1,2,{"b":-0.0}]}}`;
+    const text =
+      `{"message":{"timestamp":"2024-05-06T07:08:09Z","action":2001,"flow_id":"${flow}",` +
+      `"target":{"name":"a, \\"b\\"\\n.txt"},"sender":{"file":"=x 18446744073709551617"},"extra":${extra}}}`;
+    assert.equal(acceptedOf(await tenant.post(text)).accepted, 1);
+    await eventually('the event', async () =>
+      (await tenant.page({ flowId: flow })).meta.total === 1 ? true : undefined,
+    );
+    const [row] = csvRows((await exported(tenant, { format: 'csv', flowId: flow })).text);
+    assert.equal(row?.['extra_map'], extra);
+    assert.equal(row?.['target_name'], 'a, "b"\n.txt');
+    assert.equal(row?.['file_name'], "'=x 18446744073709551617");
+    for (const format of ['ndjson', 'json']) {
+      const { text: body } = await exported(tenant, { format, flowId: flow });
+      assert.ok(body.includes(`"extra_map":${extra}`), body);
+    }
+  });
+
+  test('CSV cells of any text and any extra survive (property)', { timeout: 60_000 }, async () => {
+    const unit = fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom(...Array.from('",\r\n\t=+-@\'\\ ;|{}[]:a')) },
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    );
+    const cell = fc
+      .array(unit, { maxLength: 12 })
+      .map((units) => units.join(''))
+      .filter((text) => !/[\0\p{Cs}]/u.test(text));
+    const value = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        cell,
+        fc.integer(),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie('value'), { maxLength: 3 }),
+        fc.dictionary(cell, tie('value'), { maxKeys: 3 }),
+      ),
+    })).value;
+    const event = fc.record(
+      {
+        actor: fc.record({ name: cell, email: cell, type: cell }, { requiredKeys: [] }),
+        target: fc.oneof(cell, fc.record({ name: cell, id: cell }, { requiredKeys: [] })),
+        result: fc.record({ title: cell, description: cell, detail: cell }, { requiredKeys: [] }),
+        sender: fc.record({ file: cell }, { requiredKeys: [] }),
+        extra: fc.dictionary(cell, value, { maxKeys: 4 }),
+      },
+      { requiredKeys: [] },
+    );
+    const redacted = /^(password|mfa_secret|otp|secret|token|authorization)$/i;
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 60 }), async (messages) => {
+        const flow = randomUUID();
+        const timed = messages.map((message, n) => ({
+          action: 2001,
+          ...message,
+          flow_id: flow,
+          timestamp: `2023-01-01T00:00:00.${String(n).padStart(6, '0')}Z`,
+        }));
+        await tenant.record(timed.map((message) => ({ message })));
+        const page = await tenant.settled(timed.length, { flowId: flow });
+        const rows = csvRows((await exported(tenant, { format: 'csv', flowId: flow })).text);
+        assert.equal(rows.length, timed.length);
+        for (const [n, row] of rows.entries()) {
+          const { extra_map: extra = '', time_iso: _, ...cells } = row;
+          const message = timed[timed.length - 1 - n];
+          assert.deepEqual(cells, cellsOf(page.data[n] as AuditEvent, message as Message));
+          const given = message?.extra ?? {};
+          if (Object.keys(given).length === 0) assert.ok(extra === '' || extra === '{}');
+          else if (!JSON.stringify(given).match(redacted))
+            assert.deepEqual(JSON.parse(extra), JSON.parse(JSON.stringify(given)));
+        }
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  test('nothing found is a whole, empty file of each format', async () => {
+    const none = { actor: 'nobody@acme.example' };
+    for (const [format, body, type] of [
+      ['ndjson', '', 'application/x-ndjson'],
+      ['json', '[]\n', 'application/json'],
+      ['csv', `${csvNames}\r\n`, 'text/csv; charset=utf-8; header=present'],
+    ] as const) {
+      const answer = await exported(tenant, { format, ...none });
+      assert.deepEqual([answer.text, answer.headers['content-type']], [body, type]);
+      assert.equal(answer.headers['x-total-count'], '0');
+      assert.match(
+        String(answer.headers['content-disposition']),
+        new RegExp(`^attachment; filename="audit-exporting-\\d{8}T\\d{6}Z\\.${format}"$`),
+      );
+    }
+    assert.equal((await exported(tenant, none)).text, '', 'NDJSON is the default');
+    assert.equal((await exported(tenant, { orgId: randomUUID() })).text, '');
+  });
+
+  test('an unknown format is refused by name', async () => {
+    for (const format of ['xml', 'NDJSON', 'parquet', 'ndjson,csv']) {
+      const { detail } = problemOf(await get(tenant, { format }), 400);
+      assert.match(detail, /"format".*ndjson.*json.*csv/);
+    }
+  });
+
+  test('gzip and br hold the same bytes; where zstd cannot be streamed it is not used', async () => {
+    for (const format of ['ndjson', 'json', 'csv']) {
+      const strip = (bytes: Buffer) => bytes.toString().replaceAll(loggedTime, '');
+      const plain = await exported(tenant, { format, ...inYear });
+      for (const [encoding, decode] of [
+        ['gzip', gunzipSync],
+        ['br', brotliDecompressSync],
+      ] as const) {
+        const answer = await get(tenant, { format, ...inYear }, { 'accept-encoding': encoding });
+        assert.equal(answer.headers['content-encoding'], encoding);
+        assert.equal(answer.headers['x-total-count'], plain.headers['x-total-count']);
+        assert.equal(strip(decode(answer.raw)), strip(plain.raw));
+      }
+      const zstd = await get(tenant, { format, ...inYear }, { 'accept-encoding': 'zstd' });
+      assert.equal(zstd.status, 200);
+      if (zstd.headers['content-encoding'] === undefined) assert.equal(strip(zstd.raw), strip(plain.raw));
+      else assert.equal(zstd.raw.readUInt32LE(0), 0xfd2fb528);
+    }
+  });
+
+  test('an export is an event of the organization, with who, what and how many', async () => {
+    const since = new Date().toISOString();
+    await exported(tenant, { format: 'csv', ...inYear, actor: 'Person1@acme.example' });
+    const event = await eventually('the event of the export', async () => {
+      const { data } = await tenant.page({ startTime: since });
+      return data.find(({ activity_id: code }) => code === 2030);
+    });
+    const keyId = tenant.key.split('_')[1];
+    assert.ok(event.message.includes(String(keyId)), event.message);
+    assert.deepEqual(event.extra_map, {
+      format: 'csv',
+      filters: { ...inYear, actor: 'Person1@acme.example' },
+      events: awkward.filter((_, n) => n % 4 === 1).length,
+    });
+    assert.equal(JSON.stringify(event).includes(tenant.key), false);
+  });
+
+  test('one moment: while events come in, the total is that of the lines', async () => {
+    const busy = await createTenant(server, 'busy');
+    const over = new AbortController();
+    const writer = async () => {
+      for (let n = 0; !over.signal.aborted; n++) {
+        const month = String((n % 12) + 1).padStart(2, '0');
+        await busy.record(
+          Array.from({ length: 200 }, () => sourceEvent({ timestamp: `2022-${month}-01T00:00:00Z` })),
+        );
+      }
+    };
+    const writers = Promise.all([writer(), writer()]);
+    try {
+      const totals: number[] = [];
+      for (let n = 0; n < 12; n++) {
+        for (const format of ['ndjson', 'csv']) {
+          const answer = await exported(busy, { format });
+          const count = format === 'csv' ? csvRows(answer.text).length : linesOf(answer).length;
+          assert.equal(String(count), answer.headers['x-total-count']);
+          totals.push(count);
+        }
+        await sleep(20);
+      }
+      assert.ok((totals.at(-1) ?? 0) > (totals[0] ?? 0), 'nothing came in meanwhile');
+      assert.deepEqual(
+        totals,
+        totals.toSorted((a, b) => a - b),
+      );
+    } finally {
+      over.abort();
+      await writers;
+    }
+  });
+});

@@ -1,0 +1,336 @@
+import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { appendFile, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { cliCommand } from '../support/cli-command.ts';
+import { call, eventually } from '../support/http.ts';
+import {
+  type CliAnswer,
+  createTenant,
+  removeDirectory,
+  runCli,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+
+/** `auditlog import` (contract: Command line) as a process of its own. */
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const range = { startTime: '2024-01-01T00:00:00Z', endTime: '2024-12-31T00:00:00Z' };
+
+const line = (name: string, n: number, org = 'bulk') =>
+  JSON.stringify(sourceEvent({ sender: { file: name }, extra: { n }, org }));
+const linesOf = (name: string, count: number, org = 'bulk') =>
+  Array.from({ length: count }, (_, n) => `${line(name, n, org)}\n`).join('');
+
+interface Summary {
+  readonly lines: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly accepted_now: number;
+  readonly rejected_now: number;
+  readonly rejected_file: string | null;
+}
+
+function summary(answer: CliAnswer): Summary {
+  assert.equal(answer.code, 0, answer.stderr);
+  return JSON.parse(answer.stdout) as Summary;
+}
+
+const rejectedOf = (path: string) =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((text) => JSON.parse(text) as { line: number; error: string; text?: string });
+
+/** The numbers that events of a file name carry, sorted; each event must be there once. */
+async function numbers(tenant: Tenant, name: string): Promise<number[]> {
+  const query = new URLSearchParams({ ...range, fileName: name });
+  const answer = await call(`${tenant.server.url}/api/v1/audit/export?${query.toString()}`, {
+    headers: { 'x-api-key': tenant.key },
+  });
+  assert.equal(answer.status, 200);
+  const found = answer.text.split('\n').slice(0, -1);
+  return found
+    .map((text) => (JSON.parse(text) as { extra_map: { n: number } }).extra_map.n)
+    .sort((a, b) => a - b);
+}
+
+async function holdsEach(tenant: Tenant, name: string, count: number): Promise<void> {
+  await eventually(`${count} events of ${name}`, async () =>
+    (await tenant.page({ ...range, fileName: name })).meta.total >= count ? true : undefined,
+  );
+  await tenant.caughtUp();
+  assert.deepEqual(
+    await numbers(tenant, name),
+    Array.from({ length: count }, (_, n) => n),
+  );
+}
+
+/** An import to be killed. */
+function begin(file: string, env: Readonly<Record<string, string>>, args: readonly string[] = []) {
+  const child = spawn(process.execPath, [...cliCommand, 'import', file, ...args], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+    stderr += piece;
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { kill: () => child.kill('SIGKILL'), ended, stderr: () => stderr };
+}
+
+describe('import beside a server', () => {
+  let server: TestServer;
+  let tenant: Tenant;
+  let files: string;
+  before(async () => {
+    server = await startServer();
+    tenant = await createTenant(server, 'bulk');
+    files = join(server.dataDir, 'files');
+    await mkdir(files);
+  });
+  after(() => server?.stop());
+
+  const place = async (name: string, content: string | Uint8Array) => {
+    const path = join(files, name);
+    await writeFile(path, content);
+    return path;
+  };
+
+  test('without a key the data directory vouches; rejected lines are told by number, rule and text', async () => {
+    const bad = ['{"message":{"action":2001}}', 'not json', line('mixed', 0, 'nobody')];
+    const text = `\ufeff${line('mixed', 0)}\r\n\n${bad[0]}\n  \t\n${line('mixed', 1)}\n${bad[1]}\n${bad[2]}\n${line('mixed', 2)}`;
+    const path = await place('mixed.ndjson', text);
+    const found = summary(await server.cli(['import', path, '--json']));
+    const rejected_file = `${path}.rejected.ndjson`;
+    assert.deepEqual(
+      [found.lines, found.accepted, found.rejected, found.rejected_file],
+      [8, 3, 3, rejected_file],
+    );
+    const rejected = rejectedOf(rejected_file);
+    assert.deepEqual(
+      rejected.map((one) => [one.line, one.text]),
+      [
+        [3, bad[0]],
+        [6, bad[1]],
+        [7, bad[2]],
+      ],
+    );
+    assert.match(rejected[0]?.error ?? '', /timestamp/);
+    await holdsEach(tenant, 'mixed', 3);
+    // The key that it made for itself is its own affair.
+    assert.equal((await stat(join(server.dataDir, 'import-key'))).mode & 0o777, 0o600);
+
+    const again = await server.cli(['import', path]);
+    assert.match(again.stderr, /0 events imported \(3 with earlier runs\)/);
+    const anew = summary(await server.cli(['import', path, '--restart', '--json']));
+    assert.deepEqual([anew.accepted_now, anew.rejected_now], [3, 3]);
+    await holdsEach(tenant, 'mixed', 3);
+    assert.equal(rejectedOf(rejected_file).length, 3);
+  });
+
+  test('every rejected line of many is told', async () => {
+    const text = Array.from({ length: 3000 }, (_, n) =>
+      n % 3 === 0 ? `bad ${n}` : line('many-bad', n),
+    ).join('\n');
+    const path = await place('many-bad.ndjson', text);
+    const found = summary(await server.cli(['import', path, '--json']));
+    assert.deepEqual([found.accepted, found.rejected], [2000, 1000]);
+    assert.deepEqual(
+      rejectedOf(`${path}.rejected.ndjson`).map((one) => [one.line, one.text]),
+      Array.from({ length: 1000 }, (_, n) => [n * 3 + 1, `bad ${n * 3}`]),
+    );
+    // Nothing but bad lines is told as well.
+    const none = summary(await server.cli(['import', await place('none.ndjson', 'x\ny\n'), '--json']));
+    assert.deepEqual([none.accepted, none.rejected], [0, 2]);
+    const empty = summary(await server.cli(['import', await place('empty.ndjson', ''), '--json']));
+    assert.deepEqual([empty.lines, empty.accepted, empty.rejected_file], [0, 0, null]);
+  });
+
+  test('standard input, compressed, for an organization that the lines do not name', async () => {
+    const text = linesOf('piped', 2000).replaceAll(',"org":"bulk"', '');
+    const child = spawn(
+      process.execPath,
+      [...cliCommand, 'import', '-', '--org', 'bulk', '--rejected', join(files, 'piped.rejected'), '--json'],
+      {
+        cwd: root,
+        env: { PATH: process.env['PATH'], DATA_DIR: server.dataDir },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      },
+    );
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));
+    child.stderr.on('data', (piece: Buffer) => (stderr += piece.toString()));
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    child.stdin.end(gzipSync(text));
+    const found = summary({ code: await ended, stdout, stderr });
+    assert.deepEqual([found.lines, found.accepted, found.rejected_file], [2000, 2000, null]);
+    assert.equal(existsSync(join(files, 'piped.rejected')), false);
+    await holdsEach(tenant, 'piped', 2000);
+  });
+
+  test('a file that has grown goes on where it ended; another file under its name is refused', async () => {
+    const path = await place('grown.ndjson', linesOf('grown', 10));
+    assert.equal(summary(await server.cli(['import', path, '--json'])).accepted, 10);
+    await appendFile(path, `${line('grown', 10)}\nbad\n`);
+    const grown = summary(await server.cli(['import', path, '--json']));
+    assert.deepEqual([grown.accepted, grown.accepted_now, grown.rejected], [11, 1, 1]);
+    assert.equal(rejectedOf(`${path}.rejected.ndjson`)[0]?.line, 12);
+    await holdsEach(tenant, 'grown', 11);
+    await place('grown.ndjson', linesOf('other', 10));
+    const refused = await server.cli(['import', path]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /belongs to another file/);
+  });
+
+  test('a key comes from the environment or a file, a server by its address', async () => {
+    const path = await place('keyed.ndjson', linesOf('keyed', 5));
+    const keyFile = await place('key', `${tenant.key}\n`);
+    const elsewhere = await temporaryDirectory();
+    const run = (args: string[], env: Record<string, string> = {}) =>
+      runCli(['import', path, ...args], { dataDir: elsewhere, env });
+    try {
+      assert.equal((await run(['--url', server.url])).code, 2, 'a key is needed');
+      assert.equal((await run(['--url', 'ftp://x'], { AUDITLOG_API_KEY: tenant.key })).code, 2);
+      assert.equal((await run(['--org', 'bulk'], { AUDITLOG_API_KEY: tenant.key })).code, 2);
+      assert.equal((await run(['--limit', '3'])).code, 2);
+      const wrong = await run(['--url', server.url], { AUDITLOG_API_KEY: 'ak_wrong' });
+      assert.equal(wrong.code, 1);
+      assert.match(wrong.stderr, /the API key is not accepted/);
+      assert.equal(wrong.stderr.includes('ak_wrong'), false);
+      const nobody = await run([], { AUDITLOG_API_KEY: tenant.key, PORT: '1' });
+      assert.equal(nobody.code, 1);
+      assert.match(nobody.stderr, /no server answers at http:\/\/127\.0\.0\.1:1: start it/);
+      await rm(`${path}.import.json`);
+      assert.equal((await run(['--url', `${server.url}/`, '--key-file', keyFile])).code, 0);
+      const byPort = await run(['--restart'], { AUDITLOG_API_KEY: tenant.key, PORT: String(server.port) });
+      assert.equal(byPort.code, 0, byPort.stderr);
+    } finally {
+      await removeDirectory(elsewhere);
+    }
+    await holdsEach(tenant, 'keyed', 5);
+    assert.equal((await server.cli(['import', join(files, 'missing.ndjson')])).code, 1);
+  });
+
+  test('killed again and again, every event is there once', { timeout: 90_000 }, async () => {
+    const count = 40_000;
+    const text = linesOf('killed', count).replaceAll('"n":777}', '"n":777},"level":7');
+    const path = await place('killed.ndjson', text);
+    let kills = 0;
+    for (let round = 0; round < 5; round++) {
+      const one = begin(path, { DATA_DIR: server.dataDir });
+      const before = existsSync(`${path}.import.json`) ? readFileSync(`${path}.import.json`, 'utf8') : '';
+      // From before the first part to the middle of many.
+      await eventually('the import to begin', async () =>
+        round === 0 || existsSync(`${path}.import.json`) ? true : undefined,
+      );
+      await sleep(250 + round * 120);
+      if (one.kill()) kills += 1;
+      await one.ended;
+      assert.ok(before.length >= 0);
+    }
+    assert.ok(kills >= 2);
+    const last = summary(await server.cli(['import', path, '--json']));
+    assert.deepEqual([last.lines, last.accepted + last.rejected], [count, count]);
+    await holdsEach(tenant, 'killed', count);
+  });
+});
+
+describe('import where the server makes it difficult', () => {
+  let directory: string;
+  before(async () => {
+    directory = await temporaryDirectory();
+  });
+  after(() => removeDirectory(directory));
+
+  test('no server: the command is one for as long as it takes, and the events can be read after it', async () => {
+    const dataDir = join(directory, 'alone');
+    assert.equal((await runCli(['org', 'create', '--slug', 'bulk', '--name', 'B'], { dataDir })).code, 0);
+    const path = join(directory, 'alone.ndjson');
+    await writeFile(path, linesOf('alone', 3000));
+    const found = summary(await runCli(['import', path, '--json'], { dataDir }));
+    assert.equal(found.accepted, 3000);
+    for (const name of ['engine.json', 'server.json']) assert.equal(existsSync(join(dataDir, name)), false);
+    const listed = await runCli(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
+    assert.equal(listed.stdout.split('\n').length, 3000);
+    // Sent again to a server that remembers, nothing is doubled.
+    assert.equal((await runCli(['import', path, '--restart', '--json'], { dataDir })).code, 0);
+    const after = await runCli(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
+    assert.equal(after.stdout.split('\n').length, 3000);
+  });
+
+  test('limits of rate and size are kept to', { timeout: 60_000 }, async () => {
+    const env = { RATE_LIMIT_INGEST: '12/1s', MAX_BODY_BYTES: '200000' };
+    const server = await startServer({ env });
+    try {
+      const tenant = await createTenant(server, 'bulk');
+      const path = join(directory, 'limited.ndjson');
+      const large = JSON.stringify(sourceEvent({ extra: { pad: 'x'.repeat(300_000) }, org: 'bulk' }));
+      await writeFile(path, `${linesOf('limited', 12_000)}${large}\n`);
+      const found = summary(await server.cli(['import', path, '--json']));
+      assert.deepEqual([found.accepted, found.rejected], [12_000, 1]);
+      assert.deepEqual(
+        rejectedOf(`${path}.rejected.ndjson`).map(({ line: at, error }) => [at, error]),
+        [[12_001, 'is larger than the server takes']],
+      );
+      assert.ok(
+        server.stdoutLines().some((text) => text.includes('"status":429')),
+        'the limit was never met',
+      );
+      await holdsEach(tenant, 'limited', 12_000);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('the server is killed and started again meanwhile: every event once', {
+    timeout: 90_000,
+  }, async () => {
+    const dataDir = join(directory, 'restarted');
+    await mkdir(dataDir);
+    const port = await freePort();
+    const env = { PORT: String(port), HOST: '127.0.0.1' };
+    let server = await startServer({ dataDir, env });
+    try {
+      const tenant = await createTenant(server, 'bulk');
+      const count = 60_000;
+      const path = join(directory, 'restarted.ndjson');
+      await writeFile(path, linesOf('restarted', count));
+      const one = begin(path, { DATA_DIR: dataDir, AUDITLOG_API_KEY: tenant.key }, ['--url', server.url]);
+      for (let round = 0; round < 2; round++) {
+        await sleep(600);
+        await server.kill('SIGKILL');
+        await sleep(200);
+        server = await startServer({ dataDir, env });
+      }
+      assert.equal(await one.ended, 0, one.stderr());
+      await holdsEach(tenant.with({ server }), 'restarted', count);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.on('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
