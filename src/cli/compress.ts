@@ -2,8 +2,7 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { limits } from '../base/limits.ts';
 
-const fileCompressions = ['none', 'gzip', 'zstd'] as const;
-export type FileCompression = (typeof fileCompressions)[number];
+export type FileCompression = 'none' | 'gzip' | 'zstd';
 
 /** What the end of a file's name asks for. */
 export function compressionOfName(name: string): FileCompression {
