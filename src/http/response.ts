@@ -126,8 +126,11 @@ function oneBody(body: FixedReply['body']): string | Uint8Array {
 const byteLength = (body: string | Uint8Array): number =>
   typeof body === 'string' ? Buffer.byteLength(body) : body.length;
 
-/** Above this the body stays ours until the socket takes it, so that "finished" means that it is on its way. */
-const wholeAtOnceBytesMax = 64 * 1024;
+/**
+ * Above this the body stays ours until the socket takes it, so that "finished" means that it is on its way. Head and
+ * body must fit into the library's cork buffer of 16 KiB: see `pieceBytes` in stream-reply.ts.
+ */
+const wholeAtOnceBytesMax = 8 * 1024;
 
 function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number): void {
   const { res } = exchange;

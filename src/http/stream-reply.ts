@@ -44,12 +44,14 @@ export function createStallWatch(): StallWatch {
 }
 
 /**
- * Written at once to a reader that has been slow. The library counts a connection as idle until all that it holds for
- * it has gone out, so it must hold little: a reader of 100 KB/s takes longer for one large piece than it would be
- * given. While a reader takes everything, pieces grow to what the engine hands out, since each costs a system call.
+ * Written at once, with its framing: what fits into the library's cork buffer of 16 KiB. A larger write loses bytes
+ * where the socket fills up at the wrong moment (the library then sends the length of a chunk, not the chunk), and
+ * the reader sees broken framing. Small writes suit slow readers as well: the library counts a connection as idle
+ * until all that it holds for it has gone out.
  */
-const slowPieceBytes = 64 * 1024;
-const fastPieceBytes = 256 * 1024;
+const pieceBytes = 15 * 1024;
+/** Goes with the head, which a client can make long. */
+const firstPieceBytes = 4 * 1024;
 
 export interface StreamSendOptions {
   readonly watch: StallWatch;
@@ -75,7 +77,6 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
   let started = false;
   let ended = false;
   let bytesSent = 0;
-  let pieceBytes = slowPieceBytes;
   /** What the socket has not been offered yet, in small pieces. */
   const held: Uint8Array[] = [];
 
@@ -84,6 +85,7 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
     started = true;
   };
   const complete = (): void => {
+    watch.moving(exchange);
     res.cork(() => {
       start();
       res.end();
@@ -99,7 +101,6 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
     });
     bytesSent += piece.length;
     exchange.sent(bytesSent);
-    pieceBytes = taken ? Math.min(pieceBytes * 2, fastPieceBytes) : slowPieceBytes;
     return taken;
   };
   // Only a write that fails starts the library's clock anew, so a nudge writes until one does.
@@ -124,8 +125,8 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
     else source.resume();
   };
   const hold = (piece: Uint8Array): void => {
-    for (let at = 0; at < piece.length; at += slowPieceBytes) {
-      held.push(Uint8Array.from(piece.subarray(at, at + slowPieceBytes)));
+    for (let at = 0; at < piece.length; at += pieceBytes) {
+      held.push(Uint8Array.from(piece.subarray(at, at + pieceBytes)));
     }
   };
   /** The piece is lent: what cannot be written is copied. */
@@ -136,7 +137,7 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
       return false;
     }
     for (let at = 0; at < piece.length; ) {
-      const next = piece.subarray(at, at + pieceBytes);
+      const next = piece.subarray(at, at + (started ? pieceBytes : firstPieceBytes));
       at += next.length;
       if (write(next)) continue;
       hold(piece.subarray(at));
