@@ -226,21 +226,18 @@ describe('import beside a server', () => {
   });
 
   test('killed again and again, every event is there once', { timeout: 90_000 }, async () => {
-    const count = 40_000;
-    const text = linesOf('killed', count).replaceAll('"n":777}', '"n":777},"level":7');
-    const path = await place('killed.ndjson', text);
+    const count = 20_000;
+    const path = await place('killed.ndjson', linesOf('killed', count));
     let kills = 0;
     for (let round = 0; round < 5; round++) {
       const one = begin(path, { DATA_DIR: server.dataDir });
-      const before = existsSync(`${path}.import.json`) ? readFileSync(`${path}.import.json`, 'utf8') : '';
       // From before the first part to the middle of many.
       await eventually('the import to begin', async () =>
         round === 0 || existsSync(`${path}.import.json`) ? true : undefined,
       );
-      await sleep(250 + round * 120);
+      await sleep(200 + round * 80);
       if (one.kill()) kills += 1;
       await one.ended;
-      assert.ok(before.length >= 0);
     }
     assert.ok(kills >= 2);
     const last = summary(await server.cli(['import', path, '--json']));
@@ -260,37 +257,37 @@ describe('import where the server makes it difficult', () => {
     const dataDir = join(directory, 'alone');
     assert.equal((await runCli(['org', 'create', '--slug', 'bulk', '--name', 'B'], { dataDir })).code, 0);
     const path = join(directory, 'alone.ndjson');
-    await writeFile(path, linesOf('alone', 3000));
+    await writeFile(path, linesOf('alone', 1000));
     const found = summary(await runCli(['import', path, '--json'], { dataDir }));
-    assert.equal(found.accepted, 3000);
+    assert.equal(found.accepted, 1000);
     for (const name of ['engine.json', 'server.json']) assert.equal(existsSync(join(dataDir, name)), false);
     const listed = await runCli(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
-    assert.equal(listed.stdout.split('\n').length, 3000);
+    assert.equal(listed.stdout.split('\n').length, 1000);
     // Sent again to a server that remembers, nothing is doubled.
     assert.equal((await runCli(['import', path, '--restart', '--json'], { dataDir })).code, 0);
     const after = await runCli(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
-    assert.equal(after.stdout.split('\n').length, 3000);
+    assert.equal(after.stdout.split('\n').length, 1000);
   });
 
   test('limits of rate and size are kept to', { timeout: 60_000 }, async () => {
-    const env = { RATE_LIMIT_INGEST: '12/1s', MAX_BODY_BYTES: '200000' };
+    const env = { RATE_LIMIT_INGEST: '6/1s', MAX_BODY_BYTES: '200000' };
     const server = await startServer({ env });
     try {
       const tenant = await createTenant(server, 'bulk');
       const path = join(directory, 'limited.ndjson');
       const large = JSON.stringify(sourceEvent({ extra: { pad: 'x'.repeat(300_000) }, org: 'bulk' }));
-      await writeFile(path, `${linesOf('limited', 12_000)}${large}\n`);
+      await writeFile(path, `${linesOf('limited', 6_000)}${large}\n`);
       const found = summary(await server.cli(['import', path, '--json']));
-      assert.deepEqual([found.accepted, found.rejected], [12_000, 1]);
+      assert.deepEqual([found.accepted, found.rejected], [6_000, 1]);
       assert.deepEqual(
         rejectedOf(`${path}.rejected.ndjson`).map(({ line: at, error }) => [at, error]),
-        [[12_001, 'is larger than the server takes']],
+        [[6_001, 'is larger than the server takes']],
       );
       assert.ok(
         server.stdoutLines().some((text) => text.includes('"status":429')),
         'the limit was never met',
       );
-      await holdsEach(tenant, 'limited', 12_000);
+      await holdsEach(tenant, 'limited', 6_000);
     } finally {
       await server.stop();
     }
@@ -306,12 +303,12 @@ describe('import where the server makes it difficult', () => {
     let server = await startServer({ dataDir, env });
     try {
       const tenant = await createTenant(server, 'bulk');
-      const count = 60_000;
+      const count = 25_000;
       const path = join(directory, 'restarted.ndjson');
       await writeFile(path, linesOf('restarted', count));
       const one = begin(path, { DATA_DIR: dataDir, AUDITLOG_API_KEY: tenant.key }, ['--url', server.url]);
       for (let round = 0; round < 2; round++) {
-        await sleep(600);
+        await sleep(400);
         await server.kill('SIGKILL');
         await sleep(200);
         server = await startServer({ dataDir, env });
