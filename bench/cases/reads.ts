@@ -73,7 +73,7 @@ export async function readCases(data: ReadData): Promise<ReadCase[]> {
   const filters = [
     ['actor', data.actor, (v: string) => `actor_email = ${quoted(v)}`, true],
     ['fileName', data.name, (v: string) => `has(names, ${quoted(v)})`, false],
-    ['userId', data.userId, (v: string) => `actor_id = ${quoted(v)}`, false],
+    ['userId', data.userId, (v: string) => `actor_id = ${quoted(v)}`, true],
     ['fileHash', data.hash, (v: string) => `has(file_hash, ${quoted(v)})`, false],
   ] as const;
   for (const [parameter, wanted, where, projected] of filters) {

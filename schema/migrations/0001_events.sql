@@ -37,8 +37,8 @@ CREATE TABLE IF NOT EXISTS {{sharded events}} {{on_cluster}} (
   source String CODEC(ZSTD(1)),
   INDEX names_bloom names TYPE bloom_filter(0.01) GRANULARITY 4,
   INDEX file_hash_bloom file_hash TYPE bloom_filter(0.01) GRANULARITY 4,
-  INDEX actor_id_bloom actor_id TYPE bloom_filter(0.01) GRANULARITY 4,
   PROJECTION by_actor (SELECT _part_offset ORDER BY org, actor_email, time),
+  PROJECTION by_user (SELECT _part_offset ORDER BY org, actor_id, time),
   PROJECTION by_flow (SELECT _part_offset ORDER BY org, flow_id),
   PROJECTION by_seq (SELECT _part_offset ORDER BY org, seq),
   PROJECTION hourly (SELECT org, toStartOfHour(time), count() GROUP BY org, toStartOfHour(time))
