@@ -13,7 +13,7 @@ import type { Config } from './config/config.ts';
 import { makeDataDir, sessionSecret } from './config/secrets.ts';
 import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
-import { effectiveRetentionDays } from './control/organizations.ts';
+import { effectiveRetentionDays, type Organization } from './control/organizations.ts';
 import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
 import { createTrail } from './http/trail.ts';
@@ -304,14 +304,19 @@ async function readInstance(path: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim();
 }
 
+/** Made once for each state of an organization: requests of the same one are known by the same object. */
+const knownFacts = new WeakMap<Organization, OrganizationFacts>();
+
 function facts(directory: Directory, id: string, config: Config): OrganizationFacts | undefined {
   const organization = directory.organizationById(id);
   if (organization === undefined) return undefined;
-  return {
-    id,
-    slug: organization.slug,
-    retentionDays: effectiveRetentionDays(organization, config.retentionDays),
-  };
+  let known = knownFacts.get(organization);
+  if (known === undefined) {
+    const retentionDays = effectiveRetentionDays(organization, config.retentionDays);
+    known = { id, slug: organization.slug, retentionDays };
+    knownFacts.set(organization, known);
+  }
+  return known;
 }
 
 /** All organizations as the workers need them, encoded again only when the directory has changed. */

@@ -11,7 +11,7 @@ import {
   type OrganizationFacts,
   type Outcome,
   type SharedDirectory,
-  type TaskRequest,
+  type RequestKind,
   tooManyEvents,
 } from './task.ts';
 import type { Wal } from './wal.ts';
@@ -21,7 +21,7 @@ export interface IngestRequest {
   /** The bytes as received; the buffer behind them is given away. */
   readonly body: Uint8Array<ArrayBuffer>;
   readonly form: BodyForm;
-  readonly encoding: TaskRequest['encoding'];
+  readonly encoding: RequestKind['encoding'];
   /** Undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Who sends, and the Idempotency-Key it sent. */
@@ -112,12 +112,12 @@ export function createAccept(options: AcceptOptions): Accept {
     });
   }
 
-  function taskOf(input: Uint8Array, requests: readonly TaskRequest[]): MapTask {
-    const needsDirectory = requests.some(({ organization }) => organization === undefined);
+  function taskOf(input: Uint8Array, requests: Pick<MapTask, 'ends' | 'kindOf' | 'kinds'>): MapTask {
+    const needsDirectory = requests.kinds.some(({ organization }) => organization === undefined);
     return {
       kind: 'map',
       input,
-      requests,
+      ...requests,
       // Two renderings and the columns take about twice what came in; more makes the worker's copy of it grow.
       output: buffers.take(input.length * 2.5),
       directory: needsDirectory ? options.directory() : undefined,
@@ -133,22 +133,17 @@ export function createAccept(options: AcceptOptions): Accept {
     const alone = group.length === 1;
     const total = group.reduce((sum, { request }) => sum + request.body.length, 0);
     const input = alone ? (group[0] as Pending).request.body : new Uint8Array(buffers.take(total), 0, total);
+    const ends = new Uint32Array(group.length);
+    const kindOf = new Uint32Array(group.length);
+    const kinds: RequestKind[] = [];
     let offset = 0;
-    const requests = group.map(({ request }) => {
-      const { body, form, encoding, organization, idempotency: id } = request;
-      const place = { offset, length: body.length };
-      if (!alone) input.set(body, offset);
-      offset += body.length;
-      return {
-        ...place,
-        form,
-        encoding,
-        organization,
-        apart: id !== undefined,
-        errorsMax: errorsMaxOf(request),
-      };
-    });
-    return taskOf(input, requests);
+    for (const [index, { request }] of group.entries()) {
+      if (!alone) input.set(request.body, offset);
+      offset += request.body.length;
+      ends[index] = offset;
+      kindOf[index] = kindAmong(kinds, request);
+    }
+    return taskOf(input, { ends, kindOf, kinds });
   }
 
   async function dispatch(group: readonly Pending[], mapped = () => {}): Promise<void> {
@@ -209,9 +204,7 @@ export function createAccept(options: AcceptOptions): Accept {
       while (next < pieces.length && accepted <= limits.batchEventsMax) {
         const index = next++;
         const [start, end] = pieces[index] as readonly [number, number];
-        const one: TaskRequest = {
-          offset: 0,
-          length: end - start,
+        const one: RequestKind = {
           form: split.form,
           encoding: 'identity',
           organization,
@@ -219,10 +212,12 @@ export function createAccept(options: AcceptOptions): Accept {
           errorsMax: errorsMaxOf(request),
         };
         // A failure ends the loop of every other piece as well: nothing of the request is stored then.
-        const result = await pool.map(taskOf(body.subarray(start, end), [one])).catch((error: unknown) => {
-          next = pieces.length;
-          throw error;
-        });
+        const result = await pool
+          .map(taskOf(body.subarray(start, end), alone(one, end - start)))
+          .catch((error: unknown) => {
+            next = pieces.length;
+            throw error;
+          });
         results[index] = result;
         accepted += acceptedOf(outcomeOf(result, 0));
       }
@@ -276,6 +271,27 @@ function outcomeOf(result: MapResult, index: number): Outcome {
   const accepted = result.accepted[index] ?? 0;
   const plain = { accepted, rejected: 0, errors: [] };
   return result.outcomes.get(index) ?? { kind: 'answered', answer: plain, bodyHash: undefined };
+}
+
+/** Where among the kinds a request's is, added if it is new. */
+function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
+  const { form, encoding, organization } = request;
+  const apart = request.idempotency !== undefined;
+  const errorsMax = errorsMaxOf(request);
+  const known = kinds.findIndex(
+    (kind) =>
+      kind.organization === organization &&
+      kind.form === form &&
+      kind.encoding === encoding &&
+      kind.apart === apart &&
+      kind.errorsMax === errorsMax,
+  );
+  return known >= 0 ? known : kinds.push({ form, encoding, organization, apart, errorsMax }) - 1;
+}
+
+/** A request that is a task of its own. */
+function alone(kind: RequestKind, length: number): Pick<MapTask, 'ends' | 'kindOf' | 'kinds'> {
+  return { ends: Uint32Array.of(length), kindOf: Uint32Array.of(0), kinds: [kind] };
 }
 
 function acceptedOf(outcome: Outcome): number {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { limits } from '../base/limits.ts';
 import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
 import type { Window } from '../ocsf/byte-text.ts';
-import type { TaskRequest } from './task.ts';
+import type { RequestKind } from './task.ts';
 
 /** Calls back with a window of the body and where in it an event stands; one that is not UTF-8 has an error. */
 export type OnEvent = (window: Window, start: number, end: number, error: string | undefined) => void;
@@ -18,7 +18,7 @@ const openBracket = 0x5b;
  * Bytes that are not UTF-8 cost the event they stand in. Texts are cut from the body a window at a time: small strings
  * stay in the processor's cache and in the collector's nursery, where one of a whole body would do neither.
  */
-export function splitBody(body: Uint8Array, form: TaskRequest['form'], onEvent: OnEvent): string | undefined {
+export function splitBody(body: Uint8Array, form: RequestKind['form'], onEvent: OnEvent): string | undefined {
   const bytes = withoutByteOrderMark(body);
   const valid = isUtf8(bytes);
   const emit = (window: Window, start: number, end: number): void => {

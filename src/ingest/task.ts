@@ -18,10 +18,8 @@ export interface OrganizationFacts {
   readonly retentionDays: number | undefined;
 }
 
-export interface TaskRequest {
-  /** Where its body stands in the task's input. */
-  readonly offset: number;
-  readonly length: number;
+/** What a worker must know of a request, its body aside. */
+export interface RequestKind {
   /** `elements`: a piece of a JSON array, without the brackets. */
   readonly form: BodyForm | 'elements';
   readonly encoding: ContentEncoding;
@@ -42,9 +40,15 @@ export interface SharedDirectory {
 /** Turns the events of requests into blocks. */
 export interface MapTask {
   readonly kind: 'map';
-  /** Bodies of the requests: transferred, or a view of shared memory. */
+  /** Bodies of the requests, one after the other: transferred, or a view of shared memory. */
   readonly input: Uint8Array;
-  readonly requests: readonly TaskRequest[];
+  /**
+   * For each request where its body ends in the input, and which of `kinds` it is. Single events come by the hundred
+   * and are alike: an object for each would cost both threads more than the event.
+   */
+  readonly ends: Uint32Array;
+  readonly kindOf: Uint32Array;
+  readonly kinds: readonly RequestKind[];
   /** Where the blocks go if they fit. */
   readonly output: ArrayBuffer;
   /** Present when a request of the task has no organization of its own. */
@@ -91,7 +95,7 @@ export interface SplitResult {
   readonly input: ArrayBuffer;
   /** The decompressed body in shared memory, or what is wrong with it. */
   readonly body: Uint8Array | { readonly code: ProblemCode; readonly detail: string };
-  readonly form: TaskRequest['form'];
+  readonly form: RequestKind['form'];
   /** First and last byte, exclusive, of each piece. */
   readonly pieces: readonly (readonly [start: number, end: number])[];
   readonly bodyHash: string | undefined;

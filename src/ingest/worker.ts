@@ -20,7 +20,7 @@ import {
   type SharedDirectory,
   type SplitResult,
   type SplitTask,
-  type TaskRequest,
+  type RequestKind,
   tooManyEvents,
   type WorkerSettings,
 } from './task.ts';
@@ -59,10 +59,12 @@ function mapRequests(task: MapTask): MapResult {
   sharedRows.reset();
   apartRows.reset();
   const output: Output = { bytes: Buffer.from(task.output), length: 0, blocks: [] };
-  const accepted = new Uint32Array(task.requests.length);
+  const accepted = new Uint32Array(task.ends.length);
   const outcomes = new Map<number, Outcome>();
-  for (const [index, request] of task.requests.entries()) {
-    const outcome = mapRequest(task, request, index, output);
+  let start = 0;
+  for (const [index, end] of task.ends.entries()) {
+    const outcome = mapRequest(task, index, task.input.subarray(start, end), output);
+    start = end;
     if (outcome.kind === 'answered' && outcome.answer.rejected === 0 && outcome.bodyHash === undefined) {
       accepted[index] = outcome.answer.accepted;
     } else outcomes.set(index, outcome);
@@ -78,11 +80,11 @@ function mapRequests(task: MapTask): MapResult {
   };
 }
 
-function mapRequest(task: MapTask, request: TaskRequest, index: number, output: Output): Outcome {
+function mapRequest(task: MapTask, index: number, received: Uint8Array, output: Output): Outcome {
+  const request = task.kinds[task.kindOf[index] as number] as RequestKind;
   const rows = request.apart ? apartRows : sharedRows;
   const blockOwner = request.apart ? index : undefined;
   const before = { length: output.length, blocks: output.blocks.length };
-  const received = task.input.subarray(request.offset, request.offset + request.length);
   try {
     const body = decompressBody(received, request.encoding, task.bodyBytesMax);
     const resolveOrg = organizationResolver(request.organization, task.directory);

@@ -41,8 +41,7 @@ export async function findDeepStart(
   signal: AbortSignal,
 ): Promise<DeepStart | undefined> {
   if (offset < limits.deepOffsetMin || hasColumnFilter(filter) || filter.nothing) return undefined;
-  const range = timesOf(filter);
-  const hour = await hourAt(storage, organization, range, offset, signal);
+  const hour = await hourAt(storage, organization, filter, offset, signal);
   if (hour === undefined) return undefined;
   const { total } = hour;
   if (offset >= hour.upto) return { total, filter: { ...filter, nothing: true }, offset: 0 };
@@ -51,7 +50,7 @@ export async function findDeepStart(
   if (rest < limits.deepOffsetMin || hour.count < limits.denseHourEventsMin) {
     return { total, filter: end, offset: rest };
   }
-  const second = await secondAt(storage, organization, range, hour.start, rest, signal);
+  const second = await secondAt(storage, organization, timesOf(filter), hour.start, rest, signal);
   // Events expired meanwhile: the hour is right, only slower.
   if (second === undefined || rest >= second.upto) return { total, filter: end, offset: rest };
   return { total, filter: bound(filter, second.start, 1), offset: rest - (second.upto - second.count) };
@@ -65,48 +64,58 @@ function bound(filter: AuditFilter, start: number, seconds: number): AuditFilter
 
 type Range = ReturnType<typeof timesOf>;
 
+const micros = (name: string): string => `fromUnixTimestamp64Micro({${name}:Int64}, 'UTC')`;
+
 const eventsBetween = (from: string, to: string): string =>
-  `org = {org:UUID} AND time >= fromUnixTimestamp64Micro({${from}:Int64}, 'UTC') ` +
-  `AND time <= fromUnixTimestamp64Micro({${to}:Int64}, 'UTC')`;
+  `org = {org:UUID} AND time >= ${micros(from)} AND time <= ${micros(to)}`;
 
 /** The bucket that holds the offset, or the oldest one where none does. */
-const bucketAt = (buckets: string): string =>
-  'SELECT start, count, upto, total FROM (' +
+const bucketAt = (buckets: string, uncounted = 'toUInt64(0)'): string =>
+  `SELECT start, count, upto, total, ${uncounted} AS uncounted FROM (` +
   'SELECT start, count, sum(count) OVER (ORDER BY start DESC) AS upto, sum(count) OVER () AS total ' +
   `FROM (${buckets})) ORDER BY upto > {offset:UInt64} DESC, if(upto > {offset:UInt64}, 1, -1) * toFloat64(upto) LIMIT 1`;
 
-/** Hours that lie wholly in the range come from the counts; the two at its ends are counted by the primary key. */
-const hours = bucketAt(
-  'SELECT toInt64(toUnixTimestamp(toStartOfHour(time))) AS start, count() AS count FROM events ' +
-    "WHERE org = {org:UUID} AND toStartOfHour(time) > toDateTime({low:UInt32}, 'UTC') " +
-    "AND toStartOfHour(time) < toDateTime({high:UInt32}, 'UTC') GROUP BY org, toStartOfHour(time) " +
-    `UNION ALL SELECT {low:Int64}, count() FROM events WHERE ${eventsBetween('from', 'low_end')} ` +
-    `UNION ALL SELECT {high:Int64}, count() FROM events WHERE {high:Int64} > {low:Int64} AND ${eventsBetween('high_start', 'to')}`,
-);
-
-const far = `SELECT count() AS count FROM events WHERE ${eventsBetween('from', 'to')}`;
+/**
+ * Hours that lie wholly in the range come from the counts. At an end that the filter names, the part of an hour is
+ * counted by the primary key. At an open end stands time that nearly nobody has events in (the first hour of 1970 and
+ * before, 2105 and after), which hours cannot count: it is only asked whether there are any.
+ */
+function hoursBetween(ends: { readonly from: boolean; readonly to: boolean }): string {
+  const buckets = [
+    'SELECT toInt64(toUnixTimestamp(toStartOfHour(time))) AS start, count() AS count FROM events ' +
+      "WHERE org = {org:UUID} AND toStartOfHour(time) > toDateTime({low:UInt32}, 'UTC') " +
+      "AND toStartOfHour(time) < toDateTime({high:UInt32}, 'UTC') GROUP BY org, toStartOfHour(time)",
+  ];
+  const beyond: string[] = [];
+  if (ends.from)
+    buckets.push(`SELECT {low:Int64}, count() FROM events WHERE ${eventsBetween('from', 'low_end')}`);
+  else beyond.push(`time <= ${micros('low_end')}`);
+  if (ends.to) {
+    const isOther = ends.from ? '{high:Int64} > {low:Int64} AND ' : '';
+    buckets.push(
+      `SELECT {high:Int64}, count() FROM events WHERE ${isOther}${eventsBetween('high_start', 'to')}`,
+    );
+  } else beyond.push(`time >= ${micros('high_start')}`);
+  const uncounted = `(SELECT count() FROM events WHERE org = {org:UUID} AND (${beyond.join(' OR ')}))`;
+  return bucketAt(buckets.join(' UNION ALL '), beyond.length === 0 ? undefined : uncounted);
+}
 
 async function hourAt(
   storage: Storage,
   organization: string,
-  { from, to }: Range,
+  filter: AuditFilter,
   offset: number,
   signal: AbortSignal,
 ): Promise<Bucket | undefined> {
-  const options = { signal, settings: inKeyOrder };
+  const { from, to } = timesOf(filter);
   const last = countedUntil * microsPerSecond;
   if (from >= last) return undefined;
-  if (to >= last) {
-    const parameters = { org: organization, from: last, to };
-    const [row] = await storage.rows<{ count: string }>(far, parameters, options);
-    if (row?.count !== '0') return undefined;
-  }
-  const low = hourOf(from);
+  const ends = { from: filter.fromMicros !== undefined, to: filter.toMicros !== undefined && to < last };
+  const low = hourOf(ends.from ? from : 0);
   const high = hourOf(Math.min(to, last - 1));
-  const lowEnd = Math.min(to, (low + secondsPerHour) * microsPerSecond - 1);
   return bucket(
     storage,
-    hours,
+    hoursBetween(ends),
     {
       org: organization,
       offset,
@@ -114,7 +123,7 @@ async function hourAt(
       high,
       from,
       to: Math.min(to, last - 1),
-      low_end: lowEnd,
+      low_end: Math.min(to, (low + secondsPerHour) * microsPerSecond - 1),
       high_start: Math.max(from, high * microsPerSecond),
     },
     signal,
@@ -151,8 +160,8 @@ async function bucket(
   signal: AbortSignal,
 ): Promise<Bucket | undefined> {
   const options = { signal, settings: inKeyOrder };
-  const [row] = await storage.rows<Record<keyof Bucket, string>>(query, parameters, options);
-  if (row === undefined) return undefined;
+  const [row] = await storage.rows<Record<keyof Bucket | 'uncounted', string>>(query, parameters, options);
+  if (row === undefined || row.uncounted !== '0') return undefined;
   return {
     start: Number(row.start),
     count: Number(row.count),

@@ -73,6 +73,26 @@ async function readMigrations(storage: Storage, options: MigrateOptions): Promis
   return migrations;
 }
 
+/** The oldest release whose text indexes are for use. */
+const oldestVersion = { major: 26, minor: 2 };
+
+/** `version` as the engine tells it, such as `26.3.1.896`. */
+export function isVersionSupported(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > oldestVersion.major || (major === oldestVersion.major && minor >= oldestVersion.minor);
+}
+
+async function checkVersion(storage: Storage): Promise<void> {
+  const [found] = await storage.rows<{ version: string }>(
+    'SELECT version() AS version',
+    {},
+    { settings: { database: 'default' } },
+  );
+  if (found !== undefined && isVersionSupported(found.version)) return;
+  const { major, minor } = oldestVersion;
+  throw new Error(`ClickHouse ${found?.version} is too old: version ${major}.${minor} or newer is needed`);
+}
+
 async function createDatabase(storage: Storage, cluster: string | undefined): Promise<void> {
   // Asked first: a user of a managed server may use its database without being allowed to create one.
   const settings = { database: 'default' };
@@ -117,12 +137,13 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
  * idempotent, and the record is kept by name.
  *
  * @returns the names of the files applied by this call
- * Rejects with an EngineError from the engine, or an Error that names the file when one is malformed, was changed
- * after it had been applied, or is missing.
+ * Rejects with an EngineError from the engine, an Error where that is too old, or one that names the file when one is
+ * malformed, was changed after it had been applied, or is missing.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
   const { cluster, log } = options;
   const migrations = await readMigrations(storage, options);
+  await checkVersion(storage);
   await createDatabase(storage, cluster);
   for (const statement of renderMigration(recordsTable, { database: storage.database, cluster })) {
     await withRetry(() => storage.command(statement));

@@ -19,7 +19,7 @@ import {
  * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
  * one, a separate process behind CLICKHOUSE_URL, and a server image where Docker runs.
  */
-const serverImage = 'clickhouse/clickhouse-server:25.8';
+const serverImage = 'clickhouse/clickhouse-server:26.3';
 
 async function walk(env: Readonly<Record<string, string>>): Promise<void> {
   const server = await startServer({ env });

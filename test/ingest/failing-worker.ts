@@ -3,9 +3,9 @@ import type { MapTask, SplitTask } from '../../src/ingest/task.ts';
 
 /** The real worker, but a body that says so ends its thread or never comes back. */
 export default function runOrFail(task: MapTask | SplitTask): unknown {
-  const bodies = task.kind === 'map' ? task.requests : [{ offset: 0, length: task.input.length }];
-  for (const { offset, length } of bodies) {
-    const text = Buffer.from(task.input.subarray(offset, offset + length)).toString('latin1');
+  const ends = task.kind === 'map' ? task.ends : [task.input.length];
+  for (const [index, end] of ends.entries()) {
+    const text = Buffer.from(task.input.subarray(ends[index - 1] ?? 0, end)).toString('latin1');
     if (text.includes('"crash the thread"')) process.exit(7);
     if (text.includes('"exhaust the memory"')) {
       const hoard: number[][] = [];

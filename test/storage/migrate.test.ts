@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openStorage } from '../../src/storage/client.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { isVersionSupported, migrate } from '../../src/storage/migrate.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog, startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
@@ -109,6 +109,13 @@ test('a file that could not be applied twice is refused, and nothing is applied'
   await assert.rejects(migrate(storage, { log: silentLog, directory: named }), /first\.sql: the name/);
   const found = await engine.storage.rows(`SELECT name FROM system.databases WHERE name = 'refused'`);
   assert.deepEqual(found, []);
+});
+
+test('an engine without the indexes of the schema is told apart by its version', () => {
+  for (const version of ['26.2.1.1', '26.3', '26.10.4.1-lts', '27.1.1.1'])
+    assert.equal(isVersionSupported(version), true, version);
+  for (const version of ['25.8.2.29', '26.1.9.9', '3.99', ''])
+    assert.equal(isVersionSupported(version), false, version);
 });
 
 test('a database with an odd name works', async () => {
