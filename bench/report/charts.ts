@@ -35,7 +35,7 @@ export interface Bar {
 export function bars(groups: readonly { readonly name: string; readonly bars: readonly Bar[] }[]): string {
   const labelWidth = 128;
   const width = 540;
-  const span = width - labelWidth - 112;
+  const span = width - labelWidth - 140;
   let y = 4;
   let body = '';
   for (const { name, bars: own } of groups) {

@@ -10,7 +10,7 @@ const style = `
 @media(prefers-color-scheme:dark){:root{--bg:#0f141b;--card:#171e28;--text:#e6eaf0;--soft:#94a0b2;--line:#2a3442;--a:#5b8dff;--b:#66758a;--c:#2dd4bf;--d:#f59e0b;--e:#c084fc;--f:#f472b6;--g:#a3e635;--h:#94a3b8}}
 *{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:1180px;margin:0 auto;padding:36px 28px 60px}h1{font-size:28px;margin:0 0 4px;letter-spacing:-.01em}h2{font-size:17px;margin:0 0 2px}
-p{margin:0 0 14px;color:var(--soft)}.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:14px;margin:22px 0 18px}
+p{margin:0 0 14px;color:var(--soft)}.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:14px;margin:22px 0 18px}
 .tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px}.tile{padding:14px 16px}.tile b{display:block;font-size:25px;letter-spacing:-.02em;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:13px}.grid2{columns:2 440px;column-gap:18px}.card{padding:18px 20px;min-width:0}.grid2 .card{break-inside:avoid;margin-bottom:18px}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--text);font-size:13px}svg .strong{font-weight:600}svg .end{text-anchor:end;fill:var(--soft)}svg .mid{text-anchor:middle;fill:var(--soft)}
