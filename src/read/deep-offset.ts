@@ -86,7 +86,11 @@ function hoursBetween(ends: { readonly from: boolean; readonly to: boolean }): s
       "WHERE org = {org:UUID} AND toStartOfHour(time) > toDateTime({low:UInt32}, 'UTC') " +
       "AND toStartOfHour(time) < toDateTime({high:UInt32}, 'UTC') GROUP BY org, toStartOfHour(time)",
   ];
-  const beyond: string[] = [];
+  // Wherever the filter ends: such events have hours that belong to others.
+  const beyond = [
+    "time < fromUnixTimestamp64Micro(0, 'UTC')",
+    `time >= fromUnixTimestamp64Micro(${countedUntil * microsPerSecond}, 'UTC')`,
+  ];
   if (ends.from)
     buckets.push(`SELECT {low:Int64}, count() FROM events WHERE ${eventsBetween('from', 'low_end')}`);
   else beyond.push(`time <= ${micros('low_end')}`);
@@ -97,7 +101,7 @@ function hoursBetween(ends: { readonly from: boolean; readonly to: boolean }): s
     );
   } else beyond.push(`time >= ${micros('high_start')}`);
   const uncounted = `(SELECT count() FROM events WHERE org = {org:UUID} AND (${beyond.join(' OR ')}))`;
-  return bucketAt(buckets.join(' UNION ALL '), beyond.length === 0 ? undefined : uncounted);
+  return bucketAt(buckets.join(' UNION ALL '), uncounted);
 }
 
 async function hourAt(
