@@ -8,6 +8,7 @@ import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
+import { shareFor } from './base/share.ts';
 import { removeServerFile, writeServerFile } from './base/server-file.ts';
 import type { Config } from './config/config.ts';
 import { makeDataDir, sessionSecret } from './config/secrets.ts';
@@ -432,7 +433,7 @@ function readers(parts: ServerParts, secret: string): Readers {
       frame,
       clock: systemClock,
       cursors: createFeedCursors(secret),
-      settledBefore: (signal) => settledBefore(parts, signal),
+      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts, sharedByAll)),
       queue,
       stopping: stopping.signal,
     }),
@@ -442,6 +443,9 @@ function readers(parts: ServerParts, secret: string): Readers {
     topValues: inTurn(queue, createTopValuesReader(storage)),
   };
 }
+
+/** Of a question whose answer is for several requests, none of which may end it; the engine bounds its time. */
+const sharedByAll = new AbortController().signal;
 
 /**
  * How far the order of ingest has settled: below what this process has yet to store, below the clock, as a writer

@@ -41,7 +41,7 @@ export interface FeedOptions {
   readonly clock: Clock;
   readonly cursors: FeedCursors;
   /** First `seq` that is not settled: no event below it can come any more. */
-  settledBefore(signal: AbortSignal): Promise<bigint>;
+  settledBefore(): Promise<bigint>;
   /** Each look at the table waits here for its turn; a poll that only waits holds none. */
   readonly queue: FairQueue;
   /** Ends waiting polls: the server stops. */
@@ -76,13 +76,14 @@ interface Found {
 export function createFeedReader(options: FeedOptions): FeedReader {
   const { storage, cursors, queue, stopping } = options;
   const waiting = createWaiting();
+  const empty = createEmptyStretches();
 
   const look = inTurn(
     queue,
     async (organization: string, request: FeedRequest, from: bigint | undefined, signal: AbortSignal) => {
-      const settledBefore = await options.settledBefore(signal);
+      const settledBefore = await options.settledBefore();
       const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
-      return find(storage, organization, request, { after, settledBefore }, signal);
+      return find({ storage, empty }, organization, request, { after, settledBefore }, signal);
     },
   );
   const read = inTurn(
@@ -121,6 +122,39 @@ export function createFeedReader(options: FeedOptions): FeedReader {
 /** When a place in the order was given out, Unix microseconds: see ingest/sequence.ts for what it is made of. */
 function microsOfSeq(seq: bigint): number {
   return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
+}
+
+interface EmptyStretches {
+  /** The place after `from` up to which nothing is known to be. */
+  skip(organization: string, from: bigint): bigint;
+  /** Nothing is in (from, to], all of it settled. */
+  add(organization: string, from: bigint, to: bigint): void;
+}
+
+/**
+ * The newest stretch of the order, for each organization, that was looked at and found empty. What has settled stays
+ * as it is, so a follower that asks again costs the engine only what came since.
+ */
+function createEmptyStretches(): EmptyStretches {
+  const stretches = new Map<string, { readonly from: bigint; readonly to: bigint }>();
+  return {
+    skip(organization, from) {
+      const known = stretches.get(organization);
+      return known !== undefined && from >= known.from && from < known.to ? known.to : from;
+    },
+    add(organization, from, to) {
+      const known = stretches.get(organization);
+      const joins = known !== undefined && known.from <= from && from <= known.to;
+      // Those asked for last stay.
+      stretches.delete(organization);
+      stretches.set(
+        organization,
+        joins ? { from: known.from, to: to > known.to ? to : known.to } : { from, to },
+      );
+      const [oldest] = stretches.keys();
+      if (stretches.size > limits.feedEmptyStretchesMax && oldest !== undefined) stretches.delete(oldest);
+    },
+  };
 }
 
 /** Bounds those who wait: each costs a look at the table now and then. */
@@ -187,7 +221,7 @@ interface Places {
 }
 
 async function find(
-  storage: Storage,
+  { storage, empty }: { readonly storage: Storage; readonly empty: EmptyStretches },
   organization: string,
   { filter, limit }: FeedRequest,
   { after, settledBefore }: { readonly after: bigint; readonly settledBefore: bigint },
@@ -197,13 +231,14 @@ async function find(
   const all = whereClause(organization, {});
   const matching = whereClause(organization, withoutStart(filter));
   const settled = settledBefore - 1n;
-  let from = after;
+  let from = empty.skip(organization, after);
   for (let windows = 0; ; windows++) {
     if (from >= settled) return { after: from, last: from, rows: false, more: false, settledBefore };
     const range = { after: String(from), before: String(settledBefore), limit };
     const rows = filtered ? limits.feedWindowRows : limit + 1;
     const window = await placesOf(storage, all, { ...range, rows }, feedOrder, signal);
     const isLast = window.found < rows;
+    if (window.found === 0) empty.add(organization, from, settled);
     const end = isLast ? settled : window.last;
     if (!filtered) {
       const last = isLast ? settled : window.full;

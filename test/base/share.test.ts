@@ -1,0 +1,35 @@
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { shareFor } from '../../src/base/share.ts';
+
+test('an answer is shared while it is asked for and for a while after, then asked anew', async () => {
+  let asked = 0;
+  const share = shareFor(60, async () => {
+    asked += 1;
+    await sleep(5);
+    return asked;
+  });
+  assert.deepEqual(await Promise.all([share(), share(), share()]), [1, 1, 1]);
+  assert.equal(await share(), 1);
+  await sleep(80);
+  assert.equal(await share(), 2);
+  assert.equal(asked, 2);
+});
+
+test('a failure reaches those who wait for it and nobody after them', async () => {
+  let asked = 0;
+  const share = shareFor(60_000, async () => {
+    asked += 1;
+    await sleep(1);
+    if (asked === 1) throw new Error('not now');
+    return asked;
+  });
+  const both = await Promise.allSettled([share(), share()]);
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  assert.equal(await share(), 2);
+  assert.equal(await share(), 2);
+});
