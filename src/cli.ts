@@ -20,6 +20,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
     sequence,
     { createSegmentInsert },
     watermarks,
+    { announceCommand },
   ] = await Promise.all([
     import('./ocsf/audit-event.ts'),
     import('./ocsf/redact.ts'),
@@ -28,6 +29,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
     import('./ingest/sequence.ts'),
     import('./storage/insert.ts'),
     import('./storage/watermarks.ts'),
+    import('./storage/other-writers.ts'),
   ]);
   const { listOrganizations, effectiveRetentionDays } = await import('./control/organizations.ts');
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
@@ -50,6 +52,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   // A reader of the feed must know of these rows before they have a place in its order.
   const writer = randomUUID();
   await watermarks.claimWatermark(storage, writer, sequence.segmentAtTime(Date.now()));
+  if (config.clickhouse.url === undefined) await announceCommand(config.dataDir);
   const number = sequence.nextSegmentNumber(Date.now(), sequence.writersMax - 1, 0);
   const firstRow = randomInt(sequence.rowsPerSegmentMax - rows);
   const body = [payload, sequence.encodeSeqColumn(number, firstRow, rows)];

@@ -47,7 +47,8 @@ import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
 import { eventsView } from './storage/statements.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
-import { lowestOfOthers, publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
+import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
+import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
 import { claimWriter, renewWriter } from './storage/writers.ts';
 
 /** A service that answers; what it holds open is closed by `stop`. */
@@ -418,13 +419,15 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
 }
 
 function readers(parts: ServerParts, secret: string): Readers {
-  const { storage, config } = parts;
+  const { storage, config, ingest, instance } = parts;
   const frame = { head: eventHead, tail: eventTail(config) };
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
+  const others =
+    instance === undefined ? watchCommands(storage, config.dataDir) : watchProcesses(storage, instance);
   return {
-    page: inTurn(queue, createPageReader(storage, frame, systemClock), (page) =>
+    page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, others)), (page) =>
       'flow' in page ? page.flow : undefined,
     ),
     export: inTurn(exportPlaces(), createExportReader(storage, frame), (result) => result.stream),
@@ -433,7 +436,13 @@ function readers(parts: ServerParts, secret: string): Readers {
       frame,
       clock: systemClock,
       cursors: createFeedCursors(secret),
-      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts, sharedByAll)),
+      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts, others)),
+      othersStamp: others.stamp,
+      // What is in a segment lies below the first place of the next.
+      arrivedBefore: (organization) => {
+        const last = ingest.lastSegmentOf(organization);
+        return last === Number.POSITIVE_INFINITY ? undefined : firstSeqOf(last + 1);
+      },
       queue,
       stopping: stopping.signal,
     }),
@@ -444,24 +453,30 @@ function readers(parts: ServerParts, secret: string): Readers {
   };
 }
 
-/** Of a question whose answer is for several requests, none of which may end it; the engine bounds its time. */
-const sharedByAll = new AbortController().signal;
-
 /**
  * How far the order of ingest has settled: below what this process has yet to store, below the clock, as a writer
  * that begins now begins there, and below what other writers say. The clocks of several machines differ a little.
  */
-async function settledBefore(
-  { storage, ingest, instance }: ServerParts,
-  signal: AbortSignal,
-): Promise<bigint> {
+async function settledBefore({ ingest, instance }: ServerParts, others: OtherWriters): Promise<bigint> {
   const own = await ingest.lowestUnsettled();
   const clock = segmentAtTime(Date.now() - (instance === undefined ? 0 : limits.clockSkewMsMax));
-  const others = await lowestOfOthers(storage, instance ?? nilInstance, signal);
-  return firstSeqOf(Math.min(own, clock, others));
+  return firstSeqOf(Math.min(own, clock, await others.lowest()));
 }
 
-const nilInstance = '00000000-0000-0000-0000-000000000000';
+/**
+ * A text that stays the same for as long as no event of an organization is added to the table; undefined when that
+ * cannot be told, since some are on their way or others may write.
+ */
+function versions(
+  ingest: Ingest,
+  others: OtherWriters,
+): (organization: string) => Promise<string | undefined> {
+  return async (organization) => {
+    const stamp = await others.stamp();
+    const last = ingest.lastSegmentOf(organization);
+    return stamp !== undefined && ingest.isStored(last) ? `${last} ${stamp}` : undefined;
+  };
+}
 
 /** What a client may read of an error (contract: Errors, 500). */
 function asProblem(error: unknown, changing = false): Problem {

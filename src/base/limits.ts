@@ -97,6 +97,8 @@ export const limits = {
   retryDelayMsMax: 5_000,
   walRetryAfterSeconds: 5,
   walProbeMs: 1_000,
+  /** Organizations of which it is remembered when events last came. */
+  arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number when somebody asks how far the log has settled. */
   walNumberAgeMsMax: 200,
 
@@ -127,10 +129,17 @@ export const limits = {
   /** A command's claim ends by itself after this, longer than its insert can take. */
   watermarkClaimMsMax: 600_000,
 
-  /** Offsets from here on are found by counts; below, skipping the events costs less. */
+  /** Offsets from here on are found by landmarks (landmarks.ts); below, skipping the events costs less. */
   deepOffsetMin: 5_000,
-  /** An hour with more events than this is looked at second by second. */
-  denseHourEventsMin: 20_000,
+  /** Events between two landmarks at least, landmarks of an organization at most, and organizations that have some. */
+  landmarkStepEvents: 1_000,
+  landmarksMax: 16_384,
+  landmarkOrganizationsMax: 64,
+  landmarkRangesMax: 16,
+  /** More events than this between two landmarks are looked at second by second. */
+  landmarkGapEventsMax: 20_000,
+  /** A page that finds itself this much farther from its landmark than expected looks for another one. */
+  landmarkMissEventsMax: 50_000,
 
   // Engine.
 

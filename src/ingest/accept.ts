@@ -1,6 +1,7 @@
 import { buffers } from '../base/buffer-pool.ts';
 import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
+import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer, Idempotency } from './idempotency.ts';
 import type { WorkerPool } from './pool.ts';
 import type { FrameInput } from './segment.ts';
@@ -43,6 +44,7 @@ export interface Accept {
 export interface AcceptOptions {
   readonly pool: WorkerPool;
   readonly wal: Wal;
+  readonly arrivals: Arrivals;
   readonly idempotency: Idempotency;
   readonly bodyBytesMax: number;
   /** All organizations, for keys that belong to none; the same object until something changes. */
@@ -69,7 +71,7 @@ interface Done {
  * without waiting; else the next group gathers until that one is done, for 2 ms at most.
  */
 export function createAccept(options: AcceptOptions): Accept {
-  const { pool, wal, idempotency } = options;
+  const { pool, wal, arrivals, idempotency } = options;
   let gathered: Pending[] = [];
   let gatheredBytes = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -158,6 +160,14 @@ export function createAccept(options: AcceptOptions): Accept {
     }
   }
 
+  async function store(
+    of: readonly Pick<Pending, 'request'>[],
+    frames: readonly FrameInput[],
+  ): Promise<void> {
+    const organizations = new Set(of.map(({ request }) => request.organization?.id));
+    await arrivals.during(organizations, () => wal.append(frames));
+  }
+
   async function settle(group: readonly Pending[], result: MapResult): Promise<void> {
     const shared: FrameInput[] = [];
     const apart = new Map<number, Omit<FrameInput, 'notes'>[]>();
@@ -172,7 +182,7 @@ export function createAccept(options: AcceptOptions): Accept {
         pending.resolve({ outcome: outcomeOf(result, index), frames: apart.get(index) ?? [] });
       }
     }
-    if (shared.length > 0) await wal.append(shared);
+    if (shared.length > 0) await store(group, shared);
     if (apart.size === 0) buffers.give(result.buffer);
     for (const [index, pending] of group.entries()) {
       pending.resolve({ outcome: outcomeOf(result, index), frames: [] });
@@ -242,9 +252,11 @@ export function createAccept(options: AcceptOptions): Accept {
     const answer = accepted(outcome);
     const notes = idempotency.notes(id, hash, answer);
     // The notes ride on the last frame: with the events they are durable together or not at all.
-    await wal.append(
-      frames.map((frame, index) => ({ ...frame, notes: index === frames.length - 1 ? notes : '' })),
-    );
+    const noted = frames.map((frame, index) => ({
+      ...frame,
+      notes: index === frames.length - 1 ? notes : '',
+    }));
+    await store([{ request }], noted);
     idempotency.remember(notes);
     options.counted(answer);
     return answer;
@@ -257,7 +269,11 @@ export function createAccept(options: AcceptOptions): Accept {
     }
     const { outcome, frames } = await submit(request);
     const answer = accepted(outcome);
-    if (frames.length > 0) await wal.append(frames.map((frame) => ({ ...frame, notes: '' })));
+    if (frames.length > 0)
+      await store(
+        [{ request }],
+        frames.map((frame) => ({ ...frame, notes: '' })),
+      );
     options.counted(answer);
     return answer;
   };

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { type Accept, createAccept } from './accept.ts';
+import { createArrivals } from './arrivals.ts';
 import { type SegmentSink, startBatcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { openIdempotency } from './idempotency.ts';
@@ -30,6 +31,10 @@ export interface Ingest {
   readonly accept: Accept;
   /** The lowest segment whose events may not be in the engine yet; nothing that comes later is below it. */
   lowestUnsettled(): Promise<number>;
+  /** The last segment that may hold events of an organization; Infinity while some are being written. */
+  lastSegmentOf(organization: string): number;
+  /** Whether every event up to and in this segment is in the engine. */
+  isStored(segment: number): boolean;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends to the log work. */
@@ -60,9 +65,11 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const batcher = startBatcher({ wal, sink, log, flushIntervalMs, keepNotes: idempotency.keep });
   const pool = startPool(options.workers, { appName: options.appName, redactKeys: options.redactKeys }, log);
   const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
+  const arrivals = createArrivals(wal.lastRecovered);
   const accept = createAccept({
     pool,
     wal,
+    arrivals,
     idempotency,
     bodyBytesMax: options.bodyBytesMax,
     directory: options.directory,
@@ -90,6 +97,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   return {
     accept,
     lowestUnsettled: wal.lowestUnsettled,
+    lastSegmentOf: arrivals.lastSegmentOf,
+    isStored: wal.isStored,
     unsent: () => wal.sealed().length,
     logFailure: wal.failure,
     flush: batcher.flush,

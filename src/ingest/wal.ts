@@ -38,10 +38,10 @@ export interface SealedSegment {
 
 export interface Wal {
   /**
-   * Appends frames to the open segment and resolves when they survive a power cut. Concurrent calls share one sync.
-   * Rejects with a 503 Problem, having stored nothing, when the log is full or the disk fails.
+   * Appends frames to the open segment and resolves with its number when they survive a power cut. Concurrent calls
+   * share one sync. Rejects with a 503 Problem, having stored nothing, when the log is full or the disk fails.
    */
-  append(frames: readonly FrameInput[]): Promise<void>;
+  append(frames: readonly FrameInput[]): Promise<number>;
   /** Closes the open segment if it holds rows; it is then in `sealed()`. */
   seal(): Promise<void>;
   sealed(): readonly SealedSegment[];
@@ -57,6 +57,10 @@ export interface Wal {
    * takes a new number first, so that it does not hold back what others write.
    */
   lowestUnsettled(): Promise<number>;
+  /** Whether every row up to and in this segment is in the engine. */
+  isStored(segment: number): boolean;
+  /** The last segment that earlier processes left; 0 when there is none. */
+  readonly lastRecovered: number;
   bytes(): number;
   /** Undefined while appends work; otherwise why they do not. */
   failure(): string | undefined;
@@ -74,7 +78,7 @@ interface Waiting {
   readonly frames: readonly FrameInput[];
   readonly bytes: number;
   readonly rows: number;
-  resolve(): void;
+  resolve(segment: number): void;
   reject(error: unknown): void;
 }
 
@@ -150,7 +154,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     return nextSegmentNumber(options.nowMs() - limits.walNumberAgeMsMax, options.writer, 0) > open.number;
   }
 
-  async function write(group: readonly Waiting[]): Promise<void> {
+  /** Returns the segment that the group is in. */
+  async function write(group: readonly Waiting[]): Promise<number> {
     let segment = open ?? (await rotate());
     const rows = group.reduce((sum, waiting) => sum + waiting.rows, 0);
     if (segment.bytes >= segmentBytes || segment.rows + rows > rowsPerSegmentMax) segment = await rotate();
@@ -180,6 +185,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     segment.bytes = bytes;
     segment.rows = row;
     if (first) listener.started();
+    return segment.number;
   }
 
   /**
@@ -228,11 +234,11 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     return group;
   }
 
-  async function settle(group: readonly Waiting[], work: () => Promise<unknown>): Promise<void> {
+  async function settle(group: readonly Waiting[], work: () => Promise<number>): Promise<void> {
     try {
-      await work();
+      const segment = await work();
       failure = undefined;
-      for (const waiting of group) waiting.resolve();
+      for (const waiting of group) waiting.resolve(segment);
     } catch (error) {
       failure = errorFacts(error).code ?? 'the disk fails';
       const problem = unavailable('The events could not be made durable; try again later.', error);
@@ -259,12 +265,13 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       }
       const sealing = seals.splice(0);
       const full = open !== undefined && open.bytes >= segmentBytes;
-      if (sealing.length > 0 || full) await settle(sealing, rotate);
+      if (sealing.length > 0 || full) await settle(sealing, async () => (await rotate()).number);
     }
     working = undefined;
   }
 
-  function enqueue(queue: Waiting[], frames: readonly FrameInput[]): Promise<void> {
+  /** Resolves with the segment that the frames are in, or that is open after a seal. */
+  function enqueue(queue: Waiting[], frames: readonly FrameInput[]): Promise<number> {
     return new Promise((resolve, reject) => {
       const bytes = frames.reduce(
         (sum, f) => sum + frameHeaderBytes + f.payload.length + f.notes.length * 3,
@@ -303,7 +310,9 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   return {
     append: (frames) =>
       closed ? Promise.reject(unavailable('The server is shutting down.')) : enqueue(appends, frames),
-    seal: () => enqueue(seals, []),
+    async seal() {
+      await enqueue(seals, []);
+    },
     sealed: () => sealed,
     onChange(next) {
       listener = next;
@@ -334,6 +343,10 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       );
       return Math.min(waiting, open?.number ?? newest + 1);
     },
+    isStored: (segment) =>
+      sealed.every(({ number }) => number > segment) &&
+      (open === undefined || open.rows === 0 || open.number > segment),
+    lastRecovered: recovered.highest,
     bytes: () => totalBytes,
     failure: () => (totalBytes + waitingBytes + refusedBytes > bytesMax ? 'full' : failure),
     async close() {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../base/limits.ts';
+import { createOldestFirst } from '../base/oldest-first.ts';
 import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -42,6 +43,10 @@ export interface FeedOptions {
   readonly cursors: FeedCursors;
   /** First `seq` that is not settled: no event below it can come any more. */
   settledBefore(): Promise<bigint>;
+  /** The same number for as long as no other process has written; undefined when that cannot be told. */
+  othersStamp(): Promise<number | undefined>;
+  /** A place before which all events of the organization are that this process took; undefined while it takes some. */
+  arrivedBefore(organization: string): bigint | undefined;
   /** Each look at the table waits here for its turn; a poll that only waits holds none. */
   readonly queue: FairQueue;
   /** Ends waiting polls: the server stops. */
@@ -76,14 +81,16 @@ interface Found {
 export function createFeedReader(options: FeedOptions): FeedReader {
   const { storage, cursors, queue, stopping } = options;
   const waiting = createWaiting();
-  const empty = createEmptyStretches();
+  const empty = createEmptyStretches(options.arrivedBefore);
 
   const look = inTurn(
     queue,
     async (organization: string, request: FeedRequest, from: bigint | undefined, signal: AbortSignal) => {
       const settledBefore = await options.settledBefore();
+      // After it: who writes later than this takes a place behind it.
+      const others = await options.othersStamp();
       const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
-      return find({ storage, empty }, organization, request, { after, settledBefore }, signal);
+      return find({ storage, empty }, organization, request, { after, settledBefore, others }, signal);
     },
   );
   const read = inTurn(
@@ -124,35 +131,50 @@ function microsOfSeq(seq: bigint): number {
   return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
 }
 
-interface EmptyStretches {
-  /** The place after `from` up to which nothing is known to be. */
-  skip(organization: string, from: bigint): bigint;
+interface Stretch {
   /** Nothing is in (from, to], all of it settled. */
-  add(organization: string, from: bigint, to: bigint): void;
+  readonly from: bigint;
+  readonly to: bigint;
+  /** What other writers had written by then: see FeedOptions. */
+  readonly others: number | undefined;
+}
+
+interface EmptyStretches {
+  /** The place after `from`, up to `settled` at most, before which nothing is known to be. */
+  skip(organization: string, from: bigint, settled: bigint, others: number | undefined): bigint;
+  add(organization: string, stretch: Stretch): void;
 }
 
 /**
  * The newest stretch of the order, for each organization, that was looked at and found empty. What has settled stays
- * as it is, so a follower that asks again costs the engine only what came since.
+ * as it is, and what settled since is empty too if neither this process nor another has written: a follower that
+ * finds nothing need not ask the engine at all.
  */
-function createEmptyStretches(): EmptyStretches {
-  const stretches = new Map<string, { readonly from: bigint; readonly to: bigint }>();
+function createEmptyStretches(arrivedBefore: FeedOptions['arrivedBefore']): EmptyStretches {
+  const stretches = createOldestFirst<Stretch>();
+
+  function put(organization: string, stretch: Stretch): void {
+    stretches.set(organization, stretch);
+    if (stretches.size() > limits.feedEmptyStretchesMax) stretches.removeOldest();
+  }
+
   return {
-    skip(organization, from) {
+    skip(organization, from, settled, others) {
       const known = stretches.get(organization);
-      return known !== undefined && from >= known.from && from < known.to ? known.to : from;
+      if (known === undefined || from < known.from || from > known.to) return from;
+      const before = arrivedBefore(organization);
+      const isQuiet = others !== undefined && others === known.others;
+      if (settled <= known.to || before === undefined || before > known.to + 1n || !isQuiet) return known.to;
+      put(organization, { ...known, to: settled });
+      return settled;
     },
-    add(organization, from, to) {
+    add(organization, stretch) {
       const known = stretches.get(organization);
-      const joins = known !== undefined && known.from <= from && from <= known.to;
-      // Those asked for last stay.
-      stretches.delete(organization);
-      stretches.set(
+      const joins = known !== undefined && known.from <= stretch.from && stretch.from <= known.to;
+      put(
         organization,
-        joins ? { from: known.from, to: to > known.to ? to : known.to } : { from, to },
+        joins && known.to > stretch.to ? known : { ...stretch, from: joins ? known.from : stretch.from },
       );
-      const [oldest] = stretches.keys();
-      if (stretches.size > limits.feedEmptyStretchesMax && oldest !== undefined) stretches.delete(oldest);
     },
   };
 }
@@ -220,25 +242,32 @@ interface Places {
   readonly last: bigint;
 }
 
+interface LookFrom {
+  readonly after: bigint;
+  readonly settledBefore: bigint;
+  /** What others had written (see FeedOptions) when the order had settled that far, or later. */
+  readonly others: number | undefined;
+}
+
 async function find(
   { storage, empty }: { readonly storage: Storage; readonly empty: EmptyStretches },
   organization: string,
   { filter, limit }: FeedRequest,
-  { after, settledBefore }: { readonly after: bigint; readonly settledBefore: bigint },
+  { after, settledBefore, others }: LookFrom,
   signal: AbortSignal,
 ): Promise<Found> {
   const filtered = filter.nothing || hasColumnFilter(filter) || filter.toMicros !== undefined;
   const all = whereClause(organization, {});
   const matching = whereClause(organization, withoutStart(filter));
   const settled = settledBefore - 1n;
-  let from = empty.skip(organization, after);
+  let from = empty.skip(organization, after, settled, others);
   for (let windows = 0; ; windows++) {
     if (from >= settled) return { after: from, last: from, rows: false, more: false, settledBefore };
     const range = { after: String(from), before: String(settledBefore), limit };
     const rows = filtered ? limits.feedWindowRows : limit + 1;
     const window = await placesOf(storage, all, { ...range, rows }, feedOrder, signal);
     const isLast = window.found < rows;
-    if (window.found === 0) empty.add(organization, from, settled);
+    if (window.found === 0) empty.add(organization, { from, to: settled, others });
     const end = isLast ? settled : window.last;
     if (!filtered) {
       const last = isLast ? settled : window.full;

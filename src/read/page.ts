@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts';
+import { limits } from '../base/limits.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { findDeepStart } from './deep-offset.ts';
-import { type PageRequest, type Where, whereClause } from './filter.ts';
+import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { framingSettings, newestFirst } from './framing.ts';
+import { createLandmarks, type Place, type VersionOf } from './landmarks.ts';
 import { planOf } from './plans.ts';
 import { type ReadBody, readFramed } from './read-body.ts';
 
@@ -17,27 +18,38 @@ export interface PageReader {
   (organization: string, request: PageRequest, signal: AbortSignal): Promise<ReadBody>;
 }
 
-const lineFeed = 10;
 const endOfRows = ']'.charCodeAt(0);
+
+/** The page's own count shows that it began at the wrong place. */
+class Misplaced extends Error {}
+
+/** So many wrong places, and a page is read the plain way. */
+const placesMax = 3;
 
 /**
  * Reads pages of one organization with their exact total (contract: GET audit). The count is a part of the page's
  * query, so both see the same rows: whatever arrives, merges or expires meanwhile, the last page of a walk ends at
- * the total. For a deep offset the counts come first, since they tell where to begin.
+ * the total. A deep offset is reached from a landmark, whose place the same query proves.
  *
  *     engine:  <total> head text tail ,\n head text tail … ]      answer:  {"data":[ head text tail … ],"meta":{…}}
  */
-export function createPageReader(storage: Storage, frame: EventFrame, clock: Clock): PageReader {
-  return async (organization, request, signal) => {
+export function createPageReader(
+  storage: Storage,
+  frame: EventFrame,
+  clock: Clock,
+  versionOf: VersionOf,
+): PageReader {
+  const landmarks = createLandmarks(storage, versionOf);
+
+  async function readAt(
+    organization: string,
+    request: PageRequest,
+    place: Place | undefined,
+    signal: AbortSignal,
+  ): Promise<ReadBody> {
     const { filter, offset, limit } = request;
-    const deep = await findDeepStart(storage, organization, filter, offset, signal);
-    const first = { ...request, ...deep };
-    const where = whereClause(organization, first.filter);
+    const where = whereClause(organization, filter);
     const plan = planOf(filter);
-    const query =
-      `SELECT ${deep === undefined ? totalInFirstRow(where) : "''"}, ocsf ` +
-      `FROM (SELECT ocsf FROM events WHERE ${where.sql} ${newestFirst} LIMIT {limit:UInt64} OFFSET {offset:UInt64}) ` +
-      'FORMAT CustomSeparated';
     const rowAfter = `"logged_time":${clock()}${frame.tail}`;
     const settings = {
       ...framingSettings({ before: '', rowBefore: '', rowAfter, after: ']' }),
@@ -46,43 +58,106 @@ export function createPageReader(storage: Storage, frame: EventFrame, clock: Clo
       // The default of this engine; named, so that another default cannot take it away.
       enable_shared_storage_snapshot_in_query: 1,
     };
-    const parameters = { ...where.parameters, limit, offset: first.offset };
+    const parameters = { ...where.parameters, limit, offset, ...placeParameters(place, offset) };
 
-    const totalOf = async (rows: Uint8Array): Promise<number> => {
-      if (rows[0] !== endOfRows) return agreedTotal(rows, request, deep?.total ?? 0);
-      // Nothing from this offset on, and so no row that could have told the total.
-      if (offset === 0) return 0;
-      const total = deep?.total ?? (await countEvents(storage, where, plan, signal));
-      return Math.min(total, offset);
+    const check = async ({ total, newer }: Counts): Promise<void> => {
+      if (place === undefined) return;
+      if (newer !== undefined) {
+        await landmarks.learn(organization, filter, place, { newer, total }, signal);
+        if (isNear(place, newer, offset)) return;
+      } else if (total === place.exactWith) return;
+      else landmarks.forget(organization);
+      throw new Misplaced();
     };
-    const framed = (skip: number, total: number) => ({
-      skip,
+    const countsOf = async (rows: Uint8Array): Promise<Counts> => {
+      if (rows[0] !== endOfRows) return leadingCounts(rows);
+      // Nothing from this offset on, and so no row that could have told the total.
+      const total = offset === 0 ? 0 : await countEvents(storage, where, plan, signal);
+      if (place !== undefined && total > offset) {
+        landmarks.forget(organization);
+        throw new Misplaced();
+      }
+      return { digits: 0, total: Math.min(total, offset), newer: undefined };
+    };
+    const framed = ({ digits, total }: Counts) => ({
+      skip: digits,
       before: '{"data":[',
       after: `,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`,
     });
     return readFramed(
       storage,
-      query,
+      pageQuery(where, place),
       parameters,
       { settings, signal },
       {
         ofWhole: async (rows) => {
-          const digits = leadingDigits(rows);
-          return framed(digits.length, digits === '' ? await totalOf(rows) : Number(digits));
+          const counts = await countsOf(rows);
+          if (counts.digits > 0) await check(counts);
+          return framed(counts);
         },
-        ofStart: (rows) => {
-          const digits = leadingDigits(rows);
-          return framed(digits.length, digits === '' ? Math.max(deep?.total ?? 0, offset) : Number(digits));
-        },
+        // A page at the wrong place holds one row: it is never so large.
+        ofStart: (rows) => framed(leadingCounts(rows)),
       },
     );
+  }
+
+  return async (organization, request, signal) => {
+    const { filter, offset } = request;
+    const isDeep = offset >= limits.deepOffsetMin && !hasColumnFilter(filter) && !filter.nothing;
+    for (let tries = isDeep ? 0 : placesMax; ; tries++) {
+      if (tries === placesMax - 1) landmarks.forget(organization);
+      const place =
+        tries < placesMax ? await landmarks.near(organization, filter, offset, signal) : undefined;
+      try {
+        return await readAt(organization, request, place, signal);
+      } catch (error) {
+        if (!(error instanceof Misplaced)) throw error;
+      }
+    }
   };
 }
 
-const countOf = (where: Where): string => `SELECT count() AS total FROM events WHERE ${where.sql}`;
+const micros = (name: string): string => `fromUnixTimestamp64Micro({${name}:Int64}, 'UTC')`;
 
-const totalInFirstRow = (where: Where): string =>
-  `if(rowNumberInAllBlocks() = 0, toString((${countOf(where)})), '')`;
+/** First row: the total and, where that is not known, what is newer than the place. */
+function pageQuery(where: Where, place: Place | undefined): string {
+  const total = `(${countOf(where)})`;
+  const newer = `(${countOf(where)} AND time > ${micros('place')})`;
+  const page = (condition: string, limit: string, offset: string) =>
+    `FROM (SELECT ocsf FROM events WHERE ${condition} ${newestFirst} LIMIT ${limit} OFFSET ${offset}) ` +
+    'FORMAT CustomSeparated';
+  const first = (counts: string) => `SELECT if(rowNumberInAllBlocks() = 0, ${counts}, ''), ocsf `;
+  if (place === undefined) {
+    return first(`toString(${total})`) + page(where.sql, '{limit:UInt64}', '{offset:UInt64}');
+  }
+  const fromPlace = `${where.sql} AND time <= ${micros('place')}`;
+  if (place.exactWith !== undefined) {
+    const limit = `if(${total} = {exact_with:UInt64}, {limit:UInt64}, 1)`;
+    return first(`toString(${total})`) + page(fromPlace, limit, '{skip:UInt64}');
+  }
+  const isNear = `${newer} <= {offset:UInt64} AND ${newer} >= {newer_min:UInt64}`;
+  const limit = `if(${isNear}, {limit:UInt64}, 1)`;
+  const skip = `toUInt64(if(${isNear}, {offset:UInt64} - ${newer}, 0))`;
+  return first(`concat(toString(${total}), ' ', toString(${newer}))`) + page(fromPlace, limit, skip);
+}
+
+/** Fewer events before the place than this, and it is too far from the offset. */
+function newerMin({ newer }: Place): number {
+  return Math.max(0, newer - limits.landmarkMissEventsMax);
+}
+
+function isNear(place: Place, newer: number, offset: number): boolean {
+  return newer <= offset && newer >= newerMin(place);
+}
+
+function placeParameters(place: Place | undefined, offset: number): Record<string, number> {
+  if (place === undefined) return {};
+  const { micros: at, newer, exactWith } = place;
+  if (exactWith !== undefined) return { place: at, exact_with: exactWith, skip: offset - newer };
+  return { place: at, newer_min: newerMin(place) };
+}
+
+const countOf = (where: Where): string => `SELECT count() AS total FROM events WHERE ${where.sql}`;
 
 async function countEvents(
   storage: Storage,
@@ -94,19 +169,22 @@ async function countEvents(
   return Number(row?.total ?? 0);
 }
 
-/** More than a count of events can have. */
-const digitsMax = 20;
-
-function leadingDigits(bytes: Uint8Array): string {
-  return /^\d*/.exec(Buffer.from(bytes.subarray(0, digitsMax)).toString('latin1'))?.[0] ?? '';
+interface Counts {
+  /** Bytes that they take. */
+  readonly digits: number;
+  readonly total: number;
+  readonly newer: number | undefined;
 }
 
-/**
- * The total, told apart from the count where that was made before the page: events may arrive between them, and a
- * client that stops at `offset + data.length >= total` must neither stop early nor wait for what is not there.
- */
-function agreedTotal(page: Uint8Array, { limit, offset }: PageRequest, counted: number): number {
-  let rows = 1;
-  for (let at = page.indexOf(lineFeed); at !== -1; at = page.indexOf(lineFeed, at + 1)) rows += 1;
-  return rows === limit ? Math.max(counted, offset + rows) : offset + rows;
+/** More than two counts of events can have. */
+const digitsMax = 48;
+
+function leadingCounts(bytes: Uint8Array): Counts {
+  const text = Buffer.from(bytes.subarray(0, digitsMax)).toString('latin1');
+  const [digits = '', total, newer] = /^(\d+)(?: (\d+))?/.exec(text) ?? [];
+  return {
+    digits: digits.length,
+    total: Number(total),
+    newer: newer === undefined ? undefined : Number(newer),
+  };
 }

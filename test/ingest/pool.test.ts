@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
+import { createArrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept, type IngestRequest } from '../../src/ingest/accept.ts';
 import { openIdempotency } from '../../src/ingest/idempotency.ts';
 import { startPool, type WorkerPool } from '../../src/ingest/pool.ts';
@@ -37,7 +38,16 @@ describe('workers that fail', () => {
     });
     const idempotency = await openIdempotency(disk(), Date.now, silentLog);
     const directory = () => ({ version: 1, json: Buffer.from('[]') });
-    accept = createAccept({ pool, wal, idempotency, bodyBytesMax: 1e6, directory, counted: () => {} });
+    const arrivals = createArrivals(0);
+    accept = createAccept({
+      pool,
+      wal,
+      arrivals,
+      idempotency,
+      bodyBytesMax: 1e6,
+      directory,
+      counted: () => {},
+    });
   });
   after(() => pool.close());
 

@@ -17,7 +17,14 @@ describe('events for the portal', () => {
   it('are the page that the audit endpoint gives, of the session’s organization', async () => {
     const record = createRecorder(engine.storage);
     const frame = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
-    const handler = portalEventsHandler(createPageReader(engine.storage, frame, () => 77));
+    const handler = portalEventsHandler(
+      createPageReader(
+        engine.storage,
+        frame,
+        () => 77,
+        async () => undefined,
+      ),
+    );
     const caller = createCaller();
     const other = createCaller();
     const event = (timestamp: number, actor: string) => ({ message: { action: 1001, timestamp, actor } });

@@ -1,0 +1,69 @@
+import { appendFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Storage } from './storage.ts';
+import { lowestOfOthers } from './watermarks.ts';
+
+/** What this process must know of those that write events beside it. */
+export interface OtherWriters {
+  /**
+   * The lowest segment that another may still write; Infinity when nobody else is writing. Who begins after the call
+   * takes a number that the clock has reached by then. Rejects with EngineError.
+   */
+  lowest(): Promise<number>;
+  /** The same number for as long as nobody else has written; undefined when that cannot be told. */
+  stamp(): Promise<number | undefined>;
+}
+
+/** Of questions whose answer is for several requests, none of which may end them; the engine bounds their time. */
+const endedByNobody = new AbortController().signal;
+
+/** Processes that share a ClickHouse server: the engine alone knows of them, and they write at any time. */
+export function watchProcesses(storage: Storage, instance: string): OtherWriters {
+  return {
+    lowest: () => lowestOfOthers(storage, instance, endedByNobody),
+    stamp: () => Promise.resolve(undefined),
+  };
+}
+
+const nilInstance = '00000000-0000-0000-0000-000000000000';
+
+function announcements(dataDir: string): string {
+  return join(dataDir, 'writes-of-commands');
+}
+
+/**
+ * Commands beside a service with its own engine: each makes a file of the data directory longer, once its claim is
+ * in the engine (see watermarks.ts) and before it takes its place in the order. While the file keeps the length at
+ * which no claim was found, nobody has written, and the engine need not be asked.
+ */
+export function watchCommands(storage: Storage, dataDir: string): OtherWriters {
+  const path = announcements(dataDir);
+  let quietLength: number | undefined;
+
+  async function length(): Promise<number> {
+    try {
+      return (await stat(path)).size;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+      throw error;
+    }
+  }
+
+  async function lowest(): Promise<number> {
+    const now = await length();
+    if (now === quietLength) return Number.POSITIVE_INFINITY;
+    const low = await lowestOfOthers(storage, nilInstance, endedByNobody);
+    if (low === Number.POSITIVE_INFINITY) quietLength = now;
+    return low;
+  }
+
+  return {
+    lowest,
+    stamp: async () => ((await lowest()) === Number.POSITIVE_INFINITY ? quietLength : undefined),
+  };
+}
+
+/** Tells a service on this data directory that a command is about to write; its claim must be in the engine. */
+export async function announceCommand(dataDir: string): Promise<void> {
+  await appendFile(announcements(dataDir), '.', { mode: 0o600 });
+}

@@ -1,0 +1,54 @@
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { limits } from '../../src/base/limits.ts';
+import { createArrivals } from '../../src/ingest/arrivals.ts';
+
+const never = Number.POSITIVE_INFINITY;
+
+test('an organization is where its last events went, and nowhere while some are being written', async () => {
+  const arrivals = createArrivals(7);
+  assert.equal(arrivals.lastSegmentOf('a'), 7);
+  const waiting: ((segment: number) => void)[] = [];
+  const begin = (organizations: (string | undefined)[]) =>
+    arrivals.during(new Set(organizations), () => new Promise<number>((resolve) => waiting.push(resolve)));
+  const first = begin(['a', 'b']);
+  const second = begin(['a']);
+  assert.deepEqual(['a', 'b', 'c'].map(arrivals.lastSegmentOf), [never, never, 7]);
+  waiting[1]?.(12);
+  await second;
+  assert.deepEqual(['a', 'b'].map(arrivals.lastSegmentOf), [never, never]);
+  waiting[0]?.(11);
+  await first;
+  assert.deepEqual(['a', 'b', 'c'].map(arrivals.lastSegmentOf), [12, 11, 7]);
+});
+
+test('events of any organization count for each, and what was not stored for none', async () => {
+  const arrivals = createArrivals(0);
+  await arrivals.during(new Set(['a']), () => Promise.resolve(5));
+  await arrivals.during(new Set([undefined]), () => {
+    assert.deepEqual(['a', 'b'].map(arrivals.lastSegmentOf), [never, never]);
+    return Promise.resolve(6);
+  });
+  assert.deepEqual(['a', 'b'].map(arrivals.lastSegmentOf), [6, 6]);
+  await assert.rejects(
+    arrivals.during(new Set(['a']), () => Promise.reject(new Error('full'))),
+    /full/,
+  );
+  assert.equal(arrivals.lastSegmentOf('a'), 6);
+});
+
+test('of more organizations than are remembered the oldest have the last segment of any that was forgotten', async () => {
+  const arrivals = createArrivals(0);
+  let end = (_segment: number): void => {};
+  const writing = arrivals.during(new Set(['slow']), () => new Promise<number>((resolve) => (end = resolve)));
+  for (let n = 0; n < limits.arrivalsOrganizationsMax + 10; n++) {
+    await arrivals.during(new Set([`${n}`]), () => Promise.resolve(n + 1));
+  }
+  const lasts = ['0', 'unheard of', `${limits.arrivalsOrganizationsMax + 9}`].map(arrivals.lastSegmentOf);
+  assert.ok((lasts[0] ?? 0) >= 10 && (lasts[0] ?? 0) < 20, `${lasts[0]}`);
+  assert.deepEqual(lasts.slice(1), [lasts[0], limits.arrivalsOrganizationsMax + 10]);
+  assert.equal(arrivals.lastSegmentOf('slow'), never);
+  end(99_999);
+  await writing;
+  assert.equal(arrivals.lastSegmentOf('slow'), 99_999);
+});

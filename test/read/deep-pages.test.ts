@@ -1,0 +1,248 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { limits } from '../../src/base/limits.ts';
+import type { AuditFilter } from '../../src/read/filter.ts';
+import { createLandmarks, type VersionOf } from '../../src/read/landmarks.ts';
+import { createPageReader } from '../../src/read/page.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { createRecorder, newestFirst, type Recorded } from './support.ts';
+
+const hour = 3_600_000_000;
+const step = Math.floor(hour / 7);
+const base = Date.UTC(2024, 4, 1) * 1000;
+const farFuture = Date.UTC(2150, 0, 1) * 1000;
+const frame = { head: '{', tail: '}}' };
+
+interface PageBody {
+  readonly data: readonly { readonly extra_map: { readonly n: number } }[];
+  readonly meta: { readonly total: number };
+}
+
+type ReadPage = (filter: AuditFilter, limit: number, offset: number) => Promise<PageBody>;
+
+/** What a page is by a sorted list of all events. */
+function pageOf(rows: readonly Recorded[], filter: AuditFilter, limit: number, offset: number) {
+  const { fromMicros = 0, toMicros = Number.MAX_SAFE_INTEGER } = filter;
+  const all = rows.filter(({ timeMicros }) => timeMicros >= fromMicros && timeMicros <= toMicros);
+  const numbers = all
+    .slice(offset, offset + limit)
+    .map(({ source }) => Number(/"n":(\d+)/.exec(source)?.[1]));
+  return { numbers, total: all.length };
+}
+
+async function assertPage(
+  readPage: ReadPage,
+  rows: readonly Recorded[],
+  ...asked: Parameters<ReadPage>
+): Promise<void> {
+  const page = await readPage(...asked);
+  const expected = pageOf(rows, ...asked);
+  const numbers = page.data.map(({ extra_map: { n } }) => n);
+  assert.deepEqual({ numbers, total: page.meta.total }, expected);
+}
+
+describe('pages at deep offsets', () => {
+  let engine: TestEngine;
+  let record: ReturnType<typeof createRecorder>;
+  let recorded = 0;
+  before(async () => {
+    engine = await startTestEngine();
+    record = createRecorder(engine.storage);
+  });
+  after(() => engine.stop());
+
+  const readerOf = (org: string, versionOf: VersionOf, storage: Storage = engine.storage): ReadPage => {
+    const reader = createPageReader(storage, frame, () => 0, versionOf);
+    return async (filter, limit, offset) => {
+      const body = await reader(org, { filter, limit, offset }, AbortSignal.timeout(20_000));
+      assert.ok('bytes' in body);
+      const page = JSON.parse(Buffer.from(body.bytes).toString()) as PageBody;
+      body.release();
+      return page;
+    };
+  };
+
+  /** Events of an organization at these times, in segments of a size that a test can wait for. */
+  async function add(org: string, times: readonly number[]): Promise<Recorded[]> {
+    const rows: Recorded[] = [];
+    for (let from = 0; from < times.length; from += 20_000) {
+      const texts = times
+        .slice(from, from + 20_000)
+        .map((micros) => `{"message":{"timestamp":${micros},"action":1,"extra":{"n":${recorded++}}}}`);
+      rows.push(...(await record(org, texts)));
+    }
+    return rows;
+  }
+
+  const range = (times: fc.Arbitrary<number>): fc.Arbitrary<AuditFilter> => {
+    const bound = fc.option(times, { nil: undefined });
+    return fc.tuple(bound, bound).map(([from, to]) => ({
+      ...(from === undefined ? {} : { fromMicros: from }),
+      ...(to === undefined ? {} : { toMicros: to }),
+    }));
+  };
+
+  describe('of events that lie still', () => {
+    const org = randomUUID();
+    let rows: Recorded[];
+    before(async () => {
+      const dense = limits.landmarkGapEventsMax + 3000;
+      rows = await add(org, [
+        // One hour that is dense enough for seconds, with many equal times.
+        ...Array.from({ length: dense }, (_, n) => base + (n % 1700) * 2_000_003),
+        // Hours around it, days apart, and some on the very edges of hours and months.
+        ...Array.from({ length: 12_000 }, (_, n) => base + ((n * 7919) % 4000) * step),
+        base,
+        base - 1,
+        base + hour,
+        base + hour - 1,
+        Date.UTC(2024, 5, 1) * 1000,
+      ]);
+      rows.sort(newestFirst);
+    });
+
+    const versions: Record<string, VersionOf> = {
+      'when that is known': async () => 'still',
+      'when nobody can tell': async () => undefined,
+    };
+    for (const [name, versionOf] of Object.entries(versions)) {
+      test(`hold what a sorted list holds, wherever the range begins and ends, ${name}`, async () => {
+        const readPage = readerOf(org, versionOf);
+        const times = fc.integer({ min: -2 * hour, max: 3000 * step }).map((at) => base + at);
+        const edge = fc.constantFrom(base, base - 1, base + hour - 1, base + hour, base + 2 * hour);
+        const { deepOffsetMin } = limits;
+        const offset = fc.oneof(
+          fc.integer({ min: deepOffsetMin - 2, max: 40_000 }),
+          fc.constant(deepOffsetMin),
+        );
+        // Few ranges, so that most are asked for again, at other offsets.
+        const ranges = fc.sample(range(fc.oneof(times, edge)), 6);
+        await fc.assert(
+          fc.asyncProperty(
+            fc.constantFrom({}, ...ranges),
+            fc.integer({ min: 1, max: 1000 }),
+            offset,
+            (filter, limit, skip) => assertPage(readPage, rows, filter, limit, skip),
+          ),
+          { numRuns: 40 },
+        );
+      });
+    }
+
+    test('are walked to the end without a repeated or a missing event', async () => {
+      const readPage = readerOf(org, async () => 'still');
+      const seen = new Set<number>();
+      for (let offset = 0; ; ) {
+        const { data, meta } = await readPage({}, 1000, offset);
+        for (const { extra_map: extra } of data) seen.add(extra.n);
+        offset += data.length;
+        if (offset >= meta.total) break;
+        assert.ok(data.length > 0);
+      }
+      assert.equal(seen.size, rows.length);
+    });
+
+    test('begin at a landmark not far before the offset, and know its count without asking again', async () => {
+      const landmarks = createLandmarks(engine.storage, async () => 'still');
+      for (const offset of [6000, 14_000, 20_000, 30_000]) {
+        const place = await landmarks.near(org, {}, offset, AbortSignal.timeout(5000));
+        assert.ok(place !== undefined);
+        const { newer, micros, exactWith } = place;
+        assert.ok(newer <= offset && offset - newer < limits.landmarkStepEvents * 3, `${offset}: ${newer}`);
+        assert.equal(newer, rows.filter(({ timeMicros }) => timeMicros > micros).length);
+        assert.equal(exactWith, rows.length);
+      }
+    });
+
+    test('past the end are empty and know the total', async () => {
+      const readPage = readerOf(org, async () => 'still');
+      await assertPage(readPage, rows, {}, 10, 1_000_000);
+      await assertPage(readPage, rows, {}, 10, rows.length);
+      await assertPage(readPage, rows, { toMicros: base }, 10, 1_000_000);
+    });
+  });
+
+  test('stay true while events come in anywhere, whoever knows of it', async () => {
+    const times = fc.oneof(
+      fc.integer({ min: 0, max: 300 }).map((n) => base + n * hour),
+      fc.constant(base + 301 * hour),
+      fc.constant(farFuture),
+    );
+    const arrival = fc.record({ at: times, count: fc.integer({ min: 1, max: 4000 }) });
+    const look = fc.record({ filter: range(times), offset: fc.integer({ min: 5000, max: 22_000 }) });
+    const steps = fc.array(fc.oneof({ weight: 1, arbitrary: arrival }, { weight: 4, arbitrary: look }), {
+      minLength: 5,
+      maxLength: 15,
+    });
+    await fc.assert(
+      fc.asyncProperty(steps, fc.boolean(), async (all, isKnown) => {
+        const org = randomUUID();
+        let version = 0;
+        const readPage = readerOf(org, async () => (isKnown ? String(version) : undefined));
+        let rows = await add(
+          org,
+          Array.from({ length: 14_000 }, (_, n) => base + (n % 300) * hour),
+        );
+        rows.sort(newestFirst);
+        for (const one of all) {
+          if ('filter' in one) await assertPage(readPage, rows, one.filter, 50, one.offset);
+          else {
+            rows = [...rows, ...(await add(org, Array<number>(one.count).fill(one.at)))].sort(newestFirst);
+            version += 1;
+          }
+        }
+      }),
+      { numRuns: 6 },
+    );
+  });
+
+  test('agree with their total while events come in, also at the very end', async () => {
+    const org = randomUUID();
+    const count = 12_000;
+    await add(
+      org,
+      Array.from({ length: count }, (_, n) => base + n * 1_000_000),
+    );
+    const readPage = readerOf(org, async () => undefined);
+    const ending = new AbortController();
+    const adding = (async () => {
+      for (let n = 0; !ending.signal.aborted; n++) await add(org, [base + (count + n) * 1_000_000, base - n]);
+    })();
+    try {
+      for (let n = 0; n < 60; n++) {
+        const offset = 11_500 + n;
+        const { data, meta } = await readPage({}, 1000, offset);
+        assert.equal(data.length, Math.min(1000, meta.total - offset));
+      }
+    } finally {
+      ending.abort();
+      await adding;
+    }
+  });
+
+  test('stay true when events expire, and when they are too late for the counts of hours', async () => {
+    const org = randomUUID();
+    const newMonth = Date.UTC(2031, 6, 1) * 1000;
+    const old = await add(
+      org,
+      Array.from({ length: 9000 }, (_, n) => base + n * step),
+    );
+    const late = await add(org, Array<number>(3000).fill(newMonth + 5));
+    const readPage = readerOf(org, async () => 'still');
+    const all = [...old, ...late].sort(newestFirst);
+    for (const filter of [{}, { toMicros: newMonth + 6 }]) {
+      for (const offset of [8000, 9000]) await assertPage(readPage, all, filter, 100, offset);
+    }
+    await engine.storage.command("ALTER TABLE events DROP PARTITION '203107'");
+    old.sort(newestFirst);
+    for (const filter of [{ toMicros: newMonth + 6 }, {}]) {
+      for (const offset of [6000, 8000, 8950]) await assertPage(readPage, old, filter, 100, offset);
+    }
+    const far = await add(org, [farFuture, farFuture + 1]);
+    const withFar = [...old, ...far].sort(newestFirst);
+    for (const offset of [5000, 8000, 9001]) await assertPage(readPage, withFar, {}, 100, offset);
+  });
+});
