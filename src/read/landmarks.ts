@@ -9,8 +9,11 @@ export interface Place {
   /** Unix microseconds: events up to here, inclusive, are not skipped as a whole. */
   readonly micros: number;
   readonly newer: number;
-  /** While this is the number of all events asked for, `newer` is exact; undefined: it is what was true once. */
-  readonly exactWith: number | undefined;
+  /**
+   * As long as the organization has `all` events, `newer` is exact and `total` are asked for; undefined: `newer` is
+   * what was true once.
+   */
+  readonly exact: { readonly all: number; readonly total: number } | undefined;
   /** What `newer` was made of: the landmark's count from the range's end on, and what lies behind that end. */
   readonly landmark: number;
   readonly skipped: number;
@@ -200,7 +203,7 @@ export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmar
       return {
         micros: start * microsPerSecond - 1,
         newer: count - skipped + arrived,
-        exactWith: isExact() ? range?.total : undefined,
+        exact: isExact() && range !== undefined ? { all: counts.at(-1) ?? 0, total: range.total } : undefined,
         landmark: count - skipped,
         skipped,
         version: isExact() ? version : undefined,

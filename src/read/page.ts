@@ -60,17 +60,18 @@ export function createPageReader(
     };
     const parameters = { ...where.parameters, limit, offset, ...placeParameters(place, offset) };
 
-    const check = async ({ total, newer }: Counts): Promise<void> => {
-      if (place === undefined) return;
+    const proven = async (counts: Counts): Promise<Counts> => {
+      const { total, newer } = counts;
+      if (place === undefined) return counts;
       if (newer !== undefined) {
         await landmarks.learn(organization, filter, place, { newer, total }, signal);
-        if (isNear(place, newer, offset)) return;
-      } else if (total === place.exactWith) return;
+        if (isNear(place, newer, offset)) return counts;
+      } else if (total === place.exact?.all) return { ...counts, total: place.exact.total };
       else landmarks.forget(organization);
       throw new Misplaced();
     };
     const countsOf = async (rows: Uint8Array): Promise<Counts> => {
-      if (rows[0] !== endOfRows) return leadingCounts(rows);
+      if (rows[0] !== endOfRows) return proven(leadingCounts(rows));
       // Nothing from this offset on, and so no row that could have told the total.
       const total = offset === 0 ? 0 : await countEvents(storage, where, plan, signal);
       if (place !== undefined && total > offset) {
@@ -86,17 +87,16 @@ export function createPageReader(
     });
     return readFramed(
       storage,
-      pageQuery(where, place),
+      pageQuery(where, whereClause(organization, {}), place),
       parameters,
       { settings, signal },
       {
-        ofWhole: async (rows) => {
-          const counts = await countsOf(rows);
-          if (counts.digits > 0) await check(counts);
-          return framed(counts);
+        ofWhole: async (rows) => framed(await countsOf(rows)),
+        // A page at the wrong place holds one row: what is so large is proven.
+        ofStart(rows) {
+          const counts = leadingCounts(rows);
+          return framed({ ...counts, total: place?.exact?.total ?? counts.total });
         },
-        // A page at the wrong place holds one row: it is never so large.
-        ofStart: (rows) => framed(leadingCounts(rows)),
       },
     );
   }
@@ -119,8 +119,8 @@ export function createPageReader(
 
 const micros = (name: string): string => `fromUnixTimestamp64Micro({${name}:Int64}, 'UTC')`;
 
-/** First row: the total and, where that is not known, what is newer than the place. */
-function pageQuery(where: Where, place: Place | undefined): string {
+/** First row: the count that proves the place, or the total and, if there is a place, what is newer than it. */
+function pageQuery(where: Where, whole: Where, place: Place | undefined): string {
   const total = `(${countOf(where)})`;
   const newer = `(${countOf(where)} AND time > ${micros('place')})`;
   const page = (condition: string, limit: string, offset: string) =>
@@ -131,9 +131,10 @@ function pageQuery(where: Where, place: Place | undefined): string {
     return first(`toString(${total})`) + page(where.sql, '{limit:UInt64}', '{offset:UInt64}');
   }
   const fromPlace = `${where.sql} AND time <= ${micros('place')}`;
-  if (place.exactWith !== undefined) {
-    const limit = `if(${total} = {exact_with:UInt64}, {limit:UInt64}, 1)`;
-    return first(`toString(${total})`) + page(fromPlace, limit, '{skip:UInt64}');
+  if (place.exact !== undefined) {
+    const all = `(${countOf(whole)})`;
+    const limit = `if(${all} = {all:UInt64}, {limit:UInt64}, 1)`;
+    return first(`toString(${all})`) + page(fromPlace, limit, '{skip:UInt64}');
   }
   const isNear = `${newer} <= {offset:UInt64} AND ${newer} >= {newer_min:UInt64}`;
   const limit = `if(${isNear}, {limit:UInt64}, 1)`;
@@ -152,8 +153,8 @@ function isNear(place: Place, newer: number, offset: number): boolean {
 
 function placeParameters(place: Place | undefined, offset: number): Record<string, number> {
   if (place === undefined) return {};
-  const { micros: at, newer, exactWith } = place;
-  if (exactWith !== undefined) return { place: at, exact_with: exactWith, skip: offset - newer };
+  const { micros: at, newer, exact } = place;
+  if (exact !== undefined) return { place: at, all: exact.all, skip: offset - newer };
   return { place: at, newer_min: newerMin(place) };
 }
 

@@ -150,10 +150,10 @@ describe('pages at deep offsets', () => {
       for (const offset of [6000, 14_000, 20_000, 30_000]) {
         const place = await landmarks.near(org, {}, offset, AbortSignal.timeout(5000));
         assert.ok(place !== undefined);
-        const { newer, micros, exactWith } = place;
+        const { newer, micros, exact } = place;
         assert.ok(newer <= offset && offset - newer < limits.landmarkStepEvents * 3, `${offset}: ${newer}`);
         assert.equal(newer, rows.filter(({ timeMicros }) => timeMicros > micros).length);
-        assert.equal(exactWith, rows.length);
+        assert.deepEqual(exact, { all: rows.length, total: rows.length });
       }
     });
 
