@@ -2,7 +2,7 @@ import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { AccessLog } from './access-log.ts';
-import { type BodyBudget, type BodyReceiver, createBodyReceiver } from './body.ts';
+import { type BodyBudget, type BodyReceiver, createBodyReceiver, type ReceivedBody } from './body.ts';
 import { type Exchange, openExchange } from './exchange.ts';
 import type { ObservedRequest } from './http-metrics.ts';
 import { problemReply } from './problem-reply.ts';
@@ -28,21 +28,57 @@ export interface Shared {
   readonly leave: () => void;
 }
 
-function createContext(head: RequestHead, exchange: Exchange): RequestContext {
-  let query: URLSearchParams | undefined;
-  const parsed = (): URLSearchParams => (query ??= new URLSearchParams(head.rawQuery));
-  return {
-    ...head,
-    get query() {
-      return parsed();
-    },
-    first: (name) => (head.rawQuery === '' ? undefined : (parsed().get(name) ?? undefined)),
-    header: (name) => head.headers.get(name),
-    body: () => exchange.body?.read() ?? Promise.resolve({ bytes: new Uint8Array(0), release: () => {} }),
-    get signal() {
-      return exchange.signal();
-    },
-  };
+/**
+ * A class, since accessors of an object literal are closures: the engine would give each such object a hidden class
+ * of its own, which lives in the old generation and keeps all of the request alive until that is collected.
+ */
+class Context implements RequestContext {
+  readonly requestId: string;
+  readonly method: string;
+  readonly rawPath: string;
+  readonly path: string;
+  readonly rawQuery: string;
+  readonly headers: RequestHead['headers'];
+  readonly ip: string;
+  readonly port: string;
+  readonly secure: boolean;
+  readonly announcedBody: BodyAnnouncement;
+  readonly #exchange: Exchange;
+  #query: URLSearchParams | undefined;
+
+  constructor(head: RequestHead, exchange: Exchange) {
+    this.requestId = head.requestId;
+    this.method = head.method;
+    this.rawPath = head.rawPath;
+    this.path = head.path;
+    this.rawQuery = head.rawQuery;
+    this.headers = head.headers;
+    this.ip = head.ip;
+    this.port = head.port;
+    this.secure = head.secure;
+    this.announcedBody = head.announcedBody;
+    this.#exchange = exchange;
+  }
+
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.rawQuery));
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal();
+  }
+
+  first(name: string): string | undefined {
+    return this.rawQuery === '' ? undefined : (this.query.get(name) ?? undefined);
+  }
+
+  header(name: string): string | undefined {
+    return this.headers.get(name);
+  }
+
+  body(): Promise<ReceivedBody> {
+    return this.#exchange.body?.read() ?? Promise.resolve({ bytes: new Uint8Array(0), release: () => {} });
+  }
 }
 
 function refusal(
@@ -231,7 +267,7 @@ export function serveRequest(shared: Shared, res: UwsResponse, req: UwsRequest):
     partDone();
     return;
   }
-  const running = run(shared, exchange, handlerOf(match), createContext(head, exchange));
+  const running = run(shared, exchange, handlerOf(match), new Context(head, exchange));
   if (running === undefined) partDone();
   else void running.then(partDone);
 }
