@@ -221,9 +221,11 @@ export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmar
         return;
       }
       // Exact together with the landmarks only if nothing has come or gone since they were set.
-      const isSame = (await countAll(organization, signal)) === known.counts.at(-1);
-      if (!isSame || known.version !== place.version || place.version !== (await versionOf(organization)))
+      if ((await countAll(organization, signal)) !== known.counts.at(-1)) {
+        keep(organization, undefined);
         return;
+      }
+      if (known.version !== place.version || place.version !== (await versionOf(organization))) return;
       if (known.ranges.size >= limits.landmarkRangesMax) known.ranges.clear();
       known.ranges.set(rangeKey(filter), { skipped: place.skipped + place.landmark - newer, total });
     },

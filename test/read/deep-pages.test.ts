@@ -127,7 +127,7 @@ describe('pages at deep offsets', () => {
             offset,
             (filter, limit, skip) => assertPage(readPage, rows, filter, limit, skip),
           ),
-          { numRuns: 40 },
+          { numRuns: 25 },
         );
       });
     }
@@ -195,7 +195,7 @@ describe('pages at deep offsets', () => {
           }
         }
       }),
-      { numRuns: 6 },
+      { numRuns: 5 },
     );
   });
 
