@@ -176,6 +176,42 @@ test('a reader that stands still stops the source, and one that leaves ends it',
   assert.equal(line?.['status'], 499);
 });
 
+/** Sizes of the whole chunks that follow a head; throws where the framing is broken. */
+function chunkSizes(wire: Buffer): number[] {
+  const sizes: number[] = [];
+  for (let at = wire.indexOf('\r\n\r\n') + 4; ; ) {
+    const end = wire.indexOf('\r\n', at);
+    const line = wire.toString('latin1', at, end);
+    const size = Number.parseInt(line, 16);
+    if (end === -1 || end + size + 4 > wire.length) return sizes;
+    assert.match(line, /^[0-9a-f]+$/i);
+    assert.equal(wire.toString('latin1', end + 2 + size, end + 4 + size), '\r\n');
+    sizes.push(size);
+    at = end + size + 4;
+  }
+}
+
+test("each write fits into the library's cork buffer, however the reader stutters", async () => {
+  const socket = connect(it.server.port, '127.0.0.1');
+  const received: Buffer[] = [];
+  let bytes = 0;
+  socket.on('data', (data) => {
+    received.push(data);
+    bytes += data.length;
+    if (received.length % 20 !== 0) return;
+    socket.pause();
+    setTimeout(() => socket.resume(), 10);
+  });
+  socket.write('GET /endless HTTP/1.1\r\nHost: x\r\n\r\n');
+  await until(() => bytes > 16 * 1024 * 1024, 10_000);
+  socket.destroy();
+  const sizes = chunkSizes(Buffer.concat(received));
+  assert.ok(sizes.length > 1000, `${sizes.length} chunks`);
+  assert.ok((sizes[0] ?? 0) <= 4 * 1024, 'the first one goes with the head');
+  assert.ok(Math.max(...sizes) <= 15 * 1024, `${Math.max(...sizes)} bytes in one write`);
+  await until(() => it.server.inFlight() === 0);
+});
+
 test('many readers that leave in the middle cost nothing that lasts', async () => {
   destroyed = 0;
   const leave = async (ms: number): Promise<void> => {
