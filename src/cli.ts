@@ -52,7 +52,13 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   // A reader of the feed must know of these rows before they have a place in its order.
   const writer = randomUUID();
   await watermarks.claimWatermark(storage, writer, sequence.segmentAtTime(Date.now()));
-  if (config.clickhouse.url === undefined) await announceCommand(config.dataDir);
+  try {
+    if (config.clickhouse.url === undefined) await announceCommand(config.dataDir);
+  } catch (error) {
+    // Nothing has been written: readers need not wait for this one.
+    await watermarks.withdrawWatermark(storage, writer);
+    throw error;
+  }
   const number = sequence.nextSegmentNumber(Date.now(), sequence.writersMax - 1, 0);
   const firstRow = randomInt(sequence.rowsPerSegmentMax - rows);
   const body = [payload, sequence.encodeSeqColumn(number, firstRow, rows)];

@@ -425,7 +425,9 @@ function readers(parts: ServerParts, secret: string): Readers {
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
   const others =
-    instance === undefined ? watchCommands(storage, config.dataDir) : watchProcesses(storage, instance);
+    instance === undefined
+      ? watchCommands(storage, config.dataDir, () => segmentAtTime(Date.now()) + writersMax - 1)
+      : watchProcesses(storage, instance);
   return {
     page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, others)), (page) =>
       'flow' in page ? page.flow : undefined,
@@ -440,8 +442,8 @@ function readers(parts: ServerParts, secret: string): Readers {
       othersStamp: others.stamp,
       // What is in a segment lies below the first place of the next.
       arrivedBefore: (organization) => {
-        const last = ingest.lastSegmentOf(organization);
-        return last === Number.POSITIVE_INFINITY ? undefined : firstSeqOf(last + 1);
+        const last = Math.max(ingest.lastSegmentOf(organization), others.writtenThrough());
+        return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
       },
       queue,
       stopping: stopping.signal,
@@ -474,7 +476,8 @@ function versions(
   return async (organization) => {
     const stamp = await others.stamp();
     const last = ingest.lastSegmentOf(organization);
-    return stamp !== undefined && ingest.isStored(last) ? `${last} ${stamp}` : undefined;
+    const isKnown = stamp !== undefined && Number.isFinite(last) && ingest.isStored(last);
+    return isKnown ? `${last} ${stamp}` : undefined;
   };
 }
 

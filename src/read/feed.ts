@@ -45,7 +45,10 @@ export interface FeedOptions {
   settledBefore(): Promise<bigint>;
   /** The same number for as long as no other process has written; undefined when that cannot be told. */
   othersStamp(): Promise<number | undefined>;
-  /** A place before which all events of the organization are that this process took; undefined while it takes some. */
+  /**
+   * A place before which all events of the organization are that this process took, or others by the time of their
+   * stamp; undefined while it takes some, or when that cannot be told.
+   */
   arrivedBefore(organization: string): bigint | undefined;
   /** Each look at the table waits here for its turn; a poll that only waits holds none. */
   readonly queue: FairQueue;
@@ -245,7 +248,7 @@ interface Places {
 interface LookFrom {
   readonly after: bigint;
   readonly settledBefore: bigint;
-  /** What others had written (see FeedOptions) when the order had settled that far, or later. */
+  /** What others had written (see FeedOptions) when the order had settled that far, or a little later. */
   readonly others: number | undefined;
 }
 

@@ -18,6 +18,8 @@ export interface Place {
   readonly landmark: number;
   readonly skipped: number;
   readonly version: string | undefined;
+  /** Which landmarks it is of. */
+  readonly of: object;
 }
 
 export interface Counted {
@@ -207,12 +209,13 @@ export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmar
         landmark: count - skipped,
         skipped,
         version: isExact() ? version : undefined,
+        of: known,
       };
     },
 
     async learn(organization, filter, place, { newer, total }, signal) {
       const known = all.get(organization)?.known;
-      if (known === undefined) return;
+      if (known === undefined || known !== place.of) return;
       if (place.version === undefined) {
         if (filter.toMicros !== undefined) return;
         const arrived = newer - place.landmark;

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { limits } from '../base/limits.ts';
-import type { Settings, Storage } from '../storage/storage.ts';
+import { EngineError, type Settings, type Storage } from '../storage/storage.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { framingSettings, newestFirst } from './framing.ts';
 import { createLandmarks, type Place, type VersionOf } from './landmarks.ts';
@@ -60,11 +60,20 @@ export function createPageReader(
     };
     const parameters = { ...where.parameters, limit, offset, ...placeParameters(place, offset) };
 
+    const learn = async (at: Place, counted: { newer: number; total: number }): Promise<void> => {
+      try {
+        await landmarks.learn(organization, filter, at, counted, signal);
+      } catch (error) {
+        // The page is right without: the next one counts again.
+        if (!(error instanceof EngineError)) throw error;
+        landmarks.forget(organization);
+      }
+    };
     const proven = async (counts: Counts): Promise<Counts> => {
       const { total, newer } = counts;
       if (place === undefined) return counts;
       if (newer !== undefined) {
-        await landmarks.learn(organization, filter, place, { newer, total }, signal);
+        await learn(place, { newer, total });
         if (isNear(place, newer, offset)) return counts;
       } else if (total === place.exact?.all) return { ...counts, total: place.exact.total };
       else landmarks.forget(organization);

@@ -12,6 +12,8 @@ export interface OtherWriters {
   lowest(): Promise<number>;
   /** The same number for as long as nobody else has written; undefined when that cannot be told. */
   stamp(): Promise<number | undefined>;
+  /** The last segment that others may have written by the time of the last stamp. */
+  writtenThrough(): number;
 }
 
 /** Of questions whose answer is for several requests, none of which may end them; the engine bounds their time. */
@@ -22,6 +24,7 @@ export function watchProcesses(storage: Storage, instance: string): OtherWriters
   return {
     lowest: () => lowestOfOthers(storage, instance, endedByNobody),
     stamp: () => Promise.resolve(undefined),
+    writtenThrough: () => Number.POSITIVE_INFINITY,
   };
 }
 
@@ -34,11 +37,13 @@ function announcements(dataDir: string): string {
 /**
  * Commands beside a service with its own engine: each makes a file of the data directory longer, once its claim is
  * in the engine (see watermarks.ts) and before it takes its place in the order. While the file keeps the length at
- * which no claim was found, nobody has written, and the engine need not be asked.
+ * which no claim was found, nobody has written, and the engine need not be asked. `lastSegmentNow` is the last that a
+ * command can have taken by the clock.
  */
-export function watchCommands(storage: Storage, dataDir: string): OtherWriters {
+export function watchCommands(storage: Storage, dataDir: string, lastSegmentNow: () => number): OtherWriters {
   const path = announcements(dataDir);
   let quietLength: number | undefined;
+  let through = 0;
 
   async function length(): Promise<number> {
     try {
@@ -53,13 +58,18 @@ export function watchCommands(storage: Storage, dataDir: string): OtherWriters {
     const now = await length();
     if (now === quietLength) return Number.POSITIVE_INFINITY;
     const low = await lowestOfOthers(storage, nilInstance, endedByNobody);
-    if (low === Number.POSITIVE_INFINITY) quietLength = now;
+    if (low === Number.POSITIVE_INFINITY) {
+      quietLength = now;
+      // What commands have written by now may lie behind where the order has settled, and be looked for later.
+      through = Math.max(through, lastSegmentNow());
+    }
     return low;
   }
 
   return {
     lowest,
     stamp: async () => ((await lowest()) === Number.POSITIVE_INFINITY ? quietLength : undefined),
+    writtenThrough: () => through,
   };
 }
 

@@ -98,23 +98,35 @@ describe('the feed', () => {
     assert.deepEqual(await flowsFrom(cursor, 1), [flow]);
   });
 
-  test('finds what commands record beside the server, which tell it that they write', async () => {
-    for (let n = 0; n < 3; n++) {
-      let cursor = await tip();
-      for (let poll = 0; poll < 5; poll++) ({ next_cursor: cursor } = (await feed(tenant, { cursor })).meta);
-      const created = server.cli(['key', 'create', '--org', 'followed', '--scopes', 'read', '--json']);
-      const seen: number[] = [];
-      let ended = false;
-      void created.then(() => (ended = true));
-      // Polls all the while, and for as long afterwards as settling takes.
-      await eventually('the change in the feed', async () => {
-        const { data, meta } = await feed(tenant, { cursor });
-        cursor = meta.next_cursor;
-        seen.push(...data.map((one) => one.activity_id));
-        return ended && seen.length > 0 ? true : undefined;
-      });
-      printed(await created);
-      assert.deepEqual(seen, [1300]);
+  test('finds what commands record beside a server that writes for others meanwhile', async () => {
+    const busy = await createTenant(server, 'busy');
+    const ending = new AbortController();
+    // Keeps a segment open that is older than the places that the commands take.
+    const writing = (async () => {
+      while (!ending.signal.aborted) await busy.record([event(randomUUID())]);
+    })();
+    try {
+      for (let n = 0; n < 4; n++) {
+        let cursor = await tip();
+        for (let poll = 0; poll < 5; poll++)
+          ({ next_cursor: cursor } = (await feed(tenant, { cursor })).meta);
+        const created = server.cli(['key', 'create', '--org', 'followed', '--scopes', 'read', '--json']);
+        const seen: number[] = [];
+        let ended = false;
+        void created.then(() => (ended = true));
+        // Polls all the while, and for as long afterwards as settling takes.
+        await eventually('the change in the feed', async () => {
+          const { data, meta } = await feed(tenant, { cursor });
+          cursor = meta.next_cursor;
+          seen.push(...data.map((one) => one.activity_id));
+          return ended && seen.length > 0 ? true : undefined;
+        });
+        printed(await created);
+        assert.deepEqual(seen, [1300]);
+      }
+    } finally {
+      ending.abort();
+      await writing;
     }
   });
 
