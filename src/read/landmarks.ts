@@ -1,7 +1,8 @@
 import { limits } from '../base/limits.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
-import type { AuditFilter } from './filter.ts';
+import { countEvents } from './count.ts';
+import { type AuditFilter, whereClause } from './filter.ts';
 import { inKeyOrder } from './plans.ts';
 
 /** A moment before an offset, and how many of the events asked for are newer than it. */
@@ -173,13 +174,6 @@ export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmar
     counts.splice(gap, 0, ...inside.counts.slice(0, finer.length).map((count) => before + count));
   }
 
-  async function countAll(organization: string, signal: AbortSignal): Promise<number> {
-    const query = 'SELECT count() AS total FROM events WHERE org = {org:UUID}';
-    const options = { signal, settings: inKeyOrder };
-    const [row] = await storage.rows<{ total: string }>(query, { org: organization }, options);
-    return Number(row?.total ?? 0);
-  }
-
   return {
     async near(organization, filter, offset, signal) {
       const version = await versionOf(organization);
@@ -224,7 +218,8 @@ export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmar
         return;
       }
       // Exact together with the landmarks only if nothing has come or gone since they were set.
-      if ((await countAll(organization, signal)) !== known.counts.at(-1)) {
+      const events = await countEvents(storage, whereClause(organization, {}), inKeyOrder, signal);
+      if (events !== known.counts.at(-1)) {
         keep(organization, undefined);
         return;
       }

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { limits } from '../base/limits.ts';
-import { EngineError, type Settings, type Storage } from '../storage/storage.ts';
+import { EngineError, type Storage } from '../storage/storage.ts';
+import { countEvents, countOf } from './count.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { framingSettings, newestFirst } from './framing.ts';
 import { createLandmarks, type Place, type VersionOf } from './landmarks.ts';
@@ -145,9 +146,9 @@ function pageQuery(where: Where, whole: Where, place: Place | undefined): string
     const limit = `if(${all} = {all:UInt64}, {limit:UInt64}, 1)`;
     return first(`toString(${all})`) + page(fromPlace, limit, '{skip:UInt64}');
   }
-  const isNear = `${newer} <= {offset:UInt64} AND ${newer} >= {newer_min:UInt64}`;
-  const limit = `if(${isNear}, {limit:UInt64}, 1)`;
-  const skip = `toUInt64(if(${isNear}, {offset:UInt64} - ${newer}, 0))`;
+  const holds = `${newer} <= {offset:UInt64} AND ${newer} >= {newer_min:UInt64}`;
+  const limit = `if(${holds}, {limit:UInt64}, 1)`;
+  const skip = `toUInt64(if(${holds}, {offset:UInt64} - ${newer}, 0))`;
   return first(`concat(toString(${total}), ' ', toString(${newer}))`) + page(fromPlace, limit, skip);
 }
 
@@ -165,18 +166,6 @@ function placeParameters(place: Place | undefined, offset: number): Record<strin
   const { micros: at, newer, exact } = place;
   if (exact !== undefined) return { place: at, all: exact.all, skip: offset - newer };
   return { place: at, newer_min: newerMin(place) };
-}
-
-const countOf = (where: Where): string => `SELECT count() AS total FROM events WHERE ${where.sql}`;
-
-async function countEvents(
-  storage: Storage,
-  where: Where,
-  settings: Settings,
-  signal: AbortSignal,
-): Promise<number> {
-  const [row] = await storage.rows<{ total: string }>(countOf(where), where.parameters, { signal, settings });
-  return Number(row?.total ?? 0);
 }
 
 interface Counts {
