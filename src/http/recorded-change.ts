@@ -1,3 +1,5 @@
+import { limits } from '../base/limits.ts';
+import { Problem } from '../base/problem.ts';
 import { type Change, eventOfChange, userActor } from '../control/change-events.ts';
 import type { Directory } from '../control/directory.ts';
 import type { SessionCaller } from './access.ts';
@@ -17,13 +19,13 @@ export interface Made<T> {
 
 /**
  * Makes a change on behalf of a user. It is refused where changes cannot be recorded; once this resolves it is
- * recorded and holds in this process. Rejects with Problem `unavailable` where it was made and only its record has to
- * wait: what the change gives access to, such as a new key, is then not handed out.
+ * recorded and holds in this process. Rejects with Problem `unavailable` where it was made and only its record or its
+ * effect in this process has to wait: what the change gives access to, such as a new key, is then not handed out.
  */
 export async function recordedChange<T>(
   { trail, directory }: ChangeParts,
   context: RequestContext,
-  { user }: SessionCaller,
+  { user }: Pick<SessionCaller, 'user'>,
   change: () => Promise<Made<T>>,
 ): Promise<T> {
   await trail.ready();
@@ -32,8 +34,18 @@ export async function recordedChange<T>(
   const outcomes = await Promise.allSettled([
     ...changes.map((one) => trail.done(eventOfChange(one, userActor(user)), origin)),
     // A change that is not recorded must hold all the same: it may have ended somebody's access.
-    directory.refresh(),
+    takenOver(directory),
   ]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   return result;
+}
+
+async function takenOver(directory: ChangeParts['directory']): Promise<void> {
+  try {
+    await directory.refresh();
+  } catch (cause) {
+    const detail = 'This was done and is recorded; it will hold here as soon as the storage answers again.';
+    const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause };
+    throw new Problem('unavailable', detail, options);
+  }
 }

@@ -68,8 +68,9 @@ export function createEngineHttp(url: URL, headers: Readonly<Record<string, stri
     waiting.delete(next);
     connection.start(next);
   };
+  /** Takes a connection out of use, at once where it ends itself: its socket closes later, and must get no call meanwhile. */
   const gone = (connection: Connection): void => {
-    all.delete(connection);
+    if (!all.delete(connection)) return;
     const at = idle.indexOf(connection);
     if (at >= 0) idle.splice(at, 1);
     const [next] = waiting;
@@ -124,7 +125,7 @@ function openConnection(
     const current = parser;
     // Bytes that nobody asked for are no answer to anything.
     if (current === undefined) {
-      socket.destroy();
+      leaveUse();
       return false;
     }
     try {
@@ -141,7 +142,7 @@ function openConnection(
   });
   // Shorter than any engine keeps an idle connection (3 s at least), so none is used as it is being closed.
   const age = setTimeout(() => {
-    if (job === undefined) socket.destroy();
+    if (job === undefined) leaveUse();
   }, limits.engineIdleConnectionMs).unref();
 
   const leave = (): Job | undefined => {
@@ -159,11 +160,17 @@ function openConnection(
     if (stays && !socket.destroyed) release(connection);
     else socket.destroy();
   };
+  const leaveUse = (): void => {
+    gone(connection);
+    socket.destroy();
+  };
   socket.on('error', (error) => {
     lastError ??= error;
+    gone(connection);
   });
   socket.on('end', () => {
-    if (parser?.endsWithConnection() === true) finish(false);
+    if (job === undefined) leaveUse();
+    else if (parser?.endsWithConnection() === true) finish(false);
   });
   socket.on('close', () => {
     clearTimeout(age);

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
 import {
   changeOfUser,
@@ -8,7 +9,10 @@ import {
   userActor,
 } from '../../src/control/change-events.ts';
 import { listApiKeys } from '../../src/control/api-keys.ts';
+import { createDirectory } from '../../src/control/directory.ts';
 import type { Organization } from '../../src/control/organizations.ts';
+import { recordedChange } from '../../src/http/recorded-change.ts';
+import type { RequestContext } from '../../src/http/router.ts';
 import {
   exported,
   loggedOut,
@@ -18,6 +22,8 @@ import {
   trailCodes,
 } from '../../src/http/trail.ts';
 import { activityTitles } from '../../src/ocsf/activities.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { silentLog } from '../support/engine.ts';
 import { eventually, problemOf } from '../support/http.ts';
 import { type PortalWorld, startPortalWorld } from './portal-admin-support.ts';
 
@@ -143,5 +149,20 @@ describe('the trail', () => {
     };
     await assert.rejects(world.trail.done(nowhere, origin), unavailable);
     await world.trail.ready();
+  });
+
+  test('a change that this process cannot take over yet is recorded, and its maker is told so', async () => {
+    const { acme, ann } = await start('late');
+    const nowhere = openStorage({ ...world.engine.connection, url: 'http://127.0.0.1:9' }, silentLog);
+    const directory = createDirectory({ storage: nowhere, log: silentLog, clock: systemClock });
+    const change = async () => ({ result: undefined, changes: [changeOfUser(ann, 'passwordChanged')] });
+    const context = { ip: '192.0.2.7', port: '50123' } as RequestContext;
+    await assert.rejects(
+      recordedChange({ trail: world.trail, directory }, context, { user: ann }, change),
+      (error: unknown) => unavailable(error) && /was done and is recorded/.test(String(error)),
+    );
+    const recorded = (await world.events(acme)).map(({ source }) => source.message.action);
+    assert.deepEqual(recorded, [1010]);
+    await nowhere.close();
   });
 });

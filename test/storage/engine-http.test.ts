@@ -221,6 +221,29 @@ describe('requests', () => {
     early.close();
   });
 
+  test('none is sent on a connection that has just grown too old', async () => {
+    answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    await Promise.all([post(), post()]);
+    // Timers of one duration fire in the order in which they were set: this right after that of the connection.
+    const next = await new Promise<Heard>((resolve, reject) => {
+      http.post('/', 'x', {
+        head: () => undefined,
+        data: () => true,
+        end: () => void setTimeout(() => void post().then(resolve, reject), limits.engineIdleConnectionMs),
+        failed: reject,
+      });
+    });
+    assert.equal(next.body.toString(), 'ok');
+  });
+
+  test('none is sent on a connection that the other side has ended', async () => {
+    answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    await Promise.all([post(), post(), post()]);
+    answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await Promise.all([post(), post(), post()]);
+  });
+
   test('a call that is given up hears nothing more, and those that wait for a connection go on', async () => {
     const held: Socket[] = [];
     answer = (socket) => void held.push(socket);
