@@ -103,7 +103,6 @@ export async function openIdempotency(
       // The newline comes first: it also ends a line that a crash cut short.
       const lines = notes.flatMap((note) => [Buffer.from('\n'), Buffer.from(note)]);
       await file.append(lines);
-      await file.sync();
     } finally {
       await file.close();
     }

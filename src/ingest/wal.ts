@@ -24,8 +24,6 @@ export interface WalOptions {
   readonly bytesMax: number;
   readonly writer: number;
   readonly nowMs: () => number;
-  /** False only to measure what syncing costs: acknowledged events may then be lost in a power cut. */
-  readonly sync?: boolean;
 }
 
 export interface SealedSegment {
@@ -42,7 +40,10 @@ export interface Wal {
    * share one sync. Rejects with a 503 Problem, having stored nothing, when the log is full or the disk fails.
    */
   append(frames: readonly FrameInput[]): Promise<number>;
-  /** Closes the open segment if it holds rows; it is then in `sealed()`. */
+  /**
+   * Closes the open segment if it holds rows; it is then in `sealed()`. Appends go on into it until the next one is
+   * on disk.
+   */
   seal(): Promise<void>;
   sealed(): readonly SealedSegment[];
   /** Called after a segment was sealed, and after the first append to an empty one. */
@@ -74,6 +75,13 @@ interface OpenSegment {
   rows: number;
 }
 
+/** The segment after the open one, begun ahead of need. */
+interface ComingSegment {
+  readonly number: number;
+  readonly segment: Promise<OpenSegment>;
+  isDone: boolean;
+}
+
 interface Waiting {
   readonly frames: readonly FrameInput[];
   readonly bytes: number;
@@ -84,6 +92,8 @@ interface Waiting {
 
 /** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
 const groupBytesMax = 16 * 1024 * 1024;
+/** A segment takes appends until the next one is there, but not beyond so many times the size at which it is sealed. */
+const overfullFactor = 2;
 
 function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem('unavailable', detail, { retryAfterSeconds: limits.walRetryAfterSeconds, cause });
@@ -97,8 +107,11 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   let highest = recovered.highest;
   /** Number of the newest segment that is surely on disk. */
   let newest = 0;
-  const leftovers: string[] = [];
-  let open: OpenSegment | undefined = await begin();
+  const leftovers = new Set<string>();
+  let coming: ComingSegment | undefined;
+  let open: OpenSegment | undefined = await begin(
+    nextSegmentNumber(options.nowMs(), options.writer, highest),
+  );
   for (const name of recovered.empty) await files.remove(name);
   let totalBytes = sealed.reduce((sum, segment) => sum + segment.bytes, fileHeaderBytes);
   let failure: string | undefined;
@@ -110,42 +123,72 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   let waitingBytes = 0;
   /** Size of the last append that did not fit: the log counts as full until it would, or another does. */
   let refusedBytes = 0;
-  let working: Promise<void> | undefined;
+  let isWorking = false;
+  let working = Promise.resolve();
   let probing: NodeJS.Timeout | undefined;
 
-  async function begin(): Promise<OpenSegment> {
-    const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
-    const file = await files.create(segmentName(number));
+  async function begin(number: number): Promise<OpenSegment> {
+    const name = segmentName(number);
+    const file = await files.create(name);
     highest = number;
     // Until it is whole and known to last; then nothing needs the ones that failed before it.
-    leftovers.push(segmentName(number));
+    leftovers.add(name);
     await file.append([encodeFileHeader(number)]);
-    if (options.sync !== false) await file.sync();
     await files.syncDirectory();
     newest = number;
-    leftovers.pop();
-    for (const name of leftovers.splice(0)) await files.remove(name);
+    leftovers.delete(name);
+    for (const older of leftovers) {
+      leftovers.delete(older);
+      await files.remove(older);
+    }
     return { number, file, bytes: fileHeaderBytes, rows: 0 };
   }
 
+  function prepare(): ComingSegment {
+    const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
+    const begun: ComingSegment = { number, segment: begin(number), isDone: false };
+    const done = (): void => {
+      begun.isDone = true;
+      wake();
+    };
+    begun.segment.then(done, done);
+    return begun;
+  }
+
+  /** Seals the open segment if it holds rows, or renews it if it is stale; waits for the next one where it must. */
   async function rotate(): Promise<OpenSegment> {
-    if (open && open.rows > 0) {
-      const full = open;
+    if (open !== undefined && open.rows === 0 && !isStale()) return open;
+    const old = open;
+    if (old !== undefined && old.rows > 0) {
       open = undefined;
-      sealed.push({ number: full.number, rows: full.rows, bytes: full.bytes, recovered: false });
+      sealed.push({ number: old.number, rows: old.rows, bytes: old.bytes, recovered: false });
       listener.sealed();
-      await full.file.close();
     }
-    if (!open) {
-      open = await begin();
-      totalBytes += fileHeaderBytes;
-    } else if (isStale()) {
-      const old = open;
-      open = await begin();
-      await old.file.close();
+    coming ??= prepare();
+    try {
+      open = await coming.segment;
+    } finally {
+      coming = undefined;
+    }
+    totalBytes += fileHeaderBytes;
+    await old?.file.close();
+    if (old !== undefined && old.rows === 0) {
       await files.remove(segmentName(old.number));
+      totalBytes -= old.bytes;
     }
     return open;
+  }
+
+  /**
+   * Whether a seal is asked for and can be done at once: the next segment is begun while the open one goes on taking
+   * appends, as making a file durable waits for whatever else the disk has to sync.
+   */
+  function mayRotate(): boolean {
+    const isFull = open !== undefined && open.bytes >= segmentBytes;
+    if (seals.length === 0 && !isFull) return false;
+    if (open === undefined || open.rows === 0) return true;
+    coming ??= prepare();
+    return coming.isDone;
   }
 
   /** True for an open segment that is empty and has been for a while. */
@@ -158,7 +201,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   async function write(group: readonly Waiting[]): Promise<number> {
     let segment = open ?? (await rotate());
     const rows = group.reduce((sum, waiting) => sum + waiting.rows, 0);
-    if (segment.bytes >= segmentBytes || segment.rows + rows > rowsPerSegmentMax) segment = await rotate();
+    const isOverfull = segment.bytes >= segmentBytes * overfullFactor;
+    if (isOverfull || segment.rows + rows > rowsPerSegmentMax) segment = await rotate();
     const durable = segment.bytes;
     const parts: Uint8Array[] = [];
     let row = segment.rows;
@@ -175,7 +219,6 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     }
     try {
       await segment.file.append(parts);
-      if (options.sync !== false) await segment.file.sync();
     } catch (error) {
       await abandon(segment, error);
       throw error;
@@ -202,11 +245,10 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     }
     try {
       await segment.file.truncate(segment.bytes);
-      await segment.file.sync();
       await segment.file.close();
       // Its file stays until there is a newer one: see `outlive`.
       if (segment.rows === 0) {
-        leftovers.push(segmentName(segment.number));
+        leftovers.add(segmentName(segment.number));
         totalBytes -= segment.bytes;
       }
     } catch (error) {
@@ -258,16 +300,20 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   }
 
   async function work(): Promise<void> {
-    while (appends.length > 0 || seals.length > 0) {
+    while (appends.length > 0 || mayRotate()) {
       if (appends.length > 0) {
         const group = takeGroup();
         await settle(group, () => write(group));
       }
-      const sealing = seals.splice(0);
-      const full = open !== undefined && open.bytes >= segmentBytes;
-      if (sealing.length > 0 || full) await settle(sealing, async () => (await rotate()).number);
+      if (mayRotate()) await settle(seals.splice(0), async () => (await rotate()).number);
     }
-    working = undefined;
+    isWorking = false;
+  }
+
+  function wake(): void {
+    if (isWorking) return;
+    isWorking = true;
+    working = work();
   }
 
   /** Resolves with the segment that the frames are in, or that is open after a seal. */
@@ -290,7 +336,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       if (queue === appends) refusedBytes = 0;
       waitingBytes += bytes;
       queue.push({ frames, bytes, rows, resolve, reject });
-      working ??= work();
+      wake();
     });
   }
 
@@ -341,7 +387,9 @@ export async function openWal(options: WalOptions): Promise<Wal> {
         (lowest, { number }) => Math.min(lowest, number),
         Number.MAX_SAFE_INTEGER,
       );
-      return Math.min(waiting, open?.number ?? newest + 1);
+      // Never a number that is not on disk yet: after a restart with the clock set back, lower ones would come.
+      const next = coming?.number === newest ? newest : newest + 1;
+      return Math.min(waiting, open?.number ?? next);
     },
     isStored: (segment) =>
       sealed.every(({ number }) => number > segment) &&
@@ -352,11 +400,13 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     async close() {
       closed = true;
       clearTimeout(probing);
-      await working;
-      if (open) {
-        await open.file.close();
-        open = undefined;
-      }
+      while (isWorking || coming?.isDone === false) await Promise.allSettled([working, coming?.segment]);
+      await open?.file.close();
+      open = undefined;
+      // Empty: the next process removes it.
+      const unused = await coming?.segment.catch(() => undefined);
+      await unused?.file.close();
+      coming = undefined;
     },
   };
 }
@@ -402,7 +452,6 @@ async function cut(files: LogFiles, name: string, length: number): Promise<void>
   const handle = await files.open(name);
   try {
     await handle.truncate(length);
-    await handle.sync();
   } finally {
     await handle.close();
   }
@@ -414,7 +463,6 @@ async function keepCopy(files: LogFiles, name: string, content: Buffer): Promise
   if ((await files.list()).includes(copy)) return;
   const file = await files.create(copy);
   await file.append([content]);
-  await file.sync();
   await file.close();
   await files.syncDirectory();
 }

@@ -36,14 +36,15 @@ describe('remembered answers', () => {
     await Promise.all(notes.map((note) => memory.keep([Buffer.from(note)])));
 
     now += 23 * hourMs;
-    const later = await openIdempotency(files.afterPowerCut(), () => now, silentLog);
+    const found = files.afterPowerCut();
+    const later = await openIdempotency(found, () => now, silentLog);
     for (const key of ['a', 'b', 'c']) assert.deepEqual(later.recall(later.id('k', key), key), answer);
     now += hourMs;
     assert.equal(later.recall(later.id('k', 'a'), 'a'), undefined);
     now += 2 * hourMs;
-    const last = await openIdempotency(files.files, () => now, silentLog);
+    const last = await openIdempotency(found, () => now, silentLog);
     assert.equal(last.size(), 0);
-    assert.deepEqual(await files.files.list(), []);
+    assert.deepEqual(await found.list(), []);
   });
 
   it('are read past a line that a crash cut short', async () => {

@@ -44,6 +44,17 @@ function open(files: LogFiles, clock: () => number, bytesMax = 1e9): Promise<Wal
   return openWal({ files, log, segmentBytes: 4000, bytesMax, writer: 3, nowMs: clock });
 }
 
+/** What a call waits for until the test lets it go on, or fail. */
+function gate() {
+  let open = (): void => {};
+  let fail = (_error: Error): void => {};
+  const passed = new Promise<void>((resolve, reject) => {
+    open = resolve;
+    fail = reject;
+  });
+  return { passed, open, fail };
+}
+
 interface Run {
   /** Every id whose append was acknowledged, and the segment that it is in. */
   readonly acknowledged: Map<number, number>;
@@ -83,7 +94,9 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
       });
       await Promise.allSettled(appends);
     } else if (choice < 0.7) {
-      await wal.seal().catch(() => undefined);
+      const sealed = wal.seal().catch(() => undefined);
+      // Or else while the next appends come in.
+      if (random() < 0.5) await sealed;
     } else if (choice < 0.8) {
       const low = await wal.lowestUnsettled().catch(() => 0);
       run.settled = Math.max(run.settled, low);
@@ -138,7 +151,7 @@ describe('write-ahead log', () => {
           }
         },
       ),
-      { numRuns: 800 },
+      { numRuns: 800, includeErrorInReport: true },
     );
   });
 
@@ -167,6 +180,68 @@ describe('write-ahead log', () => {
     await assert.rejects(wal.release(segment as SealedSegment), { code: 'EIO' });
     assert.deepEqual(wal.sealed(), []);
     assert.ok(wal.bytes() < bytes);
+  });
+
+  it('takes appends while the next segment is made, and seals all the same when that fails', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    let made = gate();
+    made.open();
+    const create = async (name: string) => {
+      await made.passed;
+      return disk.files.create(name);
+    };
+    const wal = await open({ ...disk.files, create }, Date.now);
+    const first = await wal.append([frameOf([1], 10)]);
+
+    made = gate();
+    const sealing = wal.seal();
+    assert.equal(await wal.append([frameOf([2], 10)]), first);
+    assert.equal(await wal.append([frameOf([3], 10)]), first);
+    assert.deepEqual(wal.sealed(), []);
+    assert.equal(await wal.lowestUnsettled(), first);
+    made.open();
+    await sealing;
+    assert.deepEqual(
+      wal.sealed().map(({ number, rows }) => [number, rows]),
+      [[first, 3]],
+    );
+    const second = await wal.append([frameOf([4], 10)]);
+    assert.ok(second > first);
+
+    made = gate();
+    const failing = wal.seal();
+    assert.equal(await wal.append([frameOf([5], 10)]), second);
+    made.fail(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
+    await assert.rejects(failing, { code: 'unavailable' });
+    assert.equal(wal.failure(), 'ENOSPC');
+    const sealed = wal.sealed().at(-1) as SealedSegment;
+    assert.deepEqual([sealed.number, sealed.rows], [second, 2], 'what it holds can leave the full disk');
+    made = gate();
+    made.open();
+    assert.ok((await wal.append([frameOf([6], 10)])) > second);
+    await wal.close();
+  });
+
+  it('does not let a segment grow without end while the next one cannot be made', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const held = gate();
+    let isHeld = false;
+    const create = async (name: string) => {
+      if (isHeld) await held.passed;
+      return disk.files.create(name);
+    };
+    const wal = await open({ ...disk.files, create }, Date.now);
+    isHeld = true;
+    const appends = [...Array(40).keys()].map((id) => wal.append([frameOf([id], 1000)]));
+    for (let done = 0; done < 3; done++) await appends[done];
+    const late = [...Array(40).keys()].map((id) => wal.append([frameOf([100 + id], 1000)]));
+    await sleep(20);
+    // Sealed at 4000 bytes; all of the first appends are one group.
+    assert.ok(wal.sealed().every(({ rows }) => rows === 40));
+    assert.equal(wal.sealed().length, 1, 'twice the size is reached');
+    held.open();
+    await Promise.all([...appends, ...late]);
+    await wal.close();
   });
 
   it('answers 503 while the disk fails and goes on by itself afterwards', async () => {

@@ -29,12 +29,16 @@ export function createTornFiles(options: {
 }) {
   const { random } = options;
   let operations = 0;
+  /** Times that the power went: what one process still had under way does not reach the next. */
+  let lives = 0;
   /** Names as a process sees them, and as the disk is sure to have them. */
   let names = new Map<string, Stored>();
   let syncedNames = new Map<string, Stored>();
 
-  /** Counts a change of the disk; the one that the power cut hits may have happened in part. */
-  function step(partly: () => void): void {
+  /** Takes its time, which differs, then counts a change of the disk; the one that the power cut hits may have happened in part. */
+  async function step(life: number, partly: () => void): Promise<void> {
+    while (random() < 0.3) await new Promise((resolve) => setImmediate(resolve));
+    if (lives !== life) throw new PowerCut('the process is gone');
     operations += 1;
     if (operations > options.cutAfter) {
       if (operations === options.cutAfter + 1 && random() < 0.5) partly();
@@ -46,25 +50,28 @@ export function createTornFiles(options: {
     }
   }
 
-  function handle(file: Stored): LogFile {
+  async function sync(life: number, file: Stored): Promise<void> {
+    await step(life, () => {});
+    file.synced = Buffer.from(file.written);
+  }
+
+  function handle(life: number, file: Stored): LogFile {
     return {
       async append(parts) {
         const all = Buffer.concat([file.written, ...parts]);
-        step(() => {
+        await step(life, () => {
           file.written = all.subarray(
             0,
             file.written.length + Math.floor(random() * (all.length - file.written.length)),
           );
         });
         file.written = all;
-      },
-      async sync() {
-        step(() => {});
-        file.synced = Buffer.from(file.written);
+        await sync(life, file);
       },
       async truncate(length) {
-        step(() => {});
+        await step(life, () => {});
         file.written = file.written.subarray(0, length);
+        await sync(life, file);
       },
       close: async () => {},
     };
@@ -77,6 +84,7 @@ export function createTornFiles(options: {
   }
 
   function files(): LogFiles {
+    const life = lives;
     return {
       list: async () => [...names.keys()].sort(),
       read: async (name) => Buffer.from(existing(name).written),
@@ -84,24 +92,24 @@ export function createTornFiles(options: {
       async create(name) {
         if (names.has(name)) throw new Error(`${name} exists`);
         const file: Stored = { written: Buffer.alloc(0), synced: Buffer.alloc(0) };
-        step(() => names.set(name, file));
+        await step(life, () => names.set(name, file));
         names.set(name, file);
-        return handle(file);
+        return handle(life, file);
       },
-      open: async (name) => handle(existing(name)),
+      open: async (name) => handle(life, existing(name)),
       async remove(name) {
         existing(name);
-        step(() => names.delete(name));
+        await step(life, () => names.delete(name));
         names.delete(name);
       },
       async rename(from, to) {
         const file = existing(from);
-        step(() => {});
+        await step(life, () => {});
         names.delete(from);
         names.set(to, file);
       },
       async syncDirectory() {
-        step(() => {});
+        await step(life, () => {});
         syncedNames = new Map(names);
       },
     };
@@ -135,6 +143,7 @@ export function createTornFiles(options: {
         // A creation that was not synced may be lost.
         if (!syncedNames.has(name) && random() < 0.5) found.set(name, survivor(file));
       }
+      lives += 1;
       names = found;
       syncedNames = new Map(found);
       operations = 0;
