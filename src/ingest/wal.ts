@@ -147,11 +147,13 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   function prepare(): ComingSegment {
     const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
     const begun: ComingSegment = { number, segment: begin(number), isDone: false };
-    const done = (): void => {
-      begun.isDone = true;
-      wake();
-    };
-    begun.segment.then(done, done);
+    // Whoever takes it hears of a failure.
+    void begun.segment
+      .catch(() => undefined)
+      .then(() => {
+        begun.isDone = true;
+        wake();
+      });
     return begun;
   }
 
@@ -310,6 +312,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     isWorking = false;
   }
 
+  const isBusy = (): boolean => isWorking || coming?.isDone === false;
+
   function wake(): void {
     if (isWorking) return;
     isWorking = true;
@@ -400,7 +404,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     async close() {
       closed = true;
       clearTimeout(probing);
-      while (isWorking || coming?.isDone === false) await Promise.allSettled([working, coming?.segment]);
+      while (isBusy()) await Promise.allSettled([working, coming?.segment]);
       await open?.file.close();
       open = undefined;
       // Empty: the next process removes it.
