@@ -89,6 +89,27 @@ describe('body decompression', () => {
     assert.throws(() => decompressBody(content, 'zstd', 32 * 1024 * 1024), { code: 'too_large' });
   });
 
+  it('comes to an end with a zstd frame whose tables lead nowhere', () => {
+    // A flipped bit in the weights of the Huffman tree: a decoder that does not bound them reads them for ever.
+    const frame =
+      'KLUv/WCuBdUBAEKDCxHw65lcYZtMX/PwQeKHPlNRAe/ln2q1UDPFTr2nMLbJwET/kcc8ivBg9SbU7AICAMnJ1XcVXBM=';
+    assert.throws(() => decompressBody(Buffer.from(frame, 'base64'), 'zstd', 1e6), { code: 'malformed' });
+  });
+
+  it('takes zstd frames without content, and none that say so and have some', () => {
+    const empty = Buffer.from('28b52ffd2000010000', 'hex');
+    const text = zstd.compress(Buffer.from('hello hello hello hello'.repeat(9)));
+    const around = Buffer.concat([empty, text, zstdStreamed(new Uint8Array()), empty]);
+    assert.equal(
+      Buffer.from(decompressBody(around, 'zstd', 1e6)).toString(),
+      'hello hello hello hello'.repeat(9),
+    );
+    const denied = Buffer.from(text);
+    assert.equal((denied[4] as number) & 0xe0, 0x20, 'one byte for the size');
+    denied[5] = 0;
+    assert.throws(() => decompressBody(denied, 'zstd', 1e6), { code: 'malformed' });
+  });
+
   it('notices a zstd checksum that does not match', () => {
     // Written by the zstd command with --check: "hello hello hello hello\n".
     const checked = Buffer.from('28b52ffd04586d00003868656c6c6f200a0100994b11a87c2ea8', 'hex');
