@@ -80,6 +80,7 @@ interface ComingSegment {
   readonly number: number;
   readonly segment: Promise<OpenSegment>;
   isDone: boolean;
+  hasFailed: boolean;
 }
 
 interface Waiting {
@@ -92,8 +93,8 @@ interface Waiting {
 
 /** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
 const groupBytesMax = 16 * 1024 * 1024;
-/** A segment takes appends until the next one is there, but not beyond so many times the size at which it is sealed. */
-const overfullFactor = 2;
+/** A segment takes appends until the next one is there, but not beyond twice its size, nor so many that no read takes it. */
+const overfullBytesMax = 1024 ** 3;
 
 function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem('unavailable', detail, { retryAfterSeconds: limits.walRetryAfterSeconds, cause });
@@ -102,6 +103,7 @@ function unavailable(detail: string, cause?: unknown): Problem {
 /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
 export async function openWal(options: WalOptions): Promise<Wal> {
   const { files, log, segmentBytes, bytesMax } = options;
+  const overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, overfullBytesMax));
   const recovered = await recover(files, log);
   let sealed: SealedSegment[] = recovered.segments;
   let highest = recovered.highest;
@@ -133,23 +135,48 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     highest = number;
     // Until it is whole and known to last; then nothing needs the ones that failed before it.
     leftovers.add(name);
-    await file.append([encodeFileHeader(number)]);
-    await files.syncDirectory();
+    try {
+      await file.append([encodeFileHeader(number)]);
+      await files.syncDirectory();
+    } catch (error) {
+      await closeFile(file);
+      throw error;
+    }
     newest = number;
     leftovers.delete(name);
-    for (const older of leftovers) {
-      leftovers.delete(older);
-      await files.remove(older);
-    }
+    await removeLeftovers();
     return { number, file, bytes: fileHeaderBytes, rows: 0 };
+  }
+
+  /** What cannot be removed now is tried again with the next segment. */
+  async function removeLeftovers(): Promise<void> {
+    for (const name of leftovers) {
+      try {
+        await files.remove(name);
+        leftovers.delete(name);
+      } catch (error) {
+        log.warn({ name, ...errorFacts(error) }, 'a file of the log that nothing needs could not be removed');
+      }
+    }
+  }
+
+  /** All in it is durable, or not needed. */
+  async function closeFile(file: LogFile): Promise<void> {
+    try {
+      await file.close();
+    } catch (error) {
+      log.warn(errorFacts(error), 'a file of the log could not be closed');
+    }
   }
 
   function prepare(): ComingSegment {
     const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
-    const begun: ComingSegment = { number, segment: begin(number), isDone: false };
+    const begun: ComingSegment = { number, segment: begin(number), isDone: false, hasFailed: false };
     // Whoever takes it hears of a failure.
     void begun.segment
-      .catch(() => undefined)
+      .catch(() => {
+        begun.hasFailed = true;
+      })
       .then(() => {
         begun.isDone = true;
         wake();
@@ -166,17 +193,20 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       sealed.push({ number: old.number, rows: old.rows, bytes: old.bytes, recovered: false });
       listener.sealed();
     }
-    coming ??= prepare();
+    // One that failed for a segment that has failed since then says nothing of the disk as it is now.
+    if (coming === undefined || (old === undefined && coming.hasFailed)) coming = prepare();
     try {
       open = await coming.segment;
     } finally {
       coming = undefined;
+      if (old !== undefined && old.rows > 0) await closeFile(old.file);
     }
     totalBytes += fileHeaderBytes;
-    await old?.file.close();
     if (old !== undefined && old.rows === 0) {
-      await files.remove(segmentName(old.number));
       totalBytes -= old.bytes;
+      await closeFile(old.file);
+      leftovers.add(segmentName(old.number));
+      await removeLeftovers();
     }
     return open;
   }
@@ -186,7 +216,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
    * appends, as making a file durable waits for whatever else the disk has to sync.
    */
   function mayRotate(): boolean {
-    const isFull = open !== undefined && open.bytes >= segmentBytes;
+    const isFull = open !== undefined && open.rows > 0 && open.bytes >= segmentBytes;
     if (seals.length === 0 && !isFull) return false;
     if (open === undefined || open.rows === 0) return true;
     coming ??= prepare();
@@ -203,8 +233,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   async function write(group: readonly Waiting[]): Promise<number> {
     let segment = open ?? (await rotate());
     const rows = group.reduce((sum, waiting) => sum + waiting.rows, 0);
-    const isOverfull = segment.bytes >= segmentBytes * overfullFactor;
-    if (isOverfull || segment.rows + rows > rowsPerSegmentMax) segment = await rotate();
+    if (segment.bytes >= overfullBytes || segment.rows + rows > rowsPerSegmentMax) segment = await rotate();
     const durable = segment.bytes;
     const parts: Uint8Array[] = [];
     let row = segment.rows;
@@ -247,17 +276,17 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     }
     try {
       await segment.file.truncate(segment.bytes);
-      await segment.file.close();
-      // Its file stays until there is a newer one: see `outlive`.
-      if (segment.rows === 0) {
-        leftovers.add(segmentName(segment.number));
-        totalBytes -= segment.bytes;
-      }
     } catch (error) {
       log.warn(
         { segment: segment.number, ...errorFacts(error) },
         'the end of a failed segment could not be cut',
       );
+    }
+    await closeFile(segment.file);
+    // Its file stays until there is a newer one: see `outlive`.
+    if (segment.rows === 0) {
+      leftovers.add(segmentName(segment.number));
+      totalBytes -= segment.bytes;
     }
   }
 

@@ -48,7 +48,7 @@ export function decompressZstd(body: Uint8Array, bytesMax: number): Uint8Array {
       throw new ZstdSizeError('zstd content is too large');
     }
     const part = content(frame, bytesMax - total);
-    parts.push(part);
+    if (part.length > 0) parts.push(part);
     total += part.length;
   }
   return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts, total);

@@ -39,6 +39,8 @@ interface Job {
 
 interface Connection {
   start(job: Job): void;
+  /** Idle for longer than the other side is sure to keep it. */
+  isOld(): boolean;
   resume(): void;
   destroy(): void;
 }
@@ -88,6 +90,11 @@ export function createEngineHttp(url: URL, headers: Readonly<Record<string, stri
       const job: Job = { target, body, receiver };
       // The one used last: the others may then grow old and go.
       let connection = idle.pop();
+      // Its timer may be late, where the loop was held up for long.
+      while (connection?.isOld() === true) {
+        connection.destroy();
+        connection = idle.pop();
+      }
       if (connection === undefined && all.size < limits.engineConnectionsMax) connection = open();
       if (connection === undefined) waiting.add(job);
       else connection.start(job);
@@ -120,6 +127,7 @@ function openConnection(
   let parser: AnswerParser | undefined;
   let sending = false;
   let lastError: Error | undefined;
+  let usedAt = 0;
 
   const socket = openSocket(url, (bytes, buffer) => {
     const current = parser;
@@ -155,7 +163,10 @@ function openConnection(
   const finish = (mayStay: boolean): void => {
     const stays = mayStay && !sending && socket.writableLength === 0;
     const done = leave();
-    if (stays) age.refresh();
+    if (stays) {
+      age.refresh();
+      usedAt = performance.now();
+    }
     done?.receiver.end();
     if (stays && !socket.destroyed) release(connection);
     else socket.destroy();
@@ -180,6 +191,7 @@ function openConnection(
   });
 
   const connection: Connection = {
+    isOld: () => performance.now() - usedAt > limits.engineIdleConnectionMs,
     start(next) {
       job = next;
       connections.set(next, connection);

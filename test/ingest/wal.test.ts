@@ -5,7 +5,7 @@ import { crc32c } from '@node-rs/crc32';
 import * as fc from 'fast-check';
 import { createLogger } from '../../src/base/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
-import type { FrameInput } from '../../src/ingest/segment.ts';
+import { type FrameInput, segmentName } from '../../src/ingest/segment.ts';
 import { openWal, type SealedSegment, type Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
 
@@ -152,6 +152,40 @@ describe('write-ahead log', () => {
         },
       ),
       { numRuns: 800, includeErrorInReport: true },
+    );
+  });
+
+  it('leaves no file open and counts its bytes, whatever failed', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.integer({ min: 1, max: 80 }), { maxLength: 12 }),
+        fc.integer({ min: 0 }),
+        async (faults, seed) => {
+          const random = randomOf(seed);
+          const run: Run = { acknowledged: new Map(), engine: new Map(), appends: [], nextId: 1, settled: 0 };
+          const faultAt = new Set(faults);
+          const disk = createTornFiles({ cutAfter: 1e9, faultAt, random });
+          let now = Date.UTC(2026, 0, 1);
+          const wal = await open(disk.files, () => (now += 700)).catch(() => undefined);
+          if (wal === undefined) return assert.equal(disk.handles(), 0);
+          await history(wal, run, random, 15);
+          faultAt.clear();
+          // A seal that is under way may have failed already, and then does so for all who wait for it.
+          await wal.seal().catch(() => undefined);
+          await wal.append([frameOf([run.nextId++], 10)]);
+          await wal.seal();
+          const names = await disk.files.list();
+          const sizes = await Promise.all(names.map((name) => disk.files.size(name)));
+          const files = sizes.reduce((sum, size) => sum + size, 0);
+          // A removal that took place and was reported as a fault.
+          const gone = wal.sealed().filter(({ number }) => !names.includes(segmentName(number)));
+          const counted = wal.bytes() - gone.reduce((sum, { bytes }) => sum + bytes, 0);
+          await wal.close();
+          assert.equal(disk.handles(), 0, 'files stay open');
+          assert.ok(counted <= files, `${counted} bytes are counted, ${files} are there`);
+        },
+      ),
+      { numRuns: 300, includeErrorInReport: true },
     );
   });
 

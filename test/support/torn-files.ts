@@ -31,6 +31,8 @@ export function createTornFiles(options: {
   let operations = 0;
   /** Times that the power went: what one process still had under way does not reach the next. */
   let lives = 0;
+  /** Files that a process has open. */
+  let handles = 0;
   /** Names as a process sees them, and as the disk is sure to have them. */
   let names = new Map<string, Stored>();
   let syncedNames = new Map<string, Stored>();
@@ -56,6 +58,8 @@ export function createTornFiles(options: {
   }
 
   function handle(life: number, file: Stored): LogFile {
+    handles += 1;
+    let isOpen = true;
     return {
       async append(parts) {
         const all = Buffer.concat([file.written, ...parts]);
@@ -73,7 +77,11 @@ export function createTornFiles(options: {
         file.written = file.written.subarray(0, length);
         await sync(life, file);
       },
-      close: async () => {},
+      async close() {
+        if (!isOpen) throw new Error('closed twice');
+        isOpen = false;
+        if (life === lives) handles -= 1;
+      },
     };
   }
 
@@ -132,6 +140,7 @@ export function createTornFiles(options: {
   return {
     files: files(),
     operations: () => operations,
+    handles: () => handles,
     /** What a new process finds; the disk works again. */
     afterPowerCut(): LogFiles {
       const found = new Map<string, Stored>();
@@ -144,6 +153,7 @@ export function createTornFiles(options: {
         if (!syncedNames.has(name) && random() < 0.5) found.set(name, survivor(file));
       }
       lives += 1;
+      handles = 0;
       names = found;
       syncedNames = new Map(found);
       operations = 0;
