@@ -148,19 +148,22 @@ describe('exports of many events', () => {
   });
 
   // The engine comes back more slowly after each death, so not every format meets every encoding.
+  let killed: number | undefined;
   for (const [format, encoding] of [
     ['ndjson', 'identity'],
     ['csv', 'gzip'],
     ['json', 'br'],
   ] as const) {
     test(`the engine dies in mid-export (${format}, ${encoding}): the reader sees an error`, async () => {
-      await eventually('the engine to be there', async () =>
-        (await call(`${server.url}/readyz`)).status === 200 ? true : undefined,
-      );
+      // The engine is reachable a moment before it is announced.
+      const enginePid = await eventually('an engine that was not killed before', async () => {
+        const isReady = (await call(`${server.url}/readyz`)).status === 200;
+        const pid = server.enginePid();
+        return isReady && pid !== killed ? pid : undefined;
+      });
+      killed = enginePid;
       const open = await openExport(tenant, { format, ...inYear }, { 'accept-encoding': encoding });
       assert.equal(open.status, 200);
-      const enginePid = server.enginePid();
-      assert.ok(enginePid !== undefined);
       open.incoming.once('data', () => {
         process.kill(enginePid, 'SIGKILL');
         open.incoming.pause();
