@@ -1,4 +1,7 @@
+import { Zstd } from '@hpcc-js/wasm-zstd';
+import { decompress } from 'fzstd';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
+import { decompressZstd } from '../../src/ingest/zstd.ts';
 import { parseRfc3339Micros } from '../../src/base/timestamp.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { createArena, openArena } from '../../src/ocsf/byte-sink.ts';
@@ -157,7 +160,21 @@ function nativeBlock(): MicroCase {
   };
 }
 
+async function zstdBody(): Promise<MicroCase> {
+  const body = Buffer.from(texts.join('\n'));
+  // A view of the module's own memory is given.
+  const compressed = (await Zstd.load()).compress(body).slice();
+  return {
+    title: 'zstd body to its text',
+    unit: 'events',
+    units: texts.length,
+    run: () => decompressZstd(compressed, body.length),
+    reference: { name: 'fzstd', run: () => decompress(compressed, new Uint8Array(body.length)) },
+  };
+}
+
 export const eventCases = {
+  'micro.zstd': zstdBody,
   'micro.map': mapping,
   'micro.validate': validation,
   'micro.render': rendering,

@@ -6,6 +6,7 @@ import { summarize } from '../stats/summary.ts';
 import type { MicroPlan } from './measure.ts';
 
 export const microIds: readonly string[] = [
+  'micro.zstd',
   'micro.map',
   'micro.validate',
   'micro.render',

@@ -79,8 +79,7 @@ interface OpenSegment {
 interface ComingSegment {
   readonly number: number;
   readonly segment: Promise<OpenSegment>;
-  isDone: boolean;
-  hasFailed: boolean;
+  state: 'pending' | 'ready' | 'failed';
 }
 
 interface Waiting {
@@ -171,16 +170,16 @@ export async function openWal(options: WalOptions): Promise<Wal> {
 
   function prepare(): ComingSegment {
     const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
-    const begun: ComingSegment = { number, segment: begin(number), isDone: false, hasFailed: false };
+    const begun: ComingSegment = { number, segment: begin(number), state: 'pending' };
     // Whoever takes it hears of a failure.
-    void begun.segment
-      .catch(() => {
-        begun.hasFailed = true;
-      })
-      .then(() => {
-        begun.isDone = true;
-        wake();
-      });
+    const settled = begun.segment.then(
+      () => 'ready' as const,
+      () => 'failed' as const,
+    );
+    void settled.then((state) => {
+      begun.state = state;
+      wake();
+    });
     return begun;
   }
 
@@ -194,7 +193,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       listener.sealed();
     }
     // One that failed for a segment that has failed since then says nothing of the disk as it is now.
-    if (coming === undefined || (old === undefined && coming.hasFailed)) coming = prepare();
+    if (coming === undefined || (old === undefined && coming.state === 'failed')) coming = prepare();
     try {
       open = await coming.segment;
     } finally {
@@ -220,7 +219,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     if (seals.length === 0 && !isFull) return false;
     if (open === undefined || open.rows === 0) return true;
     coming ??= prepare();
-    return coming.isDone;
+    return coming.state !== 'pending';
   }
 
   /** True for an open segment that is empty and has been for a while. */
@@ -341,7 +340,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     isWorking = false;
   }
 
-  const isBusy = (): boolean => isWorking || coming?.isDone === false;
+  const isBusy = (): boolean => isWorking || coming?.state === 'pending';
 
   function wake(): void {
     if (isWorking) return;

@@ -236,6 +236,16 @@ describe('requests', () => {
     assert.equal(next.body.toString(), 'ok');
   });
 
+  test('none is sent on a connection that grew too old while nothing could run', async () => {
+    answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    await Promise.all([post(), post()]);
+    const made = connectionsMade;
+    const until = performance.now() + limits.engineIdleConnectionMs + 100;
+    while (performance.now() < until);
+    assert.equal((await post()).body.toString(), 'ok');
+    assert.equal(connectionsMade, made + 1);
+  });
+
   test('none is sent on a connection that the other side has ended', async () => {
     answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
     await Promise.all([post(), post(), post()]);
