@@ -39,8 +39,8 @@ interface Job {
 
 interface Connection {
   start(job: Job): void;
-  /** Idle for longer than the other side is sure to keep it. */
-  isOld(): boolean;
+  /** False once it ends, which its socket tells only later, and when the other side may have ended it by now. */
+  isUsable(): boolean;
   resume(): void;
   destroy(): void;
 }
@@ -70,9 +70,8 @@ export function createEngineHttp(url: URL, headers: Readonly<Record<string, stri
     waiting.delete(next);
     connection.start(next);
   };
-  /** Takes a connection out of use, at once where it ends itself: its socket closes later, and must get no call meanwhile. */
   const gone = (connection: Connection): void => {
-    if (!all.delete(connection)) return;
+    all.delete(connection);
     const at = idle.indexOf(connection);
     if (at >= 0) idle.splice(at, 1);
     const [next] = waiting;
@@ -90,8 +89,7 @@ export function createEngineHttp(url: URL, headers: Readonly<Record<string, stri
       const job: Job = { target, body, receiver };
       // The one used last: the others may then grow old and go.
       let connection = idle.pop();
-      // Its timer may be late, where the loop was held up for long.
-      while (connection?.isOld() === true) {
+      while (connection !== undefined && !connection.isUsable()) {
         connection.destroy();
         connection = idle.pop();
       }
@@ -133,7 +131,7 @@ function openConnection(
     const current = parser;
     // Bytes that nobody asked for are no answer to anything.
     if (current === undefined) {
-      leaveUse();
+      socket.destroy();
       return false;
     }
     try {
@@ -150,7 +148,7 @@ function openConnection(
   });
   // Shorter than any engine keeps an idle connection (3 s at least), so none is used as it is being closed.
   const age = setTimeout(() => {
-    if (job === undefined) leaveUse();
+    if (job === undefined) socket.destroy();
   }, limits.engineIdleConnectionMs).unref();
 
   const leave = (): Job | undefined => {
@@ -171,16 +169,11 @@ function openConnection(
     if (stays && !socket.destroyed) release(connection);
     else socket.destroy();
   };
-  const leaveUse = (): void => {
-    gone(connection);
-    socket.destroy();
-  };
   socket.on('error', (error) => {
     lastError ??= error;
-    gone(connection);
   });
   socket.on('end', () => {
-    if (job === undefined) leaveUse();
+    if (job === undefined) socket.destroy();
     else if (parser?.endsWithConnection() === true) finish(false);
   });
   socket.on('close', () => {
@@ -191,7 +184,8 @@ function openConnection(
   });
 
   const connection: Connection = {
-    isOld: () => performance.now() - usedAt > limits.engineIdleConnectionMs,
+    // The timer of its age may be late, where the loop was held up for long.
+    isUsable: () => !socket.destroyed && performance.now() - usedAt < limits.engineIdleConnectionMs,
     start(next) {
       job = next;
       connections.set(next, connection);

@@ -256,6 +256,29 @@ describe('write-ahead log', () => {
     await wal.close();
   });
 
+  it('does not hold the failure of a segment against the one after it', async () => {
+    const faultAt = new Set<number>();
+    const disk = createTornFiles({ cutAfter: 1e9, faultAt, random: () => 0.9 });
+    let made = gate();
+    made.open();
+    const create = async (name: string) => {
+      await made.passed;
+      return disk.files.create(name);
+    };
+    const wal = await open({ ...disk.files, create }, Date.now);
+    made = gate();
+    await wal.append([frameOf([1], 4000)]);
+    // It is full, and the next one is being made, when the disk fails for both of them.
+    faultAt.add(disk.operations() + 1);
+    await assert.rejects(wal.append([frameOf([2], 10)]), { code: 'unavailable' });
+    made.fail(new Error('no'));
+    made = gate();
+    made.open();
+    await sleep(5);
+    await wal.append([frameOf([3], 10)]);
+    await wal.close();
+  });
+
   it('does not let a segment grow without end while the next one cannot be made', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const held = gate();
