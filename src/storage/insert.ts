@@ -36,11 +36,11 @@ const columns = sent.map(([name]) => name).join(', ');
 const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
 
 /**
- * The engine's own deduplication is off: its memory of a block can outlive the block in a crash, and would then
- * drop the very rows that are missing. Asking the table is the only answer that counts.
+ * Not here: the engine's own deduplication, which the table has switched off (migration 0005). Its memory of a block
+ * can outlive the block in a crash, and would then drop the very rows that are missing. Asking the table is the only
+ * answer that counts.
  */
 const insertSettings: Settings = {
-  insert_deduplicate: 0,
   max_partitions_per_insert_block: 0,
   min_insert_block_size_rows: limits.segmentRowsMax,
   min_insert_block_size_bytes: 0,

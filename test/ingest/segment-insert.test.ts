@@ -113,6 +113,16 @@ describe('segments in the engine', () => {
     }
   });
 
+  it('has nothing dropped by the engine because it looks like what was stored before', async () => {
+    // What a crash can leave: the memory of a block without the block. Then the second sending is the only one.
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const sent = insertOf([fc.sample(row, 30)], false);
+    assert.equal(await insert(sent), 'stored');
+    assert.equal(await insert(sent), 'stored');
+    assert.deepEqual(await counts(), { rows: '60', distinct: '30' });
+  });
+
   it('stores a segment once when the engine took it but its answer was lost', async () => {
     const proxy = await startFaultProxy(Number(new URL(engine.connection.url).port));
     const storage = openStorage({ ...engine.connection, url: proxy.url }, silentLog);
