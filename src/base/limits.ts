@@ -70,6 +70,8 @@ export const limits = {
   gatherDelayMsMax: 2,
   gatherBytesMax: 128 * 1024,
   gatherRequestsMax: 256,
+  /** From so many tasks that wait for a worker on, a group goes only when it is full. */
+  gatherQueuedTasks: 64,
   /** Bodies above this are divided between the workers, in pieces of about this size. */
   splitBytesMin: 2 * 1024 * 1024,
   splitCompressedBytesMin: 256 * 1024,
@@ -84,6 +86,12 @@ export const limits = {
   workerYoungMegabytesMax: 64,
   segmentRowsMax: 1024 * 1024,
   segmentsInFlightMax: 2,
+  /** Beyond FLUSH_INTERVAL; half of what a reader is promised, as the INSERT that is under way takes time too. */
+  segmentWaitMsMax: 500,
+  /** No task waits longer for an engine that is behind. */
+  paceHoldMsMax: 500,
+  /** Over this time it is measured what the engine takes. */
+  paceRateMs: 2_000,
   damagedSegmentTries: 3,
   frameBytesMax: 256 * 1024 * 1024,
   blockRowsMax: 65_536,

@@ -3,6 +3,7 @@ import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer, Idempotency } from './idempotency.ts';
+import type { Pace } from './pace.ts';
 import type { WorkerPool } from './pool.ts';
 import type { FrameInput } from './segment.ts';
 import {
@@ -45,6 +46,7 @@ export interface AcceptOptions {
   readonly pool: WorkerPool;
   readonly wal: Wal;
   readonly arrivals: Arrivals;
+  readonly pace: Pick<Pace, 'took'>;
   readonly idempotency: Idempotency;
   readonly bodyBytesMax: number;
   /** All organizations, for keys that belong to none; the same object until something changes. */
@@ -68,7 +70,8 @@ interface Done {
 /**
  * Gathers small requests into one task, so that many clients sending single events do not pay a thread hop and a log
  * frame each; a large one goes at once. While no group is with the workers, what arrived together goes together,
- * without waiting; else the next group gathers until that one is done, for 2 ms at most.
+ * without waiting; else the next group gathers until that one is done, for 2 ms at most, or longer while many tasks
+ * wait for a worker.
  */
 export function createAccept(options: AcceptOptions): Accept {
   const { pool, wal, arrivals, idempotency } = options;
@@ -94,6 +97,12 @@ export function createAccept(options: AcceptOptions): Accept {
     });
   }
 
+  /** While tasks queue up, fewer and larger ones serve the same requests sooner. */
+  function dispatchInTime(): void {
+    if (pool.queued() < limits.gatherQueuedTasks) dispatchGathered();
+    else timer = setTimeout(dispatchInTime, limits.gatherDelayMsMax);
+  }
+
   function submit(request: IngestRequest): Promise<Done> {
     const { length } = request.body;
     const isPlain = request.encoding === 'identity';
@@ -110,7 +119,7 @@ export function createAccept(options: AcceptOptions): Accept {
       if (gatheredBytes >= limits.gatherBytesMax || gathered.length >= limits.gatherRequestsMax)
         dispatchGathered();
       else if (groupsMapping === 0) immediate ??= setImmediate(dispatchGathered);
-      else timer ??= setTimeout(dispatchGathered, limits.gatherDelayMsMax);
+      else timer ??= setTimeout(dispatchInTime, limits.gatherDelayMsMax);
     });
   }
 
@@ -166,6 +175,7 @@ export function createAccept(options: AcceptOptions): Accept {
   ): Promise<void> {
     const organizations = new Set(of.map(({ request }) => request.organization?.id));
     await arrivals.during(organizations, () => wal.append(frames));
+    options.pace.took(frames.reduce((rows, frame) => rows + frame.rows, 0));
   }
 
   async function settle(group: readonly Pending[], result: MapResult): Promise<void> {

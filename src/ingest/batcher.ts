@@ -27,6 +27,9 @@ export interface BatcherOptions {
   readonly sink: SegmentSink;
   readonly log: Logger;
   readonly flushIntervalMs: number;
+  /** Called for each segment that has reached the engine, and for each attempt that failed. */
+  stored(rows: number): void;
+  failed(): void;
   /** Called with the notes of a segment (see segment.ts) after its rows are stored and before its file is deleted. */
   keepNotes(notes: readonly Uint8Array[]): Promise<void>;
 }
@@ -87,6 +90,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
           'a segment waits for the engine',
         );
         counts.retries += 1;
+        options.failed();
         tries += 1;
         doubtful = true;
       }
@@ -128,6 +132,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
     } else {
       await wal.release(segment);
       counts.stored += 1;
+      options.stored(segment.rows);
     }
   }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { type Accept, createAccept } from './accept.ts';
@@ -6,6 +7,7 @@ import { createArrivals } from './arrivals.ts';
 import { type SegmentSink, startBatcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { openIdempotency } from './idempotency.ts';
+import { createPace } from './pace.ts';
 import { startPool } from './pool.ts';
 import type { SharedDirectory } from './task.ts';
 import { openWal } from './wal.ts';
@@ -62,14 +64,29 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
   }
   const { sink, flushIntervalMs } = options;
-  const batcher = startBatcher({ wal, sink, log, flushIntervalMs, keepNotes: idempotency.keep });
-  const pool = startPool(options.workers, { appName: options.appName, redactKeys: options.redactKeys }, log);
+  const pace = createPace({
+    waitingMs: wal.waitingMs,
+    behindMs: flushIntervalMs + limits.segmentWaitMsMax,
+    nowMs: () => performance.now(),
+  });
+  const batcher = startBatcher({
+    wal,
+    sink,
+    log,
+    flushIntervalMs,
+    stored: pace.stored,
+    failed: pace.failed,
+    keepNotes: idempotency.keep,
+  });
+  const worker = { appName: options.appName, redactKeys: options.redactKeys };
+  const pool = startPool(options.workers, worker, log, { turnMs: pace.turnMs });
   const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
   const arrivals = createArrivals(wal.lastRecovered);
   const accept = createAccept({
     pool,
     wal,
     arrivals,
+    pace,
     idempotency,
     bodyBytesMax: options.bodyBytesMax,
     directory: options.directory,
@@ -79,6 +96,12 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     },
   });
   gauge('auditlog_wal_bytes', 'Bytes in the write-ahead log', [], (metric) => metric.set(wal.bytes()));
+  gauge(
+    'auditlog_ingest_lag_seconds',
+    'How long the oldest acknowledged event that is not in the engine has waited',
+    [],
+    (metric) => metric.set(wal.waitingMs() / 1000),
+  );
   gauge('auditlog_wal_segments', 'Sealed segments that wait for the engine', [], (metric) =>
     metric.set(wal.sealed().length),
   );

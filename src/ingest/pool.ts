@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Piscina } from 'piscina';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
@@ -20,6 +21,8 @@ export interface PoolOptions {
   /** URL of another worker module: one that hangs or crashes, to see what becomes of its neighbours. */
   readonly filename?: string;
   readonly taskMsMax?: number;
+  /** Asked before a task begins that maps events: so many milliseconds later it does. */
+  readonly turnMs?: () => number;
 }
 
 /** Run from its sources, a thread needs the TypeScript loader anew: threads do not inherit module hooks. */
@@ -55,7 +58,7 @@ export function startPool(
   threads: number,
   settings: WorkerSettings,
   log: Logger,
-  { filename, taskMsMax }: PoolOptions = {},
+  { filename, taskMsMax, turnMs }: PoolOptions = {},
 ): WorkerPool {
   const pool = new Piscina<Task, MapResult | SplitResult>({
     filename: filename ?? import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
@@ -79,8 +82,9 @@ export function startPool(
     while (running < threads && queue.length > 0) {
       const next = queue.shift() as Queued;
       running += 1;
+      const waitMs = next.task.kind === 'map' && turnMs ? turnMs() : 0;
       next.done(
-        work(next.task).finally(() => {
+        (waitMs > 0 ? sleep(waitMs).then(() => work(next.task)) : work(next.task)).finally(() => {
           running -= 1;
           dispatch();
         }),

@@ -32,6 +32,8 @@ export interface SealedSegment {
   readonly bytes: number;
   /** Left by an earlier process: whether it reached the engine is unknown. */
   readonly recovered: boolean;
+  /** When its first rows came, or it was found; by `performance.now()`. */
+  readonly sinceMs: number;
 }
 
 export interface Wal {
@@ -46,6 +48,8 @@ export interface Wal {
    */
   seal(): Promise<void>;
   sealed(): readonly SealedSegment[];
+  /** For how long the oldest rows that are not in the engine have waited; 0 when there are none. */
+  waitingMs(): number;
   /** Called after a segment was sealed, and after the first append to an empty one. */
   onChange(listener: { sealed(): void; started(): void }): void;
   read(segment: SealedSegment): Promise<SegmentContent>;
@@ -73,6 +77,8 @@ interface OpenSegment {
   readonly file: LogFile;
   bytes: number;
   rows: number;
+  /** Of its first rows. */
+  sinceMs: number;
 }
 
 /** The segment after the open one, begun ahead of need. */
@@ -144,7 +150,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     newest = number;
     leftovers.delete(name);
     await removeLeftovers();
-    return { number, file, bytes: fileHeaderBytes, rows: 0 };
+    return { number, file, bytes: fileHeaderBytes, rows: 0, sinceMs: 0 };
   }
 
   /** What cannot be removed now is tried again with the next segment. */
@@ -189,7 +195,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     const old = open;
     if (old !== undefined && old.rows > 0) {
       open = undefined;
-      sealed.push({ number: old.number, rows: old.rows, bytes: old.bytes, recovered: false });
+      const { number, rows, bytes, sinceMs } = old;
+      sealed.push({ number, rows, bytes, recovered: false, sinceMs });
       listener.sealed();
     }
     // One that failed for a segment that has failed since then says nothing of the disk as it is now.
@@ -257,7 +264,10 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     totalBytes += bytes - durable;
     segment.bytes = bytes;
     segment.rows = row;
-    if (first) listener.started();
+    if (first) {
+      segment.sinceMs = performance.now();
+      listener.started();
+    }
     return segment.number;
   }
 
@@ -269,8 +279,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     log.error({ segment: segment.number, ...errorFacts(cause) }, 'the write-ahead log could not be written');
     open = undefined;
     if (segment.rows > 0) {
-      const { number, rows, bytes } = segment;
-      sealed.push({ number, rows, bytes, recovered: false });
+      const { number, rows, bytes, sinceMs } = segment;
+      sealed.push({ number, rows, bytes, recovered: false, sinceMs });
       listener.sealed();
     }
     try {
@@ -392,6 +402,11 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       await enqueue(seals, []);
     },
     sealed: () => sealed,
+    waitingMs() {
+      let since = open !== undefined && open.rows > 0 ? open.sinceMs : Number.POSITIVE_INFINITY;
+      for (const segment of sealed) since = Math.min(since, segment.sinceMs);
+      return since === Number.POSITIVE_INFINITY ? 0 : performance.now() - since;
+    },
     onChange(next) {
       listener = next;
     },
@@ -474,7 +489,7 @@ async function recover(
     const bytes = torn ? content.intactBytes : file.length;
     const { rows } = torn ? decodeSegment(file.subarray(0, bytes), number) : content;
     if (rows === 0) empty.push(name);
-    else segments.push({ number, rows, bytes, recovered: true });
+    else segments.push({ number, rows, bytes, recovered: true, sinceMs: performance.now() });
   }
   return { segments, empty, highest };
 }

@@ -106,6 +106,42 @@ describe('ingest, from request to sink', () => {
     assert.equal((await readdir(join(dataDir, 'wal'))).filter((name) => name.endsWith('.refused')).length, 1);
   });
 
+  it('takes no more than the sink does once that is behind, so that nothing waits for long', async () => {
+    const rowsPerMs = 20;
+    let stored = 0;
+    let busy = Promise.resolve();
+    const { ingest } = await start(
+      async ({ rows }) => {
+        const before = busy;
+        busy = before.then(() => sleep(rows / rowsPerMs));
+        await busy;
+        stored += rows;
+        return 'stored';
+      },
+      { flushIntervalMs: 100, segmentBytes: 1e9, walBytesMax: 2e9 },
+    );
+    const batch = Array.from({ length: 500 }, (_, n) => event(`${n}`)).join('\n');
+    let accepted = 0;
+    let waiting = 0;
+    const end = Date.now() + 5000;
+    const produce = async (): Promise<void> => {
+      while (Date.now() < end) {
+        // Twice what the sink takes, all producers together.
+        const pause = sleep(50);
+        const answer = await ingest.accept(request(batch));
+        accepted += answer.accepted;
+        waiting = Math.max(waiting, accepted - stored);
+        await pause;
+      }
+    };
+    await Promise.all([produce(), produce(), produce(), produce()]);
+    assert.equal(await ingest.flush(10_000), true);
+    assert.equal(stored, accepted);
+    // Without a pace, 100,000.
+    assert.ok(waiting < 2000 * rowsPerMs, `${waiting} of ${accepted} rows waited`);
+    assert.ok(accepted > 2000 * rowsPerMs, `${accepted} rows were accepted`);
+  });
+
   it('answers 503 when the log is full and recovers by itself when the sink does', async () => {
     let works = false;
     const stored: string[] = [];

@@ -43,6 +43,7 @@ describe('workers that fail', () => {
       pool,
       wal,
       arrivals,
+      pace: { took: () => {} },
       idempotency,
       bodyBytesMax: 1e6,
       directory,
