@@ -6,6 +6,9 @@ import { summarize } from '../stats/summary.ts';
 import { batchJob, type IngestLab } from './ingest.ts';
 
 const sampleMs = 1000;
+const lagSampleMs = 200;
+/** Long enough for a backlog to show. */
+const fullSpeedSeconds = 30;
 /** Share of the rate that was measured at full speed. */
 const paceShare = 0.7;
 
@@ -15,6 +18,8 @@ interface Sample {
   readonly engine: number;
   readonly backlog: number;
   readonly parts: number;
+  /** Seconds for which the oldest acknowledged event has not been readable. */
+  readonly lag: number;
 }
 
 async function metric(url: string, name: string): Promise<number> {
@@ -30,9 +35,33 @@ function drift(samples: readonly Sample[], value: (sample: Sample) => number): [
   return [mean(samples.slice(0, third)), mean(samples.slice(-third))];
 }
 
+/** As fast as the clients can, for long enough: whether what is acknowledged stays readable in time. */
+async function lagAtFullSpeed({ lab, plan, ...ready }: IngestLab): Promise<string> {
+  const job = batchJob({ lab, plan, ...ready }, 0);
+  const before = await lab.events();
+  const lags: number[] = [];
+  const timer = setInterval(
+    () => void metric(lab.service.url, 'auditlog_ingest_lag_seconds').then((lag) => lags.push(lag)),
+    lagSampleMs,
+  );
+  const { steps, startedMs, endedMs, latency } = await lab.generator
+    .run({ ...job, stop: { seconds: fullSpeedSeconds } })
+    .finally(() => clearInterval(timer));
+  await lab.visible(before + steps * batchEvents);
+  const rate = (steps * batchEvents) / ((endedMs - startedMs) / 1000);
+  const [p50, p99] = quantilesMs(latency, [0.5, 0.99]);
+  const sorted = lags.toSorted((a, b) => a - b);
+  return (
+    `${fullSpeedSeconds} s at full speed: ${Math.round(rate)} events/s acknowledged, p50 ${p50?.toFixed(0)} ms, ` +
+    `p99 ${p99?.toFixed(0)} ms; the oldest unread one had waited ${sorted[sorted.length >> 1]?.toFixed(2)} s ` +
+    `at the median and ${sorted.at(-1)?.toFixed(2)} s at most`
+  );
+}
+
 /**
  * Ingest at 70 % of full speed for a long time: the backlog of the log, the parts of the table and the memory of both
- * processes, sampled every second, must not grow. Full speed is measured first, over one pass of the data.
+ * processes, sampled every second, must not grow. Full speed is measured first, over one pass of the data, and at the
+ * end again, for the time that acknowledged events wait until they can be read.
  */
 export async function benchSoak(
   ready: IngestLab,
@@ -57,6 +86,7 @@ export async function benchSoak(
       engine: (residentBytes(engine.access.pid) ?? Number.NaN) / 1e6,
       backlog: (await metric(service.url, 'auditlog_wal_bytes')) / 1e6,
       parts: await engine.number(parts),
+      lag: await metric(service.url, 'auditlog_ingest_lag_seconds'),
     });
   };
   const timer = setInterval(() => void sample(), sampleMs);
@@ -77,6 +107,7 @@ export async function benchSoak(
     name,
     points: samples.map((one) => [one.second, value(one)] as const),
   });
+  const atFullSpeed = await lagAtFullSpeed(ready);
   return {
     result: {
       id: 'soak',
@@ -93,6 +124,8 @@ export async function benchSoak(
         flat('engine', (one) => one.engine, ' MB'),
         flat('backlog', (one) => one.backlog, ' MB'),
         flat('active parts', (one) => one.parts, ''),
+        `readable: the oldest unread event had waited ${most((one) => one.lag).toFixed(2)} s at most`,
+        atFullSpeed,
       ],
     },
     series: [

@@ -86,8 +86,8 @@ export const limits = {
   workerYoungMegabytesMax: 64,
   segmentRowsMax: 1024 * 1024,
   segmentsInFlightMax: 2,
-  /** Beyond FLUSH_INTERVAL; half of what a reader is promised, as the INSERT that is under way takes time too. */
-  segmentWaitMsMax: 500,
+  /** Beyond FLUSH_INTERVAL; a third of what a reader is promised, as the INSERT that is under way takes time too. */
+  segmentWaitMsMax: 350,
   /** No task waits longer for an engine that is behind. */
   paceHoldMsMax: 500,
   /** Over this time it is measured what the engine takes. */
