@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { batchEvents } from '../lab/dataset.ts';
 import { residentBytes } from '../lab/process-stats.ts';
 import { quantilesMs } from '../stats/histogram.ts';
@@ -24,7 +25,9 @@ interface Sample {
 
 async function metric(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+  const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
+  if (value === undefined) throw new Error(`the service has no metric ${name}`);
+  return Number(value);
 }
 
 /** Means of the first and the last third of a run: a figure that creeps shows between them. */
@@ -40,13 +43,16 @@ async function lagAtFullSpeed({ lab, plan, ...ready }: IngestLab): Promise<strin
   const job = batchJob({ lab, plan, ...ready }, 0);
   const before = await lab.events();
   const lags: number[] = [];
-  const timer = setInterval(
-    () => void metric(lab.service.url, 'auditlog_ingest_lag_seconds').then((lag) => lags.push(lag)),
-    lagSampleMs,
-  );
-  const { steps, startedMs, endedMs, latency } = await lab.generator
-    .run({ ...job, stop: { seconds: fullSpeedSeconds } })
-    .finally(() => clearInterval(timer));
+  const sending = lab.generator.run({ ...job, stop: { seconds: fullSpeedSeconds } });
+  let isSending = true;
+  const ended = sending.finally(() => (isSending = false));
+  const sample = async (): Promise<void> => {
+    while (isSending) {
+      lags.push(await metric(lab.service.url, 'auditlog_ingest_lag_seconds'));
+      await sleep(lagSampleMs);
+    }
+  };
+  const [{ steps, startedMs, endedMs, latency }] = await Promise.all([ended, sample()]);
   await lab.visible(before + steps * batchEvents);
   const rate = (steps * batchEvents) / ((endedMs - startedMs) / 1000);
   const [p50, p99] = quantilesMs(latency, [0.5, 0.99]);

@@ -70,7 +70,7 @@ export const limits = {
   gatherDelayMsMax: 2,
   gatherBytesMax: 128 * 1024,
   gatherRequestsMax: 256,
-  /** From so many tasks that wait for a worker on, a group goes only when it is full. */
+  /** From so many tasks that wait for a worker on, a group waits until it is full or the one before is mapped. */
   gatherQueuedTasks: 64,
   /** Bodies above this are divided between the workers, in pieces of about this size. */
   splitBytesMin: 2 * 1024 * 1024,
@@ -88,8 +88,13 @@ export const limits = {
   segmentsInFlightMax: 2,
   /** Beyond FLUSH_INTERVAL; a third of what a reader is promised, as the INSERT that is under way takes time too. */
   segmentWaitMsMax: 350,
-  /** No task waits longer for an engine that is behind. */
-  paceHoldMsMax: 500,
+  /** With less than this in the log no engine is behind for want of processors. */
+  paceBytesMin: 32 * 1024 * 1024,
+  /** The oldest task waits no longer for an engine that is behind, and a large batch is held against later ones no longer. */
+  paceHoldMsMax: 2_000,
+  paceDebtMsMax: 10_000,
+  /** So often it is looked whether the engine has caught up. */
+  paceCheckMs: 50,
   /** Over this time it is measured what the engine takes. */
   paceRateMs: 2_000,
   damagedSegmentTries: 3,

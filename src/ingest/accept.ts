@@ -3,7 +3,6 @@ import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer, Idempotency } from './idempotency.ts';
-import type { Pace } from './pace.ts';
 import type { WorkerPool } from './pool.ts';
 import type { FrameInput } from './segment.ts';
 import {
@@ -46,7 +45,6 @@ export interface AcceptOptions {
   readonly pool: WorkerPool;
   readonly wal: Wal;
   readonly arrivals: Arrivals;
-  readonly pace: Pick<Pace, 'took'>;
   readonly idempotency: Idempotency;
   readonly bodyBytesMax: number;
   /** All organizations, for keys that belong to none; the same object until something changes. */
@@ -175,7 +173,6 @@ export function createAccept(options: AcceptOptions): Accept {
   ): Promise<void> {
     const organizations = new Set(of.map(({ request }) => request.organization?.id));
     await arrivals.during(organizations, () => wal.append(frames));
-    options.pace.took(frames.reduce((rows, frame) => rows + frame.rows, 0));
   }
 
   async function settle(group: readonly Pending[], result: MapResult): Promise<void> {

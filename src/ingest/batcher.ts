@@ -27,9 +27,8 @@ export interface BatcherOptions {
   readonly sink: SegmentSink;
   readonly log: Logger;
   readonly flushIntervalMs: number;
-  /** Called for each segment that has reached the engine, and for each attempt that failed. */
-  stored(rows: number): void;
-  failed(): void;
+  /** Called for each segment that has reached the engine, with how long its INSERT took. */
+  stored(rows: number, ms: number): void;
   /** Called with the notes of a segment (see segment.ts) after its rows are stored and before its file is deleted. */
   keepNotes(notes: readonly Uint8Array[]): Promise<void>;
 }
@@ -38,6 +37,8 @@ export interface Batcher {
   /** Seals what is open and waits until every segment is in the engine; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean>;
   stop(): void;
+  /** For how long the oldest rows have waited that the engine has not failed to take; 0 when there are none. */
+  waitingMs(): number;
   counts(): { stored: number; refused: number; retries: number; inFlight: number };
 }
 
@@ -45,13 +46,22 @@ export interface Batcher {
 export function startBatcher(options: BatcherOptions): Batcher {
   const { wal, sink, log } = options;
   const taken = new Set<number>();
+  /** Of those, the ones that an attempt has failed for. */
+  const failing = new Set<number>();
   const counts = { stored: 0, refused: 0, retries: 0 };
   let timer: NodeJS.Timeout | undefined;
+  let isOverdue = false;
   const stopping = new AbortController();
   let waiters: (() => void)[] = [];
 
+  /** Whether a sealed segment waits for one that is under way. */
+  const untaken = (): boolean => wal.sealed().some(({ number }) => !taken.has(number));
+
   function seal(): void {
     timer = undefined;
+    // Another one would wait behind that: the open segment grows instead, as one INSERT is cheaper than two.
+    isOverdue = untaken();
+    if (isOverdue) return arm();
     wal.seal().catch((error: unknown) => {
       log.warn(errorFacts(error), 'the open segment could not be sealed yet');
       arm();
@@ -90,7 +100,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
           'a segment waits for the engine',
         );
         counts.retries += 1;
-        options.failed();
+        failing.add(segment.number);
         tries += 1;
         doubtful = true;
       }
@@ -100,7 +110,12 @@ export function startBatcher(options: BatcherOptions): Batcher {
       delayMs = Math.min(delayMs * 2, limits.retryDelayMsMax);
     }
     taken.delete(segment.number);
+    failing.delete(segment.number);
     pump();
+    if (isOverdue && !untaken() && !stopping.signal.aborted) {
+      clearTimeout(timer);
+      seal();
+    }
     if (wal.sealed().length === 0) {
       for (const wake of waiters) wake();
       waiters = [];
@@ -120,7 +135,9 @@ export function startBatcher(options: BatcherOptions): Batcher {
       seq: segmentSeqRange(segment.number),
       doubtful,
     };
+    const began = performance.now();
     const outcome = await sink({ ...insert, body: insertBody(segment.number, content) });
+    const ms = performance.now() - began;
     await options.keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
     if (damaged) {
       await wal.setAside(segment, 'damaged');
@@ -132,7 +149,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
     } else {
       await wal.release(segment);
       counts.stored += 1;
-      options.stored(segment.rows);
+      options.stored(segment.rows, ms);
     }
   }
 
@@ -156,6 +173,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
       clearTimeout(timer);
       stopping.abort();
     },
+    waitingMs: () => wal.waitingMs(failing),
     counts: () => ({ ...counts, inFlight: taken.size }),
   };
 }

@@ -64,29 +64,29 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
   }
   const { sink, flushIntervalMs } = options;
-  const pace = createPace({
-    waitingMs: wal.waitingMs,
-    behindMs: flushIntervalMs + limits.segmentWaitMsMax,
-    nowMs: () => performance.now(),
-  });
   const batcher = startBatcher({
     wal,
     sink,
     log,
     flushIntervalMs,
-    stored: pace.stored,
-    failed: pace.failed,
+    stored: (rows, ms) => pace.stored(rows, ms),
     keepNotes: idempotency.keep,
   });
+  const pace = createPace({
+    waitingMs: batcher.waitingMs,
+    waitingBytes: wal.bytes,
+    behindMs: flushIntervalMs + limits.segmentWaitMsMax,
+    behindBytes: Math.min(options.segmentBytes, limits.paceBytesMin),
+    nowMs: () => performance.now(),
+  });
   const worker = { appName: options.appName, redactKeys: options.redactKeys };
-  const pool = startPool(options.workers, worker, log, { turnMs: pace.turnMs });
+  const pool = startPool(options.workers, worker, log, { pace });
   const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
   const arrivals = createArrivals(wal.lastRecovered);
   const accept = createAccept({
     pool,
     wal,
     arrivals,
-    pace,
     idempotency,
     bodyBytesMax: options.bodyBytesMax,
     directory: options.directory,

@@ -1,10 +1,13 @@
 import { limits } from '../base/limits.ts';
 
 export interface PaceOptions {
-  /** For how long the oldest rows of the log have waited for the engine; 0 when none wait. */
+  /** For how long the oldest rows have waited that the engine has not refused; 0 when none wait. */
   readonly waitingMs: () => number;
-  /** From when on that is too long. */
+  /** All that waits. */
+  readonly waitingBytes: () => number;
+  /** From when on, and from how much on, that is too long. */
   readonly behindMs: number;
+  readonly behindBytes: number;
   readonly nowMs: () => number;
 }
 
@@ -12,37 +15,45 @@ export interface PaceOptions {
  * Keeps what is accepted readable in time (contract: Ingest). Storing costs less than making readable, and the
  * operating system shares the processors between both without knowing of the promise; so while the engine is behind,
  * rows are let in at nine tenths of the rate at which it takes them, and it catches up. An engine that takes nothing
- * holds nobody back: then the log is what there is.
+ * holds nobody back: then the log is what there is. Nor does one that is slow with little, since less would not make
+ * it quicker.
  */
 export interface Pace {
-  /** Milliseconds until the next task may begin: 0 for at once, at most `paceHoldMsMax`. */
+  /** Milliseconds until the next rows may be let in; 0 for at once. */
   turnMs(): number;
-  /** Rows went into the log. */
+  /** Rows were let in. */
   took(rows: number): void;
-  /** A segment has reached the engine. */
-  stored(rows: number): void;
-  /** A segment has not; nobody is held until one has. */
-  failed(): void;
+  /** A segment has reached the engine, by an INSERT that took that long. */
+  stored(rows: number, ms: number): void;
 }
 
 /** Of what the engine takes, so that it gains on what waits. */
 const share = 0.9;
 
-export function createPace({ waitingMs, behindMs, nowMs }: PaceOptions): Pace {
-  /** What the engine took in the last `paceRateMs`, oldest first. */
-  let taken: { readonly at: number; readonly rows: number }[] = [];
+export function createPace(options: PaceOptions): Pace {
+  const { waitingMs, waitingBytes, behindMs, behindBytes, nowMs } = options;
+  /** What the engine took in the last `paceRateMs`. */
+  let taken: { readonly from: number; readonly to: number; readonly rows: number }[] = [];
   let nextAt = Number.NEGATIVE_INFINITY;
 
-  /** Rows a millisecond; 0 where nothing was taken. */
+  const forget = (now: number): void => {
+    taken = taken.filter(({ to }) => to > now - limits.paceRateMs);
+  };
+
+  /** Rows a millisecond, from when the first of these INSERTs began to the end of the last; 0 where nothing was taken. */
   const rate = (now: number): number => {
-    taken = taken.filter(({ at }) => at > now - limits.paceRateMs);
-    return taken.reduce((sum, { rows }) => sum + rows, 0) / limits.paceRateMs;
+    forget(now);
+    const last = taken.at(-1);
+    if (last === undefined) return 0;
+    const from = taken.reduce((first, one) => Math.min(first, one.from), last.from);
+    return taken.reduce((sum, { rows }) => sum + rows, 0) / Math.max(1, last.to - from);
   };
 
   return {
     turnMs() {
       const now = nowMs();
-      if (waitingMs() <= behindMs || rate(now) === 0) {
+      const isBehind = waitingMs() > behindMs && waitingBytes() > behindBytes;
+      if (!isBehind || rate(now) === 0) {
         nextAt = now;
         return 0;
       }
@@ -52,14 +63,12 @@ export function createPace({ waitingMs, behindMs, nowMs }: PaceOptions): Pace {
       const now = nowMs();
       const rowsPerMs = rate(now) * share;
       if (rowsPerMs === 0) return;
-      // A batch of a million rows must not hold everyone for as long as the engine takes for it.
-      nextAt = Math.min(Math.max(nextAt, now) + rows / rowsPerMs, now + limits.paceHoldMsMax);
+      nextAt = Math.min(Math.max(nextAt, now) + rows / rowsPerMs, now + limits.paceDebtMsMax);
     },
-    stored(rows) {
-      taken.push({ at: nowMs(), rows });
-    },
-    failed() {
-      taken = [];
+    stored(rows, ms) {
+      const now = nowMs();
+      forget(now);
+      taken.push({ from: now - ms, to: now, rows });
     },
   };
 }

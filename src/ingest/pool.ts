@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Piscina } from 'piscina';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
+import type { Pace } from './pace.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 
 export interface WorkerPool {
@@ -21,8 +21,8 @@ export interface PoolOptions {
   /** URL of another worker module: one that hangs or crashes, to see what becomes of its neighbours. */
   readonly filename?: string;
   readonly taskMsMax?: number;
-  /** Asked before a task begins that maps events: so many milliseconds later it does. */
-  readonly turnMs?: () => number;
+  /** Asked before a task begins that maps events, and told what came of it. */
+  readonly pace?: Pick<Pace, 'turnMs' | 'took'>;
 }
 
 /** Run from its sources, a thread needs the TypeScript loader anew: threads do not inherit module hooks. */
@@ -40,6 +40,8 @@ type Task = MapTask | SplitTask;
 interface Queued {
   readonly task: Task;
   done(result: Promise<MapResult | SplitResult>): void;
+  /** Since it is the oldest one and has to wait for the engine. */
+  heldSince?: number;
 }
 
 function buffersOf(task: Task): ArrayBuffer[] {
@@ -58,7 +60,7 @@ export function startPool(
   threads: number,
   settings: WorkerSettings,
   log: Logger,
-  { filename, taskMsMax, turnMs }: PoolOptions = {},
+  { filename, taskMsMax, pace }: PoolOptions = {},
 ): WorkerPool {
   const pool = new Piscina<Task, MapResult | SplitResult>({
     filename: filename ?? import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
@@ -76,15 +78,37 @@ export function startPool(
   pool.on('error', (error: unknown) => log.error(errorFacts(error), 'an ingest worker failed'));
   const queue: Queued[] = [];
   let running = 0;
+  let held: NodeJS.Timeout | undefined;
+  let closed = false;
 
-  /** A task goes to the pool only when a thread is free for it, oldest first. */
+  /** Milliseconds for which a task has to wait for the engine. */
+  function holdMs(next: Queued): number {
+    const waitMs = next.task.kind === 'map' && pace ? pace.turnMs() : 0;
+    if (waitMs === 0) return 0;
+    const now = performance.now();
+    next.heldSince ??= now;
+    return Math.max(0, Math.min(waitMs, next.heldSince + limits.paceHoldMsMax - now));
+  }
+
+  /** A task goes to the pool only when a thread is free for it and the engine keeps up, oldest first. */
   function dispatch(): void {
+    if (held !== undefined) return;
     while (running < threads && queue.length > 0) {
+      const waitMs = holdMs(queue[0] as Queued);
+      if (waitMs > 0) {
+        held = setTimeout(
+          () => {
+            held = undefined;
+            dispatch();
+          },
+          Math.min(Math.ceil(waitMs), limits.paceCheckMs),
+        );
+        return;
+      }
       const next = queue.shift() as Queued;
       running += 1;
-      const waitMs = next.task.kind === 'map' && turnMs ? turnMs() : 0;
       next.done(
-        (waitMs > 0 ? sleep(waitMs).then(() => work(next.task)) : work(next.task)).finally(() => {
+        work(next.task).finally(() => {
           running -= 1;
           dispatch();
         }),
@@ -95,7 +119,9 @@ export function startPool(
   async function work(task: Task): Promise<MapResult | SplitResult> {
     const hung = AbortSignal.timeout(taskMsMax ?? limits.workerTaskMsMax);
     try {
-      return await pool.run(task, { transferList: buffersOf(task), signal: hung });
+      const result = await pool.run(task, { transferList: buffersOf(task), signal: hung });
+      if ('blocks' in result) pace?.took(result.blocks.reduce((sum, { rows }) => sum + rows, 0));
+      return result;
     } catch (error) {
       log.error(
         { task: task.kind, bytes: task.input.length, ...errorFacts(error) },
@@ -108,7 +134,12 @@ export function startPool(
     }
   }
 
+  function shuttingDown(): Problem {
+    return new Problem('unavailable', 'The server is shutting down.', { retryAfterSeconds: 1 });
+  }
+
   function run(task: Task): Promise<MapResult | SplitResult> {
+    if (closed) return Promise.reject(shuttingDown());
     if (queue.length >= limits.workerQueueTasksMax) {
       const busy = 'Too many batches are waiting; try again later.';
       return Promise.reject(new Problem('unavailable', busy, { retryAfterSeconds: 1 }));
@@ -124,6 +155,11 @@ export function startPool(
     split: (task) => run(task) as Promise<SplitResult>,
     threads,
     queued: () => queue.length,
-    close: () => pool.destroy(),
+    async close() {
+      closed = true;
+      clearTimeout(held);
+      for (const { done } of queue.splice(0)) done(Promise.reject(shuttingDown()));
+      await pool.destroy();
+    },
   };
 }

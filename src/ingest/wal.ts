@@ -48,8 +48,8 @@ export interface Wal {
    */
   seal(): Promise<void>;
   sealed(): readonly SealedSegment[];
-  /** For how long the oldest rows that are not in the engine have waited; 0 when there are none. */
-  waitingMs(): number;
+  /** For how long the oldest rows that are not in the engine have waited, some segments aside; 0 when there are none. */
+  waitingMs(without?: ReadonlySet<number>): number;
   /** Called after a segment was sealed, and after the first append to an empty one. */
   onChange(listener: { sealed(): void; started(): void }): void;
   read(segment: SealedSegment): Promise<SegmentContent>;
@@ -402,10 +402,10 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       await enqueue(seals, []);
     },
     sealed: () => sealed,
-    waitingMs() {
-      let since = open !== undefined && open.rows > 0 ? open.sinceMs : Number.POSITIVE_INFINITY;
-      for (const segment of sealed) since = Math.min(since, segment.sinceMs);
-      return since === Number.POSITIVE_INFINITY ? 0 : performance.now() - since;
+    waitingMs(without) {
+      // They stand in the order in which they came.
+      const oldest = sealed.find(({ number }) => without?.has(number) !== true) ?? open;
+      return oldest === undefined || oldest.rows === 0 ? 0 : performance.now() - oldest.sinceMs;
     },
     onChange(next) {
       listener = next;

@@ -43,7 +43,6 @@ describe('workers that fail', () => {
       pool,
       wal,
       arrivals,
-      pace: { took: () => {} },
       idempotency,
       bodyBytesMax: 1e6,
       directory,
