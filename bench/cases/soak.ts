@@ -44,15 +44,11 @@ async function lagAtFullSpeed({ lab, plan, ...ready }: IngestLab): Promise<strin
   const before = await lab.events();
   const lags: number[] = [];
   const sending = lab.generator.run({ ...job, stop: { seconds: fullSpeedSeconds } });
-  let isSending = true;
-  const ended = sending.finally(() => (isSending = false));
-  const sample = async (): Promise<void> => {
-    while (isSending) {
-      lags.push(await metric(lab.service.url, 'auditlog_ingest_lag_seconds'));
-      await sleep(lagSampleMs);
-    }
-  };
-  const [{ steps, startedMs, endedMs, latency }] = await Promise.all([ended, sample()]);
+  const ended = sending.then(() => true);
+  while (!(await Promise.race([ended, sleep(lagSampleMs, false)]))) {
+    lags.push(await metric(lab.service.url, 'auditlog_ingest_lag_seconds'));
+  }
+  const { steps, startedMs, endedMs, latency } = await sending;
   await lab.visible(before + steps * batchEvents);
   const rate = (steps * batchEvents) / ((endedMs - startedMs) / 1000);
   const [p50, p99] = quantilesMs(latency, [0.5, 0.99]);
