@@ -360,9 +360,10 @@ describe('from a server without a feed', () => {
       );
       let late = 3;
       old.fault = ({ query }) => {
-        // Comes between two pages, at the front of the stretch.
+        // Comes between two pages, at the front of the stretch; where that begins depends on the time of day.
+        const front = (Date.parse(query.get('startTime') ?? '') + 1) * 1000;
         if (query.get('offset') === '1000' && late-- > 0)
-          old.events.push({ ...numbered(12_000 + late), time: start + late });
+          old.events.push({ ...numbered(12_000 + late), time: front + late });
         return false;
       };
       const ran = await run(join(directory, 'checkpoint'), '--batch', '1000');

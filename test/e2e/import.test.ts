@@ -226,7 +226,8 @@ describe('import beside a server', () => {
   });
 
   test('killed again and again, every event is there once', { timeout: 90_000 }, async () => {
-    const count = 20_000;
+    // More than a quick machine imports before the second kill.
+    const count = 60_000;
     const path = await place('killed.ndjson', linesOf('killed', count));
     let kills = 0;
     for (let round = 0; round < 5; round++) {
