@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/base/limits.ts';
 import { createArrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept, type IngestRequest } from '../../src/ingest/accept.ts';
 import { openIdempotency } from '../../src/ingest/idempotency.ts';
@@ -21,6 +23,54 @@ function request(marker: string): IngestRequest {
   };
 }
 
+async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }> {
+  const wal = await openWal({
+    files: disk(),
+    log: silentLog,
+    segmentBytes: 1e6,
+    bytesMax: 1e9,
+    writer: 0,
+    nowMs: Date.now,
+  });
+  const accept = createAccept({
+    pool,
+    wal,
+    arrivals: createArrivals(0),
+    idempotency: await openIdempotency(disk(), Date.now, silentLog),
+    bodyBytesMax: 1e6,
+    directory: () => ({ version: 1, json: Buffer.from('[]') }),
+    counted: () => {},
+  });
+  return { accept, wal };
+}
+
+describe('workers that wait for the engine', () => {
+  it('hold the oldest task until it is its turn, for two seconds at most, and close at once', async () => {
+    let turnMs = 60_000;
+    let taken = 0;
+    const pace = { turnMs: () => turnMs, took: (rows: number) => (taken += rows) };
+    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { pace });
+    const { accept } = await acceptOn(pool);
+    const began = performance.now();
+    await accept(request('a'));
+    assert.ok(performance.now() - began >= limits.paceHoldMsMax);
+    assert.equal(taken, 1);
+    const second = accept(request('b'));
+    await sleep(100);
+    assert.equal(pool.queued(), 1);
+    turnMs = 0;
+    await second;
+    assert.equal(taken, 2);
+    turnMs = 60_000;
+    const ended = assert.rejects(accept(request('c')), { code: 'unavailable' });
+    await sleep(100);
+    await pool.close();
+    await ended;
+    await assert.rejects(accept(request('d')), { code: 'unavailable' });
+    assert.equal(taken, 2);
+  });
+});
+
 describe('workers that fail', () => {
   let pool: WorkerPool;
   let accept: Accept;
@@ -28,26 +78,7 @@ describe('workers that fail', () => {
   before(async () => {
     const filename = new URL('./failing-worker.ts', import.meta.url).href;
     pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { filename, taskMsMax: 5000 });
-    wal = await openWal({
-      files: disk(),
-      log: silentLog,
-      segmentBytes: 1e6,
-      bytesMax: 1e9,
-      writer: 0,
-      nowMs: Date.now,
-    });
-    const idempotency = await openIdempotency(disk(), Date.now, silentLog);
-    const directory = () => ({ version: 1, json: Buffer.from('[]') });
-    const arrivals = createArrivals(0);
-    accept = createAccept({
-      pool,
-      wal,
-      arrivals,
-      idempotency,
-      bodyBytesMax: 1e6,
-      directory,
-      counted: () => {},
-    });
+    ({ accept, wal } = await acceptOn(pool));
   });
   after(() => pool.close());
 
