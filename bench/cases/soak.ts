@@ -39,8 +39,9 @@ function drift(samples: readonly Sample[], value: (sample: Sample) => number): [
 }
 
 /** As fast as the clients can, for long enough: whether what is acknowledged stays readable in time. */
-async function lagAtFullSpeed({ lab, plan, ...ready }: IngestLab): Promise<string> {
-  const job = batchJob({ lab, plan, ...ready }, 0);
+async function lagAtFullSpeed(ready: IngestLab): Promise<string> {
+  const { lab } = ready;
+  const job = batchJob(ready, 0);
   const before = await lab.events();
   const lags: number[] = [];
   const sending = lab.generator.run({ ...job, stop: { seconds: fullSpeedSeconds } });

@@ -1,9 +1,11 @@
+import { crc32c } from '@node-rs/crc32';
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../src/base/limits.ts';
 import { createArrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept, type IngestRequest } from '../../src/ingest/accept.ts';
+import { startBatcher } from '../../src/ingest/batcher.ts';
 import { openIdempotency } from '../../src/ingest/idempotency.ts';
 import { startPool, type WorkerPool } from '../../src/ingest/pool.ts';
 import { openWal, type Wal } from '../../src/ingest/wal.ts';
@@ -68,6 +70,56 @@ describe('workers that wait for the engine', () => {
     await ended;
     await assert.rejects(accept(request('d')), { code: 'unavailable' });
     assert.equal(taken, 2);
+  });
+});
+
+describe('requests that wait for workers', () => {
+  it('are gathered into few tasks', async () => {
+    let turnMs = 60_000;
+    const pace = { turnMs: () => turnMs, took: () => undefined };
+    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { pace });
+    const { accept } = await acceptOn(pool);
+    const large = 'x'.repeat(limits.gatherBytesMax / 4);
+    const all = Array.from({ length: limits.gatherQueuedTasks }, () => accept(request(large)));
+    for (let n = 0; n < 30; n++) {
+      all.push(accept(request(`${n}`)));
+      await sleep(limits.gatherDelayMsMax * 2);
+    }
+    assert.equal(pool.queued(), limits.gatherQueuedTasks + 1);
+    turnMs = 0;
+    for (const { accepted } of await Promise.all(all)) assert.equal(accepted, 1);
+    await pool.close();
+  });
+});
+
+describe('the wait of what the engine has not taken', () => {
+  it('leaves out a segment that an attempt has failed for', async () => {
+    const wal = await openWal({
+      files: disk(),
+      log: silentLog,
+      segmentBytes: 1e6,
+      bytesMax: 1e9,
+      writer: 0,
+      nowMs: Date.now,
+    });
+    const payload = new Uint8Array(10);
+    await wal.append([{ rows: 1, payload, payloadCrc: crc32c(payload), notes: '' }]);
+    await wal.seal();
+    await sleep(5);
+    const batcher = startBatcher({
+      wal,
+      sink: () => Promise.reject(new Error('never')),
+      log: silentLog,
+      flushIntervalMs: 1000,
+      stored: () => undefined,
+      keepNotes: async () => undefined,
+    });
+    assert.ok(batcher.waitingMs() >= 5);
+    while (batcher.counts().retries === 0) await sleep(5);
+    assert.equal(batcher.waitingMs(), 0);
+    assert.ok(wal.waitingMs() >= 5);
+    batcher.stop();
+    await wal.close();
   });
 });
 
