@@ -1,0 +1,54 @@
+import { gauge } from './metrics.ts';
+
+/**
+ * What is known to be damaged or missing of what was acknowledged:
+ *
+ * - `log_segment`: a range of, or a whole segment of the write-ahead log;
+ * - `engine_part`: a part of the table that the engine has set aside;
+ * - `missing_events`: the table has fewer events than were stored in it;
+ * - `unreadable`: events that the engine has and cannot read.
+ */
+const kinds = ['log_segment', 'engine_part', 'missing_events', 'unreadable'] as const;
+type DamageKind = (typeof kinds)[number];
+
+interface Damage {
+  readonly kind: DamageKind;
+  /** What is damaged: the number of a segment, the name of a part, a month. One damage is reported once by it. */
+  readonly id: string;
+  /** For the operator; no content of events. */
+  readonly detail: string;
+}
+
+/** Of each kind at most so many are named; the first ones tell where to look. */
+const namedPerKindMax = 100;
+
+/**
+ * The damage that this process knows of. `/readyz` and the metric `auditlog_damage_known` tell it (contract:
+ * Operations); it never keeps the service from answering.
+ */
+export class DamageRegister {
+  readonly #known = new Map<DamageKind, Map<string, Damage>>(kinds.map((kind) => [kind, new Map()]));
+
+  constructor() {
+    gauge('auditlog_damage_known', 'Known damage to stored events, by kind.', ['kind'], (known) => {
+      for (const kind of kinds) known.set({ kind }, this.#known.get(kind)?.size ?? 0);
+    });
+  }
+
+  /** True when this damage was not known before: the caller then writes it to the operational log, once. */
+  report(damage: Damage): boolean {
+    const known = this.#known.get(damage.kind);
+    if (known === undefined || known.has(damage.id) || known.size >= namedPerKindMax) return false;
+    known.set(damage.id, damage);
+    return true;
+  }
+
+  /** Forgets what has turned out to be no damage, or has been mended. */
+  clear(kind: DamageKind, id: string): void {
+    this.#known.get(kind)?.delete(id);
+  }
+
+  list(): readonly Damage[] {
+    return [...this.#known.values()].flatMap((known) => [...known.values()]);
+  }
+}

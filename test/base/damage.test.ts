@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DamageRegister } from '../../src/base/damage.ts';
+import { renderMetrics } from '../../src/base/metrics.ts';
+
+test('damage is new once, is counted by kind, and can be cleared', async () => {
+  const register = new DamageRegister();
+  const damage = { kind: 'engine_part', id: 'all_1_1_0', detail: 'set aside by the engine' } as const;
+  assert.equal(register.report(damage), true);
+  assert.equal(register.report(damage), false);
+  assert.deepEqual(register.list(), [damage]);
+  assert.match(await renderMetrics(), /^auditlog_damage_known\{kind="engine_part"\} 1$/m);
+  register.clear('engine_part', 'all_1_1_0');
+  assert.deepEqual(register.list(), []);
+  assert.match(await renderMetrics(), /^auditlog_damage_known\{kind="engine_part"\} 0$/m);
+});
+
+test('of each kind a bounded number is kept, the first ones', () => {
+  const register = new DamageRegister();
+  for (let segment = 0; segment < 1000; segment++)
+    register.report({ kind: 'log_segment', id: String(segment), detail: '' });
+  assert.equal(register.list().length, 100);
+  assert.equal(register.list()[0]?.id, '0');
+});
