@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, rename } from 'node:fs/promises';
+import { type FileHandle, open, readdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,53 +16,85 @@ export interface DirectoryLock {
   release(): Promise<void>;
 }
 
-/** Longer than another process needs between seeing a dead socket and replacing it. */
-const settleMs = 50;
+type State = 'trying' | 'held';
+
+/** How long a process that tries is waited for; it needs milliseconds. */
+const tryingMsMax = 10_000;
+const askMsMax = 1_000;
+const askAgainMs = 5;
 
 /**
  * Makes sure that one process at a time writes below `directory`, which must exist. The lock is a listening local
- * socket in it: the system ends it with the process, however that dies, and no process id has to be guessed at.
+ * socket in it, `lock.<random name>`: the system ends it with the process, however that dies, and no process id has to
+ * be guessed at. No name is used twice, so the socket of a dead process can be removed by anybody at any time.
  *
- * A socket listens under a name of its own and is then renamed to the lock's: closing it removes its first name only,
- * so a process that loses never takes the winner's lock away. Of several that replace a dead one at the same moment
- * the last is left, and each finds out which that is by asking.
+ * Of several that try at the same moment, each listens first and looks at the others afterwards. Who sees a lower name
+ * that tries gives up; who sees a higher one waits until that has given up or got the lock. So two cannot miss each
+ * other, and one of them always gets it.
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   // A socket's path may have about 100 characters; by way of the open directory it is always short.
   const handle = await open(directory, 'r');
   const place = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
-  const path = join(place, 'lock.socket');
-  const token = randomBytes(16).toString('hex');
+  const name = `lock.${randomBytes(16).toString('hex')}`;
+  let state: State = 'trying';
   let server: Server | undefined;
   try {
-    if ((await ask(path)) !== undefined) throw new DirectoryInUseError(directory);
-    server = await listen(join(place, `lock.${token.slice(0, 8)}`), token);
-    await rename(join(place, `lock.${token.slice(0, 8)}`), path);
-    await sleep(settleMs);
-    if ((await ask(path)) !== token) throw new DirectoryInUseError(directory);
+    server = await listen(join(place, name), () => state);
+    for (const other of await readdir(place)) {
+      if (!other.startsWith('lock.') || other === name) continue;
+      if (!(await yields(place, other, name))) throw new DirectoryInUseError(directory);
+    }
+    state = 'held';
     const held = server;
     return { release: () => release(held, handle) };
   } catch (error) {
-    server?.close();
-    await handle.close();
+    if (server === undefined) await handle.close();
+    else await release(server, handle);
     throw error;
   }
 }
 
-async function release(server: Server, handle: { close(): Promise<void> }): Promise<void> {
+/** Whether the process behind the socket `other` lets the one named `own` have the lock, or is dead. */
+async function yields(place: string, other: string, own: string): Promise<boolean> {
+  const deadline = performance.now() + tryingMsMax;
+  for (let refused = 0; ; ) {
+    const state = await ask(join(place, other));
+    if (state === undefined) refused += 1;
+    // A socket has its name a moment before it listens: one refusal does not tell that its process is dead.
+    if (refused > 1) {
+      await removeDead(join(place, other));
+      return true;
+    }
+    const isHeld = state !== undefined && state !== 'trying';
+    if (isHeld || (state === 'trying' && other < own) || performance.now() > deadline) return false;
+    await sleep(askAgainMs);
+  }
+}
+
+async function removeDead(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    // Its process has removed it itself, or another one did.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  }
+}
+
+async function release(server: Server, handle: FileHandle): Promise<void> {
   await new Promise<void>((resolve) => server.close(() => resolve()));
   await handle.close();
 }
 
-/** What the process that listens at the path says, or undefined when none does. */
+/** The state that the process at the path tells, or undefined when none listens. */
 function ask(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     let text = '';
     const socket = connect(path);
-    socket.setTimeout(1000, () => {
-      // Alive but busy: it holds the lock all the same.
+    socket.setTimeout(askMsMax, () => {
+      // Alive but busy: it counts as the one that holds the lock.
       socket.destroy();
-      resolve(text);
+      resolve('busy');
     });
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
@@ -72,11 +104,11 @@ function ask(path: string): Promise<string | undefined> {
   });
 }
 
-function listen(path: string, token: string): Promise<Server> {
+function listen(path: string, state: () => State): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());
-      socket.end(token);
+      socket.end(state());
     });
     server.once('error', reject);
     server.listen({ path, readableAll: false }, () => {

@@ -24,11 +24,19 @@ const rounds = Number(process.env['KILL_ROUNDS'] ?? 1);
 const seed = Number(process.env['KILL_SEED'] ?? Math.floor(Math.random() * 1e9));
 const clients = 6;
 
-let state = seed;
-function random(): number {
-  state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-  return state / 0x80000000;
+/**
+ * Numbers in [0, 1) that the seed and `stream` decide alone. What dies and when has a stream of its own, and so has
+ * each client: whatever the others draw meanwhile, a seed gives the same deaths and batches again.
+ */
+function randomOf(stream: number): () => number {
+  let state = (seed ^ Math.imul(stream + 1, 0x9e3779b1)) & 0x7fffffff;
+  return () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return state / 0x80000000;
+  };
 }
+
+const randomDeath = randomOf(0);
 
 const dataDir = await temporaryDirectory();
 let server: TestServer;
@@ -72,7 +80,13 @@ async function postUntilAnswered(
   return false;
 }
 
-async function write(key: string, flow: string, written: Written, done: AbortSignal): Promise<void> {
+async function write(
+  key: string,
+  flow: string,
+  written: Written,
+  done: AbortSignal,
+  random: () => number,
+): Promise<void> {
   while (!done.aborted) {
     const ids = Array.from({ length: 1 + Math.floor(random() * 40) }, () => randomUUID());
     const lines = ids.map((id) => JSON.stringify(sourceEvent({ flow_id: flow, extra: { id } })));
@@ -97,7 +111,7 @@ function killEngine(pid: number): void {
 
 /** One random death: of the engine alone (the server must bring it back), of the server, or of both at once. */
 async function killSomething(): Promise<string> {
-  const choice = random();
+  const choice = randomDeath();
   const engine = server.enginePid();
   if (choice < 0.4 && engine !== undefined) {
     killEngine(engine);
@@ -133,15 +147,14 @@ test(`${rounds} rounds of kill -9 under load lose nothing and double nothing (KI
   await createOrganization(server, 'acme');
   const { key } = await createKey(server, ['--org', 'acme', '--scopes', 'read,write']);
   const flow = randomUUID();
+  const clientRandom = Array.from({ length: clients }, (_, client) => randomOf(client + 1));
   const written: Written = { acknowledged: new Set(), repeated: new Set() };
   for (let round = 0; round < rounds; round++) {
     const done = new AbortController();
-    const writers = Promise.all(
-      Array.from({ length: clients }, () => write(key, flow, written, done.signal)),
-    );
+    const writers = Promise.all(clientRandom.map((random) => write(key, flow, written, done.signal, random)));
     const deaths: string[] = [];
     for (let death = 0; death < 3; death++) {
-      await sleep(100 + random() * 700);
+      await sleep(100 + randomDeath() * 700);
       deaths.push(await killSomething());
     }
     await sleep(300);

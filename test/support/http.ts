@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patience } from './patience.ts';
 
 /** A client for black-box tests: nothing is decoded, retried or followed behind the test's back; every wait is bounded. */
 
@@ -24,7 +25,7 @@ export interface HttpCall {
   readonly timeoutMs?: number;
 }
 
-/** One request. Rejects on a broken connection, a body cut short, or after `timeoutMs`. */
+/** One request. Rejects on a broken connection, a body cut short, or after `timeoutMs` of a quiet machine. */
 export function call(url: string, options: HttpCall = {}): Promise<HttpAnswer> {
   const { method = 'GET', headers = {}, body, timeoutMs = requestTimeoutMsDefault } = options;
   const target = new URL(url);
@@ -40,7 +41,7 @@ export function call(url: string, options: HttpCall = {}): Promise<HttpAnswer> {
         port: target.port,
         headers:
           body === undefined ? headers : { 'content-length': String(Buffer.byteLength(body)), ...headers },
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.timeout(patience(timeoutMs)),
       },
       (incoming) => {
         const pieces: Buffer[] = [];
@@ -149,18 +150,20 @@ export function retryAfterOf(answer: HttpAnswer): number {
   return Number(text);
 }
 
-/** Calls `probe` until it gives something other than undefined; fails with `what` after `timeoutMs`. */
+/** Calls `probe` until it gives something other than undefined; fails with `what` after `timeoutMs` (of a quiet machine). */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined>,
   timeoutMs = 15_000,
   pauseMs = 20,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const bounded = patience(timeoutMs);
+  const deadline = performance.now() + bounded;
   for (;;) {
     const found = await probe();
     if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`gave up after ${timeoutMs} ms waiting: ${what}`);
+    if (performance.now() > deadline)
+      throw new Error(`gave up after ${Math.round(bounded)} ms waiting: ${what}`);
     await sleep(pauseMs);
   }
 }

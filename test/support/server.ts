@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cliCommand } from './cli-command.ts';
+import { patience } from './patience.ts';
 import { acceptedOf, type AuditEvent, call, eventually, type HttpAnswer, type Page, pageOf } from './http.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
@@ -111,7 +112,7 @@ function waitForExit(
   timeoutMs: number,
 ): Promise<{ code: number | null } | undefined> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), timeoutMs);
+    const timer = setTimeout(() => resolve(undefined), patience(timeoutMs));
     void exit.then((code) => {
       clearTimeout(timer);
       resolve({ code });
