@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { AuditEvent } from '../support/http.ts';
 import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 
 /**
  * Random events and random parameters against a model of a few lines: an array, `filter`, `sort` and `slice`.
@@ -266,7 +267,9 @@ before(async () => {
 });
 after(() => server?.stop());
 
-test(`random filters and pages agree with the model (FC_SEED=${seed})`, { timeout: 90_000 }, async () => {
+test(`random filters and pages agree with the model (FC_SEED=${seed})`, {
+  timeout: patience(90_000),
+}, async () => {
   let hits = 0;
   await fc.assert(
     fc.asyncProperty(query, async (drawn) => {
@@ -281,7 +284,7 @@ test(`random filters and pages agree with the model (FC_SEED=${seed})`, { timeou
   assert.ok(hits > queries / 10, `only ${hits} of ${queries} queries found anything`);
 });
 
-test('every single spelling finds what the model finds', { timeout: 90_000 }, async () => {
+test('every single spelling finds what the model finds', { timeout: patience(90_000) }, async () => {
   const nothing: Drawn = {
     start: undefined,
     end: undefined,
@@ -308,7 +311,7 @@ test('every single spelling finds what the model finds', { timeout: 90_000 }, as
 });
 
 test(`a walk over pages of any size meets every match once, in order (FC_SEED=${seed})`, {
-  timeout: 90_000,
+  timeout: patience(90_000),
 }, async () => {
   await fc.assert(
     fc.asyncProperty(query, fc.integer({ min: 5, max: 150 }), async (drawn, size) => {

@@ -14,6 +14,7 @@ import {
 } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 
 const flowBatch = (flow: string, count: number, pad = '') =>
   Array.from({ length: count }, (_, n) => sourceEvent({ flow_id: flow, extra: { n, pad } }));
@@ -36,7 +37,7 @@ describe('the embedded engine is killed', () => {
   after(() => server?.stop());
 
   test('reads are whole or refused, writes go on, the engine comes back, nothing is missing', {
-    timeout: 60_000,
+    timeout: patience(60_000),
   }, async () => {
     const first = server.enginePid();
     assert.ok(first);
@@ -167,7 +168,7 @@ describe('the connection to the engine fails', () => {
   });
 
   test('writes are taken until the log is full, then 503, and everything taken arrives once', {
-    timeout: 60_000,
+    timeout: patience(60_000),
   }, async () => {
     const flow = randomUUID();
     const batch = flowBatch(flow, 100, 'x'.repeat(1000));
@@ -197,7 +198,7 @@ describe('the connection to the engine fails', () => {
   });
 
   test('the engine is killed and started again under load: nothing lost, nothing doubled', {
-    timeout: 60_000,
+    timeout: patience(60_000),
   }, async () => {
     const flow = randomUUID();
     const over = new AbortController();

@@ -14,6 +14,7 @@ import {
   startServer,
   temporaryDirectory,
 } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 
 /**
  * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
@@ -84,7 +85,7 @@ async function walk(env: Readonly<Record<string, string>>): Promise<void> {
 
 function dockerAnswers(): Promise<boolean> {
   return new Promise((resolve) => {
-    execFile('docker', ['info'], { timeout: 10_000 }, (error) => resolve(error === null));
+    execFile('docker', ['info'], { timeout: patience(10_000) }, (error) => resolve(error === null));
   });
 }
 
@@ -122,7 +123,7 @@ describe('the same service on every engine', () => {
     }
   });
 
-  test('a ClickHouse server image', { timeout: 110_000 }, async (context) => {
+  test('a ClickHouse server image', { timeout: patience(110_000) }, async (context) => {
     if (!(await dockerAnswers())) {
       context.diagnostic('NOT TESTED: Docker does not answer, so no ClickHouse server image was tried');
       context.skip('Docker does not answer');

@@ -17,6 +17,7 @@ import {
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 import { finished, withEngine } from './export-support.ts';
 
 describe('an export that is killed', () => {
@@ -73,7 +74,7 @@ describe('an export that is killed', () => {
   };
 
   test('goes on where it stopped, of the same moment, and ends as if nothing had been', {
-    timeout: 100_000,
+    timeout: patience(100_000),
   }, async () => {
     const file = join(out, 'many.ndjson.gz');
     await killedAfter(file, 1);
@@ -112,7 +113,7 @@ describe('an export that is killed', () => {
     assert.equal(at, text.length);
   });
 
-  test('begins anew where the events have changed since', { timeout: 60_000 }, async () => {
+  test('begins anew where the events have changed since', { timeout: patience(60_000) }, async () => {
     const file = join(out, 'many.ndjson');
     await killedAfter(file, 1);
     const state = `${file}.partial/state.json`;

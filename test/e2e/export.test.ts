@@ -14,6 +14,7 @@ import {
   problemOf,
 } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 
 /** The export endpoint (contract: Read, export), black box against the embedded engine. */
 
@@ -261,7 +262,7 @@ describe('exports', () => {
     }
   });
 
-  test('CSV cells of any text and any extra survive (property)', { timeout: 60_000 }, async () => {
+  test('CSV cells of any text and any extra survive (property)', { timeout: patience(60_000) }, async () => {
     const unit = fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom(...Array.from('",\r\n\t=+-@\'\\ ;|{}[]:a')) },
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),

@@ -21,6 +21,7 @@ import {
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 
 /** `auditlog import` (contract: Command line) as a process of its own. */
 
@@ -225,7 +226,7 @@ describe('import beside a server', () => {
     assert.equal((await server.cli(['import', join(files, 'missing.ndjson')])).code, 1);
   });
 
-  test('killed again and again, every event is there once', { timeout: 90_000 }, async () => {
+  test('killed again and again, every event is there once', { timeout: patience(90_000) }, async () => {
     // More than a quick machine imports before the second kill.
     const count = 60_000;
     const path = await place('killed.ndjson', linesOf('killed', count));
@@ -270,7 +271,7 @@ describe('import where the server makes it difficult', () => {
     assert.equal(after.stdout.split('\n').length, 1000);
   });
 
-  test('limits of rate and size are kept to', { timeout: 60_000 }, async () => {
+  test('limits of rate and size are kept to', { timeout: patience(60_000) }, async () => {
     const env = { RATE_LIMIT_INGEST: '6/1s', MAX_BODY_BYTES: '200000' };
     const server = await startServer({ env });
     try {
@@ -295,7 +296,7 @@ describe('import where the server makes it difficult', () => {
   });
 
   test('the server is killed and started again meanwhile: every event once', {
-    timeout: 90_000,
+    timeout: patience(90_000),
   }, async () => {
     const dataDir = join(directory, 'restarted');
     await mkdir(dataDir);

@@ -12,6 +12,7 @@ import {
   temporaryDirectory,
   type TestServer,
 } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 
 /**
  * Kills the server, the engine or both at random while many clients write, again and again on the same data, and
@@ -141,7 +142,7 @@ async function idsStored(key: string, flow: string): Promise<string[]> {
 }
 
 test(`${rounds} rounds of kill -9 under load lose nothing and double nothing (KILL_SEED=${seed})`, {
-  timeout: 60_000 + rounds * 20_000,
+  timeout: patience(60_000 + rounds * 20_000),
 }, async (t) => {
   await start();
   await createOrganization(server, 'acme');

@@ -11,8 +11,9 @@ import {
   startServer,
   temporaryDirectory,
 } from '../support/server.ts';
+import { patience } from '../support/patience.ts';
 
-/** A machine that runs other tests beside this one is given this much; the figure itself is printed. */
+/** On a quiet machine; the figure itself is printed. */
 const coldStartMsMax = 6000;
 
 test('a cold start in a directory that is not there serves within seconds', async (context) => {
@@ -27,7 +28,7 @@ test('a cold start in a directory that is not there serves within seconds', asyn
     });
     const ms = server.startedInMs + ready - listening;
     context.diagnostic(`cold start to the first 200: ${ms.toFixed(0)} ms`);
-    assert.ok(ms < coldStartMsMax, `${ms.toFixed(0)} ms`);
+    assert.ok(ms < patience(coldStartMsMax), `${ms.toFixed(0)} ms`);
     // What lies there is for its owner only, and engine.json is there as long as the engine runs.
     const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
     assert.equal(await mode(dataDir), '700');

@@ -53,18 +53,14 @@ describe('rate limiter', () => {
     );
   });
 
-  it('is bounded under a million addresses, and costs little', () => {
+  it('is bounded under a million addresses', () => {
     let now = 0;
     const limiter = createRateLimiter(() => now, 50_000);
-    const begun = performance.now();
     for (let i = 0; i < 1_000_000; i++) {
       now += 0.01;
       limiter.consume(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, rate);
     }
-    const microseconds = (performance.now() - begun) / 1000;
     assert.equal(limiter.clients(), 50_000);
-    // Slack for a busy machine; it is under 1 µs on an idle one.
-    assert.ok(microseconds < 10, `${microseconds} µs a request`);
   });
 
   it('takes an IPv4 address for itself and an IPv6 address by its network', () => {

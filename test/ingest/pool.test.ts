@@ -2,6 +2,7 @@ import { crc32c } from '@node-rs/crc32';
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patience } from '../support/patience.ts';
 import { limits } from '../../src/base/limits.ts';
 import { createArrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept, type IngestRequest } from '../../src/ingest/accept.ts';
@@ -129,7 +130,10 @@ describe('workers that fail', () => {
   let wal: Wal;
   before(async () => {
     const filename = new URL('./failing-worker.ts', import.meta.url).href;
-    pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { filename, taskMsMax: 5000 });
+    pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, {
+      filename,
+      taskMsMax: patience(5000),
+    });
     ({ accept, wal } = await acceptOn(pool));
   });
   after(() => pool.close());
