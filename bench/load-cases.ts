@@ -1,4 +1,5 @@
 import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
+import { benchFollow } from './cases/follow.ts';
 import { benchGenerator } from './cases/generator.ts';
 import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
@@ -29,8 +30,8 @@ const peersEvents = 400_000;
 const eventsPerSecondDefault = 40_000;
 
 /** Each group gets a service and an engine of its own, so that none inherits what another left behind. */
-async function inLab(options: Options, run: (lab: Lab) => Promise<void>): Promise<void> {
-  const lab = await openLab(options.url);
+async function inLab(options: Options, run: (lab: Lab) => Promise<void>, keptIn?: string): Promise<void> {
+  const lab = await openLab(options.url, keptIn);
   try {
     await run(lab);
   } finally {
@@ -56,8 +57,18 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     });
   }
   if (sink.wanted('soak')) await runSoak(options, sink);
-  if (['read', 'mixed', 'export', 'feed', 'login'].some(sink.wanted)) {
-    await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2));
+  if (sink.wanted('feed.follow')) {
+    await inLab(options, async (lab) => {
+      const plan = {
+        events: Math.min(options.rows, sliceEvents),
+        seconds: options.seconds,
+        clients: options.clients,
+      };
+      for (const limit of [1000, 10_000]) sink.add([await benchFollow(lab, { ...plan, limit })]);
+    });
+  }
+  if (['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'login'].some(sink.wanted)) {
+    await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), options.data);
   }
   if (sink.wanted('peers')) await runPeers(options, sink);
 }
@@ -87,11 +98,13 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
   const { clients, seconds } = options;
   const plan: ReadPlan = { clients, seconds, rounds: readRounds };
   if (sink.wanted('login')) sink.add([await benchLogin(lab, plan)]);
-  if (!['read', 'mixed', 'export', 'feed'].some(sink.wanted)) return;
+  if (!['read', 'mixed', 'export', 'feed.page', 'feed.idle'].some(sink.wanted)) return;
   const data = await prepareReads(lab, options.readRows);
   const steps = [Math.round(options.readRows / 10), options.readRows];
   const growth: CaseResult[][] = [];
-  for (const rows of sink.wanted('read') ? steps : steps.slice(1)) {
+  // Data that is there from before shows no growth.
+  const grows = sink.wanted('read') && data.rows() < options.readRows;
+  for (const rows of grows ? steps : steps.slice(1)) {
     await data.growTo(rows);
     if (!sink.wanted('read')) continue;
     const results: CaseResult[] = [];
@@ -103,7 +116,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     growth.push(results);
   }
   if (sink.wanted('read.pass-through')) sink.add([await benchPassThrough(lab, data, plan)]);
-  const [small = [], large = []] = growth;
+  const [small = [], large = []] = grows ? growth : [[], ...growth];
   sink.add(withGrowth(small, large));
   sink.addSeries(growthSeries(small, large, steps));
   await attempt(sink, 'export', async () => {
@@ -111,7 +124,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
       if (sink.wanted(`export.${format}`)) sink.add([await benchExport(lab, data, format, 3)]);
     }
   });
-  await attempt(sink, 'feed', async () => sink.add(await benchFeed(lab, data, plan)));
+  await attempt(sink, 'feed.page', async () => sink.add(await benchFeed(lab, data, plan)));
   if (sink.wanted('mixed')) await runMixed(lab, data, options, sink, eventsPerSecond);
 }
 

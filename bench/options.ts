@@ -13,6 +13,8 @@ export interface Options {
   readonly clients: number;
   /** A ClickHouse server instead of the embedded engine. */
   readonly url: string | undefined;
+  /** Directory in which the events of the read cases stay for the next run. */
+  readonly data: string | undefined;
   readonly json: string | undefined;
   readonly compare: string | undefined;
   readonly report: string | undefined;
@@ -30,6 +32,7 @@ export const usage = `npm run bench -- [options]
   --seconds S          seconds of measuring for each side of a case (default 10), or of the soak (default 600)
   --clients C          clients at once (default 8; single events use eight times as many)
   --url URL            http://user:password@host:port of a ClickHouse server (default: the embedded engine)
+  --data DIR           keep the events of the read cases there, and use them again
   --json FILE          write all figures
   --report FILE        write a page with charts
   --from FILE          show or compare the figures of an earlier run instead of measuring
@@ -60,6 +63,7 @@ export function readOptions(args: readonly string[]): Options {
       seconds: { type: 'string' },
       clients: { type: 'string' },
       url: { type: 'string' },
+      data: { type: 'string' },
       json: { type: 'string' },
       compare: { type: 'string' },
       report: { type: 'string' },
@@ -69,6 +73,8 @@ export function readOptions(args: readonly string[]): Options {
       'write-baseline': { type: 'boolean', default: false },
     },
   });
+  if (values.data !== undefined && values.url !== undefined)
+    throw new Error('--data is for the embedded engine: a server at --url keeps its own data');
   const only = values.only?.split(',').filter((name) => name !== '') ?? [];
   const rows = whole(values.rows, 'rows');
   return {
@@ -78,6 +84,7 @@ export function readOptions(args: readonly string[]): Options {
     seconds: whole(values.seconds, 'seconds') ?? (only.join() === 'soak' ? 600 : 10),
     clients: whole(values.clients, 'clients') ?? 8,
     url: values.url,
+    data: values.data,
     json: values.json,
     compare: values.compare,
     report: values.report,

@@ -1,5 +1,6 @@
 import { createWriteStream } from 'node:fs';
-import { Readable } from 'node:stream';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { epochMs } from '../load/job.ts';
@@ -45,21 +46,22 @@ export function reachEngine(access: EngineAccess): Engine {
   const authorization = `Basic ${Buffer.from(`${access.user}:${access.password}`).toString('base64')}`;
   const headers = { ...access.headers, Authorization: authorization };
 
-  async function send(sql: string, settings: Settings = {}): Promise<Response> {
+  async function send(sql: string, settings: Settings = {}): Promise<IncomingMessage> {
     const parameters = new URLSearchParams(
       Object.entries(settings).map(([k, v]) => [k, String(v)] as [string, string]),
     );
-    const answer = await fetch(`${access.url}/?${parameters.toString()}`, {
-      method: 'POST',
-      headers,
-      body: sql,
+    // Not fetch: it gives up after five minutes without a header, and a merge of a large table takes longer.
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const url = `${access.url}/?${parameters.toString()}`;
+      request(url, { method: 'POST', headers }, resolve).on('error', reject).end(sql);
     });
-    if (!answer.ok) throw new Error(`the engine refuses: ${(await answer.text()).slice(0, 500)}`);
+    if (answer.statusCode !== 200)
+      throw new Error(`the engine refuses: ${(await text(answer)).slice(0, 500)}`);
     return answer;
   }
 
   async function query(sql: string, settings: Settings = {}): Promise<string> {
-    return (await send(sql, { wait_end_of_query: 1, ...settings })).text();
+    return text(await send(sql, { wait_end_of_query: 1, ...settings }));
   }
 
   function path(sql: string, settings: Settings = {}): string {
@@ -73,10 +75,8 @@ export function reachEngine(access: EngineAccess): Engine {
     query,
     number: async (sql) => Number((await query(sql)).split(/\s/)[0]),
     async save(sql, path) {
-      const { body } = await send(sql);
-      if (body === null) return 0;
       const file = createWriteStream(path, { flags: 'a' });
-      await pipeline(Readable.fromWeb(body), file);
+      await pipeline(await send(sql), file);
       return file.bytesWritten;
     },
     headers,

@@ -11,6 +11,8 @@ import { type Service, startService } from './service.ts';
 /** Everything a load case works with: a running service, its engine seen directly, and the generator. */
 export interface Lab {
   readonly directory: string;
+  /** The directory that outlives this run, where one was asked for. */
+  readonly keptIn: string | undefined;
   readonly service: Service;
   readonly engine: Engine;
   readonly generator: Generator;
@@ -28,12 +30,15 @@ export interface Lab {
 const pollMs = 10;
 const visibleMsMax = 300_000;
 
-export async function openLab(url: string | undefined): Promise<Lab> {
+/** With `keptIn`, the service's data is there, and stays. */
+export async function openLab(url: string | undefined, keptIn?: string): Promise<Lab> {
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
-  const service = await startService({ directory, url }).catch(async (error: unknown) => {
-    await rm(directory, { recursive: true, force: true });
-    throw error;
-  });
+  const service = await startService({ directory, dataDir: join(keptIn ?? directory, 'data'), url }).catch(
+    async (error: unknown) => {
+      await rm(directory, { recursive: true, force: true });
+      throw error;
+    },
+  );
   const engine = reachEngine(service.engine);
   const generator = startGenerator();
   const { database } = service.engine;
@@ -42,6 +47,7 @@ export async function openLab(url: string | undefined): Promise<Lab> {
   const events = (): Promise<number> => engine.number(`SELECT count() FROM ${database}.events`);
   return {
     directory,
+    keptIn,
     service,
     engine,
     generator,

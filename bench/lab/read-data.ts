@@ -1,6 +1,8 @@
 import type { Lab } from './lab.ts';
 import { batchEvents, writeDataset } from '../lab/dataset.ts';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createGrowth } from './growth.ts';
 
 /** Who is asked for in filtered reads; `none` matches nothing. */
 export interface Wanted {
@@ -33,6 +35,12 @@ const insertRows = 500_000;
 /** Every so many events one is by the rare actor, on the rare file: 40 of 10 million. */
 const rareEvery = 250_007;
 const days = 30;
+const factsName = 'bench-data.json';
+/** Recorded in one month of ingest, which is a partition of the table: what is merged at once stays bounded. */
+const rowsPerMonth = 10_000_000;
+/** 31 days in ticks of `seq` (10 ms), and the first place in the order. */
+const ticksPerMonth = 267_840_000;
+const firstSeq = 35_184_372_088_832;
 
 /** Values of a column that the generated events get, by column; only columns that the table has are replaced. */
 function replacements(org: string, microsFrom: number, microsStep: number): Record<string, string> {
@@ -41,7 +49,7 @@ function replacements(org: string, microsFrom: number, microsStep: number): Reco
   return {
     org,
     time: `fromUnixTimestamp64Micro(${micros}, 'UTC')`,
-    seq: 'n + 35184372088832',
+    seq: `bitShiftLeft(toUInt64(intDiv(n, ${rowsPerMonth}) * ${ticksPerMonth}), 26) + n % ${rowsPerMonth} + ${firstSeq}`,
     // The text begins with "time": and sixteen digits.
     ocsf: `concat('"time":', toString(${micros}), substring(ocsf, 24))`,
     flow_id: `if(flow_id = toUUID('00000000-0000-0000-0000-000000000000'), flow_id, reinterpretAsUUID(MD5(concat(toString(flow_id), toString(intDiv(n, ${seedEvents}))))))`,
@@ -77,76 +85,155 @@ async function makeSeeds(lab: Lab, slug: string, key: string): Promise<void> {
   });
   await lab.visible(before + dataset.batches.length * batchEvents);
   const { database, bareDatabase, engine } = lab;
-  await engine.query(`CREATE TABLE ${bareDatabase}.seeds ENGINE = Memory AS SELECT *, rowNumberInAllBlocks() AS bench_k
+  await engine.query(`CREATE TABLE ${bareDatabase}.seeds ENGINE = MergeTree ORDER BY bench_k AS SELECT *, rowNumberInAllBlocks() AS bench_k
     FROM ${database}.events WHERE toString(source) LIKE '%"org":"${slug}"%' LIMIT ${seedEvents}`);
   await engine.query(`TRUNCATE TABLE ${database}.events`);
 }
 
-/** An organization to read from; holds nothing until it has grown. Events lie in the last 30 days. */
-export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData> {
-  const { id, slug, key } = await lab.organization('reads');
-  await makeSeeds(lab, slug, key);
+/** What a data directory that is kept has to know about its own content. */
+interface Facts {
+  readonly format: 1;
+  /** How many rows the times of the events are laid out for, and how many there are. */
+  readonly rowsMax: number;
+  readonly rows: number;
+  readonly id: string;
+  readonly key: string;
+  readonly microsFrom: number;
+  readonly microsStep: number;
+  readonly wanted: Readonly<Record<'actor' | 'name' | 'userId' | 'hash', Wanted>>;
+}
+
+function saveFacts(lab: Lab, facts: Facts): void {
+  if (lab.keptIn === undefined) return;
+  // Only for its owner: it holds a key of the service beside it.
+  writeFileSync(join(lab.keptIn, factsName), `${JSON.stringify(facts)}\n`, { mode: 0o600 });
+}
+
+/** The facts of a directory that has been used before. */
+function loadFacts(lab: Lab, rowsMax: number): Facts | undefined {
+  if (lab.keptIn === undefined) return undefined;
+  const path = join(lab.keptIn, factsName);
+  if (!existsSync(path)) return undefined;
+  const facts = JSON.parse(readFileSync(path, 'utf8')) as Facts;
+  if (facts.format !== 1 || facts.rowsMax !== rowsMax)
+    throw new Error(
+      `${lab.keptIn} holds ${facts.rowsMax} events: use --rows ${facts.rowsMax} or another --data`,
+    );
+  return facts;
+}
+
+/** Adds generated events [from, from + count) of an organization, which is an SQL expression. */
+async function generate(
+  lab: Lab,
+  org: string,
+  { microsFrom, microsStep }: Pick<Facts, 'microsFrom' | 'microsStep'>,
+  from: number,
+  count: number,
+): Promise<void> {
   const { engine, database, bareDatabase } = lab;
   const columnList = await engine.query(
     `SELECT name FROM system.columns WHERE database = '${database}' AND table = 'events' FORMAT TSVRaw`,
   );
   const columns = new Set(columnList.trim().split('\n'));
-  const microsStep = Math.floor((days * 86_400_000_000) / rowsMax);
-  const microsFrom = Date.now() * 1000 - days * 86_400_000_000;
-  let rows = 0;
+  const replaced = Object.entries(replacements(org, microsFrom, microsStep))
+    .filter(([name]) => columns.has(name))
+    .map(([name, expression]) => `${expression} AS ${name}`);
+  // Seeds are matched by position, so that every run of rows has all kinds of events.
+  await engine.query(
+    `INSERT INTO ${database}.events SELECT * EXCEPT (n, bench_k) REPLACE (${replaced.join(', ')})
+     FROM (SELECT s.*, g.number AS n FROM numbers(${from}, ${count}) AS g
+           INNER JOIN ${bareDatabase}.seeds AS s ON s.bench_k = g.number % ${seedEvents})`,
+    {
+      max_insert_threads: 1,
+      max_threads: 2,
+      min_insert_block_size_rows: 200_000,
+      min_insert_block_size_bytes: 0,
+    },
+  );
+}
 
-  async function generate(org: string, from: number, count: number, step = microsStep): Promise<void> {
-    const replaced = Object.entries(replacements(org, microsFrom, step))
-      .filter(([name]) => columns.has(name))
-      .map(([name, expression]) => `${expression} AS ${name}`);
-    // Seeds are matched by position, so that every run of rows has all kinds of events.
-    await engine.query(
-      `INSERT INTO ${database}.events SELECT * EXCEPT (n, bench_k) REPLACE (${replaced.join(', ')})
-       FROM (SELECT s.*, g.number AS n FROM numbers(${from}, ${count}) AS g
-             INNER JOIN ${bareDatabase}.seeds AS s ON s.bench_k = g.number % ${seedEvents})`,
-      {
-        max_insert_threads: 1,
-        max_threads: 2,
-        min_insert_block_size_rows: 200_000,
-        min_insert_block_size_bytes: 0,
-      },
-    );
-  }
-
+/** Seeds, the small organizations, and an empty large one. */
+async function begin(lab: Lab, rowsMax: number): Promise<Facts> {
+  const { id, slug, key } = await lab.organization('reads');
+  await makeSeeds(lab, slug, key);
+  const micros = days * 86_400_000_000;
+  const microsFrom = Date.now() * 1000 - micros;
   const small = smallOrganizations * smallEvents;
   // An organization for each run of events: ids from the number, so that they lie all around the large one.
-  await generate(
-    `reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`,
-    0,
-    small,
-    Math.floor((days * 86_400_000_000) / small),
-  );
-  const wanted = (frequent: string, rare: string, none: string): Wanted => ({ frequent, rare, none });
+  const org = `reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`;
+  await generate(lab, org, { microsFrom, microsStep: Math.floor(micros / small) }, 0, small);
+  const wanted = async (column: string, rare: string, none: string): Promise<Wanted> => ({
+    frequent: await mostFrequent(lab, column),
+    rare,
+    none,
+  });
   return {
+    format: 1,
+    rowsMax,
+    rows: 0,
     id,
     key,
-    actor: wanted(await mostFrequent(lab, 'actor_email'), 'rare@acme.example', 'nobody@acme.example'),
-    name: wanted(await mostFrequent(lab, 'arrayJoin(names)'), 'rare.bin', 'none.bin'),
-    userId: wanted(await mostFrequent(lab, 'actor_id'), 'rare-user', 'no-user'),
-    hash: wanted(await mostFrequent(lab, 'arrayJoin(file_hash)'), `${'0'.repeat(63)}1`, '0'.repeat(64)),
-    async growTo(wantedRows) {
-      while (rows < wantedRows) {
-        const count = Math.min(insertRows, wantedRows - rows);
-        await generate(`toUUID('${id}')`, rows, count);
-        rows += count;
-      }
-      // One part a month: how far merges have come must not differ from run to run.
-      await engine.query(`OPTIMIZE TABLE ${database}.events FINAL`);
-      await engine.mergesDone();
+    microsFrom,
+    microsStep: Math.floor(micros / rowsMax),
+    wanted: {
+      actor: await wanted('actor_email', 'rare@acme.example', 'nobody@acme.example'),
+      name: await wanted('arrayJoin(names)', 'rare.bin', 'none.bin'),
+      userId: await wanted('actor_id', 'rare-user', 'no-user'),
+      hash: await wanted('arrayJoin(file_hash)', `${'0'.repeat(63)}1`, '0'.repeat(64)),
     },
-    rows: () => rows,
+  };
+}
+
+/**
+ * Merges each partition to one part: how far merges have come must not differ from run to run. One after the other,
+ * so that there is room on the disk for a copy of one, and something to tell meanwhile.
+ */
+async function mergeAll(
+  { engine, database }: Lab,
+  merged: (done: number, all: number) => void,
+): Promise<void> {
+  const list = await engine.query(
+    `SELECT partition_id FROM system.parts WHERE active AND database = '${database}' AND table = 'events'
+     GROUP BY partition_id HAVING count() > 1 ORDER BY partition_id FORMAT TSVRaw`,
+  );
+  const partitions = list.split('\n').filter((id) => id !== '');
+  for (const [done, id] of partitions.entries()) {
+    merged(done, partitions.length);
+    await engine.query(`OPTIMIZE TABLE ${database}.events PARTITION ID '${id}' FINAL`);
+  }
+}
+
+/** An organization to read from; holds nothing until it has grown, or what is kept from before. Its events lie in 30 days. */
+export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData> {
+  const { engine, database } = lab;
+  let facts = loadFacts(lab, rowsMax) ?? (await begin(lab, rowsMax));
+  const { id, microsFrom, microsStep } = facts;
+  return {
+    id,
+    key: facts.key,
+    ...facts.wanted,
+    async growTo(wantedRows) {
+      if (facts.rows >= wantedRows) return;
+      const growth = createGrowth(lab, facts.rows, wantedRows);
+      while (facts.rows < wantedRows) {
+        const count = Math.min(insertRows, wantedRows - facts.rows);
+        await generate(lab, `toUUID('${id}')`, facts, facts.rows, count);
+        facts = { ...facts, rows: facts.rows + count };
+        saveFacts(lab, facts);
+        await growth.inserted(facts.rows);
+      }
+      await mergeAll(lab, growth.merging);
+      await engine.mergesDone();
+      growth.done();
+    },
+    rows: () => facts.rows,
     async flow() {
-      const at = `fromUnixTimestamp64Micro(${microsFrom + Math.floor((rows / 2) * microsStep)}, 'UTC')`;
+      const at = `fromUnixTimestamp64Micro(${microsFrom + Math.floor((facts.rows / 2) * microsStep)}, 'UTC')`;
       const sql =
         `SELECT flow_id FROM ${database}.events WHERE org = '${id}' AND time >= ${at} AND ` +
         "flow_id != toUUID('00000000-0000-0000-0000-000000000000') LIMIT 1 FORMAT TSVRaw";
       return (await engine.query(sql)).trim();
     },
-    timeAt: (share) => new Date((microsFrom + rows * share * microsStep) / 1000).toISOString(),
+    timeAt: (share) => new Date((microsFrom + facts.rows * share * microsStep) / 1000).toISOString(),
   };
 }

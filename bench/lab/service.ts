@@ -88,10 +88,11 @@ async function run(args: readonly string[], env: Record<string, string>, stdin: 
 
 export async function startService(options: {
   readonly directory: string;
+  readonly dataDir: string;
   readonly url: string | undefined;
 }): Promise<Service> {
-  const dataDir = join(options.directory, 'data');
-  await mkdir(dataDir, { mode: 0o700 });
+  const { dataDir } = options;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const { env: remoteEnv, access } = remote(options.url);
   const env = environment(dataDir, remoteEnv);
   const accessLog = openSync(join(options.directory, 'access.log'), 'a');

@@ -128,6 +128,13 @@ export const limits = {
   feedWaitingPerOrganizationMax: 16,
   feedWaitingMax: 1_024,
   feedWaitSecondsMax: 30,
+  /** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
+  feedLimitMax: 10_000,
+  /** Read ahead for a follower at once, for how many followers of an organization and of all, and how long it is kept. */
+  feedAheadEventsMax: 10_000,
+  feedAheadPerOrganizationMax: 2,
+  feedAheadMax: 4,
+  feedAheadMsMax: 5_000,
   feedPollMs: 250,
   /** How far the order has settled is asked this often; an older answer is true as well. */
   feedSettledMs: 50,

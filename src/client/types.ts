@@ -121,7 +121,7 @@ export interface PageQuery extends EventFilter {
 export interface FeedQuery extends EventFilter {
   /** Empty or absent: from `startTime` on, else from the first event. */
   readonly cursor?: string | undefined;
-  /** 1 to 1000, default 1000. */
+  /** 1 to 10,000, default 1000. */
   readonly limit?: number | undefined;
   /** Seconds, 0 to 30, that the server may hold the request while there is nothing. */
   readonly wait?: number | undefined;

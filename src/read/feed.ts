@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { buffers } from '../base/buffer-pool.ts';
 import { limits } from '../base/limits.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 import { Problem } from '../base/problem.ts';
@@ -6,6 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { inTurn } from './fair-queue.ts';
+import { type Chunk, linesOf, ReadAhead } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
 import {
   type AuditFilter,
@@ -13,6 +15,7 @@ import {
   type QueryParameter,
   readFilter,
   readLimit,
+  type Where,
   whereClause,
 } from './filter.ts';
 import { framingSettings } from './framing.ts';
@@ -62,7 +65,7 @@ export function readFeedRequest(parameter: QueryParameter, organization: string)
   return {
     filter: readFilter(parameter, organization),
     cursor: parameter('cursor') ?? '',
-    limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.pageLimitMax),
+    limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.feedLimitMax),
     waitSeconds: /^\d+$/.test(wait) ? Math.min(Number(wait), limits.feedWaitSecondsMax) : 0,
   };
 }
@@ -102,9 +105,31 @@ export function createFeedReader(options: FeedOptions): FeedReader {
       readData(options, organization, request, found, after, signal),
   );
 
+  const ahead = new ReadAhead(
+    inTurn(queue, (organization: string, after: bigint, limit: number, signal: AbortSignal) =>
+      readChunk(options, organization, after, limit, signal),
+    ),
+  );
+  stopping.addEventListener('abort', () => ahead.stop(), { once: true });
+  const metaText = (organization: string, found: Pick<Found, 'last' | 'more' | 'settledBefore'>): string => {
+    const meta = {
+      next_cursor: cursors.write(organization, found.last),
+      has_more: found.more,
+      settled_through: microsOfSeq(found.settledBefore),
+    };
+    return `,"meta":${JSON.stringify(meta)}}`;
+  };
+
   return async (organization, request, signal) => {
     const deadline = performance.now() + request.waitSeconds * 1000;
     let from = request.cursor === '' ? undefined : cursors.read(organization, request.cursor);
+    const follows = from !== undefined && !isFiltered(request.filter);
+    if (follows) {
+      const body = await ahead.take(organization, from as bigint, request.limit, (page) =>
+        bodyOf(page.events, metaText(organization, { ...page, more: true })),
+      );
+      if (body !== undefined) return body;
+    }
     let found = await look(organization, request, from, signal);
     if (!found.rows && !found.more && request.waitSeconds > 0) {
       const leave = waiting.enter(organization);
@@ -118,12 +143,8 @@ export function createFeedReader(options: FeedOptions): FeedReader {
         leave();
       }
     }
-    const meta = {
-      next_cursor: cursors.write(organization, found.last),
-      has_more: found.more,
-      settled_through: microsOfSeq(found.settledBefore),
-    };
-    const after = `,"meta":${JSON.stringify(meta)}}`;
+    const after = metaText(organization, found);
+    if (follows && found.more) ahead.begin(organization, found.last, request.limit);
     if (found.rows) return read(organization, request, found, after, signal);
     return { bytes: Buffer.from(`{"data":[]${after}`), release: () => {} };
   };
@@ -259,7 +280,7 @@ async function find(
   { after, settledBefore, others }: LookFrom,
   signal: AbortSignal,
 ): Promise<Found> {
-  const filtered = filter.nothing || hasColumnFilter(filter) || filter.toMicros !== undefined;
+  const filtered = isFiltered(filter);
   const all = whereClause(organization, {});
   const matching = whereClause(organization, withoutStart(filter));
   const settled = settledBefore - 1n;
@@ -290,6 +311,10 @@ async function find(
   }
 }
 
+function isFiltered(filter: AuditFilter): boolean {
+  return filter.nothing === true || hasColumnFilter(filter) || filter.toMicros !== undefined;
+}
+
 /** `startTime` is a place in the order, not a filter: what comes later and is dated back must not be missed. */
 function withoutStart(filter: AuditFilter): AuditFilter {
   const rest: { -readonly [K in keyof AuditFilter]: AuditFilter[K] } = { ...filter };
@@ -312,28 +337,88 @@ async function placesOf(
   return { found: Number(row?.found ?? 0), full: BigInt(row?.full ?? 0), last: BigInt(row?.last ?? 0) };
 }
 
+/** The query for all events of a range of the order, as the `data` of an answer. */
+function dataQuery(
+  { frame, clock }: FeedOptions,
+  where: Where,
+  { after, last }: { readonly after: bigint; readonly last: bigint },
+) {
+  const framing = framingSettings({
+    before: '',
+    rowBefore: frame.head,
+    rowAfter: `"logged_time":${clock()}${frame.tail}`,
+    after: '',
+  });
+  return {
+    query: `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`,
+    parameters: { ...where.parameters, after: String(after), before: String(last + 1n) },
+    settings: { ...framing, ...feedPage },
+  };
+}
+
+const beforeData = '{"data":[';
+
 async function readData(
-  { storage, frame, clock }: FeedOptions,
+  options: FeedOptions,
   organization: string,
   { filter }: FeedRequest,
   found: Found,
-  after: string,
+  meta: string,
   signal: AbortSignal,
 ): Promise<ReadBody> {
   const where = whereClause(organization, withoutStart(filter));
-  const query = `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`;
-  const framing = framingSettings({
-    before: '{"data":[',
-    rowBefore: frame.head,
-    rowAfter: `"logged_time":${clock()}${frame.tail}`,
-    after: ']',
-  });
-  const parameters = {
-    ...where.parameters,
-    after: String(found.after),
-    before: String(found.last + 1n),
-  };
-  const framed = () => ({ skip: 0, before: '', after });
-  const options = { settings: { ...framing, ...feedPage }, signal };
-  return readFramed(storage, query, parameters, options, { ofWhole: framed, ofStart: framed });
+  const { query, parameters, settings } = dataQuery(options, where, found);
+  const framed = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
+  const framer = { ofWhole: framed, ofStart: framed };
+  return readFramed(options.storage, query, parameters, { settings, signal }, framer);
+}
+
+/** The same body around events that have been read before, in memory of its own. */
+function bodyOf(events: Uint8Array, meta: string): ReadBody {
+  const memory = buffers.take(beforeData.length + events.length + meta.length + 1);
+  const bytes = Buffer.from(memory);
+  const start = bytes.write(beforeData, 'latin1');
+  bytes.set(events, start);
+  const end = start + events.length;
+  const length = end + bytes.write(`]${meta}`, end, 'latin1');
+  return { bytes: bytes.subarray(0, length), release: () => buffers.give(memory) };
+}
+
+/** Ends of pages of `limit` events among the first `rows` places of a range, as far as an event follows them. */
+const pageEnds =
+  'SELECT arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(length(s) + {limit:UInt64} - 1, {limit:UInt64}))) AS ends ' +
+  'FROM (SELECT groupArray(seq) AS s FROM ' +
+  `(SELECT seq FROM events WHERE org = {org:UUID} AND ${inRange} ORDER BY org, seq LIMIT {rows:UInt64}))`;
+
+/** Full pages behind a place in the order: see ReadChunk. */
+async function readChunk(
+  options: FeedOptions,
+  organization: string,
+  after: bigint,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Chunk | undefined> {
+  const { storage } = options;
+  const settledBefore = await options.settledBefore();
+  const pages = Math.floor(limits.feedAheadEventsMax / limit);
+  const range = { after: String(after), before: String(settledBefore), limit, rows: pages * limit + 1 };
+  const [row] = await storage.rows<{ ends: string[] }>(
+    pageEnds,
+    { org: organization, ...range },
+    { signal, settings: feedOrder },
+  );
+  const ends = (row?.ends ?? []).map(BigInt);
+  const last = ends.at(-1);
+  if (last === undefined) return undefined;
+  const { query, parameters, settings } = dataQuery(options, whereClause(organization, {}), { after, last });
+  const holding = { signal, settings, front: 0, back: 0, bytesMax: limits.pageBufferedBytesMax };
+  const rows = await storage.bytes(query, parameters, holding);
+  if (!('release' in rows)) {
+    rows.destroy();
+    return undefined;
+  }
+  // Events whose time was over between the two queries: the pages would not be what their ends say.
+  if (linesOf(rows) === ends.length * limit) return { rows, pageEnds: ends, settledBefore };
+  rows.release();
+  return undefined;
 }

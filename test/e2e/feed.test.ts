@@ -98,6 +98,32 @@ describe('the feed', () => {
     assert.deepEqual(await flowsFrom(cursor, 1), [flow]);
   });
 
+  test('pages of every size hand out the same events, each once, in the same order', async () => {
+    const walked = await createTenant(server, 'walked');
+    const lines = Array.from({ length: 12_500 }, (_, n) => JSON.stringify(sourceEvent({ extra: { n } })));
+    const answer = await walked.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' });
+    assert.equal(answer.status, 202, answer.text);
+    await walked.caughtUp();
+    const seen = ({ data }: FeedPage) =>
+      data.map(({ extra_map: extra, activity_id: id }) => extra?.['n'] ?? id);
+    const own = seen(await feed(walked, { limit: '10' })).filter((value) => value === 1300);
+    const expected = [...own, ...lines.keys()];
+    for (const limit of [700, 1000, 3000, 5000, 10_000]) {
+      const all: unknown[] = [];
+      let cursor = '';
+      for (let more = true; more; ) {
+        const page = await feed(walked, { cursor, limit: String(limit) });
+        // The page of the same place again, as a client that lost the first answer asks for it.
+        if (limit === 3000) assert.deepEqual(seen(await feed(walked, { cursor, limit: '3000' })), seen(page));
+        all.push(...seen(page));
+        assert.ok(page.data.length === limit || !page.meta.has_more, `${page.data.length} of ${limit}`);
+        ({ next_cursor: cursor, has_more: more } = page.meta);
+      }
+      assert.deepEqual(all.slice(0, expected.length), expected, `pages of ${limit}`);
+    }
+    assert.equal((await feed(walked, { limit: '99999' })).data.length, 10_000);
+  });
+
   test('finds what commands record beside a server that writes for others meanwhile', async () => {
     const busy = await createTenant(server, 'busy');
     const ending = new AbortController();

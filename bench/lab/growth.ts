@@ -1,0 +1,56 @@
+import { statfs } from 'node:fs/promises';
+import type { Lab } from './lab.ts';
+
+/** Rows on the disk while partitions are merged: one partition is there twice, and the newest parts are not merged yet. */
+const mergeShare = 0.25;
+const gibibyte = 1024 ** 3;
+const toldEveryMs = 5_000;
+
+/** What is told, on standard error, about data that grows for longer than a moment. */
+export interface Growth {
+  /** Rejects where the disk has no room for the rest, as soon as it is known how much that is. */
+  inserted(rows: number): Promise<void>;
+  merging(done: number, all: number): void;
+  done(): void;
+}
+
+async function bytesOfRows({ engine, database }: Lab): Promise<number> {
+  return engine.number(
+    `SELECT sum(bytes_on_disk) / greatest(sum(rows), 1) FROM system.parts
+     WHERE active AND database = '${database}' AND table = 'events'`,
+  );
+}
+
+export function createGrowth(lab: Lab, from: number, to: number): Growth {
+  const began = performance.now();
+  let toldMs = -Infinity;
+  let checked = false;
+  const minutes = (ms: number): string => (ms / 60_000).toFixed(1);
+
+  /** After the first rows: how long the rest takes, and whether there is room for it. */
+  async function check(rows: number): Promise<void> {
+    checked = true;
+    const bytes = (await bytesOfRows(lab)) * (to - rows) * (1 + mergeShare);
+    const { bavail, bsize } = await statfs(lab.directory);
+    const perRowMs = (performance.now() - began) / (rows - from);
+    process.stderr.write(
+      `${to} events: about ${minutes(perRowMs * (to - rows) * 2)} minutes and ${(bytes / gibibyte).toFixed(1)} GiB of disk\n`,
+    );
+    // A server elsewhere has a disk of its own.
+    if (lab.engine.access.pid !== undefined && bytes > bavail * bsize)
+      throw new Error(
+        `the disk of ${lab.directory} has ${((bavail * bsize) / gibibyte).toFixed(1)} GiB left`,
+      );
+  }
+
+  return {
+    async inserted(rows) {
+      if (!checked && rows < to) await check(rows);
+      if (performance.now() - toldMs < toldEveryMs && rows < to) return;
+      toldMs = performance.now();
+      process.stderr.write(`  ${rows} of ${to} events, ${minutes(toldMs - began)} minutes\n`);
+    },
+    merging: (done, all) => void process.stderr.write(`  merging partition ${done + 1} of ${all}\n`),
+    done: () => void process.stderr.write(`  ready after ${minutes(performance.now() - began)} minutes\n`),
+  };
+}
