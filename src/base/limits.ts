@@ -110,6 +110,10 @@ export const limits = {
   retryDelayMsMax: 5_000,
   walRetryAfterSeconds: 5,
   walProbeMs: 1_000,
+  /** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
+  walGroupBytesMax: 16 * 1024 * 1024,
+  /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
+  walOverfullBytesMax: 1024 ** 3,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number when somebody asks how far the log has settled. */

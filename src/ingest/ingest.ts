@@ -74,7 +74,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   });
   const pace = createPace({
     waitingMs: batcher.waitingMs,
-    waitingBytes: wal.bytes,
+    waitingBytes: () => wal.bytes(),
     behindMs: flushIntervalMs + limits.segmentWaitMsMax,
     behindBytes: Math.min(options.segmentBytes, limits.paceBytesMin),
     nowMs: () => performance.now(),
@@ -119,11 +119,11 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   );
   return {
     accept,
-    lowestUnsettled: wal.lowestUnsettled,
+    lowestUnsettled: () => wal.lowestUnsettled(),
     lastSegmentOf: arrivals.lastSegmentOf,
-    isStored: wal.isStored,
+    isStored: (segment) => wal.isStored(segment),
     unsent: () => wal.sealed().length,
-    logFailure: wal.failure,
+    logFailure: () => wal.failure(),
     flush: batcher.flush,
     async close() {
       batcher.stop();
