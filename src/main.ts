@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
+import { DamageRegister } from './base/damage.ts';
 import { lockDirectory } from './base/directory-lock.ts';
 import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
@@ -106,6 +107,7 @@ async function startParts(
   directory.start();
   started.push(() => directory.stop());
   const { writer, instance } = await startWriter(config, storage, log, started);
+  const damage = new DamageRegister();
   const organizationOf = (id: string): OrganizationFacts | undefined => facts(directory, id, config);
   const ingest = await openIngest({
     dataDir: config.dataDir,
@@ -119,6 +121,7 @@ async function startParts(
     walBytesMax: config.walMaxBytes,
     writer,
     sink: createSegmentInsert(storage, log),
+    damage,
     directory: sharedDirectory(directory, config),
   });
   started.push(() => ingest.close());

@@ -114,6 +114,8 @@ export const limits = {
   walGroupBytesMax: 16 * 1024 * 1024,
   /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
   walOverfullBytesMax: 1024 ** 3,
+  /** Segments that a manifest of the log names; of more that wait, the end of the oldest is not checked. */
+  walManifestSegmentsMax: 4_096,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number when somebody asks how far the log has settled. */

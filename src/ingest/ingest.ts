@@ -9,6 +9,7 @@ import { openLogFiles } from './files.ts';
 import { openIdempotency } from './idempotency.ts';
 import { createPace } from './pace.ts';
 import { startPool } from './pool.ts';
+import type { DamageReports } from './recovery.ts';
 import type { SharedDirectory } from './task.ts';
 import { openWal } from './wal.ts';
 
@@ -26,6 +27,7 @@ export interface IngestOptions {
   /** Number of this process among those that share the engine. */
   readonly writer: number;
   readonly sink: SegmentSink;
+  readonly damage: DamageReports;
   directory(): SharedDirectory;
 }
 
@@ -56,6 +58,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     bytesMax: options.walBytesMax,
     writer: options.writer,
     nowMs: Date.now,
+    damage: options.damage,
   });
   const idempotency = await openIdempotency(await openLogFiles(join(dataDir, 'idempotency')), Date.now, log);
   for (const segment of wal.sealed()) {
@@ -68,6 +71,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     wal,
     sink,
     log,
+    damage: options.damage,
     flushIntervalMs,
     stored: (rows, ms) => pace.stored(rows, ms),
     keepNotes: idempotency.keep,

@@ -3,13 +3,26 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { AppendQueue, framesBytesMax, rowsOf, type Waiting } from './append-queue.ts';
 import type { LogFile, LogFiles } from './files.ts';
-import { recover, type SealedSegment } from './recovery.ts';
+import { encodeManifest, type ManifestEntry } from './manifest.ts';
 import {
+  type DamageReports,
+  keptName,
+  noteMissing,
+  type Recovered,
+  Recovery,
+  type SealedSegment,
+  unfinishedEnding,
+} from './recovery.ts';
+import {
+  chainSum,
   decodeSegment,
+  type EncodedFrame,
   encodeFileHeader,
   encodeFrame,
+  encodeManifestFrame,
   fileHeaderBytes,
   type FrameInput,
+  frameSeed,
   type SegmentContent,
   segmentName,
 } from './segment.ts';
@@ -26,6 +39,9 @@ export interface WalOptions {
   readonly bytesMax: number;
   readonly writer: number;
   readonly nowMs: () => number;
+  /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
+  readonly passedMs?: () => number;
+  readonly damage: DamageReports;
 }
 
 export interface Wal {
@@ -45,10 +61,12 @@ export interface Wal {
   /** Called after a segment was sealed, and after the first append to an empty one. */
   onChange(listener: { sealed(): void; started(): void }): void;
   read(segment: SealedSegment): Promise<SegmentContent>;
-  /** Deletes a segment that has reached the engine. */
+  /** Lets go of a segment that has reached the engine: its file is deleted, or kept as evidence if it is damaged. */
   release(segment: SealedSegment): Promise<void>;
   /** Keeps a segment as `<number>.refused` (by the engine, for its content) or `.damaged`, outside of the log. */
   setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void>;
+  /** Gives up a segment whose file is gone, and reports that. */
+  miss(segment: SealedSegment): Promise<void>;
   /**
    * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. An idle log
    * takes a new number first, so that it does not hold back what others write.
@@ -67,8 +85,14 @@ export interface Wal {
 interface OpenSegment {
   readonly number: number;
   readonly file: LogFile;
+  readonly seed: number;
+  /** By `passedMs`. */
+  readonly begunMs: number;
   bytes: number;
   rows: number;
+  checksum: number;
+  /** Version of the last manifest in it. */
+  noted: number;
   /** Of its first rows. */
   sinceMs: number;
 }
@@ -89,6 +113,16 @@ export function openWal(options: WalOptions): Promise<Wal> {
   return WriteAheadLog.open(options);
 }
 
+/**
+ * The log. One segment is open and takes appends; the next is begun ahead of need; sealed ones wait for the engine.
+ *
+ *     sealed sealed sealed  open  (coming)
+ *       └──────┴──────┴──────┘ its last manifest names these: see manifest.ts
+ *
+ * Whatever changes what is needed (a seal, a release) counts as a change, and the manifest of that change is written
+ * into the open segment: with the next appends, or by itself when there are none. A file is removed once a manifest
+ * without it is durable, so what is missing at a start is lost, and is told.
+ */
 class WriteAheadLog implements Wal {
   readonly lastRecovered: number;
   readonly #options: WalOptions;
@@ -104,12 +138,19 @@ class WriteAheadLog implements Wal {
   #highest: number;
   /** Number of the newest segment that is surely on disk. */
   #newest = 0;
-  /** Files that nothing needs once the next segment is on disk. */
-  readonly #leftovers = new Set<string>();
+  /** Changes of what is needed so far: the version of the manifest that tells them all. */
+  #changes: number;
+  /** The last change that a manifest must tell soon; a release among many can wait for the next. */
+  #toNote = 0;
+  /** Files that nothing needs once the open segment's manifest is of this version; bytes count until they are gone. */
+  readonly #obsolete = new Map<string, { readonly change: number; readonly bytes: number }>();
+  #removing = Promise.resolve();
   #totalBytes: number;
 
   readonly #appends = new AppendQueue();
   readonly #seals = new AppendQueue();
+  /** Those who wait for a manifest. */
+  readonly #notes = new AppendQueue();
   /** Size of the last append that did not fit: the log counts as full until it would, or another does. */
   #refusedBytes = 0;
   #failure: string | undefined;
@@ -119,7 +160,7 @@ class WriteAheadLog implements Wal {
   #probing: NodeJS.Timeout | undefined;
   #listener = { sealed() {}, started() {} };
 
-  private constructor(options: WalOptions, recovered: Awaited<ReturnType<typeof recover>>) {
+  private constructor(options: WalOptions, recovered: Recovered) {
     this.#options = options;
     this.#files = options.files;
     this.#log = options.log;
@@ -128,14 +169,16 @@ class WriteAheadLog implements Wal {
     this.#sealed = recovered.segments;
     this.#highest = recovered.highest;
     this.lastRecovered = recovered.highest;
-    this.#totalBytes = this.#sealed.reduce((sum, segment) => sum + segment.bytes, fileHeaderBytes);
+    this.#changes = recovered.manifestVersion + 1;
+    this.#totalBytes = this.#sealed.reduce((sum, segment) => sum + segment.bytes, 0);
+    for (const name of recovered.empty) this.#obsolete.set(name, { change: 0, bytes: 0 });
   }
 
   static async open(options: WalOptions): Promise<WriteAheadLog> {
-    const recovered = await recover(options.files, options.log);
+    const recovered = await new Recovery(options.files, options.log, options.damage).run();
     const wal = new WriteAheadLog(options, recovered);
-    wal.#open = await wal.#begin(wal.#nextNumber());
-    for (const name of recovered.empty) await options.files.remove(name);
+    wal.#adopt(await wal.#begin(wal.#nextNumber()));
+    await wal.#removing;
     return wal;
   }
 
@@ -175,23 +218,34 @@ class WriteAheadLog implements Wal {
 
   async read(segment: SealedSegment): Promise<SegmentContent> {
     const file = await this.#files.read(segmentName(segment.number));
-    return decodeSegment(file.subarray(0, segment.bytes), segment.number);
+    return decodeSegment(file, segment.number, segment.bytes);
   }
 
   async release(segment: SealedSegment): Promise<void> {
-    await this.#outlive(segment);
-    await this.#files.remove(segmentName(segment.number));
-    // Gone for this process, whatever the sync says: a removal that a crash undoes is sent again, with doubt.
+    if (segment.isDamaged) return this.setAside(segment, 'damaged');
+    // Gone for this process, whatever the disk says: a file that stays is sent again after a restart, with doubt.
     this.#forget(segment);
-    await this.#files.syncDirectory();
+    const { number, bytes } = segment;
+    this.#totalBytes += bytes;
+    this.#obsolete.set(segmentName(number), { change: this.#changes, bytes });
+    await this.#note();
+    await this.#removing;
   }
 
   async setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void> {
     await this.#outlive(segment);
-    const name = segmentName(segment.number);
-    await this.#files.rename(name, name.replace(/wal$/, why));
+    await this.#files.rename(segmentName(segment.number), keptName(segment.number, why));
     this.#forget(segment);
+    this.#toNote = this.#changes;
     await this.#files.syncDirectory();
+    await this.#note();
+  }
+
+  async miss(segment: SealedSegment): Promise<void> {
+    this.#forget(segment);
+    this.#toNote = this.#changes;
+    await noteMissing(this.#files, { number: segment.number, rows: segment.rows }, this.#options);
+    await this.#note();
   }
 
   async lowestUnsettled(): Promise<number> {
@@ -226,6 +280,7 @@ class WriteAheadLog implements Wal {
     while (this.#isWorking || this.#coming?.state === 'pending') {
       await Promise.allSettled([this.#working, this.#coming?.segment]);
     }
+    await this.#removing;
     await this.#open?.file.close();
     this.#open = undefined;
     // Empty: the next process removes it.
@@ -250,13 +305,15 @@ class WriteAheadLog implements Wal {
   }
 
   async #work(): Promise<void> {
-    while (this.#appends.length > 0 || this.#mayRotate()) {
+    while (this.#appends.length + this.#notes.length > 0 || this.#mayRotate()) {
       if (this.#appends.length > 0) {
         const group = this.#appends.takeGroup();
         await this.#settle(group, () => this.#write(group));
       }
-      if (this.#mayRotate()) {
-        await this.#settle(this.#seals.takeAll(), async () => (await this.#rotate()).number);
+      if (this.#mayRotate()) await this.#settle(this.#seals.takeAll(), () => this.#seal());
+      // With appends that wait, the manifest goes along with them.
+      if (this.#notes.length > 0 && this.#appends.length === 0) {
+        await this.#settle(this.#notes.takeAll(), () => this.#write([]));
       }
     }
     this.#isWorking = false;
@@ -286,28 +343,77 @@ class WriteAheadLog implements Wal {
     this.#probing.unref();
   }
 
-  /** Returns the segment that the group is in. */
+  /** Resolves once a manifest has told what it must tell by now. */
+  async #note(): Promise<void> {
+    // What it would tell is found out by the next process, with doubt.
+    if (this.#closed) return;
+    await this.#enqueue(this.#notes, { frames: [], bytes: 0, rows: 0 });
+  }
+
+  async #seal(): Promise<number> {
+    const { number } = await this.#rotate();
+    if (this.#appends.length === 0) await this.#write([]);
+    return number;
+  }
+
+  /** Writes a group, and before it a manifest where one is due. Returns the segment that they are in. */
   async #write(group: readonly Waiting[]): Promise<number> {
     let segment = this.#open ?? (await this.#rotate());
     const rows = group.reduce((sum, waiting) => sum + waiting.rows, 0);
     const isOverfull = segment.bytes >= this.#overfullBytes || segment.rows + rows > rowsPerSegmentMax;
     if (isOverfull) segment = await this.#rotate();
-    const { parts, bytes } = encodeGroup(group, segment);
+    const version = this.#changes;
+    const isNoted = this.#isNoteDue(segment);
+    const frames = isNoted ? [this.#manifestFrame(segment.seed, segment.bytes)] : [];
+    encodeGroup(group, segment, frames);
+    if (frames.length === 0) return segment.number;
     try {
-      await segment.file.append(parts);
+      await segment.file.append(frames.flatMap(({ parts }) => parts));
     } catch (error) {
       await this.#abandon(segment, error);
       throw error;
     }
-    const isFirst = segment.rows === 0;
-    this.#totalBytes += bytes;
-    segment.bytes += bytes;
-    segment.rows += rows;
+    const isFirst = segment.rows === 0 && rows > 0;
+    this.#count(segment, frames, rows);
     if (isFirst) {
       segment.sinceMs = performance.now();
       this.#listener.started();
     }
+    if (isNoted) {
+      segment.noted = version;
+      this.#removeObsolete();
+    }
     return segment.number;
+  }
+
+  #count(segment: OpenSegment, frames: readonly EncodedFrame[], rows: number): void {
+    const bytes = frames.reduce((sum, frame) => sum + frame.bytes, 0);
+    this.#totalBytes += bytes;
+    segment.bytes += bytes;
+    segment.rows += rows;
+    segment.checksum = frames.reduce((checksum, { sum }) => chainSum(checksum, sum), segment.checksum);
+  }
+
+  /** Seals are told at once. Releases are when they are a quarter of what waits: a manifest names all of that. */
+  #isNoteDue({ noted }: OpenSegment): boolean {
+    if (noted < this.#toNote) return true;
+    const untold = [...this.#obsolete.values()].filter(({ change }) => change > noted).length;
+    return untold > 0 && untold * 4 >= this.#sealed.length;
+  }
+
+  /** What is needed now. The newest of what waits, where there is more than a manifest names. */
+  #manifestFrame(seed: number, durableBytes: number, open?: OpenSegment): EncodedFrame {
+    const entries: ManifestEntry[] = this.#sealed
+      .slice(-limits.walManifestSegmentsMax)
+      .map(({ number, sealed: { bytes, rows, checksum } }) => ({
+        number,
+        bytes,
+        rows,
+        checksum,
+        isOpen: false,
+      }));
+    if (open !== undefined && open.rows > 0) entries.push({ ...open, isOpen: true });
+    return encodeManifestFrame(encodeManifest({ version: this.#changes, entries }), seed, durableBytes);
   }
 
   /**
@@ -328,11 +434,8 @@ class WriteAheadLog implements Wal {
       );
     }
     await this.#closeFile(segment.file);
-    // Its file stays until there is a newer one: see `#outlive`.
-    if (segment.rows === 0) {
-      this.#leftovers.add(segmentName(number));
-      this.#totalBytes -= segment.bytes;
-    }
+    // Its manifest may be the last one: it stays until there is a newer one.
+    if (segment.rows === 0) this.#dispose(segment);
   }
 
   // Segments.
@@ -341,23 +444,37 @@ class WriteAheadLog implements Wal {
     return nextSegmentNumber(this.#options.nowMs(), this.#options.writer, this.#highest);
   }
 
+  /** A file has its name once it is whole, so one with that name and without a header is damaged. */
   async #begin(number: number): Promise<OpenSegment> {
-    const name = segmentName(number);
-    const file = await this.#files.create(name);
     this.#highest = number;
-    // Until it is whole and known to last; then nothing needs the ones that failed before it.
-    this.#leftovers.add(name);
+    const begunMs = this.#passedMs();
+    const seed = frameSeed(number);
+    const noted = this.#changes;
+    const manifest = this.#manifestFrame(seed, fileHeaderBytes, this.#open);
+    const name = segmentName(number);
+    const unfinished = `${name}${unfinishedEnding}`;
+    const file = await this.#files.create(unfinished);
     try {
-      await file.append([encodeFileHeader(number)]);
+      await file.append([encodeFileHeader(number), ...manifest.parts]);
+      await this.#files.rename(unfinished, name);
       await this.#files.syncDirectory();
     } catch (error) {
       await this.#closeFile(file);
+      // Nothing needs what there is of it; which name that has nobody knows.
+      for (const left of [unfinished, name]) this.#obsolete.set(left, { change: noted, bytes: 0 });
       throw error;
     }
     this.#newest = number;
-    this.#leftovers.delete(name);
-    await this.#removeLeftovers();
-    return { number, file, bytes: fileHeaderBytes, rows: 0, sinceMs: 0 };
+    const bytes = fileHeaderBytes + manifest.bytes;
+    const checksum = chainSum(0, manifest.sum);
+    return { number, file, seed, begunMs, bytes, rows: 0, checksum, noted, sinceMs: 0 };
+  }
+
+  /** The segment that takes appends from now on. */
+  #adopt(segment: OpenSegment): void {
+    this.#open = segment;
+    this.#totalBytes += segment.bytes;
+    this.#removeObsolete();
   }
 
   #prepare(): ComingSegment {
@@ -393,14 +510,11 @@ class WriteAheadLog implements Wal {
       this.#coming = undefined;
       if (old !== undefined && old.rows > 0) await this.#closeFile(old.file);
     }
-    this.#open = next;
-    this.#totalBytes += fileHeaderBytes;
     if (old !== undefined && old.rows === 0) {
-      this.#totalBytes -= old.bytes;
       await this.#closeFile(old.file);
-      this.#leftovers.add(segmentName(old.number));
-      await this.#removeLeftovers();
+      this.#dispose(old);
     }
+    this.#adopt(next);
     return next;
   }
 
@@ -419,19 +533,31 @@ class WriteAheadLog implements Wal {
 
   /** True for an open segment that is empty and has been for a while. */
   #isStale(): boolean {
-    const { nowMs, writer } = this.#options;
     if (this.#closed || this.#open === undefined || this.#open.rows > 0) return false;
-    return nextSegmentNumber(nowMs() - limits.walNumberAgeMsMax, writer, 0) > this.#open.number;
+    return this.#passedMs() - this.#open.begunMs > limits.walNumberAgeMsMax;
   }
 
-  #addSealed({ number, rows, bytes, sinceMs }: OpenSegment): void {
-    this.#sealed.push({ number, rows, bytes, recovered: false, sinceMs });
+  #passedMs(): number {
+    return this.#options.passedMs?.() ?? performance.now();
+  }
+
+  #addSealed({ number, rows, bytes, checksum, sinceMs }: OpenSegment): void {
+    const sealed = { rows, bytes, checksum };
+    this.#sealed.push({ number, rows, bytes, sealed, isDamaged: false, recovered: false, sinceMs });
+    this.#changes += 1;
+    this.#toNote = this.#changes;
     this.#listener.sealed();
   }
 
   #forget(segment: SealedSegment): void {
     this.#sealed = this.#sealed.filter((other) => other.number !== segment.number);
     this.#totalBytes -= segment.bytes;
+    this.#changes += 1;
+  }
+
+  /** The file of a segment without rows goes once no manifest of its own is the last. */
+  #dispose({ number, noted, bytes }: OpenSegment): void {
+    this.#obsolete.set(segmentName(number), { change: noted, bytes });
   }
 
   /**
@@ -442,16 +568,28 @@ class WriteAheadLog implements Wal {
     if (segment.number >= this.#newest) await this.seal();
   }
 
-  /** What cannot be removed now is tried again with the next segment. */
-  async #removeLeftovers(): Promise<void> {
-    for (const name of this.#leftovers) {
+  /** Removes what the open segment's manifest allows; what cannot be removed now is tried again after the next. */
+  #removeObsolete(): void {
+    const noted = this.#open?.noted ?? 0;
+    const names = [...this.#obsolete].filter(([, { change }]) => change <= noted).map(([name]) => name);
+    if (names.length > 0) this.#removing = this.#removing.then(() => this.#remove(names));
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const file = this.#obsolete.get(name);
+      if (file === undefined) continue;
       try {
         await this.#files.remove(name);
-        this.#leftovers.delete(name);
       } catch (error) {
         const facts = { name, ...errorFacts(error) };
-        this.#log.warn(facts, 'a file of the log that nothing needs could not be removed');
+        if (facts.code !== 'ENOENT') {
+          this.#log.warn(facts, 'a file of the log that nothing needs could not be removed');
+          continue;
+        }
       }
+      this.#obsolete.delete(name);
+      this.#totalBytes -= file.bytes;
     }
   }
 
@@ -465,23 +603,15 @@ class WriteAheadLog implements Wal {
   }
 }
 
-/** The frames of a group as they are appended to a segment. */
-function encodeGroup(
-  group: readonly Waiting[],
-  segment: OpenSegment,
-): { parts: Uint8Array[]; bytes: number } {
-  const parts: Uint8Array[] = [];
+/** Adds the frames of a group as they are appended to a segment. */
+function encodeGroup(group: readonly Waiting[], segment: OpenSegment, encoded: EncodedFrame[]): void {
+  const { seed, bytes: durableBytes } = segment;
   let firstRow = segment.rows;
-  let bytes = 0;
   for (const { frames } of group) {
     for (const [index, frame] of frames.entries()) {
-      const place = { firstRow, following: frames.length - 1 - index, durableBytes: segment.bytes };
-      for (const part of encodeFrame(frame, place)) {
-        parts.push(part);
-        bytes += part.length;
-      }
+      const following = frames.length - 1 - index;
+      encoded.push(encodeFrame(frame, { seed, firstRow, following, durableBytes }));
       firstRow += frame.rows;
     }
   }
-  return { parts, bytes };
 }
