@@ -157,13 +157,13 @@ export interface Scan {
   readonly manifest: Manifest | undefined;
 }
 
-export interface FileHeader {
+interface FileHeader {
   readonly version: number;
   readonly segment: number;
 }
 
 /** Undefined for a broken header. Throws for an intact one of a newer release: nothing may be guessed about that. */
-export function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
+function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
   if (file.length < fileHeaderBytes || !file.subarray(0, 8).equals(fileMagic)) return undefined;
   if (crc32c(file.subarray(0, 28)) !== file.readUInt32LE(28)) return undefined;
   const version = file.readUInt32LE(8);
