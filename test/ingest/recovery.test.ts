@@ -134,6 +134,9 @@ describe('recovery of the log', () => {
           }
 
           const { wal, damaged } = await open(disk.files);
+          const strays = harms.slice(0, victims.length).filter((way) => way === 'copy' || way === 'rename');
+          const kept = (await disk.files.list()).filter((name) => name.endsWith('.unknown'));
+          assert.equal(kept.length, strays.length, 'what is not understood is kept');
           const reported = damaged();
           if (!isNewestHarmed) {
             const numbers = victims.map((name) => segmentOfName(name) as number);

@@ -117,14 +117,16 @@ describe('segments in the engine', () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     const [first, second, third] = [fc.sample(row, 5), fc.sample(row, 5), fc.sample(row, 5)];
     // As many rows are there as can be read, and not the same ones; or more.
-    for (const already of [[first], [first, second, third]]) {
+    for (const already of [
+      [first, second],
+      [first, second, third],
+    ]) {
       segment = nextSegmentNumber(Date.now(), 5, segment);
       await insert(insertOf(already, false));
       const [start, , end] = [bodyOf(segment, [first]), 0, bodyOf(segment, [first, second, third]).slice(4)];
       const readable = { ...insertOf([first, third], true), isDamaged: true, body: [...start, ...end] };
       assert.equal(await insert(readable), 'stored');
-      const rows = String(already.length === 1 ? 10 : 15);
-      assert.deepEqual(await counts(), { rows, distinct: rows });
+      assert.deepEqual(await counts(), { rows: '15', distinct: '15' });
     }
   });
 
