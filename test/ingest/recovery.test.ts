@@ -93,7 +93,7 @@ async function harm(files: LogFiles, name: string, way: Way, random: Random): Pr
     case 'delete':
       return files.remove(name);
     case 'copy':
-      return overwrite(files, random() < 0.3 ? '9999999999999999.wal' : other, content);
+      return overwrite(files, random() < 0.3 ? name.replace(/^00/, '99') : other, content);
     case 'rename':
       return files.rename(name, other);
     case 'garbage':
