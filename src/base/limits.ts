@@ -145,6 +145,8 @@ export const limits = {
   /** Processes that share an engine publish how far they have settled this often, and keep their clocks this close. */
   watermarkPublishMs: 1_000,
   clockSkewMsMax: 2_000,
+  /** The clock is compared with theirs this often. */
+  clockCheckMs: 30_000,
   /** A command's claim ends by itself after this, longer than its insert can take. */
   watermarkClaimMsMax: 600_000,
 

@@ -62,6 +62,11 @@ export function segmentAtTime(nowMs: number): number {
   return ticksAt(nowMs) * writersMax;
 }
 
+/** The moment of the clock (milliseconds) that is in a segment's number. */
+export function segmentTimeMs(segment: number): number {
+  return epochMs + Math.floor(segment / writersMax) * tickMs;
+}
+
 /** The first `seq` of a segment. */
 export function firstSeqOf(segment: number): bigint {
   return BigInt(segment) * BigInt(rowsPerSegmentMax);

@@ -204,6 +204,32 @@ describe('write-ahead log', () => {
     assert.ok(wal.bytes() < bytes);
   });
 
+  it('goes on to higher numbers when it is asked, also while the clock stands or goes back', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    let now = Date.UTC(2026, 0, 2);
+    let passed = 0;
+    const wal = await openWal({
+      files: disk.files,
+      log,
+      segmentBytes: 4000,
+      bytesMax: 1e9,
+      writer: 3,
+      nowMs: () => now,
+      passedMs: () => passed,
+      damage: new DamageRegister(),
+    });
+    let last = await wal.lowestUnsettled();
+    for (let step = 0; step < 3; step++) {
+      assert.equal(await wal.lowestUnsettled(), last, 'not while it is young');
+      passed += 1000;
+      now -= 3_600_000;
+      const low = await wal.lowestUnsettled();
+      assert.ok(low > last);
+      last = low;
+    }
+    await wal.close();
+  });
+
   it('takes appends while the next segment is made, and seals all the same when that fails', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     let made = gate();
