@@ -1,15 +1,53 @@
 #!/usr/bin/env node
 import { randomInt, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import type { RecordEvents } from './cli/context.ts';
 import { runCli } from './cli/program.ts';
+import type { Config } from './config/config.ts';
 import { readEnvironment } from './config/env.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
+import type { Storage } from './storage/storage.ts';
 
 /**
- * Rows of a command's own, beside a server that writes the same table: the last writer number is left to commands,
- * and a random place within the tick of the clock keeps two commands of the same moment apart.
+ * Runs `write` with a segment number of the command's own, beside a server that writes the same table. A reader of the
+ * feed must know of the rows before they have a place in its order: so the claim is in the engine, and told, before
+ * the number is taken. It is above the newest segment of the log in the data directory, wherever the clock is: nothing
+ * above that was handed out. The last writer number is left to commands.
  */
+async function atPlaceOfItsOwn(
+  storage: Storage,
+  config: Config,
+  write: (segment: number) => Promise<void>,
+): Promise<void> {
+  const [sequence, watermarks, { announceCommand }, { newestSegmentIn }] = await Promise.all([
+    import('./ingest/sequence.ts'),
+    import('./storage/watermarks.ts'),
+    import('./storage/other-writers.ts'),
+    import('./ingest/files.ts'),
+  ]);
+  const hasOwnEngine = config.clickhouse.url === undefined;
+  const newest = async (): Promise<number> =>
+    hasOwnEngine ? newestSegmentIn(join(config.dataDir, 'wal')) : 0;
+  const writer = randomUUID();
+  const low = Math.max(await newest(), sequence.segmentAtTime(Date.now()));
+  await watermarks.claimWatermark(storage, writer, low);
+  try {
+    if (hasOwnEngine) await announceCommand(config.dataDir);
+  } catch (error) {
+    // Nothing has been written: readers need not wait for this one.
+    await watermarks.withdrawWatermark(storage, writer);
+    throw error;
+  }
+  const last = Math.max(low, await newest());
+  // In the same tick as the server's last, whose writer number is lower: its next one is then above this one.
+  const number = sequence.nextSegmentNumber(Date.now(), sequence.writersMax - 1, last - sequence.writersMax);
+  await watermarks.claimWatermark(storage, writer, number);
+  await write(number);
+  await watermarks.withdrawWatermark(storage, writer, number);
+}
+
+/** Rows of a command's own; a random place within the segment keeps two commands of the same moment apart. */
 const recordEvents: RecordEvents = async (storage, config, log, events) => {
   // Loaded when there is something to record: listing keys need not wait for the schema compiler.
   const [
@@ -19,8 +57,6 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
     { createBlockBuilder },
     sequence,
     { createSegmentInsert },
-    watermarks,
-    { announceCommand },
   ] = await Promise.all([
     import('./ocsf/audit-event.ts'),
     import('./ocsf/redact.ts'),
@@ -28,8 +64,6 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
     import('./ingest/native-block.ts'),
     import('./ingest/sequence.ts'),
     import('./storage/insert.ts'),
-    import('./storage/watermarks.ts'),
-    import('./storage/other-writers.ts'),
   ]);
   const { listOrganizations, effectiveRetentionDays } = await import('./control/organizations.ts');
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
@@ -49,22 +83,12 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   const rows = block.rows();
   const payload = new Uint8Array(block.bytes());
   block.finish(payload, 0);
-  // A reader of the feed must know of these rows before they have a place in its order.
-  const writer = randomUUID();
-  await watermarks.claimWatermark(storage, writer, sequence.segmentAtTime(Date.now()));
-  try {
-    if (config.clickhouse.url === undefined) await announceCommand(config.dataDir);
-  } catch (error) {
-    // Nothing has been written: readers need not wait for this one.
-    await watermarks.withdrawWatermark(storage, writer);
-    throw error;
-  }
-  const number = sequence.nextSegmentNumber(Date.now(), sequence.writersMax - 1, 0);
-  const firstRow = randomInt(sequence.rowsPerSegmentMax - rows);
-  const body = [payload, sequence.encodeSeqColumn(number, firstRow, rows)];
-  const seq = sequence.segmentSeqRange(number);
-  await createSegmentInsert(storage, log)({ number, rows, seq, body, doubtful: false });
-  await watermarks.withdrawWatermark(storage, writer);
+  await atPlaceOfItsOwn(storage, config, async (number) => {
+    const firstRow = randomInt(sequence.rowsPerSegmentMax - rows);
+    const body = [payload, sequence.encodeSeqColumn(number, firstRow, rows)];
+    const seq = sequence.segmentSeqRange(number);
+    await createSegmentInsert(storage, log)({ number, rows, seq, body, doubtful: false, isDamaged: false });
+  });
 };
 
 /** The first signal asks for an orderly end; a second one takes the system's default and ends at once. */

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
+import { DamageRegister } from './base/damage.ts';
 import { lockDirectory } from './base/directory-lock.ts';
 import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
@@ -28,7 +29,7 @@ import { createSessionCookie } from './http/session-cookie.ts';
 import { type HttpServer, startHttpServer } from './http/server.ts';
 import type { BatchAnswer } from './ingest/idempotency.ts';
 import { type Ingest, openIngest } from './ingest/ingest.ts';
-import { firstSeqOf, segmentAtTime, writersMax } from './ingest/sequence.ts';
+import { firstSeqOf, segmentAtTime, segmentTimeMs, writersMax } from './ingest/sequence.ts';
 import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createExportReader } from './read/export.ts';
@@ -49,6 +50,7 @@ import { eventsView } from './storage/statements.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
 import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
+import { watchClock } from './storage/clock-check.ts';
 import { claimWriter, renewWriter } from './storage/writers.ts';
 
 /** A service that answers; what it holds open is closed by `stop`. */
@@ -106,6 +108,7 @@ async function startParts(
   directory.start();
   started.push(() => directory.stop());
   const { writer, instance } = await startWriter(config, storage, log, started);
+  const damage = new DamageRegister();
   const organizationOf = (id: string): OrganizationFacts | undefined => facts(directory, id, config);
   const ingest = await openIngest({
     dataDir: config.dataDir,
@@ -119,10 +122,14 @@ async function startParts(
     walBytesMax: config.walMaxBytes,
     writer,
     sink: createSegmentInsert(storage, log),
+    damage,
     directory: sharedDirectory(directory, config),
   });
   started.push(() => ingest.close());
-  if (instance !== undefined) started.push(await publishSettled(storage, ingest, instance, log));
+  if (instance !== undefined) {
+    started.push(await watchClock({ storage, instance, log, timeOfSegment: segmentTimeMs }));
+    started.push(await publishSettled(storage, ingest, instance, log));
+  }
   const waiters: (() => void)[] = [];
 
   const accessLog = createAccessLog({ destination: accessLogTo, clock: systemClock, log });
@@ -456,13 +463,15 @@ function readers(parts: ServerParts, secret: string): Readers {
 }
 
 /**
- * How far the order of ingest has settled: below what this process has yet to store, below the clock, as a writer
- * that begins now begins there, and below what other writers say. The clocks of several machines differ a little.
+ * How far the order of ingest has settled: below what this process has yet to store and below what other writers say.
+ * Where processes share an engine also below the clock, as a writer that begins now begins there; the clocks of
+ * several machines differ a little. With an own engine no clock counts: commands begin above the newest segment.
  */
 async function settledBefore({ ingest, instance }: ServerParts, others: OtherWriters): Promise<bigint> {
   const own = await ingest.lowestUnsettled();
-  const clock = segmentAtTime(Date.now() - (instance === undefined ? 0 : limits.clockSkewMsMax));
-  return firstSeqOf(Math.min(own, clock, await others.lowest()));
+  const lowest = Math.min(own, await others.lowest());
+  if (instance === undefined) return firstSeqOf(lowest);
+  return firstSeqOf(Math.min(lowest, segmentAtTime(Date.now() - limits.clockSkewMsMax)));
 }
 
 /**

@@ -1,7 +1,13 @@
 import { crc32c } from '@node-rs/crc32';
 import { createLogger } from '../../src/base/log.ts';
 import type { LogFile, LogFiles } from '../../src/ingest/files.ts';
-import { decodeSegment, encodeFileHeader, encodeFrame, type FrameInput } from '../../src/ingest/segment.ts';
+import {
+  decodeSegment,
+  encodeFileHeader,
+  encodeFrame,
+  type FrameInput,
+  frameSeed,
+} from '../../src/ingest/segment.ts';
 import { openWal } from '../../src/ingest/wal.ts';
 import type { MicroCase } from './measure.ts';
 
@@ -21,11 +27,13 @@ function frameInputs(): FrameInput[] {
 function framing(): MicroCase {
   const inputs = frameInputs();
   const segment = 42;
+  const seed = frameSeed(segment);
   const file = Buffer.alloc(frames * (frameBytes + 256));
   const encode = (): number => {
     let at = encodeFileHeader(segment).copy(file);
     for (const [row, input] of inputs.entries()) {
-      for (const part of encodeFrame(input, { firstRow: row, following: 0, durableBytes: at })) {
+      const { parts } = encodeFrame(input, { seed, firstRow: row, following: 0, durableBytes: at });
+      for (const part of parts) {
         file.set(part, at);
         at += part.length;
       }
@@ -38,7 +46,7 @@ function framing(): MicroCase {
     units: frames,
     run: () => {
       const end = encode();
-      if (decodeSegment(file.subarray(0, end), segment).rows !== frames) throw new Error('frames are lost');
+      if (decodeSegment(file, segment, end).rows !== frames) throw new Error('frames are lost');
     },
     reference: {
       name: 'a copy and a CRC-32C of the same bytes',
@@ -95,6 +103,7 @@ async function appending(): Promise<MicroCase> {
     bytesMax: 2 ** 50,
     writer: 0,
     nowMs: Date.now,
+    damage: { report: () => true },
   });
   const plain = memoryFile(Buffer.alloc(256 * 1024));
   const release = async (): Promise<void> => {

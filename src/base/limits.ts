@@ -110,6 +110,12 @@ export const limits = {
   retryDelayMsMax: 5_000,
   walRetryAfterSeconds: 5,
   walProbeMs: 1_000,
+  /** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
+  walGroupBytesMax: 16 * 1024 * 1024,
+  /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
+  walOverfullBytesMax: 1024 ** 3,
+  /** Segments that a manifest of the log names; of more that wait, the end of the oldest is not checked. */
+  walManifestSegmentsMax: 4_096,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number when somebody asks how far the log has settled. */
@@ -146,6 +152,8 @@ export const limits = {
   /** Processes that share an engine publish how far they have settled this often, and keep their clocks this close. */
   watermarkPublishMs: 1_000,
   clockSkewMsMax: 2_000,
+  /** The clock is compared with theirs this often. */
+  clockCheckMs: 30_000,
   /** A command's claim ends by itself after this, longer than its insert can take. */
   watermarkClaimMsMax: 600_000,
 

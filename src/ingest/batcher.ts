@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { SegmentContent } from './segment.ts';
+import type { DamageReports } from './recovery.ts';
 import { encodeSeqColumn, segmentSeqRange } from './sequence.ts';
 import type { SealedSegment, Wal } from './wal.ts';
 
@@ -14,6 +15,8 @@ export interface SegmentInsert {
   readonly body: readonly Uint8Array[];
   /** True when an earlier attempt may have stored some or all of it: the table must be asked first. */
   readonly doubtful: boolean;
+  /** True when rows of it cannot be read any more, that an earlier attempt may have stored. */
+  readonly isDamaged: boolean;
 }
 
 /**
@@ -26,6 +29,7 @@ export interface BatcherOptions {
   readonly wal: Wal;
   readonly sink: SegmentSink;
   readonly log: Logger;
+  readonly damage: DamageReports;
   readonly flushIntervalMs: number;
   /** Called for each segment that has reached the engine, with how long its INSERT took. */
   stored(rows: number, ms: number): void;
@@ -123,7 +127,8 @@ export function startBatcher(options: BatcherOptions): Batcher {
   }
 
   async function attempt(segment: SealedSegment, doubtful: boolean, tries: number): Promise<void> {
-    const content = await wal.read(segment);
+    const content = await readable(segment, tries);
+    if (content === undefined) return;
     const damaged = content.rows !== segment.rows;
     // A fault in reading may pass; damage stays, and then the rest must not wait for it.
     if (damaged && tries < limits.damagedSegmentTries)
@@ -134,6 +139,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
       rows: content.rows,
       seq: segmentSeqRange(segment.number),
       doubtful,
+      isDamaged: damaged || segment.isDamaged,
     };
     const began = performance.now();
     const outcome = await sink({ ...insert, body: insertBody(segment.number, content) });
@@ -153,9 +159,29 @@ export function startBatcher(options: BatcherOptions): Batcher {
     }
   }
 
-  function reportLoss(segment: SealedSegment, content: SegmentContent): void {
-    const facts = { segment: segment.number, rowsWritten: segment.rows, rowsRead: content.rows };
+  /** Undefined for a segment that was given up: its file is gone, or the disk cannot read it, again and again. */
+  async function readable(segment: SealedSegment, tries: number): Promise<SegmentContent | undefined> {
+    try {
+      return await wal.read(segment);
+    } catch (error) {
+      const { code } = errorFacts(error);
+      if (tries < limits.damagedSegmentTries || (code !== 'ENOENT' && code !== 'EIO')) throw error;
+      if (code === 'ENOENT') {
+        await wal.miss(segment);
+      } else {
+        reportLoss(segment, { frames: [], rows: 0, damage: [{ from: 0, to: segment.bytes }] });
+        await wal.setAside(segment, 'damaged');
+      }
+      return undefined;
+    }
+  }
+
+  function reportLoss({ number, rows }: SealedSegment, content: SegmentContent): void {
+    const facts = { segment: number, rowsWritten: rows, rowsRead: content.rows, ranges: content.damage };
     log.error(facts, 'a segment is damaged on disk: what is intact was sent, the file stays as evidence');
+    const ranges = content.damage.map(({ from, to }) => `bytes ${from} to ${to}`).join(', ');
+    const detail = `${ranges} damaged, ${content.rows} of ${rows} events are intact`;
+    options.damage.report({ kind: 'log_segment', id: String(number), detail });
   }
 
   wal.onChange({ sealed: pump, started: arm });

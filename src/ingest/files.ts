@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { segmentOfName } from './segment.ts';
 
 /** An open file of the log. Offsets and lengths in bytes. */
 export interface LogFile {
@@ -79,6 +80,17 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
       }
     },
   };
+}
+
+/** The highest number of a segment in a log folder, whoever has it open; 0 when there is none. */
+export async function newestSegmentIn(directory: string): Promise<number> {
+  try {
+    const numbers = (await readdir(directory)).map((name) => segmentOfName(name) ?? 0);
+    return numbers.reduce((most, number) => Math.max(most, number), 0);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+    throw error;
+  }
 }
 
 function logFile(handle: FileHandle, end: number): LogFile {

@@ -9,6 +9,7 @@ import { openLogFiles } from './files.ts';
 import { openIdempotency } from './idempotency.ts';
 import { createPace } from './pace.ts';
 import { startPool } from './pool.ts';
+import type { DamageReports } from './recovery.ts';
 import type { SharedDirectory } from './task.ts';
 import { openWal } from './wal.ts';
 
@@ -26,6 +27,7 @@ export interface IngestOptions {
   /** Number of this process among those that share the engine. */
   readonly writer: number;
   readonly sink: SegmentSink;
+  readonly damage: DamageReports;
   directory(): SharedDirectory;
 }
 
@@ -56,6 +58,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     bytesMax: options.walBytesMax,
     writer: options.writer,
     nowMs: Date.now,
+    damage: options.damage,
   });
   const idempotency = await openIdempotency(await openLogFiles(join(dataDir, 'idempotency')), Date.now, log);
   for (const segment of wal.sealed()) {
@@ -68,13 +71,14 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     wal,
     sink,
     log,
+    damage: options.damage,
     flushIntervalMs,
     stored: (rows, ms) => pace.stored(rows, ms),
     keepNotes: idempotency.keep,
   });
   const pace = createPace({
     waitingMs: batcher.waitingMs,
-    waitingBytes: wal.bytes,
+    waitingBytes: () => wal.bytes(),
     behindMs: flushIntervalMs + limits.segmentWaitMsMax,
     behindBytes: Math.min(options.segmentBytes, limits.paceBytesMin),
     nowMs: () => performance.now(),
@@ -119,11 +123,11 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   );
   return {
     accept,
-    lowestUnsettled: wal.lowestUnsettled,
+    lowestUnsettled: () => wal.lowestUnsettled(),
     lastSegmentOf: arrivals.lastSegmentOf,
-    isStored: wal.isStored,
+    isStored: (segment) => wal.isStored(segment),
     unsent: () => wal.sealed().length,
-    logFailure: wal.failure,
+    logFailure: () => wal.failure(),
     flush: batcher.flush,
     async close() {
       batcher.stop();

@@ -1,5 +1,7 @@
 import { crc32c } from '@node-rs/crc32';
 import { limits } from '../base/limits.ts';
+import { decodeManifest, type Manifest } from './manifest.ts';
+import { segmentNumberMax } from './sequence.ts';
 
 /**
  * A segment: one file of the write-ahead log, later the body of one INSERT. Little-endian.
@@ -8,18 +10,23 @@ import { limits } from '../base/limits.ts';
  *     header "AUDITWAL" | u32 version | u32 0 | u64 segment number | u32 0 | u32 CRC-32C of the 28 bytes before
  *     frame  header(48) notes payload
  *     header "FRAM" | u32 notes bytes | u32 payload bytes | u32 rows | u32 first row | u32 following | u64 durable bytes
- *            | u32 CRC of notes | u32 CRC of payload | u32 0 | u32 CRC-32C of the 44 bytes before
+ *            | u32 CRC of notes | u32 CRC of payload | u32 kind | u32 CRC-32C of the 44 bytes before
  *
- * `payload` is a Native block without its `seq` values; `notes` is JSON that must be as durable as the events (the
- * answers to idempotent requests). `durable bytes` says how much of the file was synced when the frame was written:
- * it tells, after a crash, a torn tail (never acknowledged) from damage to what had been acknowledged.
+ * Of kind 0, `payload` is a Native block without its `seq` values; `notes` is JSON that must be as durable as the
+ * events (the answers to idempotent requests). Of kind 1, it is a manifest (manifest.ts) and there are no rows.
+ * `durable bytes` says how much of the file was synced when the frame was written: it tells, after a crash, a torn
+ * tail (never acknowledged) from damage to what had been acknowledged.
  * `following` counts the frames of the same request that come after: a request is in the log whole or not at all.
+ * The last CRC begins with that of the segment's number, so that a frame is one of this segment only.
+ * Version 1 had neither that nor manifests.
  */
-const formatVersion = 1;
+const formatVersion = 2;
 export const fileHeaderBytes = 32;
 export const frameHeaderBytes = 48;
 const fileMagic = Buffer.from('AUDITWAL', 'latin1');
 const frameMagic = Buffer.from('FRAM', 'latin1');
+const rowsKind = 0;
+const manifestKind = 1;
 
 export interface Frame {
   readonly rows: number;
@@ -37,28 +44,28 @@ export interface FrameInput {
   readonly notes: string;
 }
 
-export interface Damage {
+/** Bytes of a file, `to` not among them. */
+export interface Range {
   readonly from: number;
   readonly to: number;
-  /** True when the bytes had been acknowledged as durable; false for a write that a crash cut short. */
-  readonly acknowledged: boolean;
 }
 
 export interface SegmentContent {
   readonly frames: readonly Frame[];
   readonly rows: number;
-  readonly damage: readonly Damage[];
-  /** Bytes up to which the file is intact. */
-  readonly intactBytes: number;
+  /** Ranges of acknowledged bytes that are broken or absent. */
+  readonly damage: readonly Range[];
 }
 
 export function segmentName(segment: number): string {
   return `${String(segment).padStart(16, '0')}.wal`;
 }
 
-/** The number in a segment's file name; undefined for any other file. */
+/** The number in a segment's file name; undefined for any other name, and for a number that no segment can have. */
 export function segmentOfName(name: string): number | undefined {
-  return /^\d{16}\.wal$/.test(name) ? Number(name.slice(0, 16)) : undefined;
+  if (!/^\d{16}\.wal$/.test(name)) return undefined;
+  const number = Number(name.slice(0, 16));
+  return number <= segmentNumberMax ? number : undefined;
 }
 
 export function encodeFileHeader(segment: number): Buffer {
@@ -70,7 +77,15 @@ export function encodeFileHeader(segment: number): Buffer {
   return header;
 }
 
+/** What the CRC of a frame's header begins with. */
+export function frameSeed(segment: number): number {
+  const number = Buffer.alloc(8);
+  number.writeBigUInt64LE(BigInt(segment));
+  return crc32c(number);
+}
+
 export interface FramePlace {
+  readonly seed: number;
   readonly firstRow: number;
   /** Frames of the same request that come after this one. */
   readonly following: number;
@@ -78,8 +93,14 @@ export interface FramePlace {
   readonly durableBytes: number;
 }
 
-/** The frame's parts in file order. */
-export function encodeFrame(input: FrameInput, place: FramePlace): Uint8Array[] {
+/** A frame in parts, in file order, and its header's CRC. */
+export interface EncodedFrame {
+  readonly parts: readonly Uint8Array[];
+  readonly bytes: number;
+  readonly sum: number;
+}
+
+export function encodeFrame(input: FrameInput, place: FramePlace, kind = rowsKind): EncodedFrame {
   const notes = Buffer.from(input.notes, 'utf8');
   const header = Buffer.alloc(frameHeaderBytes);
   frameMagic.copy(header);
@@ -91,94 +112,198 @@ export function encodeFrame(input: FrameInput, place: FramePlace): Uint8Array[] 
   header.writeBigUInt64LE(BigInt(place.durableBytes), 24);
   header.writeUInt32LE(crc32c(notes), 32);
   header.writeUInt32LE(input.payloadCrc, 36);
-  header.writeUInt32LE(crc32c(header.subarray(0, 44)), 44);
-  return notes.length === 0 ? [header, input.payload] : [header, notes, input.payload];
+  header.writeUInt32LE(kind, 40);
+  const sum = crc32c(header.subarray(0, 44), place.seed);
+  header.writeUInt32LE(sum, 44);
+  const parts = notes.length === 0 ? [header, input.payload] : [header, notes, input.payload];
+  return { parts, bytes: frameHeaderBytes + notes.length + input.payload.length, sum };
 }
 
-interface ParsedFrame {
-  readonly frame: Frame;
+/** A frame that says which segments are needed; `payload` by `encodeManifest`. */
+export function encodeManifestFrame(payload: Uint8Array, seed: number, durableBytes: number): EncodedFrame {
+  const input = { rows: 0, payload, payloadCrc: crc32c(payload), notes: '' };
+  return encodeFrame(input, { seed, firstRow: 0, following: 0, durableBytes }, manifestKind);
+}
+
+/** The checksum of a segment: over the CRCs of its frames' headers, which cover all there is in a frame. */
+export function chainSum(checksum: number, sum: number): number {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32LE(sum);
+  return crc32c(bytes, checksum);
+}
+
+/** Where an intact frame lies and what its header says; none of its bytes. */
+interface ScannedFrame {
+  readonly at: number;
+  readonly payloadAt: number;
   readonly end: number;
+  readonly kind: number;
+  readonly rows: number;
+  readonly firstRow: number;
   readonly following: number;
   readonly durableBytes: number;
+  readonly sum: number;
 }
 
-function parseFrame(file: Buffer, at: number): ParsedFrame | undefined {
+/** All that a file holds, without its bytes. */
+export interface Scan {
+  /** Undefined where the file's header is broken. */
+  readonly header: FileHeader | undefined;
+  readonly bytes: number;
+  readonly frames: readonly ScannedFrame[];
+  /** What lies between intact frames. */
+  readonly gaps: readonly Range[];
+  /** The last one. */
+  readonly manifest: Manifest | undefined;
+}
+
+interface FileHeader {
+  readonly version: number;
+  readonly segment: number;
+}
+
+/** Undefined for a broken header. Throws for an intact one of a newer release: nothing may be guessed about that. */
+function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
+  if (file.length < fileHeaderBytes || !file.subarray(0, 8).equals(fileMagic)) return undefined;
+  if (crc32c(file.subarray(0, 28)) !== file.readUInt32LE(28)) return undefined;
+  const version = file.readUInt32LE(8);
+  if (version > formatVersion) {
+    throw new Error(`${name} has log format ${version}; this release reads formats up to ${formatVersion}`);
+  }
+  return { version, segment: Number(file.readBigUInt64LE(16)) };
+}
+
+/** The seeds that frames may have: one, unless the header that would tell the version is broken. */
+function seedsOf(header: FileHeader | undefined, segment: number): readonly number[] {
+  if (header === undefined) return [frameSeed(segment), 0];
+  return [header.version === 1 ? 0 : frameSeed(segment)];
+}
+
+function scanFrame(file: Buffer, at: number, seeds: readonly number[]): ScannedFrame | undefined {
   if (at + frameHeaderBytes > file.length || !file.subarray(at, at + 4).equals(frameMagic)) return undefined;
-  if (crc32c(file.subarray(at, at + 44)) !== file.readUInt32LE(at + 44)) return undefined;
+  const sum = file.readUInt32LE(at + 44);
+  if (!seeds.some((seed) => crc32c(file.subarray(at, at + 44), seed) === sum)) return undefined;
   const notesBytes = file.readUInt32LE(at + 4);
   const payloadBytes = file.readUInt32LE(at + 8);
   const notesAt = at + frameHeaderBytes;
   const payloadAt = notesAt + notesBytes;
   const end = payloadAt + payloadBytes;
   if (notesBytes + payloadBytes > limits.frameBytesMax || end > file.length) return undefined;
-  const notes = file.subarray(notesAt, payloadAt);
-  const payload = file.subarray(payloadAt, end);
-  if (crc32c(notes) !== file.readUInt32LE(at + 32)) return undefined;
-  if (crc32c(payload) !== file.readUInt32LE(at + 36)) return undefined;
-  const durableBytes = Number(file.readBigUInt64LE(at + 24));
-  const rows = file.readUInt32LE(at + 12);
-  const firstRow = file.readUInt32LE(at + 16);
-  const following = file.readUInt32LE(at + 20);
-  return { frame: { rows, firstRow, notes, payload }, end, following, durableBytes };
+  if (crc32c(file.subarray(notesAt, payloadAt)) !== file.readUInt32LE(at + 32)) return undefined;
+  if (crc32c(file.subarray(payloadAt, end)) !== file.readUInt32LE(at + 36)) return undefined;
+  return {
+    at,
+    payloadAt,
+    end,
+    kind: file.readUInt32LE(at + 40),
+    rows: file.readUInt32LE(at + 12),
+    firstRow: file.readUInt32LE(at + 16),
+    following: file.readUInt32LE(at + 20),
+    durableBytes: Number(file.readBigUInt64LE(at + 24)),
+    sum,
+  };
 }
 
-/** Offset of the next whole frame after a damaged place, or the end of the file. */
-function nextFrame(file: Buffer, from: number): number {
-  let at = file.indexOf(frameMagic, from);
-  while (at !== -1) {
-    if (parseFrame(file, at)) return at;
-    at = file.indexOf(frameMagic, at + 1);
+/** The next whole frame after a damaged place. */
+function nextFrame(file: Buffer, from: number, seeds: readonly number[]): ScannedFrame | undefined {
+  for (let at = file.indexOf(frameMagic, from); at !== -1; at = file.indexOf(frameMagic, at + 1)) {
+    const frame = scanFrame(file, at, seeds);
+    if (frame !== undefined) return frame;
   }
-  return file.length;
+  return undefined;
+}
+
+/** Finds every intact frame of a segment's file, checking every sum, also behind damaged places. */
+export function scanSegment(file: Buffer, segment: number): Scan {
+  const header = decodeFileHeader(file, segmentName(segment));
+  const seeds = seedsOf(header, segment);
+  const frames: ScannedFrame[] = [];
+  const gaps: Range[] = [];
+  let manifest: Manifest | undefined;
+  let at = header === undefined ? 0 : fileHeaderBytes;
+  while (at < file.length) {
+    const frame = scanFrame(file, at, seeds) ?? nextFrame(file, at + 1, seeds);
+    const from = frame?.at ?? file.length;
+    if (from > at) gaps.push({ from: at, to: from });
+    if (frame?.kind === manifestKind) {
+      manifest = decodeManifest(file.subarray(frame.payloadAt, frame.end)) ?? manifest;
+    }
+    if (frame !== undefined) frames.push(frame);
+    at = frame?.end ?? file.length;
+  }
+  return { header, bytes: file.length, frames, gaps, manifest };
+}
+
+/** What a segment was when it was sealed, or at least was when it was still open. */
+export interface SegmentFacts {
+  readonly bytes: number;
+  readonly rows: number;
+  /** See `chainSum`. */
+  readonly checksum: number;
+}
+
+/** What counts of a segment: frames outside of damaged places, and nothing of a write that a crash cut short. */
+export interface Assessment extends SegmentFacts {
+  readonly frames: readonly ScannedFrame[];
+  /** Ranges of acknowledged bytes that are broken or absent. */
+  readonly damage: readonly Range[];
+  /** Bytes at the end that a crash left of a write that nobody was told of. */
+  readonly tornBytes: number;
 }
 
 /**
- * Reads a segment file, checking every sum. Frames after a damaged place are kept; the place is reported.
- * A broken file header is damage like any other; an intact one of another format version throws, since nothing
- * may be guessed about what a newer release wrote.
+ * Judges what was found in a file. `durable` is how many bytes are known to have been acknowledged; what frames say
+ * of it counts too. `sealed` is known for a segment whose end is: all that lies behind that is not part of it.
  */
-export function decodeSegment(file: Buffer, segment: number): SegmentContent {
-  const frames: Frame[] = [];
-  const gaps: { from: number; to: number }[] = [];
-  let durable = 0;
-  let at = fileHeaderBytes;
-  let request = { frames: 0, from: at, following: 0 };
-  if (!headerIsValid(file, segment)) {
-    at = nextFrame(file, 0);
-    if (file.length > 0) gaps.push({ from: 0, to: at });
-  }
-  while (at < file.length) {
-    const parsed = parseFrame(file, at);
-    if (parsed) {
-      if (request.following === 0) request = { frames: frames.length, from: at, following: 0 };
-      request.following = parsed.following;
-      frames.push(parsed.frame);
-      durable = Math.max(durable, parsed.durableBytes);
-      at = parsed.end;
-    } else {
-      const next = nextFrame(file, at + 1);
-      gaps.push({ from: at, to: next });
-      at = next;
-    }
-  }
-  if (request.following > 0) {
-    frames.length = request.frames;
-    gaps.push({ from: request.from, to: file.length });
-    gaps.sort((a, b) => a.from - b.from);
-  }
+export function assess(scan: Scan, durable: number, sealed?: SegmentFacts): Assessment {
+  const end = sealed?.bytes ?? Math.max(scan.bytes, durable);
+  const inside = scan.frames.filter((frame) => frame.end <= end);
+  const known = inside.reduce((most, frame) => Math.max(most, frame.durableBytes), sealed?.bytes ?? durable);
+  const gaps = scan.gaps
+    .filter(({ from }) => from < end)
+    .map(({ from, to }) => ({ from, to: Math.min(to, end) }));
+  if (scan.bytes < end) gaps.push({ from: scan.bytes, to: end });
+  const tornFrom = Math.min(
+    gaps.find(({ from }) => from >= known)?.from ?? end,
+    unfinishedRequest(inside, known) ?? end,
+  );
+  const frames = inside.filter((frame) => frame.end <= tornFrom);
   const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
-  const damage = gaps.map((gap) => ({ ...gap, acknowledged: gap.from < durable }));
-  return { frames, rows, damage, intactBytes: gaps[0]?.from ?? file.length };
+  const checksum = frames.reduce((sum, frame) => chainSum(sum, frame.sum), 0);
+  const damage = gaps.filter(({ from }) => from < known);
+  // Every frame is whole and yet they are not the ones that were sealed.
+  const isOther = sealed !== undefined && (rows !== sealed.rows || checksum !== sealed.checksum);
+  if (damage.length === 0 && isOther) damage.push({ from: 0, to: end });
+  return { frames, rows, checksum, damage, bytes: tornFrom, tornBytes: end - tornFrom };
 }
 
-function headerIsValid(file: Buffer, segment: number): boolean {
-  if (file.length < fileHeaderBytes || !file.subarray(0, 8).equals(fileMagic)) return false;
-  if (crc32c(file.subarray(0, 28)) !== file.readUInt32LE(28)) return false;
-  const version = file.readUInt32LE(8);
-  if (version !== formatVersion) {
-    throw new Error(
-      `${segmentName(segment)} has log format ${version}; this release reads format ${formatVersion}`,
-    );
+/** Where a request begins whose last frames are absent, unless it was acknowledged. */
+function unfinishedRequest(frames: readonly ScannedFrame[], durable: number): number | undefined {
+  let from: number | undefined;
+  for (const { at, following, kind } of frames) {
+    if (kind !== rowsKind) continue;
+    if (following > 0) from ??= at;
+    else from = undefined;
   }
-  return Number(file.readBigUInt64LE(16)) === segment;
+  return from !== undefined && from >= durable ? from : undefined;
+}
+
+/** Reads a sealed segment's file: whatever is intact in its first `bytes`. */
+export function decodeSegment(file: Buffer, segment: number, bytes: number): SegmentContent {
+  const whole = file.subarray(0, bytes);
+  const { frames, rows, damage } = assess(scanSegment(whole, segment), bytes);
+  return {
+    frames: frames.filter(({ kind }) => kind === rowsKind).map((frame) => frameOf(whole, frame)),
+    rows,
+    damage,
+  };
+}
+
+function frameOf(file: Buffer, { at, payloadAt, end, rows, firstRow }: ScannedFrame): Frame {
+  return {
+    rows,
+    firstRow,
+    notes: file.subarray(at + frameHeaderBytes, payloadAt),
+    payload: file.subarray(payloadAt, end),
+  };
 }

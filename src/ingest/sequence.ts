@@ -13,11 +13,30 @@ const tickMs = 10;
 export const writersMax = 64;
 export const rowsPerSegmentMax = 1 << 20;
 
-/** The lowest segment number of `writer` that is above `after` and not before the clock (milliseconds). */
+const ticksMax = 2 ** 38;
+/** The highest number a segment can have: 44 bits. */
+export const segmentNumberMax = ticksMax * writersMax - 1;
+/**
+ * A clock that is wrong by decades takes numbers up to here only (September 2105): above lie the four billion that
+ * then go on by order, until and after it is put right.
+ */
+const ticksByClockMax = ticksMax - 2 ** 32;
+export const segmentNumberByClockMax = ticksByClockMax * writersMax + writersMax - 1;
+
+/** 10 ms since 2020, within what a number can hold. */
+function ticksAt(nowMs: number): number {
+  return Math.min(ticksByClockMax, Math.max(0, Math.floor((nowMs - epochMs) / tickMs)));
+}
+
+/**
+ * The lowest segment number of `writer` that is above `after` and not before the clock (milliseconds). Throws when
+ * there is none.
+ */
 export function nextSegmentNumber(nowMs: number, writer: number, after: number): number {
-  const byClock = Math.max(0, Math.floor((nowMs - epochMs) / tickMs));
   const byOrder = Math.floor(after / writersMax) + 1;
-  return Math.max(byClock, byOrder) * writersMax + writer;
+  const number = Math.max(ticksAt(nowMs), byOrder) * writersMax + writer;
+  if (number > segmentNumberMax) throw new Error(`no segment number is left above ${after}`);
+  return number;
 }
 
 /** First and last `seq` a segment can hold, as decimal text (they exceed 2^53). */
@@ -40,7 +59,12 @@ export function encodeSeqColumn(segment: number, firstRow: number, rows: number)
 
 /** The number of the segment that a writer would begin at a moment of the clock (milliseconds), lowest writer first. */
 export function segmentAtTime(nowMs: number): number {
-  return Math.max(0, Math.floor((nowMs - epochMs) / tickMs)) * writersMax;
+  return ticksAt(nowMs) * writersMax;
+}
+
+/** The moment of the clock (milliseconds) that is in a segment's number. */
+export function segmentTimeMs(segment: number): number {
+  return epochMs + Math.floor(segment / writersMax) * tickMs;
 }
 
 /** The first `seq` of a segment. */

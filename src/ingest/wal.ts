@@ -1,19 +1,34 @@
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
+import { AppendQueue, framesBytesMax, rowsOf, type Waiting } from './append-queue.ts';
 import type { LogFile, LogFiles } from './files.ts';
+import { encodeManifest, type ManifestEntry } from './manifest.ts';
 import {
+  type DamageReports,
+  keptName,
+  noteMissing,
+  type Recovered,
+  Recovery,
+  type SealedSegment,
+  unfinishedEnding,
+} from './recovery.ts';
+import {
+  chainSum,
   decodeSegment,
+  type EncodedFrame,
   encodeFileHeader,
   encodeFrame,
+  encodeManifestFrame,
   fileHeaderBytes,
   type FrameInput,
-  frameHeaderBytes,
+  frameSeed,
   type SegmentContent,
   segmentName,
-  segmentOfName,
 } from './segment.ts';
 import { nextSegmentNumber, rowsPerSegmentMax } from './sequence.ts';
+
+export type { SealedSegment } from './recovery.ts';
 
 export interface WalOptions {
   readonly files: LogFiles;
@@ -24,16 +39,9 @@ export interface WalOptions {
   readonly bytesMax: number;
   readonly writer: number;
   readonly nowMs: () => number;
-}
-
-export interface SealedSegment {
-  readonly number: number;
-  readonly rows: number;
-  readonly bytes: number;
-  /** Left by an earlier process: whether it reached the engine is unknown. */
-  readonly recovered: boolean;
-  /** When its first rows came, or it was found; by `performance.now()`. */
-  readonly sinceMs: number;
+  /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
+  readonly passedMs?: () => number;
+  readonly damage: DamageReports;
 }
 
 export interface Wal {
@@ -53,10 +61,12 @@ export interface Wal {
   /** Called after a segment was sealed, and after the first append to an empty one. */
   onChange(listener: { sealed(): void; started(): void }): void;
   read(segment: SealedSegment): Promise<SegmentContent>;
-  /** Deletes a segment that has reached the engine. */
+  /** Lets go of a segment that has reached the engine: its file is deleted, or kept as evidence if it is damaged. */
   release(segment: SealedSegment): Promise<void>;
   /** Keeps a segment as `<number>.refused` (by the engine, for its content) or `.damaged`, outside of the log. */
   setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void>;
+  /** Gives up a segment whose file is gone, and reports that. */
+  miss(segment: SealedSegment): Promise<void>;
   /**
    * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. An idle log
    * takes a new number first, so that it does not hold back what others write.
@@ -75,8 +85,14 @@ export interface Wal {
 interface OpenSegment {
   readonly number: number;
   readonly file: LogFile;
+  readonly seed: number;
+  /** By `passedMs`. */
+  readonly begunMs: number;
   bytes: number;
   rows: number;
+  checksum: number;
+  /** Version of the last manifest in it. */
+  noted: number;
   /** Of its first rows. */
   sinceMs: number;
 }
@@ -88,95 +104,382 @@ interface ComingSegment {
   state: 'pending' | 'ready' | 'failed';
 }
 
-interface Waiting {
-  readonly frames: readonly FrameInput[];
-  readonly bytes: number;
-  readonly rows: number;
-  resolve(segment: number): void;
-  reject(error: unknown): void;
-}
-
-/** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
-const groupBytesMax = 16 * 1024 * 1024;
-/** A segment takes appends until the next one is there, but not beyond twice its size, nor so many that no read takes it. */
-const overfullBytesMax = 1024 ** 3;
-
 function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem('unavailable', detail, { retryAfterSeconds: limits.walRetryAfterSeconds, cause });
 }
 
 /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
-export async function openWal(options: WalOptions): Promise<Wal> {
-  const { files, log, segmentBytes, bytesMax } = options;
-  const overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, overfullBytesMax));
-  const recovered = await recover(files, log);
-  let sealed: SealedSegment[] = recovered.segments;
-  let highest = recovered.highest;
+export function openWal(options: WalOptions): Promise<Wal> {
+  return WriteAheadLog.open(options);
+}
+
+/**
+ * The log. One segment is open and takes appends; the next is begun ahead of need; sealed ones wait for the engine.
+ *
+ *     sealed sealed sealed  open  (coming)
+ *       └──────┴──────┴──────┘ its last manifest names these: see manifest.ts
+ *
+ * Whatever changes what is needed (a seal, a release) counts as a change, and the manifest of that change is written
+ * into the open segment: with the next appends, or by itself when there are none. A file is removed once a manifest
+ * without it is durable, so what is missing at a start is lost, and is told.
+ */
+class WriteAheadLog implements Wal {
+  readonly lastRecovered: number;
+  readonly #options: WalOptions;
+  readonly #files: LogFiles;
+  readonly #log: Logger;
+  /** A segment takes appends until the next one is there, but not beyond this. */
+  readonly #overfullBytes: number;
+
+  #sealed: SealedSegment[];
+  #open: OpenSegment | undefined;
+  #coming: ComingSegment | undefined;
+  /** The last number that was given out. */
+  #highest: number;
   /** Number of the newest segment that is surely on disk. */
-  let newest = 0;
-  const leftovers = new Set<string>();
-  let coming: ComingSegment | undefined;
-  let open: OpenSegment | undefined = await begin(
-    nextSegmentNumber(options.nowMs(), options.writer, highest),
-  );
-  for (const name of recovered.empty) await files.remove(name);
-  let totalBytes = sealed.reduce((sum, segment) => sum + segment.bytes, fileHeaderBytes);
-  let failure: string | undefined;
-  let closed = false;
-  let listener = { sealed() {}, started() {} };
+  #newest = 0;
+  /** Changes of what is needed so far: the version of the manifest that tells them all. */
+  #changes: number;
+  /** The last change that a manifest must tell soon; a release among many can wait for the next. */
+  #toNote = 0;
+  /** Files that nothing needs once the open segment's manifest is of this version; bytes count until they are gone. */
+  readonly #obsolete = new Map<string, { readonly change: number; readonly bytes: number }>();
+  #removing = Promise.resolve();
+  #totalBytes: number;
 
-  const appends: Waiting[] = [];
-  const seals: Waiting[] = [];
-  let waitingBytes = 0;
+  readonly #appends = new AppendQueue();
+  readonly #seals = new AppendQueue();
+  /** Those who wait for a manifest. */
+  readonly #notes = new AppendQueue();
   /** Size of the last append that did not fit: the log counts as full until it would, or another does. */
-  let refusedBytes = 0;
-  let isWorking = false;
-  let working = Promise.resolve();
-  let probing: NodeJS.Timeout | undefined;
+  #refusedBytes = 0;
+  #failure: string | undefined;
+  #closed = false;
+  #isWorking = false;
+  #working = Promise.resolve();
+  #probing: NodeJS.Timeout | undefined;
+  #listener = { sealed() {}, started() {} };
 
-  async function begin(number: number): Promise<OpenSegment> {
-    const name = segmentName(number);
-    const file = await files.create(name);
-    highest = number;
-    // Until it is whole and known to last; then nothing needs the ones that failed before it.
-    leftovers.add(name);
-    try {
-      await file.append([encodeFileHeader(number)]);
-      await files.syncDirectory();
-    } catch (error) {
-      await closeFile(file);
-      throw error;
-    }
-    newest = number;
-    leftovers.delete(name);
-    await removeLeftovers();
-    return { number, file, bytes: fileHeaderBytes, rows: 0, sinceMs: 0 };
+  private constructor(options: WalOptions, recovered: Recovered) {
+    this.#options = options;
+    this.#files = options.files;
+    this.#log = options.log;
+    const { segmentBytes } = options;
+    this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
+    this.#sealed = recovered.segments;
+    this.#highest = recovered.highest;
+    this.lastRecovered = recovered.highest;
+    this.#changes = recovered.manifestVersion + 1;
+    this.#totalBytes = this.#sealed.reduce((sum, segment) => sum + segment.bytes, 0);
+    for (const name of recovered.empty) this.#obsolete.set(name, { change: 0, bytes: 0 });
   }
 
-  /** What cannot be removed now is tried again with the next segment. */
-  async function removeLeftovers(): Promise<void> {
-    for (const name of leftovers) {
-      try {
-        await files.remove(name);
-        leftovers.delete(name);
-      } catch (error) {
-        log.warn({ name, ...errorFacts(error) }, 'a file of the log that nothing needs could not be removed');
+  static async open(options: WalOptions): Promise<WriteAheadLog> {
+    const recovered = await new Recovery(options.files, options.log, options.damage).run();
+    const wal = new WriteAheadLog(options, recovered);
+    wal.#adopt(await wal.#begin(wal.#nextNumber()));
+    await wal.#removing;
+    return wal;
+  }
+
+  append(frames: readonly FrameInput[]): Promise<number> {
+    if (this.#closed) return Promise.reject(unavailable('The server is shutting down.'));
+    const bytes = framesBytesMax(frames);
+    const rows = rowsOf(frames);
+    if (rows > rowsPerSegmentMax) {
+      const why = `${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`;
+      return Promise.reject(new Error(why));
+    }
+    if (this.#totalBytes + this.#appends.bytes + bytes > this.#options.bytesMax) {
+      this.#refusedBytes = bytes;
+      return Promise.reject(unavailable('The write-ahead log is full; try again later.'));
+    }
+    this.#refusedBytes = 0;
+    return this.#enqueue(this.#appends, { frames, bytes, rows });
+  }
+
+  async seal(): Promise<void> {
+    await this.#enqueue(this.#seals, { frames: [], bytes: 0, rows: 0 });
+  }
+
+  sealed(): readonly SealedSegment[] {
+    return this.#sealed;
+  }
+
+  waitingMs(without?: ReadonlySet<number>): number {
+    // They stand in the order in which they came.
+    const oldest = this.#sealed.find(({ number }) => without?.has(number) !== true) ?? this.#open;
+    return oldest === undefined || oldest.rows === 0 ? 0 : performance.now() - oldest.sinceMs;
+  }
+
+  onChange(listener: { sealed(): void; started(): void }): void {
+    this.#listener = listener;
+  }
+
+  async read(segment: SealedSegment): Promise<SegmentContent> {
+    const file = await this.#files.read(segmentName(segment.number));
+    return decodeSegment(file, segment.number, segment.bytes);
+  }
+
+  async release(segment: SealedSegment): Promise<void> {
+    if (segment.isDamaged) return this.setAside(segment, 'damaged');
+    // Gone for this process, whatever the disk says: a file that stays is sent again after a restart, with doubt.
+    this.#forget(segment);
+    const { number, bytes } = segment;
+    this.#totalBytes += bytes;
+    this.#obsolete.set(segmentName(number), { change: this.#changes, bytes });
+    await this.#note();
+    await this.#removing;
+  }
+
+  async setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void> {
+    await this.#outlive(segment);
+    await this.#files.rename(segmentName(segment.number), keptName(segment.number, why));
+    this.#forget(segment);
+    this.#toNote = this.#changes;
+    await this.#files.syncDirectory();
+    await this.#note();
+  }
+
+  async miss(segment: SealedSegment): Promise<void> {
+    this.#forget(segment);
+    this.#toNote = this.#changes;
+    await noteMissing(this.#files, { number: segment.number, rows: segment.rows }, this.#options);
+    await this.#note();
+  }
+
+  async lowestUnsettled(): Promise<number> {
+    if (this.#isStale()) await this.seal();
+    const waiting = this.#sealed.reduce(
+      (lowest, { number }) => Math.min(lowest, number),
+      Number.MAX_SAFE_INTEGER,
+    );
+    // Never a number that is not on disk yet: after a restart with the clock set back, lower ones would come.
+    const next = this.#coming?.number === this.#newest ? this.#newest : this.#newest + 1;
+    return Math.min(waiting, this.#open?.number ?? next);
+  }
+
+  isStored(segment: number): boolean {
+    const open = this.#open;
+    const isPast = open === undefined || open.rows === 0 || open.number > segment;
+    return isPast && this.#sealed.every(({ number }) => number > segment);
+  }
+
+  bytes(): number {
+    return this.#totalBytes;
+  }
+
+  failure(): string | undefined {
+    const wanted = this.#totalBytes + this.#appends.bytes + this.#refusedBytes;
+    return wanted > this.#options.bytesMax ? 'full' : this.#failure;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#probing);
+    while (this.#isWorking || this.#coming?.state === 'pending') {
+      await Promise.allSettled([this.#working, this.#coming?.segment]);
+    }
+    await this.#removing;
+    await this.#open?.file.close();
+    this.#open = undefined;
+    // Empty: the next process removes it.
+    const unused = await this.#coming?.segment.catch(() => undefined);
+    await unused?.file.close();
+    this.#coming = undefined;
+  }
+
+  // Work: one loop, so that nothing below runs twice at once but the making of the coming segment.
+
+  #enqueue(queue: AppendQueue, work: Pick<Waiting, 'frames' | 'bytes' | 'rows'>): Promise<number> {
+    return new Promise((resolve, reject) => {
+      queue.push({ ...work, resolve, reject });
+      this.#wake();
+    });
+  }
+
+  #wake(): void {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    this.#working = this.#work();
+  }
+
+  async #work(): Promise<void> {
+    while (this.#appends.length + this.#notes.length > 0 || this.#mayRotate()) {
+      if (this.#appends.length > 0) {
+        const group = this.#appends.takeGroup();
+        await this.#settle(group, () => this.#write(group));
+      }
+      if (this.#mayRotate()) await this.#settle(this.#seals.takeAll(), () => this.#seal());
+      // With appends that wait, the manifest goes along with them.
+      if (this.#notes.length > 0 && this.#appends.length === 0) {
+        await this.#settle(this.#notes.takeAll(), () => this.#write([]));
       }
     }
+    this.#isWorking = false;
   }
 
-  /** All in it is durable, or not needed. */
-  async function closeFile(file: LogFile): Promise<void> {
+  /** Tells all who wait for this work what became of it. */
+  async #settle(group: readonly Waiting[], work: () => Promise<number>): Promise<void> {
     try {
-      await file.close();
+      const segment = await work();
+      this.#failure = undefined;
+      for (const waiting of group) waiting.resolve(segment);
     } catch (error) {
-      log.warn(errorFacts(error), 'a file of the log could not be closed');
+      this.#failure = errorFacts(error).code ?? 'the disk fails';
+      const problem = unavailable('The events could not be made durable; try again later.', error);
+      for (const waiting of group) waiting.reject(problem);
+      this.#probe();
     }
   }
 
-  function prepare(): ComingSegment {
-    const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
-    const begun: ComingSegment = { number, segment: begin(number), state: 'pending' };
+  /** Tries a write of its own until one works: an idle log must not look broken for ever after one fault. */
+  #probe(): void {
+    if (this.#closed || this.#probing !== undefined) return;
+    this.#probing = setTimeout(() => {
+      this.#probing = undefined;
+      void this.seal().catch((error: unknown) => this.#log.debug(errorFacts(error), 'the log still fails'));
+    }, limits.walProbeMs);
+    this.#probing.unref();
+  }
+
+  /** Resolves once a manifest has told what it must tell by now. */
+  async #note(): Promise<void> {
+    // What it would tell is found out by the next process, with doubt.
+    if (this.#closed) return;
+    await this.#enqueue(this.#notes, { frames: [], bytes: 0, rows: 0 });
+  }
+
+  async #seal(): Promise<number> {
+    const { number } = await this.#rotate();
+    if (this.#appends.length === 0) await this.#write([]);
+    return number;
+  }
+
+  /** Writes a group, and before it a manifest where one is due. Returns the segment that they are in. */
+  async #write(group: readonly Waiting[]): Promise<number> {
+    let segment = this.#open ?? (await this.#rotate());
+    const rows = group.reduce((sum, waiting) => sum + waiting.rows, 0);
+    const isOverfull = segment.bytes >= this.#overfullBytes || segment.rows + rows > rowsPerSegmentMax;
+    if (isOverfull) segment = await this.#rotate();
+    const version = this.#changes;
+    const isNoted = this.#isNoteDue(segment);
+    const frames = isNoted ? [this.#manifestFrame(segment.seed, segment.bytes)] : [];
+    encodeGroup(group, segment, frames);
+    if (frames.length === 0) return segment.number;
+    try {
+      await segment.file.append(frames.flatMap(({ parts }) => parts));
+    } catch (error) {
+      await this.#abandon(segment, error);
+      throw error;
+    }
+    const isFirst = segment.rows === 0 && rows > 0;
+    this.#count(segment, frames, rows);
+    if (isFirst) {
+      segment.sinceMs = performance.now();
+      this.#listener.started();
+    }
+    if (isNoted) {
+      segment.noted = version;
+      this.#removeObsolete();
+    }
+    return segment.number;
+  }
+
+  #count(segment: OpenSegment, frames: readonly EncodedFrame[], rows: number): void {
+    const bytes = frames.reduce((sum, frame) => sum + frame.bytes, 0);
+    this.#totalBytes += bytes;
+    segment.bytes += bytes;
+    segment.rows += rows;
+    segment.checksum = frames.reduce((checksum, { sum }) => chainSum(checksum, sum), segment.checksum);
+  }
+
+  /** Seals are told at once. Releases are when they are a quarter of what waits: a manifest names all of that. */
+  #isNoteDue({ noted }: OpenSegment): boolean {
+    if (noted < this.#toNote) return true;
+    const untold = [...this.#obsolete.values()].filter(({ change }) => change > noted).length;
+    return untold > 0 && untold * 4 >= this.#sealed.length;
+  }
+
+  /** What is needed now. The newest of what waits, where there is more than a manifest names. */
+  #manifestFrame(seed: number, durableBytes: number, open?: OpenSegment): EncodedFrame {
+    const entries: ManifestEntry[] = this.#sealed
+      .slice(-limits.walManifestSegmentsMax)
+      .map(({ number, sealed: { bytes, rows, checksum } }) => ({
+        number,
+        bytes,
+        rows,
+        checksum,
+        isOpen: false,
+      }));
+    if (open !== undefined && open.rows > 0) entries.push({ ...open, isOpen: true });
+    return encodeManifestFrame(encodeManifest({ version: this.#changes, entries }), seed, durableBytes);
+  }
+
+  /**
+   * After a failed write or sync nobody knows what reached the disk, and a second sync may lie. The segment ends at
+   * what was durable before; the next append begins a new one.
+   */
+  async #abandon(segment: OpenSegment, cause: unknown): Promise<void> {
+    const { number } = segment;
+    this.#log.error({ segment: number, ...errorFacts(cause) }, 'the write-ahead log could not be written');
+    this.#open = undefined;
+    if (segment.rows > 0) this.#addSealed(segment);
+    try {
+      await segment.file.truncate(segment.bytes);
+    } catch (error) {
+      this.#log.warn(
+        { segment: number, ...errorFacts(error) },
+        'the end of a failed segment could not be cut',
+      );
+    }
+    await this.#closeFile(segment.file);
+    // Its manifest may be the last one: it stays until there is a newer one.
+    if (segment.rows === 0) this.#dispose(segment);
+  }
+
+  // Segments.
+
+  #nextNumber(): number {
+    return nextSegmentNumber(this.#options.nowMs(), this.#options.writer, this.#highest);
+  }
+
+  /** A file has its name once it is whole, so one with that name and without a header is damaged. */
+  async #begin(number: number): Promise<OpenSegment> {
+    this.#highest = number;
+    const begunMs = this.#passedMs();
+    const seed = frameSeed(number);
+    const noted = this.#changes;
+    const manifest = this.#manifestFrame(seed, fileHeaderBytes, this.#open);
+    const name = segmentName(number);
+    const unfinished = `${name}${unfinishedEnding}`;
+    const file = await this.#files.create(unfinished);
+    try {
+      await file.append([encodeFileHeader(number), ...manifest.parts]);
+      await this.#files.rename(unfinished, name);
+      await this.#files.syncDirectory();
+    } catch (error) {
+      await this.#closeFile(file);
+      // Nothing needs what there is of it; which name that has nobody knows.
+      for (const left of [unfinished, name]) this.#obsolete.set(left, { change: noted, bytes: 0 });
+      throw error;
+    }
+    this.#newest = number;
+    const bytes = fileHeaderBytes + manifest.bytes;
+    const checksum = chainSum(0, manifest.sum);
+    return { number, file, seed, begunMs, bytes, rows: 0, checksum, noted, sinceMs: 0 };
+  }
+
+  /** The segment that takes appends from now on. */
+  #adopt(segment: OpenSegment): void {
+    this.#open = segment;
+    this.#totalBytes += segment.bytes;
+    this.#removeObsolete();
+  }
+
+  #prepare(): ComingSegment {
+    const number = this.#nextNumber();
+    const begun: ComingSegment = { number, segment: this.#begin(number), state: 'pending' };
     // Whoever takes it hears of a failure.
     const settled = begun.segment.then(
       () => 'ready' as const,
@@ -184,332 +487,131 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     );
     void settled.then((state) => {
       begun.state = state;
-      wake();
+      this.#wake();
     });
     return begun;
   }
 
   /** Seals the open segment if it holds rows, or renews it if it is stale; waits for the next one where it must. */
-  async function rotate(): Promise<OpenSegment> {
-    if (open !== undefined && open.rows === 0 && !isStale()) return open;
-    const old = open;
+  async #rotate(): Promise<OpenSegment> {
+    const old = this.#open;
+    if (old !== undefined && old.rows === 0 && !this.#isStale()) return old;
     if (old !== undefined && old.rows > 0) {
-      open = undefined;
-      const { number, rows, bytes, sinceMs } = old;
-      sealed.push({ number, rows, bytes, recovered: false, sinceMs });
-      listener.sealed();
+      this.#open = undefined;
+      this.#addSealed(old);
     }
     // One that failed for a segment that has failed since then says nothing of the disk as it is now.
-    if (coming === undefined || (old === undefined && coming.state === 'failed')) coming = prepare();
+    if (old === undefined && this.#coming?.state === 'failed') this.#coming = undefined;
+    this.#coming ??= this.#prepare();
+    let next: OpenSegment;
     try {
-      open = await coming.segment;
+      next = await this.#coming.segment;
     } finally {
-      coming = undefined;
-      if (old !== undefined && old.rows > 0) await closeFile(old.file);
+      this.#coming = undefined;
+      if (old !== undefined && old.rows > 0) await this.#closeFile(old.file);
     }
-    totalBytes += fileHeaderBytes;
     if (old !== undefined && old.rows === 0) {
-      totalBytes -= old.bytes;
-      await closeFile(old.file);
-      leftovers.add(segmentName(old.number));
-      await removeLeftovers();
+      await this.#closeFile(old.file);
+      this.#dispose(old);
     }
-    return open;
+    this.#adopt(next);
+    return next;
   }
 
   /**
    * Whether a seal is asked for and can be done at once: the next segment is begun while the open one goes on taking
    * appends, as making a file durable waits for whatever else the disk has to sync.
    */
-  function mayRotate(): boolean {
-    const isFull = open !== undefined && open.rows > 0 && open.bytes >= segmentBytes;
-    if (seals.length === 0 && !isFull) return false;
+  #mayRotate(): boolean {
+    const open = this.#open;
+    const isFull = open !== undefined && open.rows > 0 && open.bytes >= this.#options.segmentBytes;
+    if (this.#seals.length === 0 && !isFull) return false;
     if (open === undefined || open.rows === 0) return true;
-    coming ??= prepare();
-    return coming.state !== 'pending';
+    this.#coming ??= this.#prepare();
+    return this.#coming.state !== 'pending';
   }
 
   /** True for an open segment that is empty and has been for a while. */
-  function isStale(): boolean {
-    if (closed || open === undefined || open.rows > 0) return false;
-    return nextSegmentNumber(options.nowMs() - limits.walNumberAgeMsMax, options.writer, 0) > open.number;
+  #isStale(): boolean {
+    if (this.#closed || this.#open === undefined || this.#open.rows > 0) return false;
+    return this.#passedMs() - this.#open.begunMs > limits.walNumberAgeMsMax;
   }
 
-  /** Returns the segment that the group is in. */
-  async function write(group: readonly Waiting[]): Promise<number> {
-    let segment = open ?? (await rotate());
-    const rows = group.reduce((sum, waiting) => sum + waiting.rows, 0);
-    if (segment.bytes >= overfullBytes || segment.rows + rows > rowsPerSegmentMax) segment = await rotate();
-    const durable = segment.bytes;
-    const parts: Uint8Array[] = [];
-    let row = segment.rows;
-    let bytes = durable;
-    for (const { frames } of group) {
-      for (const [index, frame] of frames.entries()) {
-        const place = { firstRow: row, following: frames.length - 1 - index, durableBytes: durable };
-        for (const part of encodeFrame(frame, place)) {
-          parts.push(part);
-          bytes += part.length;
-        }
-        row += frame.rows;
-      }
-    }
-    try {
-      await segment.file.append(parts);
-    } catch (error) {
-      await abandon(segment, error);
-      throw error;
-    }
-    const first = segment.rows === 0;
-    totalBytes += bytes - durable;
-    segment.bytes = bytes;
-    segment.rows = row;
-    if (first) {
-      segment.sinceMs = performance.now();
-      listener.started();
-    }
-    return segment.number;
+  #passedMs(): number {
+    return this.#options.passedMs?.() ?? performance.now();
   }
 
-  /**
-   * After a failed write or sync nobody knows what reached the disk, and a second sync may lie. The segment ends at
-   * what was durable before; the next append begins a new one.
-   */
-  async function abandon(segment: OpenSegment, cause: unknown): Promise<void> {
-    log.error({ segment: segment.number, ...errorFacts(cause) }, 'the write-ahead log could not be written');
-    open = undefined;
-    if (segment.rows > 0) {
-      const { number, rows, bytes, sinceMs } = segment;
-      sealed.push({ number, rows, bytes, recovered: false, sinceMs });
-      listener.sealed();
-    }
-    try {
-      await segment.file.truncate(segment.bytes);
-    } catch (error) {
-      log.warn(
-        { segment: segment.number, ...errorFacts(error) },
-        'the end of a failed segment could not be cut',
-      );
-    }
-    await closeFile(segment.file);
-    // Its file stays until there is a newer one: see `outlive`.
-    if (segment.rows === 0) {
-      leftovers.add(segmentName(segment.number));
-      totalBytes -= segment.bytes;
-    }
+  #addSealed({ number, rows, bytes, checksum, sinceMs }: OpenSegment): void {
+    const sealed = { rows, bytes, checksum };
+    this.#sealed.push({ number, rows, bytes, sealed, isDamaged: false, recovered: false, sinceMs });
+    this.#changes += 1;
+    this.#toNote = this.#changes;
+    this.#listener.sealed();
   }
 
-  function takeGroup(): Waiting[] {
-    const group: Waiting[] = [];
-    let bytes = 0;
-    let rows = 0;
-    while (appends.length > 0) {
-      const next = appends[0] as Waiting;
-      if (group.length > 0 && (bytes + next.bytes > groupBytesMax || rows + next.rows > rowsPerSegmentMax))
-        break;
-      group.push(next);
-      appends.shift();
-      bytes += next.bytes;
-      rows += next.rows;
-    }
-    waitingBytes -= bytes;
-    return group;
+  #forget(segment: SealedSegment): void {
+    this.#sealed = this.#sealed.filter((other) => other.number !== segment.number);
+    this.#totalBytes -= segment.bytes;
+    this.#changes += 1;
   }
 
-  async function settle(group: readonly Waiting[], work: () => Promise<number>): Promise<void> {
-    try {
-      const segment = await work();
-      failure = undefined;
-      for (const waiting of group) waiting.resolve(segment);
-    } catch (error) {
-      failure = errorFacts(error).code ?? 'the disk fails';
-      const problem = unavailable('The events could not be made durable; try again later.', error);
-      for (const waiting of group) waiting.reject(problem);
-      probe();
-    }
-  }
-
-  /** Tries a write of its own until one works: an idle log must not look broken for ever after one fault. */
-  function probe(): void {
-    if (closed || probing !== undefined) return;
-    probing = setTimeout(() => {
-      probing = undefined;
-      void enqueue(seals, []).catch((error: unknown) => log.debug(errorFacts(error), 'the log still fails'));
-    }, limits.walProbeMs);
-    probing.unref();
-  }
-
-  async function work(): Promise<void> {
-    while (appends.length > 0 || mayRotate()) {
-      if (appends.length > 0) {
-        const group = takeGroup();
-        await settle(group, () => write(group));
-      }
-      if (mayRotate()) await settle(seals.splice(0), async () => (await rotate()).number);
-    }
-    isWorking = false;
-  }
-
-  const isBusy = (): boolean => isWorking || coming?.state === 'pending';
-
-  function wake(): void {
-    if (isWorking) return;
-    isWorking = true;
-    working = work();
-  }
-
-  /** Resolves with the segment that the frames are in, or that is open after a seal. */
-  function enqueue(queue: Waiting[], frames: readonly FrameInput[]): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const bytes = frames.reduce(
-        (sum, f) => sum + frameHeaderBytes + f.payload.length + f.notes.length * 3,
-        0,
-      );
-      const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
-      if (rows > rowsPerSegmentMax) {
-        reject(new Error(`${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`));
-        return;
-      }
-      if (queue === appends && totalBytes + waitingBytes + bytes > bytesMax) {
-        refusedBytes = bytes;
-        reject(unavailable('The write-ahead log is full; try again later.'));
-        return;
-      }
-      if (queue === appends) refusedBytes = 0;
-      waitingBytes += bytes;
-      queue.push({ frames, bytes, rows, resolve, reject });
-      wake();
-    });
+  /** The file of a segment without rows goes once no manifest of its own is the last. */
+  #dispose({ number, noted, bytes }: OpenSegment): void {
+    this.#obsolete.set(segmentName(number), { change: noted, bytes });
   }
 
   /**
    * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number, or one
    * that was said to be settled, could come again after a restart with the clock set back.
    */
-  async function outlive(segment: SealedSegment): Promise<void> {
-    if (segment.number >= newest) await enqueue(seals, []);
+  async #outlive(segment: SealedSegment): Promise<void> {
+    if (segment.number >= this.#newest) await this.seal();
   }
 
-  function forget(segment: SealedSegment): void {
-    sealed = sealed.filter((other) => other.number !== segment.number);
-    totalBytes -= segment.bytes;
+  /** Removes what the open segment's manifest allows; what cannot be removed now is tried again after the next. */
+  #removeObsolete(): void {
+    const noted = this.#open?.noted ?? 0;
+    const names = [...this.#obsolete].filter(([, { change }]) => change <= noted).map(([name]) => name);
+    if (names.length > 0) this.#removing = this.#removing.then(() => this.#remove(names));
   }
 
-  return {
-    append: (frames) =>
-      closed ? Promise.reject(unavailable('The server is shutting down.')) : enqueue(appends, frames),
-    async seal() {
-      await enqueue(seals, []);
-    },
-    sealed: () => sealed,
-    waitingMs(without) {
-      // They stand in the order in which they came.
-      const oldest = sealed.find(({ number }) => without?.has(number) !== true) ?? open;
-      return oldest === undefined || oldest.rows === 0 ? 0 : performance.now() - oldest.sinceMs;
-    },
-    onChange(next) {
-      listener = next;
-    },
-    async read(segment) {
-      const file = await files.read(segmentName(segment.number));
-      return decodeSegment(file.subarray(0, segment.bytes), segment.number);
-    },
-    async release(segment) {
-      await outlive(segment);
-      await files.remove(segmentName(segment.number));
-      // Gone for this process, whatever the sync says: a removal that a crash undoes is sent again, with doubt.
-      forget(segment);
-      await files.syncDirectory();
-    },
-    async setAside(segment, why) {
-      await outlive(segment);
-      const name = segmentName(segment.number);
-      await files.rename(name, name.replace(/wal$/, why));
-      forget(segment);
-      await files.syncDirectory();
-    },
-    async lowestUnsettled() {
-      if (isStale()) await enqueue(seals, []);
-      const waiting = sealed.reduce(
-        (lowest, { number }) => Math.min(lowest, number),
-        Number.MAX_SAFE_INTEGER,
-      );
-      // Never a number that is not on disk yet: after a restart with the clock set back, lower ones would come.
-      const next = coming?.number === newest ? newest : newest + 1;
-      return Math.min(waiting, open?.number ?? next);
-    },
-    isStored: (segment) =>
-      sealed.every(({ number }) => number > segment) &&
-      (open === undefined || open.rows === 0 || open.number > segment),
-    lastRecovered: recovered.highest,
-    bytes: () => totalBytes,
-    failure: () => (totalBytes + waitingBytes + refusedBytes > bytesMax ? 'full' : failure),
-    async close() {
-      closed = true;
-      clearTimeout(probing);
-      while (isBusy()) await Promise.allSettled([working, coming?.segment]);
-      await open?.file.close();
-      open = undefined;
-      // Empty: the next process removes it.
-      const unused = await coming?.segment.catch(() => undefined);
-      await unused?.file.close();
-      coming = undefined;
-    },
-  };
-}
-
-/** Reads what is left of earlier runs: cuts torn tails, reports damage, and lists the segments that hold rows. */
-async function recover(
-  files: LogFiles,
-  log: Logger,
-): Promise<{ segments: SealedSegment[]; empty: string[]; highest: number }> {
-  const segments: SealedSegment[] = [];
-  const empty: string[] = [];
-  let highest = 0;
-  for (const name of await files.list()) {
-    const number = segmentOfName(name);
-    if (number === undefined) continue;
-    highest = Math.max(highest, number);
-    const file = await files.read(name);
-    const content = decodeSegment(file, number);
-    const lost = content.damage.filter(({ acknowledged }) => acknowledged);
-    for (const { from, to } of lost) {
-      const facts = { segment: number, from, to, rowsKept: content.rows, framesKept: content.frames.length };
-      log.error(facts, 'acknowledged events are damaged on disk; everything outside this range was kept');
+  async #remove(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const file = this.#obsolete.get(name);
+      if (file === undefined) continue;
+      try {
+        await this.#files.remove(name);
+      } catch (error) {
+        const facts = { name, ...errorFacts(error) };
+        if (facts.code !== 'ENOENT') {
+          this.#log.warn(facts, 'a file of the log that nothing needs could not be removed');
+          continue;
+        }
+      }
+      this.#obsolete.delete(name);
+      this.#totalBytes -= file.bytes;
     }
-    if (lost.length > 0) await keepCopy(files, name, file);
-    const torn = content.damage.length > 0 && lost.length === 0;
-    if (torn) {
-      log.info(
-        { segment: number, cutBytes: file.length - content.intactBytes },
-        'cut an unfinished write off the log',
-      );
-      await cut(files, name, content.intactBytes);
+  }
+
+  /** All in it is durable, or not needed. */
+  async #closeFile(file: LogFile): Promise<void> {
+    try {
+      await file.close();
+    } catch (error) {
+      this.#log.warn(errorFacts(error), 'a file of the log could not be closed');
     }
-    const bytes = torn ? content.intactBytes : file.length;
-    const { rows } = torn ? decodeSegment(file.subarray(0, bytes), number) : content;
-    if (rows === 0) empty.push(name);
-    else segments.push({ number, rows, bytes, recovered: true, sinceMs: performance.now() });
-  }
-  return { segments, empty, highest };
-}
-
-/** Nothing after the first unfinished frame was acknowledged, so the file may end before it. */
-async function cut(files: LogFiles, name: string, length: number): Promise<void> {
-  const handle = await files.open(name);
-  try {
-    await handle.truncate(length);
-  } finally {
-    await handle.close();
   }
 }
 
-/** The damaged file stays beside the log as evidence when its good frames have been sent and it is deleted. */
-async function keepCopy(files: LogFiles, name: string, content: Buffer): Promise<void> {
-  const copy = name.replace(/wal$/, 'damaged');
-  if ((await files.list()).includes(copy)) return;
-  const file = await files.create(copy);
-  await file.append([content]);
-  await file.close();
-  await files.syncDirectory();
+/** Adds the frames of a group as they are appended to a segment. */
+function encodeGroup(group: readonly Waiting[], segment: OpenSegment, encoded: EncodedFrame[]): void {
+  const { seed, bytes: durableBytes } = segment;
+  let firstRow = segment.rows;
+  for (const { frames } of group) {
+    for (const [index, frame] of frames.entries()) {
+      const following = frames.length - 1 - index;
+      encoded.push(encodeFrame(frame, { seed, firstRow, following, durableBytes }));
+      firstRow += frame.rows;
+    }
+  }
 }

@@ -10,6 +10,8 @@ interface Segment {
   readonly seq: { readonly first: string; readonly last: string };
   readonly body: readonly Uint8Array[];
   readonly doubtful: boolean;
+  /** An earlier attempt may have stored rows that are not in `body` any more. */
+  readonly isDamaged: boolean;
 }
 
 /** The columns as they travel; the engine converts strings to its low-cardinality columns. */
@@ -87,8 +89,8 @@ async function store(storage: Storage, log: Logger, segment: Segment): Promise<v
   if (segment.doubtful) {
     await storage.command('KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', { prefix });
     const present = await countStored(storage, segment);
-    if (present === segment.rows) return;
-    if (present > segment.rows)
+    if (present === segment.rows && !segment.isDamaged) return;
+    if (present > segment.rows && !segment.isDamaged)
       throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);
     if (present > 0) {
       log.warn(

@@ -1,13 +1,14 @@
 import { appendFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Storage } from './storage.ts';
-import { lowestOfOthers } from './watermarks.ts';
+import { commandClaims, lowestOfOthers } from './watermarks.ts';
 
 /** What this process must know of those that write events beside it. */
 export interface OtherWriters {
   /**
    * The lowest segment that another may still write; Infinity when nobody else is writing. Who begins after the call
-   * takes a number that the clock has reached by then. Rejects with EngineError.
+   * takes a number that the clock has reached by then, or, beside an own engine, above the newest segment. Rejects
+   * with EngineError.
    */
   lowest(): Promise<number>;
   /** The same number for as long as nobody else has written; undefined when that cannot be told. */
@@ -27,8 +28,6 @@ export function watchProcesses(storage: Storage, instance: string): OtherWriters
     writtenThrough: () => Number.POSITIVE_INFINITY,
   };
 }
-
-const nilInstance = '00000000-0000-0000-0000-000000000000';
 
 function announcements(dataDir: string): string {
   return join(dataDir, 'writes-of-commands');
@@ -57,13 +56,13 @@ export function watchCommands(storage: Storage, dataDir: string, lastSegmentNow:
   async function lowest(): Promise<number> {
     const now = await length();
     if (now === quietLength) return Number.POSITIVE_INFINITY;
-    const low = await lowestOfOthers(storage, nilInstance, endedByNobody);
-    if (low === Number.POSITIVE_INFINITY) {
+    const { lowest, last } = await commandClaims(storage, endedByNobody);
+    if (lowest === Number.POSITIVE_INFINITY) {
       quietLength = now;
       // What commands have written by now may lie behind where the order has settled, and be looked for later.
-      through = Math.max(through, lastSegmentNow());
+      through = Math.max(through, last, lastSegmentNow());
     }
-    return low;
+    return lowest;
   }
 
   return {

@@ -4,10 +4,15 @@ import type { Storage } from './storage.ts';
 /** Far enough for a process that runs: it withdraws its row when it stops with nothing left to send. */
 const runningMs = 20 * 365 * 86_400_000;
 
-async function put(storage: Storage, writer: string, low: number, untilMs: number): Promise<void> {
-  const until = new Date(untilMs).toISOString().replace('T', ' ').replace('Z', '');
-  const version = Date.now() * 1000 + Math.floor((performance.now() % 1) * 1000);
-  await storage.insertRows('watermarks', [{ writer, low, until, version }]);
+/** The engine's clock, not this process's, says until when, and versions rise even when that is set back. */
+async function put(storage: Storage, writer: string, low: number, forMs: number): Promise<void> {
+  await storage.command(
+    `INSERT INTO watermarks (writer, low, until, version)
+     SELECT {writer:UUID}, {low:UInt64}, now64(3) + toIntervalMillisecond({forMs:Int64}),
+       greatest(toUInt64(toUnixTimestamp64Micro(now64(6))),
+         (SELECT max(version) + 1 FROM watermarks WHERE writer = {writer:UUID}))`,
+    { writer, low, forMs },
+  );
 }
 
 /**
@@ -15,20 +20,40 @@ async function put(storage: Storage, writer: string, low: number, untilMs: numbe
  * below it. A process that dies with events in its log leaves its row, so readers of the feed wait for them.
  */
 export async function publishWatermark(storage: Storage, writer: string, low: number): Promise<void> {
-  await put(storage, writer, low, Date.now() + runningMs);
+  await put(storage, writer, low, runningMs);
 }
 
 /**
- * The same for a command that writes once: to be called, and waited for, before it takes its place in the order. Its
- * claim ends by itself when the command dies.
+ * The same for a command that writes once: to be called, and waited for, before it takes its place in the order, and
+ * again with that place. Its claim ends by itself when the command dies.
  */
 export async function claimWatermark(storage: Storage, writer: string, low: number): Promise<void> {
-  await put(storage, writer, low, Date.now() + limits.watermarkClaimMsMax);
+  await put(storage, writer, low, limits.watermarkClaimMsMax);
 }
 
-/** This writer will write no more. */
-export async function withdrawWatermark(storage: Storage, writer: string): Promise<void> {
-  await put(storage, writer, 0, 0);
+/** This writer will write no more, and has written nothing above `last`. */
+export async function withdrawWatermark(storage: Storage, writer: string, last = 0): Promise<void> {
+  // Long ago: what ends now would begin again when the clock is set back.
+  await put(storage, writer, last, -runningMs);
+}
+
+/** What commands beside a service with its own engine have said. */
+export interface CommandClaims {
+  /** The lowest segment that one may still write; Infinity when none is at it. */
+  readonly lowest: number;
+  /** The last segment that any has written, of those of the last 30 days; 0 when there is none. */
+  readonly last: number;
+}
+
+export async function commandClaims(storage: Storage, signal: AbortSignal): Promise<CommandClaims> {
+  const [row] = await storage.rows<{ lowest: string; writing: string; last: string }>(
+    `SELECT minIf(low, until > now64(3)) AS lowest, countIf(until > now64(3)) AS writing, max(low) AS last
+     FROM watermarks FINAL`,
+    {},
+    { signal },
+  );
+  const isQuiet = row === undefined || row.writing === '0';
+  return { lowest: isQuiet ? Number.POSITIVE_INFINITY : Number(row.lowest), last: Number(row?.last ?? 0) };
 }
 
 /** The lowest segment that a writer other than `own` may still write; Infinity when there is no other. */

@@ -1,3 +1,4 @@
+import { DamageRegister } from '../../src/base/damage.ts';
 import { rm } from 'node:fs/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
@@ -80,6 +81,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     walBytesMax,
     writer: 0,
     sink,
+    damage: new DamageRegister(),
     directory: () => ({ version: 1, json: Buffer.from('[]') }),
   });
   const organizationOf = (id: string) => {

@@ -1,9 +1,10 @@
 import { strict as assert } from 'node:assert';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, constants } from 'node:zlib';
+import { DamageRegister } from '../../src/base/damage.ts';
 import { limits } from '../../src/base/limits.ts';
 import type { Problem } from '../../src/base/problem.ts';
 import type { IngestRequest } from '../../src/ingest/accept.ts';
@@ -64,6 +65,7 @@ describe('ingest, from request to sink', () => {
       walBytesMax: 1024 * 1024,
       writer: 0,
       sink,
+      damage: new DamageRegister(),
       directory: () => ({ version: 1, json: Buffer.from('[]') }),
       ...options,
     });
@@ -226,6 +228,37 @@ describe('ingest, from request to sink', () => {
     assert.equal(await ingest.flush(15_000), true);
     assert.deepEqual(stored, ['first', 'third']);
     assert.equal((await readdir(wal)).filter((name) => name.endsWith('.damaged')).length, 1);
+  });
+
+  it('tells once of a segment that is deleted beneath it, and goes on with the others', async () => {
+    const stored: string[] = [];
+    const damage = new DamageRegister();
+    let isDown = true;
+    const { ingest, dataDir } = await start(
+      async (insert) => {
+        if (isDown) throw new Error('not now');
+        stored.push(...markers(insert));
+        return 'stored';
+      },
+      { damage, segmentBytes: 4096 },
+    );
+    for (const marker of ['first', 'second']) await ingest.accept(request(event(marker + 'x'.repeat(8000))));
+    await until(() => ingest.unsent() === 2);
+    const wal = join(dataDir, 'wal');
+    const names = await readdir(wal);
+    await unlink(join(wal, names[0] as string));
+    isDown = false;
+    assert.equal(await ingest.flush(60_000), true);
+    assert.deepEqual(
+      stored.map((marker) => marker.replaceAll('x', '')),
+      ['second'],
+    );
+    const number = Number(names[0]?.slice(0, 16));
+    assert.deepEqual(damage.list(), [
+      { kind: 'log_segment', id: String(number), detail: 'the file of 1 events is missing' },
+    ]);
+    assert.ok((await ingest.lowestUnsettled()) > number);
+    assert.ok(ingest.isStored(number));
   });
 
   it('refuses a body with more events than a segment can number, however small it was sent', async () => {

@@ -1,4 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
+import { DamageRegister } from '../../src/base/damage.ts';
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,6 +35,7 @@ async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }>
     bytesMax: 1e9,
     writer: 0,
     nowMs: Date.now,
+    damage: new DamageRegister(),
   });
   const accept = createAccept({
     pool,
@@ -102,6 +104,7 @@ describe('the wait of what the engine has not taken', () => {
       bytesMax: 1e9,
       writer: 0,
       nowMs: Date.now,
+      damage: new DamageRegister(),
     });
     const payload = new Uint8Array(10);
     await wal.append([{ rows: 1, payload, payloadCrc: crc32c(payload), notes: '' }]);
@@ -111,6 +114,7 @@ describe('the wait of what the engine has not taken', () => {
       wal,
       sink: () => Promise.reject(new Error('never')),
       log: silentLog,
+      damage: new DamageRegister(),
       flushIntervalMs: 1000,
       stored: () => undefined,
       keepNotes: async () => undefined,

@@ -65,7 +65,7 @@ describe('segments in the engine', () => {
   const insertOf = (blocks: Row[][], doubtful: boolean) => {
     const rows = blocks.flat().length;
     const seq = segmentSeqRange(segment);
-    return { number: segment, rows, seq, body: bodyOf(segment, blocks), doubtful };
+    return { number: segment, rows, seq, body: bodyOf(segment, blocks), doubtful, isDamaged: false };
   };
 
   /** Rows of the last segment in the table, and how many of them are different ones. */
@@ -110,6 +110,23 @@ describe('segments in the engine', () => {
       assert.equal(await insert(insertOf(blocks, true)), 'stored');
       assert.equal(await insert(insertOf(blocks, true)), 'stored');
       assert.deepEqual(await counts(), { rows: '100', distinct: '100' });
+    }
+  });
+
+  it('completes a damaged segment with what can still be read of it', async () => {
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    const [first, second, third] = [fc.sample(row, 5), fc.sample(row, 5), fc.sample(row, 5)];
+    // As many rows are there as can be read, and not the same ones; or more.
+    for (const already of [
+      [first, second],
+      [first, second, third],
+    ]) {
+      segment = nextSegmentNumber(Date.now(), 5, segment);
+      await insert(insertOf(already, false));
+      const [start, , end] = [bodyOf(segment, [first]), 0, bodyOf(segment, [first, second, third]).slice(4)];
+      const readable = { ...insertOf([first, third], true), isDamaged: true, body: [...start, ...end] };
+      assert.equal(await insert(readable), 'stored');
+      assert.deepEqual(await counts(), { rows: '15', distinct: '15' });
     }
   });
 

@@ -3,45 +3,24 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32c } from '@node-rs/crc32';
 import * as fc from 'fast-check';
+import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
-import { type FrameInput, segmentName } from '../../src/ingest/segment.ts';
+import { segmentName } from '../../src/ingest/segment.ts';
 import { openWal, type SealedSegment, type Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
+import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
 
 const log = createLogger('silent');
 
-/** Evenly distributed numbers from a seed (mulberry32): the bias of generated doubles would leave paths out. */
-function randomOf(seed: number): Random {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-/** A frame whose payload tells its rows: one 4-byte id a row, and filler so that frames span sectors. */
-function frameOf(ids: readonly number[], fillerBytes: number): FrameInput {
-  const payload = Buffer.alloc(ids.length * 4 + fillerBytes, 0x20);
-  for (const [index, id] of ids.entries()) payload.writeUInt32LE(id, index * 4);
-  return { rows: ids.length, payload, payloadCrc: crc32c(payload), notes: '' };
-}
-
-/** Rows of a segment as [position in the segment, id]. */
-async function rowsOf(wal: Wal, segment: SealedSegment): Promise<[number, number][]> {
-  const { frames } = await wal.read(segment);
-  return frames.flatMap(({ payload, rows, firstRow }) =>
-    [...Array(rows).keys()].map((i): [number, number] => [
-      firstRow + i,
-      Buffer.from(payload).readUInt32LE(i * 4),
-    ]),
-  );
-}
-
-function open(files: LogFiles, clock: () => number, bytesMax = 1e9): Promise<Wal> {
-  return openWal({ files, log, segmentBytes: 4000, bytesMax, writer: 3, nowMs: clock });
+function open(
+  files: LogFiles,
+  clock: () => number,
+  bytesMax = 1e9,
+  damage = new DamageRegister(),
+): Promise<Wal> {
+  const passedMs = clock;
+  return openWal({ files, log, segmentBytes: 4000, bytesMax, writer: 3, nowMs: clock, passedMs, damage });
 }
 
 /** What a call waits for until the test lets it go on, or fail. */
@@ -132,7 +111,9 @@ describe('write-ahead log', () => {
 
           // The clock may have been set back meanwhile: numbers must not come again all the same.
           now -= Math.floor(random() * 2) * 100_000;
-          const second = await open(disk.afterPowerCut(), clock);
+          const damage = new DamageRegister();
+          const second = await open(disk.afterPowerCut(), clock, 1e9, damage);
+          assert.deepEqual(damage.list(), [], 'what was not acknowledged is no damage');
           await history(second, run, random, 4);
           await second.seal();
           for (const segment of second.sealed()) await deliver(second, segment, run);
@@ -202,18 +183,51 @@ describe('write-ahead log', () => {
     assert.equal(wal.failure(), undefined);
   });
 
-  it('has let go of a segment whose file is removed, also when the folder cannot be synced', async () => {
-    const faultAt = new Set<number>();
-    const disk = createTornFiles({ cutAfter: 1e9, faultAt, random: () => 0.9 });
-    const wal = await open(disk.files, Date.now);
+  it('has let go of a segment though its file cannot be removed, and removes it later', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    let isStuck = true;
+    const remove = (name: string) =>
+      isStuck ? Promise.reject(new Error('not now')) : disk.files.remove(name);
+    const wal = await open({ ...disk.files, remove }, Date.now);
     await wal.append([frameOf([1], 10)]);
     await wal.seal();
-    const bytes = wal.bytes();
     const [segment] = wal.sealed();
-    faultAt.add(disk.operations() + 2);
-    await assert.rejects(wal.release(segment as SealedSegment), { code: 'EIO' });
+    await wal.release(segment as SealedSegment);
     assert.deepEqual(wal.sealed(), []);
+    assert.equal((await disk.files.list()).length, 2);
+    const bytes = wal.bytes();
+    isStuck = false;
+    await wal.append([frameOf([2], 10)]);
+    await wal.seal();
+    await wal.release(wal.sealed()[0] as SealedSegment);
+    assert.equal((await disk.files.list()).length, 1);
     assert.ok(wal.bytes() < bytes);
+  });
+
+  it('goes on to higher numbers when it is asked, also while the clock stands or goes back', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    let now = Date.UTC(2026, 0, 2);
+    let passed = 0;
+    const wal = await openWal({
+      files: disk.files,
+      log,
+      segmentBytes: 4000,
+      bytesMax: 1e9,
+      writer: 3,
+      nowMs: () => now,
+      passedMs: () => passed,
+      damage: new DamageRegister(),
+    });
+    let last = await wal.lowestUnsettled();
+    for (let step = 0; step < 3; step++) {
+      assert.equal(await wal.lowestUnsettled(), last, 'not while it is young');
+      passed += 1000;
+      now -= 3_600_000;
+      const low = await wal.lowestUnsettled();
+      assert.ok(low > last);
+      last = low;
+    }
+    await wal.close();
   });
 
   it('takes appends while the next segment is made, and seals all the same when that fails', async () => {
@@ -302,13 +316,11 @@ describe('write-ahead log', () => {
   });
 
   it('answers 503 while the disk fails and goes on by itself afterwards', async () => {
-    const disk = createTornFiles({
-      cutAfter: 1e9,
-      faultAt: new Set([7, 8, 9, 10]),
-      random: () => 0.9,
-    });
+    const faultAt = new Set<number>();
+    const disk = createTornFiles({ cutAfter: 1e9, faultAt, random: () => 0.9 });
     const wal = await open(disk.files, Date.now);
     await wal.append([frameOf([1], 10)]);
+    for (const next of [1, 2, 3, 4]) faultAt.add(disk.operations() + next);
     await assert.rejects(wal.append([frameOf([2], 10)]), { code: 'unavailable' });
     assert.equal(wal.failure(), 'EIO');
     // It finds out by itself that the disk works again, without a client's help.
@@ -331,11 +343,9 @@ describe('write-ahead log', () => {
     const name = (await disk.files.list())[0] as string;
     const content = await disk.files.read(name);
     // One bit in the payload of the second frame.
-    const place = 32 + (48 + 104) + 48 + 50;
-    content[place] = (content[place] as number) ^ 1;
-    const file = await disk.files.open(name);
-    await file.truncate(0);
-    await file.append([content]);
+    const second = content.indexOf('FRAM', content.indexOf('FRAM', 32 + 48) + 48);
+    content[second + 100] = (content[second + 100] as number) ^ 1;
+    await overwrite(disk.files, name, content);
 
     const reported: string[] = [];
     const loud = {
@@ -349,11 +359,14 @@ describe('write-ahead log', () => {
       bytesMax: 1e9,
       writer: 3,
       nowMs: Date.now,
+      damage: new DamageRegister(),
     });
     const ids = (await rowsOf(again, again.sealed()[0] as SealedSegment)).map(([, id]) => id);
     assert.deepEqual(ids, [1, 3]);
     assert.equal(reported.length, 1);
-    assert.match(reported[0] as string, /"from":184,"to":336,"rowsKept":2.*damaged on disk/);
+    const range = `"from":${second},"to":${second + 152},"rowsKept":2`;
+    assert.match(reported[0] as string, new RegExp(`${range}.*damaged on disk`));
+    await again.release(again.sealed()[0] as SealedSegment);
     assert.ok((await disk.files.list()).includes(name.replace('.wal', '.damaged')));
   });
 
@@ -366,9 +379,8 @@ describe('write-ahead log', () => {
     const content = await disk.files.read(name);
     content.writeUInt32LE(9, 8);
     content.writeUInt32LE(crc32c(content.subarray(0, 28)), 28);
-    const file = await disk.files.open(name);
-    await file.truncate(0);
-    await file.append([content]);
-    await assert.rejects(open(disk.files, Date.now), /has log format 9; this release reads format 1/);
+    await overwrite(disk.files, name, content);
+    await assert.rejects(open(disk.files, Date.now), /has log format 9; this release reads formats up to 2/);
+    assert.deepEqual(await disk.files.read(name), content);
   });
 });

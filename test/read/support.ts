@@ -46,7 +46,7 @@ export function createRecorder(storage: Storage): Recorder {
       body.push(block, encodeSeqColumn(segment, first, some.length));
     }
     const seq = segmentSeqRange(segment);
-    await insert({ number: segment, rows: rows.length, seq, body, doubtful: false });
+    await insert({ number: segment, rows: rows.length, seq, body, doubtful: false, isDamaged: false });
     return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
   };
 }

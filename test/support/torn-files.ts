@@ -87,7 +87,7 @@ export function createTornFiles(options: {
 
   function existing(name: string): Stored {
     const file = names.get(name);
-    if (!file) throw new Error(`there is no ${name}`);
+    if (!file) throw Object.assign(new Error(`there is no ${name}`), { code: 'ENOENT' });
     return file;
   }
 

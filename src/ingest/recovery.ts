@@ -1,0 +1,236 @@
+import type { DamageRegister } from '../base/damage.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import type { LogFiles } from './files.ts';
+import type { Manifest, ManifestEntry } from './manifest.ts';
+import {
+  assess,
+  type Assessment,
+  fileHeaderBytes,
+  type Range,
+  type Scan,
+  scanSegment,
+  type SegmentFacts,
+  segmentName,
+  segmentOfName,
+} from './segment.ts';
+import { segmentNumberByClockMax } from './sequence.ts';
+
+/** A segment that takes no more appends. */
+export interface SealedSegment {
+  readonly number: number;
+  /** That can be read. */
+  readonly rows: number;
+  readonly bytes: number;
+  /** What was sealed: more rows than can be read, if the segment is damaged. */
+  readonly sealed: SegmentFacts;
+  /** Its file is kept as evidence once what can be read is stored. */
+  readonly isDamaged: boolean;
+  /** Left by an earlier process: whether it reached the engine is unknown. */
+  readonly recovered: boolean;
+  /** When its first rows came, or it was found; by `performance.now()`. */
+  readonly sinceMs: number;
+}
+
+export interface Recovered {
+  readonly segments: SealedSegment[];
+  /** Names of files that hold nothing. */
+  readonly empty: readonly string[];
+  /** The last number that is taken; 0 when there is none. */
+  readonly highest: number;
+  /** Of the last manifest; 0 when there is none. */
+  readonly manifestVersion: number;
+}
+
+/** Where damage is told (see base/damage.ts). */
+export type DamageReports = Pick<DamageRegister, 'report'>;
+
+/** What a file becomes that is kept outside of the log: `<number>.refused`, `.damaged` … */
+export type KeptAs = 'refused' | 'damaged' | 'missing';
+
+/** A file that is being made has this ending until it is whole. */
+export const unfinishedEnding = '.new';
+
+/** The name of what is kept of a segment that the log has let go of. */
+export function keptName(segment: number, as: KeptAs): string {
+  return segmentName(segment).replace(/wal$/, as);
+}
+
+interface Found {
+  readonly number: number;
+  readonly scan: Scan;
+}
+
+/**
+ * Reads what is left of earlier runs and lists the segments that hold rows. Damage is reported with its range, and
+ * nothing that is not understood is deleted (contract: Operations). Only a segment that was open may have a torn end;
+ * see manifest.ts for how that is known.
+ */
+export class Recovery {
+  readonly #files: LogFiles;
+  readonly #log: Logger;
+  readonly #damage: DamageReports;
+  readonly #segments: SealedSegment[] = [];
+  readonly #empty: string[] = [];
+
+  constructor(files: LogFiles, log: Logger, damage: DamageReports) {
+    this.#files = files;
+    this.#log = log;
+    this.#damage = damage;
+  }
+
+  async run(): Promise<Recovered> {
+    const found = await this.#scanAll();
+    const manifest = lastManifest(found);
+    const needed = new Map(manifest?.entries.map((entry) => [entry.number, entry]));
+    const numbers = found.filter(isProven).map(({ number }) => number);
+    for (const { number, scan } of found) await this.#take(number, scan, needed.get(number));
+    await this.#reportMissing([...needed.values()], new Set(found.map(({ number }) => number)));
+    await this.#reportKept();
+    return {
+      segments: this.#segments,
+      empty: this.#empty,
+      highest: [...numbers, ...needed.keys()].reduce((most, number) => Math.max(most, number), 0),
+      manifestVersion: manifest?.version ?? 0,
+    };
+  }
+
+  /** Every segment's file, in order; what bears the name of one and is none is set aside. */
+  async #scanAll(): Promise<Found[]> {
+    const found: Found[] = [];
+    for (const name of await this.#files.list()) {
+      // Its segment was never used.
+      if (name.endsWith(`.wal${unfinishedEnding}`)) await this.#files.remove(name);
+      if (!name.endsWith('.wal')) continue;
+      const number = segmentOfName(name);
+      if (number === undefined) {
+        await this.#setUnknownAside(name, 'its name is not that of a segment');
+        continue;
+      }
+      const scan = scanSegment(await this.#read(name), number);
+      const own = scan.header?.segment ?? number;
+      if (own === number) found.push({ number, scan });
+      else await this.#setUnknownAside(name, `it holds segment ${own}`);
+    }
+    return found;
+  }
+
+  /** A file that the disk cannot read is as good as empty: it is kept, and told. */
+  async #read(name: string): Promise<Buffer> {
+    try {
+      return await this.#files.read(name);
+    } catch (error) {
+      if (errorFacts(error).code !== 'EIO') throw error;
+      this.#log.error({ name, ...errorFacts(error) }, 'a file of the log cannot be read');
+      return Buffer.alloc(0);
+    }
+  }
+
+  async #setUnknownAside(name: string, why: string): Promise<void> {
+    const names = new Set(await this.#files.list());
+    let kept = name.replace(/wal$/, 'unknown');
+    for (let n = 2; names.has(kept); n++) kept = name.replace(/wal$/, `${n}.unknown`);
+    await this.#files.rename(name, kept);
+    this.#log.error({ name, kept, why }, 'a file in the log folder is not understood; it was set aside');
+  }
+
+  async #take(number: number, scan: Scan, entry: ManifestEntry | undefined): Promise<void> {
+    // A file has its name once its header is durable.
+    const durable = Math.max(fileHeaderBytes, entry?.bytes ?? 0);
+    const found = assess(scan, durable, entry?.isOpen === false ? entry : undefined);
+    if (found.damage.length > 0) this.#reportDamage(number, found, entry);
+    if (found.tornBytes > 0) {
+      const facts = { segment: number, tornBytes: found.tornBytes };
+      this.#log.info(facts, 'the log ends in an unfinished write, which is left out');
+    }
+    const isDamaged = found.damage.length > 0;
+    if (found.rows > 0) {
+      const { rows, bytes } = found;
+      const sealed = entry?.isOpen === false ? entry : found;
+      const sinceMs = performance.now();
+      this.#segments.push({ number, rows, bytes, sealed, isDamaged, recovered: true, sinceMs });
+    } else if (isDamaged) {
+      await this.#files.rename(segmentName(number), keptName(number, 'damaged'));
+      await this.#files.syncDirectory();
+    } else {
+      this.#empty.push(segmentName(number));
+    }
+  }
+
+  #reportDamage(number: number, found: Assessment, entry: ManifestEntry | undefined): void {
+    const rowsKept = found.rows;
+    const rowsWritten = entry?.isOpen === false ? entry.rows : undefined;
+    for (const { from, to } of found.damage) {
+      const facts = { segment: number, from, to, rowsKept, rowsWritten };
+      this.#log.error(
+        facts,
+        'acknowledged events are damaged on disk; everything outside this range was kept',
+      );
+    }
+    const lost = rowsWritten === undefined ? '' : ` of ${rowsWritten}`;
+    const detail = `${rangesText(found.damage)} damaged, ${rowsKept}${lost} events are intact`;
+    this.#damage.report({ kind: 'log_segment', id: String(number), detail });
+  }
+
+  /** Segments that are needed and are not there; each is told once, and kept in mind by a file of its own. */
+  async #reportMissing(needed: readonly ManifestEntry[], found: ReadonlySet<number>): Promise<void> {
+    const names = new Set(await this.#files.list());
+    for (const { number, rows } of needed) {
+      const isKept = ['refused', 'damaged', 'missing'].some((as) =>
+        names.has(keptName(number, as as KeptAs)),
+      );
+      if (found.has(number) || isKept) continue;
+      await noteMissing(this.#files, { number, rows }, { log: this.#log, damage: this.#damage });
+    }
+  }
+
+  /** What earlier runs set aside stays known until somebody takes the files away. */
+  async #reportKept(): Promise<void> {
+    for (const name of await this.#files.list()) {
+      const [, number, as] = /^(\d{16})\.(damaged|missing)$/.exec(name) ?? [];
+      if (number === undefined) continue;
+      const detail = `${name} tells of a ${as} segment; take the file away when you have dealt with it`;
+      const isNew = this.#damage.report({ kind: 'log_segment', id: String(Number(number)), detail });
+      if (isNew) this.#log.warn({ name }, 'an earlier run found damage in the log; its file is still there');
+    }
+  }
+}
+
+/** Tells of a segment whose file is gone, and leaves a file that says so. */
+export async function noteMissing(
+  files: LogFiles,
+  { number, rows }: { readonly number: number; readonly rows: number },
+  to: { readonly log: Logger; readonly damage: DamageReports },
+): Promise<void> {
+  const facts = { segment: number, rowsWritten: rows };
+  to.log.error(
+    facts,
+    'a segment of the log is missing: those of its events are lost that the engine has not got',
+  );
+  const detail = `the file of ${rows} events is missing`;
+  to.damage.report({ kind: 'log_segment', id: String(number), detail });
+  const file = await files.create(keptName(number, 'missing'));
+  try {
+    await file.append([Buffer.from(`${detail}\n`)]);
+  } finally {
+    await file.close();
+  }
+  await files.syncDirectory();
+}
+
+function rangesText(ranges: readonly Range[]): string {
+  return ranges.map(({ from, to }) => `bytes ${from} to ${to}`).join(', ');
+}
+
+function lastManifest(found: readonly Found[]): Manifest | undefined {
+  let last: Manifest | undefined;
+  for (const { scan } of found) {
+    if (scan.manifest !== undefined && scan.manifest.version >= (last?.version ?? 0)) last = scan.manifest;
+  }
+  return last;
+}
+
+/** A name alone may be anybody's: the number of a broken file counts if a clock can have given it. */
+function isProven({ number, scan }: Found): boolean {
+  const isKnown = scan.header !== undefined || scan.frames.length > 0;
+  return isKnown || number <= segmentNumberByClockMax;
+}

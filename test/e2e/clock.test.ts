@@ -1,0 +1,123 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { type AuditEvent, call, eventually } from '../support/http.ts';
+import { startPlainEngine } from '../support/plain-engine.ts';
+import {
+  createTenant,
+  printed,
+  removeDirectory,
+  runCli,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+
+const hourMs = 3_600_000;
+
+/** The environment of a process whose clock is wrong. */
+function shifted(ms: number): Record<string, string> {
+  const module = new URL('../support/shifted-clock.mjs', import.meta.url).href;
+  return { NODE_OPTIONS: `--import ${module}`, CLOCK_SHIFT_MS: String(ms) };
+}
+
+interface FeedPage {
+  readonly data: readonly (AuditEvent & { readonly flow_id?: string })[];
+  readonly meta: { readonly next_cursor: string };
+}
+
+/** Follows the feed from the beginning on. */
+class Follower {
+  #cursor = '';
+  readonly seen: string[] = [];
+
+  async poll(tenant: Tenant): Promise<void> {
+    const query = new URLSearchParams({ cursor: this.#cursor, limit: '1000' });
+    const answer = await call(`${tenant.server.url}/api/v1/audit/feed?${query.toString()}`, {
+      headers: { 'x-api-key': tenant.key },
+    });
+    assert.equal(answer.status, 200, answer.text);
+    const { data, meta } = JSON.parse(answer.text) as FeedPage;
+    this.#cursor = meta.next_cursor;
+    this.seen.push(...data.map((event) => event.flow_id ?? String(event.activity_id)));
+  }
+
+  async sees(tenant: Tenant, what: string, times = 1): Promise<void> {
+    await eventually(`${what} in the feed`, async () => {
+      await this.poll(tenant);
+      return this.seen.filter((one) => one === what).length >= times ? true : undefined;
+    });
+  }
+}
+
+describe('a clock that is set back or forward, with an engine of its own', () => {
+  let dataDir: string;
+  let server: TestServer;
+  let tenant: Tenant;
+  before(async () => {
+    dataDir = await temporaryDirectory();
+    server = await startServer({ dataDir, env: shifted(24 * hourMs) });
+    // Commands have the right clock, which is a day behind the server's.
+    tenant = await createTenant({ ...server, cli: (args) => runCli(args, { dataDir }) }, 'clock');
+  });
+  after(async () => {
+    await server?.stop();
+    await removeDirectory(dataDir);
+  });
+
+  test('neither holds the feed back nor makes it miss or repeat anything', async () => {
+    const follower = new Follower();
+    const recorded: string[] = [];
+    let keys = 1;
+    const recordAndSee = async (): Promise<void> => {
+      const flow = randomUUID();
+      await tenant.record([sourceEvent({ flow_id: flow })]);
+      recorded.push(flow);
+      await follower.sees(tenant, flow);
+    };
+    // What a command records has a place behind all that was handed out.
+    const commandAndSee = async (): Promise<void> => {
+      printed(await runCli(['key', 'create', '--org', 'clock', '--scopes', 'read', '--json'], { dataDir }));
+      keys += 1;
+      await follower.sees(tenant, '1300', keys);
+    };
+    await recordAndSee();
+    process.kill(server.pid, 'SIGUSR2');
+    await recordAndSee();
+    await commandAndSee();
+    await server.kill('SIGKILL');
+    server = await startServer({ dataDir, env: shifted(-hourMs) });
+    tenant = tenant.with({ server });
+    await commandAndSee();
+    await recordAndSee();
+    process.kill(server.pid, 'SIGUSR2');
+    await recordAndSee();
+    assert.deepEqual(
+      follower.seen.filter((one) => recorded.includes(one)),
+      recorded,
+    );
+    assert.equal(follower.seen.filter((one) => one === '1300').length, keys);
+  });
+});
+
+test('a clock behind the others on an engine is told at the start and in a metric', async () => {
+  const engine = await startPlainEngine();
+  try {
+    const server = await startServer({ env: { ...engine.env, ...shifted(-hourMs) } });
+    try {
+      const told = server.stderrLines().filter((line) => line.includes('the clock is behind'));
+      assert.equal(told.length, 1);
+      const { behindSeconds } = JSON.parse(told[0] as string) as { behindSeconds: number };
+      assert.ok(Math.abs(behindSeconds - 3600) < 60, `${behindSeconds} s`);
+      const { text } = await call(`${server.url}/metrics`);
+      const [, seconds] = /^auditlog_clock_behind_seconds ([\d.]+)$/m.exec(text) ?? [];
+      assert.ok(Math.abs(Number(seconds) - 3600) < 60, `${seconds} s`);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    await engine.stop();
+  }
+});

@@ -1,0 +1,252 @@
+import { strict as assert } from 'node:assert';
+import { describe, it } from 'node:test';
+import { crc32c } from '@node-rs/crc32';
+import * as fc from 'fast-check';
+import { DamageRegister } from '../../src/base/damage.ts';
+import { createLogger } from '../../src/base/log.ts';
+import type { LogFiles } from '../../src/ingest/files.ts';
+import { segmentName, segmentOfName } from '../../src/ingest/segment.ts';
+import { nextSegmentNumber, segmentNumberMax } from '../../src/ingest/sequence.ts';
+import { openWal, type SealedSegment, type Wal } from '../../src/ingest/wal.ts';
+import { createTornFiles, type Random } from '../support/torn-files.ts';
+import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
+
+const silent = createLogger('silent');
+
+interface Opened {
+  readonly wal: Wal;
+  /** Numbers of the segments that are known to be damaged. */
+  damaged(): number[];
+  /** What the operational log has been told at level error. */
+  readonly errors: string[];
+}
+
+async function open(files: LogFiles, nowMs: () => number = Date.now): Promise<Opened> {
+  const damage = new DamageRegister();
+  const errors: string[] = [];
+  const log = {
+    ...silent,
+    info: () => undefined,
+    warn: () => undefined,
+    error: (facts: object, words: string) => errors.push(`${JSON.stringify(facts)} ${words}`),
+  };
+  const wal = await openWal({ files, log, segmentBytes: 4000, bytesMax: 1e9, writer: 3, nowMs, damage });
+  return { wal, errors, damaged: () => damage.list().map(({ id }) => Number(id)) };
+}
+
+/** What was acknowledged, and what has come to the engine. */
+interface Run {
+  /** Segment by id. */
+  readonly acknowledged: Map<number, number>;
+  /** Id by `segment:row`. */
+  readonly engine: Map<string, number>;
+}
+
+async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void> {
+  for (const [row, id] of await rowsOf(wal, segment)) run.engine.set(`${segment.number}:${row}`, id);
+  await wal.release(segment);
+}
+
+/** A log with some segments that reached the engine and some that did not, closed in good order. */
+async function writeLog(files: LogFiles, run: Run, random: Random): Promise<void> {
+  const { wal } = await open(files);
+  let id = 0;
+  for (let segment = 2 + Math.floor(random() * 5); segment > 0; segment--) {
+    for (let append = 1 + Math.floor(random() * 4); append > 0; append--) {
+      const ids = Array.from({ length: 1 + Math.floor(random() * 4) }, () => ++id);
+      const number = await wal.append(
+        random() < 0.5 ? [frameOf(ids, 60)] : ids.map((one) => frameOf([one], Math.floor(random() * 600))),
+      );
+      for (const one of ids) run.acknowledged.set(one, number);
+    }
+    await wal.seal();
+    const [first] = wal.sealed();
+    if (first !== undefined && random() < 0.4) await deliver(wal, first, run);
+  }
+  await wal.close();
+}
+
+const ways = ['flip', 'cut', 'cut a frame', 'zeros', 'empty', 'delete', 'copy', 'rename', 'garbage'] as const;
+type Way = (typeof ways)[number];
+
+function flipped(content: Buffer, random: Random): Buffer {
+  const place = Math.floor(random() * content.length);
+  content[place] = (content[place] as number) ^ (1 << Math.floor(random() * 8));
+  return content;
+}
+
+/** Does to a file what disks and people do; all but a copy harms what was in it. */
+async function harm(files: LogFiles, name: string, way: Way, random: Random): Promise<void> {
+  const content = await files.read(name);
+  const other = segmentName((segmentOfName(name) ?? 0) + 1 + Math.floor(random() * 40));
+  switch (way) {
+    case 'flip':
+      return overwrite(files, name, flipped(content, random));
+    case 'cut':
+      return overwrite(files, name, content.subarray(0, Math.floor(random() * content.length)));
+    case 'cut a frame':
+      return overwrite(files, name, content.subarray(0, content.lastIndexOf('FRAM')));
+    case 'zeros':
+      return overwrite(files, name, Buffer.alloc(content.length));
+    case 'empty':
+      return overwrite(files, name, Buffer.alloc(0));
+    case 'delete':
+      return files.remove(name);
+    case 'copy':
+      return overwrite(files, random() < 0.3 ? name.replace(/^00/, '99') : other, content);
+    case 'rename':
+      return files.rename(name, other);
+    case 'garbage':
+      return overwrite(files, name, Buffer.concat([content.subarray(0, 40), Buffer.from('no log')]));
+  }
+}
+
+/** Every acknowledged event is in the engine, or its segment is told of. */
+function nothingInSilence(run: Run, damaged: readonly number[]): void {
+  const stored = [...run.engine.values()];
+  const held = new Set(stored);
+  assert.equal(held.size, stored.length, 'an event is stored twice');
+  for (const [id, segment] of run.acknowledged)
+    assert.ok(held.has(id) || damaged.includes(segment), `${id} of segment ${segment} is lost in silence`);
+}
+
+describe('recovery of the log', () => {
+  it('delivers each acknowledged event of a harmed log once, or reports its segment', async () => {
+    const seen = new Set<Way>();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom(...ways), { maxLength: 3 }),
+        fc.integer({ min: 0 }),
+        async (harms, seed) => {
+          const random = randomOf(seed);
+          const disk = createTornFiles({ cutAfter: 1e9, random });
+          const run: Run = { acknowledged: new Map(), engine: new Map() };
+          await writeLog(disk.files, run, random);
+          const names = (await disk.files.list()).filter((name) => name.endsWith('.wal'));
+          const isNewestHarmed = random() < 0.2;
+          // Alone: it has the manifest by which the others are judged.
+          const candidates = isNewestHarmed ? names.slice(-1) : names.slice(0, -1);
+          const victims = candidates.toSorted(() => random() - 0.5).slice(0, harms.length);
+          for (const [index, name] of victims.entries()) {
+            const way = harms[index] as Way;
+            seen.add(way);
+            await harm(disk.files, name, way, random);
+          }
+
+          const { wal, damaged } = await open(disk.files);
+          const strays = harms.slice(0, victims.length).filter((way) => way === 'copy' || way === 'rename');
+          const kept = (await disk.files.list()).filter((name) => name.endsWith('.unknown'));
+          assert.equal(kept.length, strays.length, 'what is not understood is kept');
+          const reported = damaged();
+          if (!isNewestHarmed) {
+            const numbers = victims.map((name) => segmentOfName(name) as number);
+            assert.ok(
+              reported.every((number) => numbers.includes(number)),
+              `${reported.join()} reported, ${numbers.join()} harmed`,
+            );
+          }
+          for (const segment of wal.sealed()) await deliver(wal, segment, run);
+          nothingInSilence(run, reported);
+          await wal.close();
+          // All is told once: what is known later is what files of evidence tell.
+          const later = await open(disk.files);
+          assert.deepEqual(later.wal.sealed(), []);
+          assert.deepEqual(later.errors, []);
+          assert.deepEqual(
+            later.damaged().toSorted((a, b) => a - b),
+            reported.toSorted((a, b) => a - b),
+          );
+          await later.wal.close();
+        },
+      ),
+      { numRuns: 400, includeErrorInReport: true },
+    );
+    assert.equal(seen.size, ways.length);
+  });
+
+  it('takes what the last release left, and from then on knows where it ends', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const numbers = [3, 67, 131].map((number) => nextSegmentNumber(Date.UTC(2026, 0, 1), 3, 0) + number - 3);
+    const [first, second, newest] = numbers as [number, number, number];
+    await overwrite(disk.files, segmentName(first), oldSegment(first, [[1], [2, 3]]));
+    await overwrite(disk.files, segmentName(second), oldSegment(second, [[4], [5]]));
+    const torn = oldSegment(newest, [[6], [7]]);
+    await overwrite(disk.files, segmentName(newest), torn.subarray(0, torn.length - 3));
+    const before = await open(disk.files);
+    const ids = async (wal: Wal) =>
+      (await Promise.all(wal.sealed().map((segment) => rowsOf(wal, segment)))).flat().map(([, id]) => id);
+    assert.deepEqual(await ids(before.wal), [1, 2, 3, 4, 5, 6]);
+    assert.deepEqual([before.damaged(), before.errors], [[], []]);
+    await before.wal.close();
+    // At the border of a frame: nothing in the file itself tells.
+    const content = await disk.files.read(segmentName(second));
+    await overwrite(disk.files, segmentName(second), content.subarray(0, content.lastIndexOf('FRAM')));
+    const after = await open(disk.files);
+    assert.deepEqual(await ids(after.wal), [1, 2, 3, 4, 6]);
+    assert.deepEqual(after.damaged(), [second]);
+    assert.match(after.errors.join(), /"rowsKept":1,"rowsWritten":2/);
+    await after.wal.close();
+  });
+
+  it('names what is gone, with its rows, once', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const { wal } = await open(disk.files);
+    const number = await wal.append([frameOf([1, 2, 3], 10)]);
+    await wal.seal();
+    await wal.close();
+    await disk.files.remove(segmentName(number));
+    const after = await open(disk.files);
+    assert.equal(after.errors.length, 1);
+    assert.match(after.errors[0] as string, new RegExp(`"segment":${number},"rowsWritten":3}.* is missing`));
+    await after.wal.close();
+    const later = await open(disk.files);
+    assert.deepEqual([later.errors, later.damaged()], [[], [number]]);
+    // Whoever has dealt with it takes the note away.
+    await later.wal.close();
+    await disk.files.remove(segmentName(number).replace('wal', 'missing'));
+    assert.deepEqual((await open(disk.files)).damaged(), []);
+  });
+
+  it('reads every number that it gives out, whatever the clock says', () => {
+    const clock = fc.oneof(fc.integer({ min: 0, max: 8.64e15 }), fc.constant(Date.UTC(2026, 0, 1)));
+    const taken = fc.oneof(
+      fc.integer({ min: 0, max: segmentNumberMax - 64 }),
+      fc.constant(segmentNumberMax - 64),
+    );
+    fc.assert(
+      fc.property(clock, fc.nat(63), taken, (nowMs, writer, after) => {
+        const number = nextSegmentNumber(nowMs, writer, after);
+        assert.ok(number > after && number <= segmentNumberMax);
+        assert.equal(segmentOfName(segmentName(number)), number);
+      }),
+    );
+    assert.throws(() => nextSegmentNumber(0, 0, segmentNumberMax), /no segment number is left/);
+    assert.equal(segmentOfName(`${segmentNumberMax + 1}.wal`), undefined);
+    assert.equal(segmentOfName('9999999999999999.wal'), undefined);
+  });
+});
+
+/** A segment of format 1: no manifests, and sums that do not begin with the number. */
+function oldSegment(number: number, requests: readonly (readonly number[])[]): Buffer {
+  const header = Buffer.alloc(32);
+  header.write('AUDITWAL', 'latin1');
+  header.writeUInt32LE(1, 8);
+  header.writeBigUInt64LE(BigInt(number), 16);
+  header.writeUInt32LE(crc32c(header.subarray(0, 28)), 28);
+  const parts: Buffer[] = [header];
+  let row = 0;
+  for (const ids of requests) {
+    const { payload, payloadCrc } = frameOf(ids, 20);
+    const frame = Buffer.alloc(48);
+    frame.write('FRAM', 'latin1');
+    frame.writeUInt32LE(payload.length, 8);
+    frame.writeUInt32LE(ids.length, 12);
+    frame.writeUInt32LE(row, 16);
+    frame.writeBigUInt64LE(BigInt(parts.reduce((sum, part) => sum + part.length, 0)), 24);
+    frame.writeUInt32LE(payloadCrc, 36);
+    frame.writeUInt32LE(crc32c(frame.subarray(0, 44)), 44);
+    parts.push(frame, Buffer.from(payload));
+    row += ids.length;
+  }
+  return Buffer.concat(parts);
+}
