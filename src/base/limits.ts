@@ -185,6 +185,8 @@ export const limits = {
   // Requests of clients.
   rateLimitClientsMax: 200_000,
   sessionTokenCharactersMax: 4096,
+  /** Cookies of the service's name that are looked at in one request. */
+  sessionCookiesMax: 8,
 
   // Control data.
   controlRefreshMs: 1_000,

@@ -10,7 +10,7 @@ import type { RateLimiter, Verdict } from './rate-limit.ts';
 import type { Reply } from './response.ts';
 import type { Handler, RequestContext, Route } from './router.ts';
 import type { SessionCookie } from './session-cookie.ts';
-import { slugOfHost } from './tenant-host.ts';
+import { isHostOf } from './tenant-host.ts';
 
 export interface GuardParts {
   readonly checkKey: KeyCheck;
@@ -103,19 +103,28 @@ function refusals(rate: RateClass, context: RequestContext): string {
 }
 
 async function sessionOrRefusal(context: RequestContext, parts: GuardParts): Promise<SessionCaller> {
-  const token = parts.cookie.read(context);
-  const session = token === undefined ? undefined : await verify(token, parts.sessions);
-  const slug = slugOfHost(context.header('host'), parts.tenantDomain);
-  if (session !== undefined && (slug === undefined || slug === session.organization.slug)) {
-    const { user, organization, id, expiresMicros } = session;
-    return { user, organization, session: { id, expiresMicros, token: session.token } };
+  const session = await sessionOf(context, parts);
+  if (session !== undefined) {
+    const { user, organization, id, expiresMicros, token } = session;
+    return { user, organization, session: { id, expiresMicros, token } };
   }
   const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
   return refuse(problem, context, parts, 'tenant');
 }
 
-async function verify(token: string, sessions: Sessions): Promise<Session | undefined> {
-  return token.length > limits.sessionTokenCharactersMax ? undefined : sessions.verify(token);
+/**
+ * Of several cookies the first that is good on this host. With good ones of different users nobody can tell who is
+ * meant, so there is none.
+ */
+async function sessionOf(context: RequestContext, parts: GuardParts): Promise<Session | undefined> {
+  const { cookie, sessions, tenantDomain } = parts;
+  const host = context.header('host');
+  const tokens = cookie.read(context).filter(({ length }) => length <= limits.sessionTokenCharactersMax);
+  const verified = await Promise.all(tokens.map((token) => sessions.verify(token)));
+  const [first, ...others] = verified.filter(
+    (session) => session !== undefined && isHostOf(session.organization.slug, host, tenantDomain),
+  );
+  return others.every((other) => other?.user.id === first?.user.id) ? first : undefined;
 }
 
 /** Guessing is slow: refusals count for the address, and past the limit all of its refusals look the same. */
@@ -179,10 +188,7 @@ async function limited(
  */
 function requireSameOriginJson(context: RequestContext): void {
   const origin = context.header('origin');
-  if (
-    origin !== undefined &&
-    hostOfOrigin(origin, context.secure) !== context.header('host')?.toLowerCase()
-  ) {
+  if (origin !== undefined && !isOwnOrigin(origin, context)) {
     throw new Problem('forbidden', 'The Origin of this request is not the host that it is sent to.');
   }
   const type = (context.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
@@ -194,7 +200,10 @@ function requireSameOriginJson(context: RequestContext): void {
 }
 
 /** Of a request known to be over TLS only the TLS origin counts: anybody on the way can make a page of the other. */
-function hostOfOrigin(origin: string, secure: boolean): string | undefined {
-  const [, scheme, host] = /^(https?):\/\/([^/]+)$/i.exec(origin) ?? [];
-  return secure && scheme?.toLowerCase() !== 'https' ? undefined : host?.toLowerCase();
+function isOwnOrigin(origin: string, context: RequestContext): boolean {
+  const [, scheme, host] = /^(https?):\/\/([^/]+)$/.exec(origin.toLowerCase()) ?? [];
+  if (host === undefined || (context.secure && scheme !== 'https')) return false;
+  // Browsers leave the scheme's own port out of an origin; proxies may write it into Host.
+  const ownPort = scheme === 'https' ? /:443$/ : /:80$/;
+  return host.replace(ownPort, '') === context.header('host')?.toLowerCase().replace(ownPort, '');
 }

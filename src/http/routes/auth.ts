@@ -81,6 +81,7 @@ export function authEndpoints(parts: AuthParts): Endpoint[] {
 function loginHandler(parts: AuthParts): Handler {
   const { directory, sessions, passwords, cookie, trail } = parts;
   return async (context) => {
+    requireTenantHost(parts, context);
     const credentials = await readJson<Credentials>(context, credentialsSchema);
     await directory.freshen(limits.controlFreshMsMax);
     const candidates = findCandidates(parts, context, credentials);
@@ -113,6 +114,12 @@ function loginHandler(parts: AuthParts): Handler {
       }),
     };
   };
+}
+
+/** Where organizations have hosts of their own, nobody can be signed in on another: the session would not be good there. */
+function requireTenantHost({ tenantDomain }: AuthParts, context: RequestContext): void {
+  if (tenantDomain === undefined || slugOfHost(context.header('host'), tenantDomain) !== undefined) return;
+  throw new Problem('unauthorized', 'Sign in on the host of your organization.');
 }
 
 interface Candidate {
