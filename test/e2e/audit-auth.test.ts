@@ -68,8 +68,7 @@ describe('401', () => {
     }
   });
 
-  test('the key counts in its header only', async () => {
-    problemOf(await read({ authorization: `Bearer ${tenant.key}` }), 401);
+  test('the key counts in its headers only', async () => {
     problemOf(await read({ cookie: `service=${tenant.key}; x-api-key=${tenant.key}` }), 401);
     const answer = await call(`${server.url}/api/v1/audit?X-API-Key=${tenant.key}&api_key=${tenant.key}`);
     problemOf(answer, 401);
@@ -125,6 +124,57 @@ describe('401', () => {
     );
     assert.ok(performance.now() - answered < 2000);
     problemOf(await write({ 'x-api-key': key.key }), 401);
+  });
+});
+
+describe('Authorization: Bearer', () => {
+  const bearer = (key: string, scheme = 'Bearer ') => ({ authorization: `${scheme}${key}` });
+
+  test('does what X-API-Key does, on every endpoint for keys', async () => {
+    for (const scheme of ['Bearer ', 'bearer ', 'BEARER   ']) pageOf(await read(bearer(tenant.key, scheme)));
+    assert.equal(acceptedOf(await write(bearer(tenant.key))).accepted, 1);
+    for (const path of ['/api/v1/audit/feed', '/api/v1/audit/export']) {
+      const answer = await call(`${server.url}${path}?limit=1`, { headers: bearer(tenant.key) });
+      assert.equal(answer.status, 200, path);
+    }
+    const reader = await createKey(server, ['--org', 'auth', '--scopes', 'read']);
+    problemOf(await write(bearer(reader.key)), 403);
+  });
+
+  test('beside X-API-Key it must be the same key', async () => {
+    const both = (authorization: string) => read({ 'x-api-key': tenant.key, authorization });
+    pageOf(await both(`Bearer ${tenant.key}`));
+    for (const authorization of [
+      `Bearer ${other.key}`,
+      `Bearer ${tenant.key}x`,
+      `Bearer ${tenant.key}, Bearer ${tenant.key}`,
+      'Bearer x',
+      'Bearer ',
+    ])
+      problemOf(await both(authorization), 401);
+    problemOf(await read({ 'x-api-key': 'x', ...bearer(tenant.key) }), 401);
+    problemOf(await read({ 'x-api-key': '', ...bearer(tenant.key) }), 401);
+    // What a proxy wants of its own users is none of the service's business.
+    pageOf(await both('Basic dXNlcjpwYXNzd29yZA=='));
+  });
+
+  test('401 for all else in it, with a challenge that names both ways', async () => {
+    for (const key of wrongKeys(tenant.key)) problemOf(await read(bearer(key)), 401);
+    for (const scheme of [
+      '',
+      'Basic ',
+      'ApiKey ',
+      'Token ',
+      'Bearer',
+      'Bearer:',
+      'Bearer=',
+      'Bearer, ',
+      'X-Bearer ',
+    ])
+      problemOf(await read(bearer(tenant.key, scheme)), 401);
+    problemOf(await read({ authorization: 'Bearer' }), 401);
+    const { headers } = await read({});
+    assert.match(String(headers['www-authenticate']), /^ApiKey header="X-API-Key", Bearer realm="[^"]+"$/);
   });
 });
 
