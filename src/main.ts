@@ -15,6 +15,7 @@ import { makeDataDir, sessionSecret } from './config/secrets.ts';
 import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
 import { effectiveRetentionDays, type Organization } from './control/organizations.ts';
+import { PasswordThrottle } from './control/password-throttle.ts';
 import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
 import { createTrail } from './http/trail.ts';
@@ -372,6 +373,11 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     logFailure: ingest.logFailure,
   });
   parts.started.push(() => trail.stop());
+  const passwords = new PasswordThrottle({
+    verifier: createPasswordVerifier(),
+    nowMs: () => performance.now(),
+  });
+  parts.stopWaiting(() => passwords.stop());
   const endpoints = endpointTable({
     accept: ingest.accept,
     organizationOf,
@@ -387,7 +393,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     log,
     clock: systemClock,
     tenantDomain,
-    passwords: createPasswordVerifier(),
+    passwords,
     administration: createAdministration(storage),
     retentionDays: config.retentionDays,
     rateMax: config.rateLimits.audit,

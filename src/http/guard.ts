@@ -31,6 +31,7 @@ export interface GuardParts {
  *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes
  *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
  *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403
+ *              checks a password: rate of the address' logins ─over─▶ 429
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
 export function guardEndpoints(endpoints: readonly Endpoint[], parts: GuardParts): Route[] {
@@ -49,7 +50,7 @@ function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
       return endpoint.handler;
     case 'login':
       return (context) => {
-        const verdict = consume(parts, 'login', `login ${clientOfAddress(context.ip)}`);
+        const verdict = consume(parts, 'login', guesses(context));
         return limited(parts, context, verdict, () => {
           requireSameOriginJson(context);
           return endpoint.handler(context);
@@ -73,6 +74,7 @@ function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
             throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
           }
           if (endpoint.changes) requireSameOriginJson(context);
+          if (endpoint.checksPassword) countGuess(context, parts);
           return endpoint.handler(context, caller);
         });
       };
@@ -100,6 +102,16 @@ async function keyOrRefusal(context: RequestContext, parts: GuardParts): Promise
 
 function refusals(rate: RateClass, context: RequestContext): string {
   return `refused ${rate} ${clientOfAddress(context.ip)}`;
+}
+
+/** Passwords that an address may try, wherever it does. */
+function guesses(context: RequestContext): string {
+  return `login ${clientOfAddress(context.ip)}`;
+}
+
+function countGuess(context: RequestContext, parts: GuardParts): void {
+  const verdict = consume(parts, 'login', guesses(context));
+  if (verdict?.allowed === false) throw tooMany(verdict);
 }
 
 async function sessionOrRefusal(context: RequestContext, parts: GuardParts): Promise<SessionCaller> {
@@ -160,7 +172,8 @@ function tooMany(verdict: Verdict): Problem {
 }
 
 function withHeaders(problem: Problem, verdict: Verdict): Problem {
-  const headers = { ...problem.options.headers, ...headersOf(verdict) };
+  // A limit that the problem itself is about counts more than the one that was not passed.
+  const headers = { ...headersOf(verdict), ...problem.options.headers };
   return new Problem(problem.code, problem.message, { ...problem.options, headers });
 }
 
