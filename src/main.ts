@@ -98,7 +98,7 @@ async function startParts(
   stopAll: () => Promise<void>,
 ): Promise<RunningService> {
   collectProcessMetrics();
-  await makeDataDir(config.dataDir);
+  await makeDataDir(config.dataDir, log);
   const lock = await lockDirectory(config.dataDir);
   started.push(() => lock.release());
   const storage = await startStorage(config, log, started);
@@ -355,7 +355,7 @@ interface ServerParts {
 
 async function startServer(parts: ServerParts): Promise<HttpServer> {
   const { config, log, accessLog, storage, directory, ingest, organizationOf } = parts;
-  const secret = await sessionSecret(config);
+  const secret = await sessionSecret(config, log);
   const sessions = createSessions({
     secret,
     ttlMs: config.sessionTtlMs,
