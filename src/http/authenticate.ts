@@ -44,8 +44,12 @@ function presentedKey(context: RequestContext): string | undefined {
   return key === token ? key : undefined;
 }
 
-/** What follows the scheme `Bearer`, in any case (RFC 9110); undefined under other schemes, which are not for us. */
+/**
+ * What follows the scheme `Bearer`, in any case (RFC 9110); undefined under other schemes, which are not for us. Behind
+ * another one the header was sent twice: nobody can say which of them counts, so what is returned is no key.
+ */
 function bearerToken(authorization: string | undefined): string | undefined {
-  const match = /^bearer(?: +(.*))?$/i.exec(authorization ?? '');
-  return match === null ? undefined : (match[1] ?? '');
+  const [whole, other, token = ''] = /^(.*, *)?bearer(?: +(.*))?$/i.exec(authorization ?? '') ?? [];
+  if (whole === undefined) return undefined;
+  return other === undefined ? token : '';
 }

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { acceptedOf, call, eventually, pageOf, problemOf } from '../support/http.ts';
+import { acceptedOf, call, eventually, pageOf, problemOf, rawExchange } from '../support/http.ts';
 import {
   createKey,
   createTenant,
@@ -148,6 +148,8 @@ describe('Authorization: Bearer', () => {
       `Bearer ${other.key}`,
       `Bearer ${tenant.key}x`,
       `Bearer ${tenant.key}, Bearer ${tenant.key}`,
+      `Basic dXNlcjpwYXNzd29yZA==, Bearer ${other.key}`,
+      `Basic dXNlcjpwYXNzd29yZA==, Bearer ${tenant.key}`,
       'Bearer x',
       'Bearer ',
     ])
@@ -173,9 +175,31 @@ describe('Authorization: Bearer', () => {
     ])
       problemOf(await read(bearer(tenant.key, scheme)), 401);
     problemOf(await read({ authorization: 'Bearer' }), 401);
+    problemOf(await read({ authorization: `Basic dXNlcjpwYXNzd29yZA==, Bearer ${tenant.key}` }), 401);
+    // Linear in its length, whatever is in it.
+    for (const filling of [', ', ',', ' ', ', bearer ', 'bearer, '])
+      problemOf(await read(bearer(filling.repeat(12_000 / filling.length))), 401);
     const { headers } = await read({});
     assert.match(String(headers['www-authenticate']), /^ApiKey header="X-API-Key", Bearer realm="[^"]+"$/);
   });
+});
+
+test('a credential that is sent twice is none, also when both are the same', async () => {
+  const line = 'GET /api/v1/audit?limit=1 HTTP/1.1';
+  const statusOf = async (...headers: string[]) => {
+    const request = [line, 'Host: x', ...headers, '', ''].join('\r\n');
+    const until = (received: string) => received.includes('\r\n\r\n');
+    const { text } = await rawExchange(server.port, [request], { quietMs: 10_000, until });
+    return Number(text.split(' ')[1]);
+  };
+  const key = `X-API-Key: ${tenant.key}`;
+  const bearer = `Authorization: Bearer ${tenant.key}`;
+  assert.equal(await statusOf(key), 200);
+  assert.equal(await statusOf(bearer, key), 200);
+  assert.equal(await statusOf(key, key), 401);
+  assert.equal(await statusOf(bearer, bearer), 401);
+  assert.equal(await statusOf(key, bearer, 'authorization: Basic dXNlcjpwYXNzd29yZA=='), 401);
+  assert.equal(await statusOf(key, 'Authorization: Basic dXNlcjpwYXNzd29yZA==', bearer), 401);
 });
 
 describe('403', () => {
