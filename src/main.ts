@@ -16,6 +16,7 @@ import { makeDataDir, sessionSecret } from './config/secrets.ts';
 import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
 import { effectiveRetentionDays, type Organization } from './control/organizations.ts';
+import { PasswordThrottle } from './control/password-throttle.ts';
 import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
 import { createTrail } from './http/trail.ts';
@@ -99,7 +100,7 @@ async function startParts(
   stopAll: () => Promise<void>,
 ): Promise<RunningService> {
   collectProcessMetrics();
-  await makeDataDir(config.dataDir);
+  await makeDataDir(config.dataDir, log);
   const lock = await lockDirectory(config.dataDir);
   started.push(() => lock.release());
   const storage = await startStorage(config, log, started);
@@ -361,7 +362,7 @@ interface ServerParts {
 
 async function startServer(parts: ServerParts): Promise<HttpServer> {
   const { config, log, accessLog, storage, directory, ingest, organizationOf } = parts;
-  const secret = await sessionSecret(config);
+  const secret = await sessionSecret(config, log);
   const sessions = createSessions({
     secret,
     ttlMs: config.sessionTtlMs,
@@ -379,6 +380,11 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     logFailure: ingest.logFailure,
   });
   parts.started.push(() => trail.stop());
+  const passwords = new PasswordThrottle({
+    verifier: createPasswordVerifier(),
+    nowMs: () => performance.now(),
+  });
+  parts.stopWaiting(() => passwords.stop());
   const endpoints = endpointTable({
     accept: ingest.accept,
     organizationOf,
@@ -394,7 +400,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     log,
     clock: systemClock,
     tenantDomain,
-    passwords: createPasswordVerifier(),
+    passwords,
     administration: createAdministration(storage),
     retentionDays: config.retentionDays,
     rateMax: config.rateLimits.audit,

@@ -200,6 +200,8 @@ export const limits = {
   // Requests of clients.
   rateLimitClientsMax: 200_000,
   sessionTokenCharactersMax: 4096,
+  /** Cookies of the service's name that are looked at in one request. */
+  sessionCookiesMax: 8,
 
   // Control data.
   controlRefreshMs: 1_000,
@@ -211,6 +213,18 @@ export const limits = {
   passwordChecksAtOnceMax: 2,
   passwordChecksWaitingMax: 64,
   passwordBytesMax: 1024,
+  /** So many failures of an account in the window, and each further check of it waits: first the least, then doubled. */
+  passwordFailuresMax: 10,
+  passwordFailuresWindowMs: 15 * 60_000,
+  passwordDelayMsMin: 1_000,
+  passwordDelayMsMax: 60_000,
+  /** Accounts of which failures are remembered, whether they exist or not. */
+  passwordAccountsMax: 50_000,
+  /** Checks that wait at once; the reserved ones are for clients that the account knows. */
+  passwordWaitsPerAccountMax: 8,
+  passwordWaitsPerAccountReserved: 2,
+  passwordWaitsMax: 1_024,
+  passwordWaitsReserved: 256,
   /** Control rows read at once; a table of any size is read in pages of this. */
   controlPageRowsMax: 20_000,
   /** Changes of one organization that wait for each other. */

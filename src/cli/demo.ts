@@ -188,8 +188,8 @@ async function demo(parts: CliParts, options: DemoOptions): Promise<void> {
     options.dataDir === undefined ? await mkdtemp(join(tmpdir(), 'auditlog-demo-')) : undefined;
   const dataDir = resolve(options.dataDir ?? temporary ?? '.');
   try {
-    await makeDataDir(dataDir);
     const config = loadConfig(demoEnvironment(parts.environment, dataDir, options));
+    await makeDataDir(dataDir, createLogger(config.logLevel));
     // From here on, so that a signal during the start is not lost.
     const stopped = parts.untilStopped();
     const accessLogTo = join(dataDir, 'access.log');

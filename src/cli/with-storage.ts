@@ -22,7 +22,7 @@ const nothingToRelease = async (): Promise<void> => {};
  * process holds the directory but has not announced its engine yet, it is about to.
  */
 async function reachEmbedded(config: Config, log: Logger): Promise<Reached> {
-  await makeDataDir(config.dataDir);
+  await makeDataDir(config.dataDir, log);
   const deadline = performance.now() + limits.cliEngineWaitMsMax;
   for (;;) {
     const running = await readEngineFile(config.dataDir);

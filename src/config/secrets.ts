@@ -1,27 +1,99 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
+import { chmod, type FileHandle, link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Logger } from '../base/log.ts';
 import { ConfigError } from './config.ts';
 
 const secretBytes = 32;
 const secretBytesMin = 32;
 
-/** Everything in the directory is private to the service's user; a directory that exists keeps its mode. */
-export async function makeDataDir(dataDir: string): Promise<void> {
+/** Mode bits of the group and of everybody else. */
+const othersBits = 0o077;
+/** By any of these a directory is known to be the service's own. */
+const ownNames = ['engine', 'idempotency', 'instance-id', 'session-secret', 'wal'];
+
+type Warn = Pick<Logger, 'warn'>;
+
+const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');
+
+/**
+ * Makes the data directory. Everything in it is private to the service's user (mode 0700), also where the directory
+ * was there before: it is what protects the files in it. Throws ConfigError where others may enter it and that cannot
+ * be changed.
+ */
+export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const { mode } = await stat(dataDir);
+  if ((mode & othersBits) === 0) return;
+  if (!(await isOwnDirectory(dataDir, mode)) || !(await madePrivate(() => chmod(dataDir, 0o700)))) {
+    throw new ConfigError([
+      `DATA_DIR is ${JSON.stringify(dataDir)}: allowed is a directory that only the service's user can enter (mode ` +
+        `0700), but this one has mode ${octal(mode)} and is another user's, is shared or holds other files; change its mode, or ` +
+        'name a directory in it',
+    ]);
+  }
+  log.warn({ path: dataDir, mode: octal(mode) }, 'others could enter DATA_DIR; its mode is 0700 now');
 }
 
-async function readSecret(path: string): Promise<string | undefined> {
+/**
+ * Empty, or made by the service. Any other might be somebody's home, or one that all share (with the sticky bit, such as
+ * /tmp): its mode is not ours to change.
+ */
+async function isOwnDirectory(dataDir: string, mode: number): Promise<boolean> {
+  const names = await readdir(dataDir);
+  const isShared = (mode & 0o1000) !== 0;
+  return (names.length === 0 && !isShared) || names.some((name) => ownNames.includes(name));
+}
+
+/** False where the mode cannot be changed: the file is another user's, or the file system has no say. */
+async function madePrivate(change: () => Promise<void>): Promise<boolean> {
   try {
-    const text = (await readFile(path, 'utf8')).trim();
-    if (Buffer.byteLength(text) >= secretBytesMin) return text;
+    await change();
+    return true;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EPERM' || code === 'EACCES' || code === 'EROFS' || code === 'ENOTSUP') return false;
+    throw error;
+  }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+async function readSecret(path: string, log: Warn): Promise<string | undefined> {
+  const file = await openIfThere(path);
+  if (file === undefined) return undefined;
+  try {
+    await keepPrivate(file, path, log);
+    const text = (await file.readFile('utf8')).trim();
+    if (Buffer.byteLength(text) >= secretBytesMin) return text;
+  } finally {
+    await file.close();
+  }
   throw new ConfigError([
     `${path} is shorter than ${secretBytesMin} bytes: remove it, or set SESSION_SECRET`,
   ]);
+}
+
+/** A secret that others may have read is still in use, so whoever runs the service has to know. */
+async function keepPrivate(file: FileHandle, path: string, log: Warn): Promise<void> {
+  const { mode } = await file.stat();
+  if ((mode & othersBits) === 0) return;
+  if (!(await madePrivate(() => file.chmod(0o600)))) {
+    throw new ConfigError([
+      `${path} has mode ${octal(mode)}: allowed is a file that only the service's user can read (mode 0600)`,
+    ]);
+  }
+  log.warn(
+    { path, mode: octal(mode) },
+    'others could read the key that signs sessions; its mode is 0600 now. To end what they could sign, remove it and restart',
+  );
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {
@@ -38,14 +110,14 @@ async function writeSynced(path: string, text: string): Promise<void> {
  * The key that signs sessions, at least 32 bytes: the configured one, else the one in `DATA_DIR/session-secret`, which
  * is made when it is missing (mode 0600). Processes that start together get the same one.
  */
-export async function sessionSecret(config: {
-  readonly sessionSecret: string | undefined;
-  readonly dataDir: string;
-}): Promise<string> {
+export async function sessionSecret(
+  config: { readonly sessionSecret: string | undefined; readonly dataDir: string },
+  log: Warn,
+): Promise<string> {
   if (config.sessionSecret !== undefined) return config.sessionSecret;
-  await makeDataDir(config.dataDir);
+  await makeDataDir(config.dataDir, log);
   const path = join(config.dataDir, 'session-secret');
-  const existing = await readSecret(path);
+  const existing = await readSecret(path, log);
   if (existing !== undefined) return existing;
 
   // A link never replaces: of several processes, one places its complete file and the others read that.
@@ -58,7 +130,7 @@ export async function sessionSecret(config: {
   } finally {
     await unlink(draft);
   }
-  const agreed = await readSecret(path);
+  const agreed = await readSecret(path, log);
   if (agreed === undefined) throw new Error(`${path} disappeared while it was being made`);
   return agreed;
 }

@@ -142,7 +142,7 @@ export const variables = {
   LOG_LEVEL: setting('info', 'operational log on standard error', oneOf(logLevels)),
   METRICS_PUBLIC: setting(
     '0',
-    '1 answers GET /metrics to every address, 0 only to loopback',
+    '1 answers GET /metrics to every address, 0 only to loopback without a proxy',
     mapped(oneOf(['0', '1']), (flag) => flag === '1'),
   ),
   REDACT_KEYS: optional(

@@ -22,8 +22,8 @@ export interface Sessions {
   /** A new session of a user whose password was right. */
   issue(user: User, organization: Organization): Promise<Session>;
   /**
-   * The session of a token; undefined when it is forged, expired, ended, or its user is disabled, has another
-   * password by now, or belongs to another organization (contract: Sessions).
+   * The session of a token; undefined when it is forged, spelled in another way than it was issued, expired, ended, or
+   * its user is disabled, has another password by now, or belongs to another organization (contract: Sessions).
    */
   verify(token: string): Promise<Session | undefined>;
   /** Ends a session in every process; it holds in this one when the promise resolves. */
@@ -40,6 +40,8 @@ export interface SessionsOptions {
 }
 
 const algorithm = 'HS256';
+const header = { alg: algorithm, typ: 'JWT' } as const;
+const headerPart = Buffer.from(JSON.stringify(header)).toString('base64url');
 
 /** Sessions as signed tokens (HS256 only): nothing is stored of a session until it is ended early. */
 export function createSessions(options: SessionsOptions): Sessions {
@@ -52,7 +54,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       const issuedSeconds = Math.floor(clock() / 1_000_000);
       const expiresSeconds = issuedSeconds + Math.floor(options.ttlMs / 1000);
       const token = await new SignJWT({ org: organization.id, role: user.role, ver: user.credentialVersion })
-        .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
+        .setProtectedHeader(header)
         .setSubject(user.id)
         .setJti(id)
         .setIssuedAt(issuedSeconds)
@@ -86,7 +88,18 @@ interface Claims {
   readonly ver: number;
 }
 
+/**
+ * Whether a token is written as this service writes one: our header, and base64url without padding or bits that mean
+ * nothing. A decoder takes other spellings for the same bytes, so a session would have several tokens.
+ */
+function isOwnSpelling(token: string): boolean {
+  const [first, ...rest] = token.split('.');
+  if (first !== headerPart || rest.length !== 2) return false;
+  return rest.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
+}
+
 async function readClaims(token: string, key: Uint8Array, clock: Clock): Promise<Claims | undefined> {
+  if (!isOwnSpelling(token)) return undefined;
   try {
     const { payload } = await jwtVerify(token, key, {
       algorithms: [algorithm],

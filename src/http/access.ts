@@ -44,6 +44,8 @@ export type Endpoint = {
       readonly roles: readonly Role[];
       /** A request that changes something: needs JSON and, where an Origin is sent, the same origin. */
       readonly changes?: true;
+      /** A request that tells whether a password is right: counts against the logins of its address as well. */
+      readonly checksPassword?: true;
       readonly handler: (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
     }
 );

@@ -13,12 +13,16 @@ export interface KeyCheck {
   readonly fresh: (context: RequestContext) => Promise<ApiKey | undefined>;
 }
 
-const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key"' };
+const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key", Bearer realm="audit"' };
 
 export function unauthorizedKey(): Problem {
-  return new Problem('unauthorized', 'The X-API-Key header holds no API key that is valid here.', {
-    headers: challenge,
-  });
+  return new Problem(
+    'unauthorized',
+    'There is no API key that is valid here, in X-API-Key or as Authorization: Bearer.',
+    {
+      headers: challenge,
+    },
+  );
 }
 
 export function hasScope(key: ApiKey, scope: Scope): boolean {
@@ -26,9 +30,26 @@ export function hasScope(key: ApiKey, scope: Scope): boolean {
 }
 
 export function createKeyCheck(directory: Directory, clock: Clock): KeyCheck {
-  const presented = (context: RequestContext): string | undefined => context.header('x-api-key');
   return {
-    known: (context) => authenticateKey(directory, presented(context), clock()),
-    fresh: (context) => authenticateKeyFresh(directory, presented(context), clock),
+    known: (context) => authenticateKey(directory, presentedKey(context), clock()),
+    fresh: (context) => authenticateKeyFresh(directory, presentedKey(context), clock),
   };
+}
+
+/** The text of the key in either header; undefined where both hold something and it is not the same. */
+function presentedKey(context: RequestContext): string | undefined {
+  const key = context.header('x-api-key');
+  const token = bearerToken(context.header('authorization'));
+  if (key === undefined || token === undefined) return key ?? token;
+  return key === token ? key : undefined;
+}
+
+/**
+ * What follows the scheme `Bearer`, in any case (RFC 9110); undefined under other schemes, which are not for us. Behind
+ * another one the header was sent twice: nobody can say which of them counts, so what is returned is no key.
+ */
+function bearerToken(authorization: string | undefined): string | undefined {
+  const [whole, other, token = ''] = /^(.*, *)?bearer(?: +(.*))?$/i.exec(authorization ?? '') ?? [];
+  if (whole === undefined) return undefined;
+  return other === undefined ? token : '';
 }

@@ -5,11 +5,12 @@ import type { ApiKey } from '../control/api-keys.ts';
 import type { Session, Sessions } from '../control/sessions.ts';
 import type { Endpoint, RateClass, SessionCaller } from './access.ts';
 import { hasScope, type KeyCheck, unauthorizedKey } from './authenticate.ts';
-import { clientOfAddress, type RateLimiter, type Verdict } from './rate-limit.ts';
+import { clientOfAddress } from './client-address.ts';
+import type { RateLimiter, Verdict } from './rate-limit.ts';
 import type { Reply } from './response.ts';
 import type { Handler, RequestContext, Route } from './router.ts';
 import type { SessionCookie } from './session-cookie.ts';
-import { slugOfHost } from './tenant-host.ts';
+import { isHostOf } from './tenant-host.ts';
 
 export interface GuardParts {
   readonly checkKey: KeyCheck;
@@ -30,6 +31,7 @@ export interface GuardParts {
  *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes
  *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
  *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403
+ *              checks a password: rate of the address' logins ─over─▶ 429
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
 export function guardEndpoints(endpoints: readonly Endpoint[], parts: GuardParts): Route[] {
@@ -48,7 +50,7 @@ function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
       return endpoint.handler;
     case 'login':
       return (context) => {
-        const verdict = consume(parts, 'login', `login ${clientOfAddress(context.ip)}`);
+        const verdict = consume(parts, 'login', guesses(context));
         return limited(parts, context, verdict, () => {
           requireSameOriginJson(context);
           return endpoint.handler(context);
@@ -72,6 +74,7 @@ function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
             throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
           }
           if (endpoint.changes) requireSameOriginJson(context);
+          if (endpoint.checksPassword) countGuess(context, parts);
           return endpoint.handler(context, caller);
         });
       };
@@ -101,20 +104,39 @@ function refusals(rate: RateClass, context: RequestContext): string {
   return `refused ${rate} ${clientOfAddress(context.ip)}`;
 }
 
+/** Passwords that an address may try, wherever it does. */
+function guesses(context: RequestContext): string {
+  return `login ${clientOfAddress(context.ip)}`;
+}
+
+function countGuess(context: RequestContext, parts: GuardParts): void {
+  const verdict = consume(parts, 'login', guesses(context));
+  if (verdict?.allowed === false) throw tooMany(verdict);
+}
+
 async function sessionOrRefusal(context: RequestContext, parts: GuardParts): Promise<SessionCaller> {
-  const token = parts.cookie.read(context);
-  const session = token === undefined ? undefined : await verify(token, parts.sessions);
-  const slug = slugOfHost(context.header('host'), parts.tenantDomain);
-  if (session !== undefined && (slug === undefined || slug === session.organization.slug)) {
-    const { user, organization, id, expiresMicros } = session;
-    return { user, organization, session: { id, expiresMicros, token: session.token } };
+  const session = await sessionOf(context, parts);
+  if (session !== undefined) {
+    const { user, organization, id, expiresMicros, token } = session;
+    return { user, organization, session: { id, expiresMicros, token } };
   }
   const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
   return refuse(problem, context, parts, 'tenant');
 }
 
-async function verify(token: string, sessions: Sessions): Promise<Session | undefined> {
-  return token.length > limits.sessionTokenCharactersMax ? undefined : sessions.verify(token);
+/**
+ * Of several cookies the first that is good on this host. With good ones of different users nobody can tell who is
+ * meant, so there is none.
+ */
+async function sessionOf(context: RequestContext, parts: GuardParts): Promise<Session | undefined> {
+  const { cookie, sessions, tenantDomain } = parts;
+  const host = context.header('host');
+  const tokens = cookie.read(context).filter(({ length }) => length <= limits.sessionTokenCharactersMax);
+  const verified = await Promise.all(tokens.map((token) => sessions.verify(token)));
+  const [first, ...others] = verified.filter(
+    (session) => session !== undefined && isHostOf(session.organization.slug, host, tenantDomain),
+  );
+  return others.every((other) => other?.user.id === first?.user.id) ? first : undefined;
 }
 
 /** Guessing is slow: refusals count for the address, and past the limit all of its refusals look the same. */
@@ -150,7 +172,8 @@ function tooMany(verdict: Verdict): Problem {
 }
 
 function withHeaders(problem: Problem, verdict: Verdict): Problem {
-  const headers = { ...problem.options.headers, ...headersOf(verdict) };
+  // A limit that the problem itself is about counts more than the one that was not passed.
+  const headers = { ...headersOf(verdict), ...problem.options.headers };
   return new Problem(problem.code, problem.message, { ...problem.options, headers });
 }
 
@@ -178,10 +201,7 @@ async function limited(
  */
 function requireSameOriginJson(context: RequestContext): void {
   const origin = context.header('origin');
-  if (
-    origin !== undefined &&
-    hostOfOrigin(origin, context.secure) !== context.header('host')?.toLowerCase()
-  ) {
+  if (origin !== undefined && !isOwnOrigin(origin, context)) {
     throw new Problem('forbidden', 'The Origin of this request is not the host that it is sent to.');
   }
   const type = (context.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
@@ -193,7 +213,10 @@ function requireSameOriginJson(context: RequestContext): void {
 }
 
 /** Of a request known to be over TLS only the TLS origin counts: anybody on the way can make a page of the other. */
-function hostOfOrigin(origin: string, secure: boolean): string | undefined {
-  const [, scheme, host] = /^(https?):\/\/([^/]+)$/i.exec(origin) ?? [];
-  return secure && scheme?.toLowerCase() !== 'https' ? undefined : host?.toLowerCase();
+function isOwnOrigin(origin: string, context: RequestContext): boolean {
+  const [, scheme, host] = /^(https?):\/\/([^/]+)$/.exec(origin.toLowerCase()) ?? [];
+  if (host === undefined || (context.secure && scheme !== 'https')) return false;
+  // Browsers leave the scheme's own port out of an origin; proxies may write it into Host.
+  const ownPort = scheme === 'https' ? /:443$/ : /:80$/;
+  return host.replace(ownPort, '') === context.header('host')?.toLowerCase().replace(ownPort, '');
 }

@@ -77,16 +77,3 @@ export function createRateLimiter(
     clients: () => windows.size(),
   };
 }
-
-/**
- * Who an address stands for. One IPv6 customer has at least 2^64 addresses, so the first half of an address counts.
- */
-export function clientOfAddress(ip: string): string {
-  if (!ip.includes(':')) return ip;
-  const [head = '', tail] = ip.split('::');
-  const before = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
-  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after];
-  return `${groups.slice(0, 4).join(':')}::/64`;
-}

@@ -1,8 +1,13 @@
+import { limits } from '../base/limits.ts';
 import type { RequestContext } from './router.ts';
 
 /** The session cookie (contract: Authentication, Sessions): named after the service, out of reach of scripts. */
 export interface SessionCookie {
-  read(context: RequestContext): string | undefined;
+  /**
+   * The different values that were sent under this name, in their order, at most `limits.sessionCookiesMax`: another
+   * host of the same domain can add some to what the browser sends.
+   */
+  read(context: RequestContext): readonly string[];
   /** A `Set-Cookie` value that lives as long as the session. */
   set(context: RequestContext, token: string, maxAgeSeconds: number): string;
   /** A `Set-Cookie` value that takes the cookie away. */
@@ -14,11 +19,14 @@ export function createSessionCookie(name: string): SessionCookie {
     `Path=/; HttpOnly; SameSite=Lax${context.secure ? '; Secure' : ''}`;
   return {
     read(context) {
+      const values = new Set<string>();
       for (const pair of (context.header('cookie') ?? '').split(';')) {
         const equals = pair.indexOf('=');
-        if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+        if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;
+        values.add(pair.slice(equals + 1).trim());
+        if (values.size === limits.sessionCookiesMax) break;
       }
-      return undefined;
+      return [...values];
     },
     set: (context, token, maxAgeSeconds) =>
       `${name}=${token}; ${attributes(context)}; Max-Age=${maxAgeSeconds}`,

@@ -1,10 +1,11 @@
 import { strict as assert } from 'node:assert';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ConfigError } from '../../src/config/config.ts';
 import { makeDataDir, sessionSecret } from '../../src/config/secrets.ts';
+import { type LoggedLine, recordingLogger } from '../http/support.ts';
 
 let root: string;
 before(async () => {
@@ -12,11 +13,15 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-const generated = (name: string) => sessionSecret({ sessionSecret: undefined, dataDir: join(root, name) });
+const logged: LoggedLine[] = [];
+const log = recordingLogger(logged);
+const generated = (name: string) =>
+  sessionSecret({ sessionSecret: undefined, dataDir: join(root, name) }, log);
+const modeOf = async (...path: string[]) => (await stat(join(root, ...path))).mode & 0o777;
 
 test('a configured secret is taken as it is and nothing is written', async () => {
   const dataDir = join(root, 'configured');
-  assert.equal(await sessionSecret({ sessionSecret: 'x'.repeat(32), dataDir }), 'x'.repeat(32));
+  assert.equal(await sessionSecret({ sessionSecret: 'x'.repeat(32), dataDir }, log), 'x'.repeat(32));
   await assert.rejects(stat(dataDir));
 });
 
@@ -37,15 +42,68 @@ test('processes that start together agree, and leave no drafts', async () => {
 });
 
 test('a stored secret that is too short is refused, not replaced', async () => {
-  await makeDataDir(join(root, 'short'));
+  await makeDataDir(join(root, 'short'), log);
   await writeFile(join(root, 'short', 'session-secret'), 'short\n');
   await assert.rejects(generated('short'), ConfigError);
 });
 
-test('a directory that exists keeps its mode', async () => {
-  const dataDir = join(root, 'existing');
-  await makeDataDir(dataDir);
-  await chmod(dataDir, 0o750);
-  await makeDataDir(dataDir);
-  assert.equal((await stat(dataDir)).mode & 0o777, 0o750);
+test('a directory of the service that others can enter is made private, and that is told once', async () => {
+  for (const [name, mode] of [
+    ['empty', 0o755],
+    ['used', 0o770],
+  ] as const) {
+    const dataDir = join(root, name);
+    if (name === 'used') await generated(name);
+    await mkdir(dataDir, { recursive: true });
+    await chmod(dataDir, mode);
+    logged.length = 0;
+    await makeDataDir(dataDir, log);
+    assert.equal(await modeOf(name), 0o700);
+    await makeDataDir(dataDir, log);
+    assert.deepEqual(
+      logged.map(({ level, facts }) => [level, facts]),
+      [['warn', { path: dataDir, mode: mode.toString(8).padStart(4, '0') }]],
+    );
+  }
+});
+
+test('an empty one that all share is not taken from them', async () => {
+  const dataDir = join(root, 'shared');
+  await mkdir(dataDir);
+  await chmod(dataDir, 0o1777);
+  await assert.rejects(makeDataDir(dataDir, log), ConfigError);
+  assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
+});
+
+test('one that holds other files is refused and left as it is, unless nobody else can enter it', async () => {
+  const dataDir = join(root, 'home');
+  await mkdir(dataDir);
+  await writeFile(join(dataDir, 'letter.txt'), 'x');
+  await chmod(dataDir, 0o700);
+  await makeDataDir(dataDir, log);
+  for (const mode of [0o750, 0o755, 0o701, 0o1777]) {
+    await chmod(dataDir, mode);
+    await assert.rejects(makeDataDir(dataDir, log), (error: unknown) => {
+      assert.ok(error instanceof ConfigError);
+      assert.ok(error.message.startsWith(`DATA_DIR is ${JSON.stringify(dataDir)}: `), error.message);
+      assert.ok(error.message.includes(`0${mode.toString(8)}`.slice(-4)), error.message);
+      assert.equal(error.message.split('\n').length, 1);
+      return true;
+    });
+    assert.equal((await stat(dataDir)).mode & 0o7777, mode);
+  }
+  await chmod(dataDir, 0o700);
+});
+
+test('a secret that others could read is made private, and that is told without the secret', async () => {
+  const secret = await generated('loose');
+  await chmod(join(root, 'loose', 'session-secret'), 0o644);
+  logged.length = 0;
+  assert.equal(await generated('loose'), secret);
+  assert.equal(await modeOf('loose', 'session-secret'), 0o600);
+  assert.equal(logged.length, 1);
+  assert.match(logged[0]?.words ?? '', /others could read the key/);
+  assert.ok(!JSON.stringify(logged).includes(secret));
+  assert.equal(await generated('loose'), secret);
+  assert.equal(logged.length, 1);
 });

@@ -54,6 +54,7 @@ const ofA = new Set<string>([...people.slice(0, 3), ...keys.slice(0, 3)]);
 
 interface Try {
   readonly path: string;
+  /** A function makes another one for each request. */
   readonly body?: unknown;
   /** Status for those who are not refused; everybody else gets 401. */
   readonly expected: Readonly<Record<string, number>>;
@@ -123,7 +124,8 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     { path: '/api/v1/auth/login-handler', body: {}, expected: all(400) },
     {
       path: '/api/v1/auth/login-handler',
-      body: { email: `${marker}@a.example`, password: 'a wrong password' },
+      // Of an account each, or they would have to wait for each other.
+      body: () => ({ email: `${randomUUID()}@a.example`, password: 'a wrong password' }),
       expected: all(401),
     },
   ],
@@ -279,7 +281,8 @@ after(() => world?.server.stop());
 
 function request(method: string, { path, body }: Try, headers: Record<string, string>): Promise<HttpAnswer> {
   const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
-  const text = body === undefined ? {} : { body: JSON.stringify(body) };
+  const value: unknown = typeof body === 'function' ? (body as () => unknown)() : body;
+  const text = value === undefined ? {} : { body: JSON.stringify(value) };
   return call(`${world.server.url}${path}`, { method, headers: { ...json, ...headers }, ...text });
 }
 

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { acceptedOf, call, eventually, pageOf, problemOf } from '../support/http.ts';
+import { acceptedOf, call, eventually, pageOf, problemOf, rawExchange } from '../support/http.ts';
 import {
   createKey,
   createTenant,
@@ -68,8 +68,7 @@ describe('401', () => {
     }
   });
 
-  test('the key counts in its header only', async () => {
-    problemOf(await read({ authorization: `Bearer ${tenant.key}` }), 401);
+  test('the key counts in its headers only', async () => {
     problemOf(await read({ cookie: `service=${tenant.key}; x-api-key=${tenant.key}` }), 401);
     const answer = await call(`${server.url}/api/v1/audit?X-API-Key=${tenant.key}&api_key=${tenant.key}`);
     problemOf(answer, 401);
@@ -133,6 +132,81 @@ describe('401', () => {
     assert.ok(performance.now() - answered < 2000);
     problemOf(await write({ 'x-api-key': key.key }), 401);
   });
+});
+
+describe('Authorization: Bearer', () => {
+  const bearer = (key: string, scheme = 'Bearer ') => ({ authorization: `${scheme}${key}` });
+
+  test('does what X-API-Key does, on every endpoint for keys', async () => {
+    for (const scheme of ['Bearer ', 'bearer ', 'BEARER   ']) pageOf(await read(bearer(tenant.key, scheme)));
+    assert.equal(acceptedOf(await write(bearer(tenant.key))).accepted, 1);
+    for (const path of ['/api/v1/audit/feed', '/api/v1/audit/export']) {
+      const answer = await call(`${server.url}${path}?limit=1`, { headers: bearer(tenant.key) });
+      assert.equal(answer.status, 200, path);
+    }
+    const reader = await createKey(server, ['--org', 'auth', '--scopes', 'read']);
+    problemOf(await write(bearer(reader.key)), 403);
+  });
+
+  test('beside X-API-Key it must be the same key', async () => {
+    const both = (authorization: string) => read({ 'x-api-key': tenant.key, authorization });
+    pageOf(await both(`Bearer ${tenant.key}`));
+    for (const authorization of [
+      `Bearer ${other.key}`,
+      `Bearer ${tenant.key}x`,
+      `Bearer ${tenant.key}, Bearer ${tenant.key}`,
+      `Basic dXNlcjpwYXNzd29yZA==, Bearer ${other.key}`,
+      `Basic dXNlcjpwYXNzd29yZA==, Bearer ${tenant.key}`,
+      'Bearer x',
+      'Bearer ',
+    ])
+      problemOf(await both(authorization), 401);
+    problemOf(await read({ 'x-api-key': 'x', ...bearer(tenant.key) }), 401);
+    problemOf(await read({ 'x-api-key': '', ...bearer(tenant.key) }), 401);
+    // What a proxy wants of its own users is none of the service's business.
+    pageOf(await both('Basic dXNlcjpwYXNzd29yZA=='));
+  });
+
+  test('401 for all else in it, with a challenge that names both ways', async () => {
+    for (const key of wrongKeys(tenant.key)) problemOf(await read(bearer(key)), 401);
+    for (const scheme of [
+      '',
+      'Basic ',
+      'ApiKey ',
+      'Token ',
+      'Bearer',
+      'Bearer:',
+      'Bearer=',
+      'Bearer, ',
+      'X-Bearer ',
+    ])
+      problemOf(await read(bearer(tenant.key, scheme)), 401);
+    problemOf(await read({ authorization: 'Bearer' }), 401);
+    problemOf(await read({ authorization: `Basic dXNlcjpwYXNzd29yZA==, Bearer ${tenant.key}` }), 401);
+    // Linear in its length, whatever is in it.
+    for (const filling of [', ', ',', ' ', ', bearer ', 'bearer, '])
+      problemOf(await read(bearer(filling.repeat(12_000 / filling.length))), 401);
+    const { headers } = await read({});
+    assert.match(String(headers['www-authenticate']), /^ApiKey header="X-API-Key", Bearer realm="[^"]+"$/);
+  });
+});
+
+test('a credential that is sent twice is none, also when both are the same', async () => {
+  const line = 'GET /api/v1/audit?limit=1 HTTP/1.1';
+  const statusOf = async (...headers: string[]) => {
+    const request = [line, 'Host: x', ...headers, '', ''].join('\r\n');
+    const until = (received: string) => received.includes('\r\n\r\n');
+    const { text } = await rawExchange(server.port, [request], { quietMs: 10_000, until });
+    return Number(text.split(' ')[1]);
+  };
+  const key = `X-API-Key: ${tenant.key}`;
+  const bearer = `Authorization: Bearer ${tenant.key}`;
+  assert.equal(await statusOf(key), 200);
+  assert.equal(await statusOf(bearer, key), 200);
+  assert.equal(await statusOf(key, key), 401);
+  assert.equal(await statusOf(bearer, bearer), 401);
+  assert.equal(await statusOf(key, bearer, 'authorization: Basic dXNlcjpwYXNzd29yZA=='), 401);
+  assert.equal(await statusOf(key, 'Authorization: Basic dXNlcjpwYXNzd29yZA==', bearer), 401);
 });
 
 describe('403', () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call, eventually } from '../support/http.ts';
+import { call, eventually, problemOf, retryAfterOf } from '../support/http.ts';
 import {
   createTenant,
   removeDirectory,
@@ -12,6 +12,7 @@ import {
   type Tenant,
   temporaryDirectory,
 } from '../support/server.ts';
+import { login } from './session-support.ts';
 
 /** A POST whose body stops half-way until it is told to go on. */
 async function halfSent(
@@ -109,5 +110,31 @@ test('without anything to wait for the end is quick, and SIGINT ends it as SIGTE
   await server.kill('SIGINT');
   assert.equal(await server.exited(), 0);
   assert.ok(performance.now() - asked < 6000);
+  await server.stop();
+});
+
+test('logins that wait after many failures are told to come again, and do not hold the end back', async () => {
+  const env = { TRUST_PROXY: '1', METRICS_PUBLIC: '1', RATE_LIMIT_LOGIN: 'off' };
+  const server = await startServer({ env });
+  const attempt = (n: number) =>
+    login(
+      server,
+      { email: 'x@x.example', password: 'a wrong password' },
+      { 'x-forwarded-for': `192.0.2.${n}` },
+    );
+  for (let n = 0; n < 10; n++) problemOf(await attempt(n), 401);
+  const waiting = Array.from({ length: 6 }, (_, n) => attempt(100 + n));
+  await eventually('six logins to wait', async () => {
+    const { text } = await call(`${server.url}/metrics`);
+    return text.includes('auditlog_password_checks_delayed_total{outcome="waited"} 6') ? true : undefined;
+  });
+  await server.kill('SIGTERM');
+  // The longest wait would be half a minute, and the service gives requests ten seconds.
+  const answers = await Promise.all(waiting);
+  const told = answers.filter(({ status }) => status === 503);
+  assert.ok(told.length >= 1, answers.map(({ status }) => status).join(', '));
+  for (const answer of told) assert.ok(retryAfterOf(answer) >= 1);
+  for (const answer of answers) assert.ok([401, 503].includes(answer.status));
+  assert.equal(await server.exited(), 0);
   await server.stop();
 });

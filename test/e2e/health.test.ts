@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
-import { call } from '../support/http.ts';
+import { call, problemOf } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;
@@ -39,7 +39,19 @@ test('metrics: Prometheus text that counts requests', async () => {
   assert.ok(!(await call(`${server.url}/metrics`)).text.includes('zQx7'));
 });
 
-test('a forwarded address that nobody vouches for does not count', async () => {
-  const headers = { 'x-forwarded-for': '203.0.113.7' };
-  assert.equal((await call(`${server.url}/metrics`, { headers })).status, 200);
+test('metrics are not for requests that a proxy has passed on', async () => {
+  const marks: Record<string, string>[] = [
+    { 'x-forwarded-for': '203.0.113.7' },
+    { 'x-forwarded-for': '127.0.0.1' },
+    { 'x-forwarded-for': '' },
+    { 'X-Forwarded-Proto': 'https' },
+    { 'x-forwarded-host': 'audit.example' },
+    { forwarded: 'for=127.0.0.1' },
+    { forwarded: 'for=unknown' },
+    { 'x-real-ip': '127.0.0.1' },
+    { via: '1.1 proxy' },
+    { 'cf-connecting-ip': '127.0.0.1' },
+  ];
+  for (const headers of marks) problemOf(await call(`${server.url}/metrics`, { headers }), 404);
+  assert.equal((await call(`${server.url}/metrics`, { headers: { 'x-forwarded': 'x' } })).status, 200);
 });

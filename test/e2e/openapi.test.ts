@@ -114,7 +114,7 @@ test('every operation names its credential and the three rate-limit headers on s
       };
       const schemes = security.flatMap((one) => Object.keys(one));
       const expected = path.startsWith('/api/v1/audit')
-        ? ['apiKey']
+        ? ['apiKey', 'bearer']
         : open.includes(operationId)
           ? []
           : ['session'];

@@ -224,10 +224,26 @@ describe('by default, behind a proxy that is trusted', () => {
   });
 
   test('one customer’s IPv6 addresses are one client', async () => {
-    const attempt = (address: string) => login(proxied, { email: 'x@x.example', password }, from(address));
-    for (let n = 0; n < 10; n++) problemOf(await attempt(`2001:db8:1:2::${n + 1}`), 401);
+    let account = 0;
+    const attempt = (address: string) =>
+      login(proxied, { email: `${account++}@x.example`, password }, from(address));
+    for (let n = 0; n < 8; n++) problemOf(await attempt(`2001:db8:1:2::${n + 1}`), 401);
+    for (const same of ['2001:0DB8:1:2:0:0:0:9', '[2001:db8:0001:2::192.0.2.1]:99'])
+      problemOf(await attempt(same), 401);
     problemOf(await attempt('2001:db8:1:2:ffff::1'), 429);
     problemOf(await attempt('2001:db8:1:3::1'), 401);
+  });
+
+  test('trying one’s own password counts as a login of the address', async () => {
+    const address = from('198.51.100.21');
+    const own = await signIn(proxied, 'member@x.example', { headers: address });
+    const change = { current: 'a wrong password', new: 'another horse battery staple' };
+    const guess = () => own.send('POST', '/api/v1/portal/password', change, address);
+    for (let n = 0; n < 9; n++) problemOf(await guess(), 403);
+    const last = await guess();
+    problemOf(last, 429);
+    assert.deepEqual([ratesOf(last).limit, ratesOf(last).remaining], [10, 0]);
+    problemOf(await login(proxied, { email: 'somebody@x.example', password }, address), 429);
   });
 
   test('keys that are not good have 300 requests in 15 s from an address', async () => {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { stat } from 'node:fs/promises';
+import { chmod, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { call, eventually } from '../support/http.ts';
@@ -64,6 +64,23 @@ test('a bad setting ends the start with 2 and one line naming variable, value an
         assert.equal(answer.stdout, '');
       }),
     );
+  } finally {
+    await removeDirectory(dataDir);
+  }
+});
+
+test('a DATA_DIR that others can read and that is not the service’s own ends the start with 2', async () => {
+  const dataDir = await temporaryDirectory();
+  try {
+    await writeFile(join(dataDir, 'letter.txt'), 'x');
+    await chmod(dataDir, 0o755);
+    for (const args of [['serve'], ['org', 'list']]) {
+      const answer = await runCli(args, { dataDir });
+      assert.equal(answer.code, 2, answer.stderr);
+      assert.equal(answer.stderr.split('\n').length, 1, answer.stderr);
+      assert.match(answer.stderr, /DATA_DIR is .* mode 0755/);
+    }
+    assert.deepEqual(await readdir(dataDir), ['letter.txt']);
   } finally {
     await removeDirectory(dataDir);
   }

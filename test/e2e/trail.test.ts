@@ -26,7 +26,7 @@ const secrets = new Set<string>([password, otherPassword, wrongPassword]);
 
 before(async () => {
   server = await startServer({
-    env: { TRUST_PROXY: '1', RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' },
+    env: { TRUST_PROXY: '1', METRICS_PUBLIC: '1', RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' },
   });
   tenant = await createTenant(server, 'trail');
   admin = await createUser(server, 'trail', 'admin', 'ada@trail.example');

@@ -5,6 +5,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { createAdministration } from '../../src/control/administration.ts';
 import { createDirectory, type Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
+import { PasswordThrottle } from '../../src/control/password-throttle.ts';
 import { createPasswordVerifier } from '../../src/control/passwords.ts';
 import { createSessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
@@ -109,7 +110,11 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     trail,
     directory,
     cookie,
-    passwords: createPasswordVerifier(),
+    passwords: new PasswordThrottle({
+      verifier: createPasswordVerifier(),
+      nowMs: () => performance.now(),
+    }),
+    tenantDomain: undefined,
     clock: systemClock,
     rateMax: { requests: 300, windowMs: 15_000 },
     retentionDays: 365,

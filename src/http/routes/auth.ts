@@ -3,11 +3,13 @@ import { errorFacts, type Logger } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Directory } from '../../control/directory.ts';
 import type { Organization } from '../../control/organizations.ts';
+import type { PasswordThrottle } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { Sessions } from '../../control/sessions.ts';
 import type { User } from '../../control/users.ts';
 import type { Endpoint } from '../access.ts';
 import { readJson } from '../json-body.ts';
+import { attemptOf } from '../password-attempt.ts';
 import type { Handler, RequestContext } from '../router.ts';
 import type { SessionCookie } from '../session-cookie.ts';
 import { slugOfHost } from '../tenant-host.ts';
@@ -16,7 +18,7 @@ import { loggedOut, loginFailed, loginSucceeded, type Trail, trailOrigin } from 
 export interface AuthParts {
   readonly directory: Directory;
   readonly sessions: Sessions;
-  readonly passwords: PasswordVerifier;
+  readonly passwords: PasswordThrottle;
   readonly cookie: SessionCookie;
   readonly trail: Trail;
   readonly tenantDomain: string | undefined;
@@ -79,30 +81,18 @@ export function authEndpoints(parts: AuthParts): Endpoint[] {
 }
 
 function loginHandler(parts: AuthParts): Handler {
-  const { directory, sessions, passwords, cookie, trail } = parts;
+  const { sessions, passwords, cookie, trail, tenantDomain } = parts;
   return async (context) => {
+    requireTenantHost(parts, context);
     const credentials = await readJson<Credentials>(context, credentialsSchema);
-    await directory.freshen(limits.controlFreshMsMax);
-    const candidates = findCandidates(parts, context, credentials);
-    // One password check, whoever is or is not there: the time it takes must not tell.
-    const only = candidates.length === 1 ? candidates[0] : undefined;
-    const active = only?.user.disabledMicros === undefined ? only : undefined;
-    const matches = await passwords.verify(active?.user.passwordHash, credentials.password);
-    const origin = trailOrigin(context);
-    if (active === undefined || !matches) {
-      // Not waited for: an answer that takes as long as a write would tell that there is such a user.
-      for (const { user, organization } of candidates) {
-        trail
-          .done(loginFailed(user, organization, { ambiguous: candidates.length > 1 }), origin)
-          .catch((error: unknown) => {
-            parts.log.error(errorFacts(error), 'a failed login could not be recorded');
-          });
-      }
+    const attempt = attemptOf(context, tenantDomain, credentials);
+    const found = await passwords.check(attempt, (verify) => findUser(parts, context, credentials, verify));
+    if (found === undefined) {
       throw new Problem('unauthorized', 'E-mail address, password or organization are not right.');
     }
-    const { user, organization } = active;
+    const { user, organization } = found;
     const session = await sessions.issue(user, organization);
-    await trail(loginSucceeded(user, organization), origin);
+    await trail(loginSucceeded(user, organization), trailOrigin(context));
     const maxAge = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
     return {
       status: 200,
@@ -115,9 +105,40 @@ function loginHandler(parts: AuthParts): Handler {
   };
 }
 
+/** Where organizations have hosts of their own, nobody can be signed in on another: the session would not be good there. */
+function requireTenantHost({ tenantDomain }: AuthParts, context: RequestContext): void {
+  if (tenantDomain === undefined || slugOfHost(context.header('host'), tenantDomain) !== undefined) return;
+  throw new Problem('unauthorized', 'Sign in on the host of your organization.');
+}
+
 interface Candidate {
   readonly user: User;
   readonly organization: Organization;
+}
+
+/** The user that the credentials are right for. A failure is recorded with everybody who may have been meant. */
+async function findUser(
+  parts: AuthParts,
+  context: RequestContext,
+  credentials: Credentials,
+  verify: PasswordVerifier['verify'],
+): Promise<Candidate | undefined> {
+  await parts.directory.freshen(limits.controlFreshMsMax);
+  const candidates = findCandidates(parts, context, credentials);
+  // One password check, whoever is or is not there: the time it takes must not tell.
+  const only = candidates.length === 1 ? candidates[0] : undefined;
+  const active = only?.user.disabledMicros === undefined ? only : undefined;
+  const matches = await verify(active?.user.passwordHash, credentials.password);
+  if (active !== undefined && matches) return active;
+  // Not waited for: an answer that takes as long as a write would tell that there is such a user.
+  for (const { user, organization } of candidates) {
+    parts.trail
+      .done(loginFailed(user, organization, { ambiguous: candidates.length > 1 }), trailOrigin(context))
+      .catch((error: unknown) => {
+        parts.log.error(errorFacts(error), 'a failed login could not be recorded');
+      });
+  }
+  return undefined;
 }
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */

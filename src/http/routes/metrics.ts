@@ -2,10 +2,14 @@ import { Problem } from '../../base/problem.ts';
 import { metricsContentType, renderMetrics } from '../../base/metrics.ts';
 import type { Handler, RequestContext } from '../router.ts';
 
-/** GET /metrics: Prometheus text; from loopback only unless METRICS_PUBLIC is set (contract: Operations). */
+/**
+ * GET /metrics: Prometheus text; from loopback only unless METRICS_PUBLIC is set (contract: Operations). Behind a proxy
+ * every request comes from where the proxy is, so where proxies are expected, and where one has left its mark, nothing
+ * counts as local.
+ */
 export function metricsRoute(isPublic: boolean, trustProxy: number): Handler {
   return async (context) => {
-    if (!isPublic && !isLocal(context, trustProxy))
+    if (!isPublic && !(trustProxy === 0 && isLocal(context)))
       throw new Problem('not_found', 'There is nothing at this address.');
     return {
       status: 200,
@@ -15,8 +19,10 @@ export function metricsRoute(isPublic: boolean, trustProxy: number): Handler {
   };
 }
 
-/** Where proxies are believed, a request that one passed on is not local, whatever address it names. */
-function isLocal({ ip, headers }: RequestContext, trustProxy: number): boolean {
-  const forwarded = trustProxy > 0 && (headers.has('x-forwarded-for') || headers.has('forwarded'));
-  return !forwarded && (ip === '::1' || ip.startsWith('127.'));
+/** Headers that proxies add, beside all that begin with `x-forwarded-`. */
+const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip'];
+
+function isLocal({ ip, headers }: RequestContext): boolean {
+  if (ip !== '::1' && !ip.startsWith('127.')) return false;
+  return ![...headers.keys()].some((name) => name.startsWith('x-forwarded-') || proxyHeaders.includes(name));
 }

@@ -3,10 +3,13 @@ import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import type { Administration } from '../../control/administration.ts';
 import { changeOfUser } from '../../control/change-events.ts';
-import { checkPassword, type PasswordVerifier } from '../../control/passwords.ts';
+import type { Directory } from '../../control/directory.ts';
+import type { PasswordThrottle } from '../../control/password-throttle.ts';
+import { checkPassword } from '../../control/passwords.ts';
 import type { Role, User } from '../../control/users.ts';
 import type { Endpoint, SessionCaller } from '../access.ts';
 import { readJson } from '../json-body.ts';
+import { attemptOf } from '../password-attempt.ts';
 import { type ChangeParts, recordedChange } from '../recorded-change.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
@@ -15,8 +18,10 @@ import { ownPasswordRefused, trailOrigin } from '../trail.ts';
 
 export interface UserParts extends ChangeParts {
   readonly administration: Administration;
-  /** The one that logins use: its bound is for all of them together. */
-  readonly passwords: PasswordVerifier;
+  /** The one that logins use: guesses count together. */
+  readonly passwords: PasswordThrottle;
+  readonly directory: Pick<Directory, 'refresh' | 'userById'>;
+  readonly tenantDomain: string | undefined;
   readonly cookie: Pick<SessionCookie, 'clear'>;
 }
 
@@ -111,6 +116,7 @@ export function userEndpoints(parts: UserParts): Endpoint[] {
       access: 'session',
       roles: ['admin', 'auditor', 'member'],
       changes: true,
+      checksPassword: true,
       body,
       handler: (context, caller) => changeOwnPassword(parts, context, caller),
     },
@@ -183,7 +189,14 @@ async function changeOwnPassword(
   );
   const { user, organization } = caller;
   checkPassword(password);
-  if (!(await parts.passwords.verify(user.passwordHash, current))) {
+  const attempt = attemptOf(context, parts.tenantDomain, { email: user.email, signedIn: user });
+  const isRight = await parts.passwords.check(attempt, async (verify) => {
+    // As it is now: the check may have waited.
+    const { passwordHash, disabledMicros } = parts.directory.userById(user.id) ?? user;
+    const matches = await verify(disabledMicros === undefined ? passwordHash : undefined, current);
+    return matches ? true : undefined;
+  });
+  if (isRight === undefined) {
     await parts.trail.done(ownPasswordRefused(user), trailOrigin(context));
     throw new Problem('forbidden', 'The current password is not right.');
   }
