@@ -39,6 +39,10 @@ export const limits = {
 
   // HTTP.
   headersBytesMax: 16 * 1024,
+  /** How long clients are told that an idle connection stays. The library closes it after 8 to 12 s. */
+  keepAliveHintSeconds: 7,
+  /** How long browsers are told to come over TLS only. */
+  strictTransportSeconds: 365 * 24 * 3600,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
   /** Of one body while nobody has asked for it. */

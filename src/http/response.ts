@@ -3,6 +3,7 @@ import type { ByteFlow } from '../base/byte-flow.ts';
 import { limits } from '../base/limits.ts';
 import { compressBody, type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
+import { writeStandingHeaders } from './standing-headers.ts';
 
 /** Header values; an array is sent as that many headers of the name. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -102,8 +103,7 @@ export function writeHead(
   const { res, head } = exchange;
   res.writeStatus(statusLine(status));
   res.writeHeader('X-Request-Id', head.requestId);
-  res.writeHeader('X-Content-Type-Options', 'nosniff');
-  if (headerValue(headers, 'cache-control') === undefined) res.writeHeader('Cache-Control', 'no-store');
+  writeStandingHeaders(res, head, headers);
   if (!bodiless) {
     if (headerValue(headers, 'content-type') === undefined)
       res.writeHeader('Content-Type', 'application/json');
@@ -152,7 +152,7 @@ function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number): void 
 function sendClosing(exchange: Exchange, reply: FixedReply, body: string | Uint8Array): void {
   const { res } = exchange;
   const { status } = reply;
-  const bytesSent = byteLength(body);
+  const bytesSent = exchange.head.method === 'HEAD' ? 0 : byteLength(body);
   res.cork(() => {
     writeHead(exchange, status, { ...reply.headers, Connection: 'close' });
     if (bytesSent > 0) res.write(body);
@@ -193,9 +193,9 @@ function sendNow(
   res.cork(() => {
     writeHead(exchange, status, reply.headers, { encoding, bodiless });
     if (bodiless || head.method === 'HEAD') {
-      // The library takes an explicit undefined for a length.
-      if (bodiless) res.endWithoutBody();
-      else res.endWithoutBody(byteLength(body));
+      // Told of a length, the library would wait for that much, and close the connection at the next request.
+      if (!bodiless) res.writeHeader('Content-Length', String(byteLength(body)));
+      res.endWithoutBody();
       exchange.finish({ status, bytesSent: 0 });
     } else if (typeof body !== 'string' && body.length > wholeAtOnceBytesMax) {
       sendLarge(exchange, body, status);
