@@ -66,13 +66,9 @@ function contentType(headers: ReplyHeaders | undefined): string {
 }
 
 /** The encoding for a reply that is worth encoding and that the route has not encoded itself. */
-export function replyEncoding(
-  exchange: Exchange,
-  headers: ReplyHeaders | undefined,
-  bytes: number | undefined,
-): Encoding | undefined {
+export function replyEncoding(exchange: Exchange, headers: ReplyHeaders | undefined): Encoding | undefined {
   if (!variesByEncoding(headers)) return undefined;
-  return negotiateEncoding(exchange.head.headers.get('accept-encoding'), bytes);
+  return negotiateEncoding(exchange.head.headers.get('accept-encoding'));
 }
 
 function variesByEncoding(headers: ReplyHeaders | undefined): boolean {
@@ -218,8 +214,7 @@ export function sendFixed(exchange: Exchange, reply: FixedReply): Promise<void> 
   checkHeaders(reply.headers);
   const body = oneBody(reply.body);
   const length = byteLength(body);
-  const encoding =
-    length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers, length) : undefined;
+  const encoding = length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers) : undefined;
   if (encoding === undefined) {
     if (reply.release !== undefined) exchange.onClosed(reply.release);
     sendNow(

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
+import { decompress } from 'fzstd';
 import {
   acceptedOf,
   type AuditEvent,
@@ -346,23 +347,20 @@ describe('exports', () => {
     }
   });
 
-  test('gzip and br hold the same bytes; where zstd cannot be streamed it is not used', async () => {
+  test('gzip, br and zstd hold the same bytes', async () => {
     for (const format of ['ndjson', 'json', 'csv']) {
       const strip = (bytes: Buffer) => bytes.toString().replaceAll(loggedTime, '');
       const plain = await exported(tenant, { format, ...inYear });
       for (const [encoding, decode] of [
         ['gzip', gunzipSync],
         ['br', brotliDecompressSync],
+        ['zstd', (bytes: Buffer) => Buffer.from(decompress(bytes))],
       ] as const) {
         const answer = await get(tenant, { format, ...inYear }, { 'accept-encoding': encoding });
         assert.equal(answer.headers['content-encoding'], encoding);
         assert.equal(answer.headers['x-total-count'], plain.headers['x-total-count']);
         assert.equal(strip(decode(answer.raw)), strip(plain.raw));
       }
-      const zstd = await get(tenant, { format, ...inYear }, { 'accept-encoding': 'zstd' });
-      assert.equal(zstd.status, 200);
-      if (zstd.headers['content-encoding'] === undefined) assert.equal(strip(zstd.raw), strip(plain.raw));
-      else assert.equal(zstd.raw.readUInt32LE(0), 0xfd2fb528);
     }
   });
 
