@@ -6,9 +6,9 @@ const document = new URL('../../../schema/openapi.yaml', import.meta.url);
 
 /** GET /openapi.json: schema/openapi.yaml as JSON, read on the first request. */
 export function openapiRoute(): Handler {
-  let body: Promise<string> | undefined;
+  let body: string | undefined;
   return async () => {
-    body ??= readFile(document, 'utf8').then((text) => JSON.stringify(parse(text)));
-    return { status: 200, body: await body };
+    body ??= JSON.stringify(parse(await readFile(document, 'utf8')));
+    return { status: 200, body };
   };
 }
