@@ -39,6 +39,10 @@ export const limits = {
 
   // HTTP.
   headersBytesMax: 16 * 1024,
+  /** How long clients are told that an idle connection stays. The library closes it after 8 to 12 s. */
+  keepAliveHintSeconds: 7,
+  /** How long browsers are told to come over TLS only. */
+  strictTransportSeconds: 365 * 24 * 3600,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
   /** Of one body while nobody has asked for it. */
@@ -63,8 +67,11 @@ export const limits = {
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,
-  /** WebAssembly zstd runs on the event loop: bodies above this size go out in another encoding. */
-  wasmCompressBytesMax: 4 * 1024 * 1024,
+  /** WebAssembly zstd runs on the event loop: a body above this goes in pieces of the other size, others between them. */
+  zstdAtOnceBytesMax: 128 * 1024,
+  zstdPieceBytes: 64 * 1024,
+  /** Beyond this clients get another encoding. */
+  zstdCompressorsMax: 64,
 
   // Ingest.
   gatherDelayMsMax: 2,

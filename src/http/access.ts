@@ -30,6 +30,8 @@ export type Endpoint = {
   /** Label in metrics and tests. */
   readonly name: string;
   readonly body?: { readonly maxBytes: number };
+  /** HEAD is answered as GET, without the body. */
+  readonly head?: true;
 } & (
   | { readonly access: 'open'; readonly handler: Handler }
   | { readonly access: 'login'; readonly handler: Handler }

@@ -41,6 +41,7 @@ export function guardEndpoints(endpoints: readonly Endpoint[], parts: GuardParts
     name: endpoint.name,
     handler: guarded(endpoint, parts),
     ...(endpoint.body === undefined ? {} : { body: endpoint.body }),
+    ...(endpoint.head === undefined ? {} : { head: endpoint.head }),
   }));
 }
 

@@ -3,6 +3,7 @@ import type { ByteFlow } from '../base/byte-flow.ts';
 import { limits } from '../base/limits.ts';
 import { compressBody, type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
+import { writeStandingHeaders } from './standing-headers.ts';
 
 /** Header values; an array is sent as that many headers of the name. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -65,13 +66,9 @@ function contentType(headers: ReplyHeaders | undefined): string {
 }
 
 /** The encoding for a reply that is worth encoding and that the route has not encoded itself. */
-export function replyEncoding(
-  exchange: Exchange,
-  headers: ReplyHeaders | undefined,
-  bytes: number | undefined,
-): Encoding | undefined {
+export function replyEncoding(exchange: Exchange, headers: ReplyHeaders | undefined): Encoding | undefined {
   if (!variesByEncoding(headers)) return undefined;
-  return negotiateEncoding(exchange.head.headers.get('accept-encoding'), bytes);
+  return negotiateEncoding(exchange.head.headers.get('accept-encoding'));
 }
 
 function variesByEncoding(headers: ReplyHeaders | undefined): boolean {
@@ -102,8 +99,7 @@ export function writeHead(
   const { res, head } = exchange;
   res.writeStatus(statusLine(status));
   res.writeHeader('X-Request-Id', head.requestId);
-  res.writeHeader('X-Content-Type-Options', 'nosniff');
-  if (headerValue(headers, 'cache-control') === undefined) res.writeHeader('Cache-Control', 'no-store');
+  writeStandingHeaders(res, head, headers);
   if (!bodiless) {
     if (headerValue(headers, 'content-type') === undefined)
       res.writeHeader('Content-Type', 'application/json');
@@ -152,7 +148,7 @@ function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number): void 
 function sendClosing(exchange: Exchange, reply: FixedReply, body: string | Uint8Array): void {
   const { res } = exchange;
   const { status } = reply;
-  const bytesSent = byteLength(body);
+  const bytesSent = exchange.head.method === 'HEAD' ? 0 : byteLength(body);
   res.cork(() => {
     writeHead(exchange, status, { ...reply.headers, Connection: 'close' });
     if (bytesSent > 0) res.write(body);
@@ -193,9 +189,9 @@ function sendNow(
   res.cork(() => {
     writeHead(exchange, status, reply.headers, { encoding, bodiless });
     if (bodiless || head.method === 'HEAD') {
-      // The library takes an explicit undefined for a length.
-      if (bodiless) res.endWithoutBody();
-      else res.endWithoutBody(byteLength(body));
+      // Told of a length, the library would wait for that much, and close the connection at the next request.
+      if (!bodiless) res.writeHeader('Content-Length', String(byteLength(body)));
+      res.endWithoutBody();
       exchange.finish({ status, bytesSent: 0 });
     } else if (typeof body !== 'string' && body.length > wholeAtOnceBytesMax) {
       sendLarge(exchange, body, status);
@@ -218,8 +214,7 @@ export function sendFixed(exchange: Exchange, reply: FixedReply): Promise<void> 
   checkHeaders(reply.headers);
   const body = oneBody(reply.body);
   const length = byteLength(body);
-  const encoding =
-    length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers, length) : undefined;
+  const encoding = length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers) : undefined;
   if (encoding === undefined) {
     if (reply.release !== undefined) exchange.onClosed(reply.release);
     sendNow(

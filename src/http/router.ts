@@ -30,6 +30,8 @@ export interface Route {
   /** Label in the metrics. */
   readonly name: string;
   readonly handler: Handler;
+  /** The resource answers HEAD as it does GET, without the body (contract: Read). Elsewhere HEAD is 405. */
+  readonly head?: true;
   /** Bound of the body in bytes as received. Default: none, a small body is ignored and a large one refused. */
   readonly body?: 'none' | { readonly maxBytes: number };
 }
@@ -66,6 +68,7 @@ export function createRouter(routes: readonly Route[]): Router {
     const methods: Methods = table.get(key) ?? new Map<string, Route>();
     if (methods.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`);
     methods.set(route.method, route);
+    if (route.head === true) methods.set('HEAD', route);
     table.set(key, methods);
   }
   const byLength = [...prefixes].toSorted(([a], [b]) => b.length - a.length);

@@ -176,9 +176,9 @@ function tenantEndpoints(parts: EndpointParts): Endpoint[] {
 function operatorEndpoints({ readiness, metricsPublic, trustProxy }: EndpointParts): Endpoint[] {
   const get = { method: 'GET', access: 'open' } as const;
   return [
-    { ...get, path: '/healthz', name: 'health', handler: healthRoute },
-    { ...get, path: '/readyz', name: 'ready', handler: readyRoute(readiness) },
+    { ...get, head: true, path: '/healthz', name: 'health', handler: healthRoute },
+    { ...get, head: true, path: '/readyz', name: 'ready', handler: readyRoute(readiness) },
     { ...get, path: '/metrics', name: 'metrics', handler: metricsRoute(metricsPublic, trustProxy) },
-    { ...get, path: '/openapi.json', name: 'openapi', handler: openapiRoute() },
+    { ...get, head: true, path: '/openapi.json', name: 'openapi', handler: openapiRoute() },
   ];
 }

@@ -72,7 +72,7 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
   checkHeaders(reply.headers);
   const { res } = exchange;
   const { watch, onEarlyFailure, onLateFailure } = options;
-  const encoding = replyEncoding(exchange, reply.headers, undefined);
+  const encoding = replyEncoding(exchange, reply.headers);
   const source = encoding === undefined ? reply.stream : compressed(reply.stream, encoding);
   let started = false;
   let ended = false;

@@ -49,9 +49,29 @@ const targetName = `multiIf(${objectTarget} != '', ${objectTarget},
 const fileName = `if(is_parsed, tupleElement(tupleElement(parsed, 3), 'file'),
   JSONExtractString(${parsable}, 'message', 'sender', 'file'))`;
 
-/** What a spreadsheet would take for a formula is made text: cells that begin with = + - @ tab or CR. */
+/**
+ * What a table does not show: separators, controls, format characters, the empty Braille pattern, and what Unicode
+ * calls default-ignorable (fillers, selectors), for which RE2 has no name.
+ */
+const invisible = [
+  String.raw`\p{Z}\p{Cc}\p{Cf}\x{2800}`,
+  String.raw`\x{034F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2065}\x{3164}`,
+  String.raw`\x{FE00}-\x{FE0F}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}`,
+].join('');
+/** RE2, as text of SQL: the first character that is seen is = + - @, also in full width, or a tab or CR is before it. */
+const formula = String.raw`^[${invisible}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}\t\r]`.replaceAll(
+  '\\',
+  '\\\\',
+);
+
+/**
+ * What a spreadsheet would take for a formula is made text. Most cells begin with an ASCII letter or digit, so the
+ * pattern is tried only where the first byte is one that a match can begin with.
+ */
 function harmless(text: string): string {
-  return `concat(if(reinterpretAsUInt8(${text}) IN (61, 43, 45, 64, 9, 13), '\\'', ''), ${text})`;
+  const first = `reinterpretAsUInt8(${text})`;
+  const suspect = `(${first} BETWEEN 1 AND 32 OR ${first} IN (61, 43, 45, 64, 127) OR ${first} >= 194)`;
+  return `concat(if(${suspect} AND match(${text}, '${formula}'), '\\'', ''), ${text})`;
 }
 
 function ofHead(member: string): string {
@@ -88,7 +108,7 @@ const columns: readonly Column[] = [
   text('actor_name', ofHead('name')),
   text('actor_email', ofHead('email_addr')),
   text('actor_type', ofHead('type')),
-  typed('src_ip', ofHead('ip'), `nullIf(${ofHead('ip')}, '')`),
+  typed('src_ip', harmless(ofHead('ip')), `nullIf(${ofHead('ip')}, '')`),
   typed(
     'src_port',
     "simpleJSONExtractRaw(head, 'port')",

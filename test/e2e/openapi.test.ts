@@ -152,13 +152,44 @@ test('whatever the document names is served: no path of it is unknown', async ()
 test('every error of the service is in it, in the same words', () => {
   const documented = new Map<number, Set<string>>();
   walk(document.components['responses'], (object) => {
-    const example = object['example'] as { status?: number; title?: string } | undefined;
+    const example = (object['example'] ?? object['value']) as { status?: number; title?: string } | undefined;
     if (typeof example?.status !== 'number') return;
     const titles = documented.get(example.status) ?? new Set();
     documented.set(example.status, titles.add(String(example.title)));
   });
   for (const [code, { status, title }] of Object.entries(problemTable)) {
     assert.ok(documented.get(status)?.has(title), `${code}: ${status} ${title} is not in the document`);
+  }
+});
+
+test('types fit what is sent: integers, open objects, a body for every media type, no definitions inside', () => {
+  const schemas = document.components['schemas'] as Record<string, Record<string, unknown>>;
+  const parameters = document.components['parameters'] as Record<string, { schema: { type: string } }>;
+  for (const name of ['limit', 'offset', 'rowLimit', 'topLimit'])
+    assert.equal(parameters[name]?.schema.type, 'integer', name);
+  const open = [
+    at(document, '#/components/schemas/AuditEvent/properties/extra_map'),
+    at(document, '#/components/schemas/SourceEvent/properties/message/properties/extra'),
+    at(document, '#/components/schemas/StoredEvent/properties/message/properties/extra'),
+  ];
+  for (const schema of open)
+    assert.equal((schema as { additionalProperties?: unknown }).additionalProperties, true);
+  for (const [name, schema] of Object.entries(schemas)) assert.ok(!('$defs' in schema), name);
+  walk(document.paths, (object, path) => {
+    if (!path.endsWith('/content')) return;
+    for (const [type, media] of Object.entries(object))
+      assert.ok((media as { schema?: object }).schema, `${path} ${type}`);
+  });
+  const ingest = document.paths['/api/v1/audit']?.['post'];
+  assert.ok(ingest !== undefined && !('409' in ingest.responses), 'nothing answers 409 to events');
+});
+
+test('a request whose body is not needed still has a media type', () => {
+  for (const path of ['/auth/logout', '/portal/api-keys/{id}/revoke', '/portal/users/{id}/disable']) {
+    const operation = document.paths[`/api/v1${path}`]?.['post'];
+    const reference = (operation?.requestBody as { $ref?: string } | undefined)?.$ref ?? '';
+    const body = at(document, reference) as { required?: boolean; content: object };
+    assert.ok('application/json' in body.content && body.required !== true, path);
   }
 });
 

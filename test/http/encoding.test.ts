@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { Readable } from 'node:stream';
+import { before, test } from 'node:test';
 import * as fc from 'fast-check';
+import { decompress } from 'fzstd';
+import { ZSTDDecoder } from 'zstddec';
 import { limits } from '../../src/base/limits.ts';
-import { isCompressible, negotiateEncoding } from '../../src/http/encoding.ts';
+import {
+  compressBody,
+  createCompressor,
+  isCompressible,
+  negotiateEncoding,
+} from '../../src/http/encoding.ts';
+
+const nodeHasZstd = 'zstdCompress' in process.getBuiltinModule('node:zlib');
 
 test('the encoding is the one the client likes best', () => {
-  const pick = (header: string | undefined) => negotiateEncoding(header, 10_000);
+  const pick = negotiateEncoding;
   assert.equal(pick(undefined), undefined);
   assert.equal(pick(''), undefined);
   assert.equal(pick('identity'), undefined);
@@ -23,19 +33,98 @@ test('the encoding is the one the client likes best', () => {
   assert.ok(['br', 'zstd'].includes(pick('gzip, deflate, br, zstd') ?? ''));
 });
 
-test('zstd on streams and on very large bodies only where Node has it', () => {
-  const nodeHasZstd = 'zstdCompress' in process.getBuiltinModule('node:zlib');
-  assert.equal(negotiateEncoding('zstd', undefined), nodeHasZstd ? 'zstd' : undefined);
-  assert.equal(
-    negotiateEncoding('zstd, gzip;q=0.1', limits.wasmCompressBytesMax + 1),
-    nodeHasZstd ? 'zstd' : 'gzip',
+/** How many bytes the one zstd frame takes that these bytes begin with, by its blocks (RFC 8878). */
+function frameBytes(bytes: Uint8Array): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  assert.equal(view.getUint32(0, true), 0xfd2fb528);
+  const flags = view.getUint8(4);
+  const single = (flags & 32) !== 0;
+  let at = 5 + (single ? 0 : 1) + ([single ? 1 : 0, 2, 4, 8][flags >> 6] ?? 0);
+  for (let last = false; !last; ) {
+    const head = view.getUint16(at, true) + view.getUint8(at + 2) * 65_536;
+    last = (head & 1) === 1;
+    at += 3 + (((head >> 1) & 3) === 1 ? 1 : head >> 3);
+  }
+  return at + ((flags & 4) === 0 ? 0 : 4);
+}
+
+/** Bytes that compress well, badly, or by turns; the same for the same seed. */
+function content(length: number, seed: number): Buffer {
+  const bytes = Buffer.alloc(length, `row ${seed} of events, `);
+  let state = seed + 1;
+  for (let at = 0; at < length; at++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    if ((at >> 14) % 3 === seed % 3) bytes[at] = state >>> 24;
+  }
+  return bytes;
+}
+
+const decoder = new ZSTDDecoder();
+before(() => decoder.init());
+
+/** One frame, read by two decoders. */
+function assertZstd(packed: Uint8Array, expected: Uint8Array): void {
+  assert.equal(frameBytes(packed), packed.length, 'one frame: many readers stop after the first');
+  assert.ok(Buffer.from(decoder.decode(packed, expected.length)).equals(expected));
+  assert.ok(Buffer.from(decompress(packed)).equals(expected));
+}
+
+test('zstd: what goes in comes out, whatever the pieces, of many streams side by side', async () => {
+  const lengths = fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(lengths, { minLength: 1, maxLength: 6 }), async (streams) => {
+      const packed = await Promise.all(
+        streams.map(async (pieces, seed) => {
+          const chunks = pieces.map((length, n) => content(length, seed + n));
+          const compressor = createCompressor('zstd');
+          Readable.from(chunks).pipe(compressor);
+          const out = Buffer.concat((await compressor.toArray()) as Buffer[]);
+          return { out, expected: Buffer.concat(chunks) };
+        }),
+      );
+      for (const { out, expected } of packed) assertZstd(out, expected);
+    }),
+    { numRuns: 8 },
   );
+});
+
+test('zstd: a whole body is one frame, and a large one lets others have their turns', async () => {
+  for (const length of [0, 1, limits.zstdAtOnceBytesMax, limits.zstdAtOnceBytesMax + 1]) {
+    const body = content(length, 1);
+    assertZstd(await compressBody('zstd', body), body);
+  }
+  const body = content(6_000_000, 2);
+  let turns = 0;
+  let done = false;
+  const count = (): void => {
+    turns++;
+    if (!done) setImmediate(count);
+  };
+  setImmediate(count);
+  const packed = await compressBody('zstd', body);
+  done = true;
+  assertZstd(packed, body);
+  if (!nodeHasZstd) assert.ok(turns > body.length / limits.zstdPieceBytes / 2, `${turns} turns`);
+});
+
+test('zstd: so many streams at once and no more, and one that is given up makes room', async () => {
+  if (nodeHasZstd) return;
+  const open = Array.from({ length: limits.zstdCompressorsMax }, () => createCompressor('zstd'));
+  assert.equal(negotiateEncoding('zstd, gzip;q=0.1'), 'gzip');
+  assert.equal(negotiateEncoding('zstd'), undefined);
+  const closed = open.map((compressor) => new Promise((resolve) => compressor.once('close', resolve)));
+  for (const [n, compressor] of open.entries()) {
+    if (n % 2 === 0) compressor.write(content(300_000, n));
+    compressor.destroy();
+  }
+  await Promise.all(closed);
+  assert.equal(negotiateEncoding('zstd, gzip;q=0.1'), 'zstd');
 });
 
 test('no header makes it fail, and only what is named or starred is chosen', () => {
   fc.assert(
     fc.property(fc.string(), (header) => {
-      const chosen = negotiateEncoding(header, 5000);
+      const chosen = negotiateEncoding(header);
       assert.ok(chosen === undefined || header.toLowerCase().includes(chosen) || header.includes('*'));
     }),
   );

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { decompress } from 'fzstd';
 import { fromReadable } from '../../src/base/byte-flow.ts';
 import type { Route } from '../../src/http/router.ts';
 import { exchangeRaw, startTestServer, type TestServer, until } from './support.ts';
@@ -125,7 +126,7 @@ test('a stream arrives whole, plain and compressed', async () => {
 });
 
 test('a source that fails before its first byte is a problem, not a broken connection', async () => {
-  for (const encoding of ['identity', 'gzip']) {
+  for (const encoding of ['identity', 'gzip', 'zstd']) {
     const answer = await fetch(`${it.url}/early`, { headers: { 'Accept-Encoding': encoding } });
     assert.equal(answer.status, 500);
     assert.equal(answer.headers.get('content-type'), 'application/problem+json');
@@ -148,20 +149,24 @@ test('a source that fails later breaks the connection: no clean end, in no encod
     await answer.text();
     assert.equal(answer.status, 200);
   });
+  const head = 'GET /late HTTP/1.1\r\nHost: x\r\nAccept-Encoding: zstd\r\n\r\n';
+  const packed = await exchangeRaw(it.server.port, [head], 2000);
+  assert.match(packed, /^HTTP\/1\.1 200 OK[^]*\r\nContent-Encoding: zstd\r\n/);
+  assert.ok(!packed.endsWith('0\r\n\r\n'));
   const line = (await it.accessLines()).findLast(({ path }) => path === '/cut');
   assert.equal(line?.['status'], 500);
   assert.equal(line?.['bytesSent'], chunk.length);
 });
 
 test('a reader that stands still stops the source, and one that leaves ends it', async () => {
-  for (const encoding of ['identity', 'gzip']) {
+  for (const encoding of ['identity', 'gzip', 'zstd']) {
     produced = 0;
     destroyed = 0;
     signalled = 0;
     const socket = connect(it.server.port, '127.0.0.1');
     socket.write(`GET /endless HTTP/1.1\r\nHost: x\r\nAccept-Encoding: ${encoding}\r\n\r\n`);
     await once(socket, 'readable');
-    await delay(encoding === 'gzip' ? 50 : 300);
+    await delay(encoding === 'identity' ? 300 : 50);
     if (encoding === 'identity') {
       const before = produced;
       await delay(200);
@@ -231,7 +236,7 @@ test('the compressed bytes decode with other tools too', async () => {
     const raw = await exchangeRaw(
       it.server.port,
       [`GET /numbers HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: ${encoding}\r\n\r\n`],
-      2000,
+      20_000,
     );
     let rest = raw.slice(raw.indexOf('\r\n\r\n') + 4);
     const pieces: string[] = [];
@@ -245,4 +250,6 @@ test('the compressed bytes decode with other tools too', async () => {
   };
   assert.equal(brotliDecompressSync(await body('br')).toString(), expected);
   assert.equal(gunzipSync(await body('gzip')).toString(), expected);
+  const packed = await Promise.all(Array.from({ length: 8 }, () => body('zstd')));
+  for (const bytes of packed) assert.equal(Buffer.from(decompress(bytes)).toString(), expected);
 });

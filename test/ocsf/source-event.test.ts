@@ -163,9 +163,17 @@ test('an event has a bound in UTF-8 bytes', () => {
 });
 
 test('the schema and the bounds agree', () => {
-  const { $defs } = readSchema('source-event') as { $defs: { time: { minimum: number; maximum: number } } };
-  assert.equal($defs.time.minimum, limits.eventTimeMicrosMin);
-  assert.equal($defs.time.maximum, limits.eventTimeMicrosMax);
+  interface Bounds {
+    minimum: number;
+    maximum: number;
+  }
+  const { properties } = readSchema('source-event') as {
+    properties: { time: Bounds; message: { properties: { timestamp: Bounds } } };
+  };
+  for (const { minimum, maximum } of [properties.time, properties.message.properties.timestamp]) {
+    assert.equal(minimum, limits.eventTimeMicrosMin);
+    assert.equal(maximum, limits.eventTimeMicrosMax);
+  }
 });
 
 test('nothing that a text holds is an exception', () => {

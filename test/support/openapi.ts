@@ -24,7 +24,7 @@ export interface OpenApiOperation {
 
 export interface OpenApiDocument {
   readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string };
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
@@ -54,6 +54,10 @@ export interface Conformance {
 export function conformance(document: OpenApiDocument): Conformance {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   ajv.addSchema(document, 'openapi');
+  // Headers of every answer are named in the words about the whole.
+  const everywhere = [...document.info.description.matchAll(/`([A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*)`/g)].map(
+    ([, name = '']) => name,
+  );
   const follow = (value: { $ref?: string }): unknown =>
     value.$ref === undefined ? value : at(document, value.$ref);
   const errorsOf = (pointer: string, value: unknown): string[] => {
@@ -90,6 +94,13 @@ export function conformance(document: OpenApiDocument): Conformance {
         if (header.required === true) assert.ok(value !== undefined, `${what}: no header ${name}`);
         if (value !== undefined && header.schema?.type === 'integer')
           assert.match(String(value), /^\d+$/, name);
+      }
+      for (const name of Object.keys(answer.headers)) {
+        const documented = [...Object.keys(response.headers ?? {}), ...everywhere, 'Content-Type'];
+        assert.ok(
+          documented.some((one) => one.toLowerCase() === name),
+          `${what}: the header ${name} is not documented`,
+        );
       }
       const body: unknown = type.endsWith('json') ? JSON.parse(answer.text) : answer.text;
       assert.deepEqual(errorsOf(pointerOf(method, path, answer.status, type), body), [], what);
