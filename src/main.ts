@@ -10,8 +10,9 @@ import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import { shareFor } from './base/share.ts';
 import { removeServerFile, writeServerFile } from './base/server-file.ts';
-import type { Config } from './config/config.ts';
-import { makeDataDir, sessionSecret } from './config/secrets.ts';
+import { type Config, ConfigError } from './config/config.ts';
+import { prepareDataDir } from './config/data-dir.ts';
+import { sessionSecret } from './config/secrets.ts';
 import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
 import { effectiveRetentionDays, type Organization } from './control/organizations.ts';
@@ -19,6 +20,7 @@ import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
 import { createTrail } from './http/trail.ts';
 import { type AccessLog, createAccessLog } from './http/access-log.ts';
+import { AddressError, checkAddress } from './http/address.ts';
 import { createKeyCheck } from './http/authenticate.ts';
 import { createRouter } from './http/router.ts';
 import { guardEndpoints } from './http/guard.ts';
@@ -97,9 +99,10 @@ async function startParts(
   stopAll: () => Promise<void>,
 ): Promise<RunningService> {
   collectProcessMetrics();
-  await makeDataDir(config.dataDir);
+  await prepareDataDir(config.dataDir);
   const lock = await lockDirectory(config.dataDir);
   started.push(() => lock.release());
+  await checkListener(config);
   const storage = await startStorage(config, log, started);
   const directory = createDirectory({ storage, log, clock: systemClock });
   await directory.refresh();
@@ -177,6 +180,16 @@ async function startParts(
       await stopAll();
     },
   };
+}
+
+/** Before the engine starts and migrates, since that is in vain when nobody can listen. */
+async function checkListener({ host, port }: Config): Promise<void> {
+  try {
+    await checkAddress(host, port);
+  } catch (error) {
+    if (error instanceof AddressError && error.reason === 'unusable') throw new ConfigError([error.message]);
+    throw error;
+  }
 }
 
 /** The engine, its tables, and the view for operators. */

@@ -9,7 +9,7 @@ import { createLogger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
-import { makeDataDir } from '../config/secrets.ts';
+import { prepareDataDir } from '../config/data-dir.ts';
 import { createApiKey } from '../control/api-keys.ts';
 import { createOrganization, findOrganization, type Organization } from '../control/organizations.ts';
 import { createUser, setPassword } from '../control/users.ts';
@@ -188,7 +188,7 @@ async function demo(parts: CliParts, options: DemoOptions): Promise<void> {
     options.dataDir === undefined ? await mkdtemp(join(tmpdir(), 'auditlog-demo-')) : undefined;
   const dataDir = resolve(options.dataDir ?? temporary ?? '.');
   try {
-    await makeDataDir(dataDir);
+    await prepareDataDir(dataDir);
     const config = loadConfig(demoEnvironment(parts.environment, dataDir, options));
     // From here on, so that a signal during the start is not lost.
     const stopped = parts.untilStopped();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
-import { makeDataDir } from '../config/secrets.ts';
+import { prepareDataDir } from '../config/data-dir.ts';
 import { openStorage } from '../storage/client.ts';
 import { startEmbeddedEngine } from '../storage/engine.ts';
 import { readEngineFile } from '../storage/engine-file.ts';
@@ -22,7 +22,7 @@ const nothingToRelease = async (): Promise<void> => {};
  * process holds the directory but has not announced its engine yet, it is about to.
  */
 async function reachEmbedded(config: Config, log: Logger): Promise<Reached> {
-  await makeDataDir(config.dataDir);
+  await prepareDataDir(config.dataDir);
   const deadline = performance.now() + limits.cliEngineWaitMsMax;
   for (;;) {
     const running = await readEngineFile(config.dataDir);
