@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
 import { lockDirectory } from './base/directory-lock.ts';
+import { fullDiskWords, isDiskFull } from './base/full-disk.ts';
 import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
@@ -12,6 +13,7 @@ import { shareFor } from './base/share.ts';
 import { removeServerFile, writeServerFile } from './base/server-file.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
+import { checkOpenFiles } from './config/open-files.ts';
 import { sessionSecret } from './config/secrets.ts';
 import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
@@ -88,7 +90,7 @@ export async function startService(config: Config, parts: ServiceParts): Promise
     return await startParts(config, parts, started, stopAll);
   } catch (error) {
     await stopAll();
-    throw error;
+    throw isDataDirFull(error, config) ? new Error(fullDiskWords(config.dataDir), { cause: error }) : error;
   }
 }
 
@@ -99,9 +101,12 @@ async function startParts(
   stopAll: () => Promise<void>,
 ): Promise<RunningService> {
   collectProcessMetrics();
+  await checkOpenFiles();
   await prepareDataDir(config.dataDir);
   const lock = await lockDirectory(config.dataDir);
   started.push(() => lock.release());
+  // Of a server that was killed, or on the directory that this one is a copy of.
+  await removeServerFile(config.dataDir);
   await checkListener(config);
   const storage = await startStorage(config, log, started);
   const directory = createDirectory({ storage, log, clock: systemClock });
@@ -144,7 +149,7 @@ async function startParts(
   });
   started.push(async () => server.close());
   const url = `http://${urlHost(config.host)}:${server.port}`;
-  await writeServerFile(config.dataDir, url);
+  await announceServer(config, url, log);
   started.push(() => removeServerFile(config.dataDir));
   return {
     url,
@@ -180,6 +185,23 @@ async function startParts(
       await stopAll();
     },
   };
+}
+
+/** Whether a start needs to write what it cannot do without, such as tables, and DATA_DIR has no room for it. */
+function isDataDirFull(error: unknown, { clickhouse }: Config): boolean {
+  if (isDiskFull(error)) return true;
+  if (!(error instanceof EngineError) || clickhouse.url !== undefined) return false;
+  return /No space left on device|NOT_ENOUGH_SPACE/.test(error.message);
+}
+
+/** A full disk keeps commands from finding the server, and nobody from reading. */
+async function announceServer({ dataDir }: Config, url: string, log: Logger): Promise<void> {
+  try {
+    await writeServerFile(dataDir, url);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: server.json could not be written');
+  }
 }
 
 /** Before the engine starts and migrates, since that is in vain when nobody can listen. */

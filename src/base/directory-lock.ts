@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,6 +19,26 @@ export interface DirectoryLock {
 /** Longer than another process needs between seeing a dead socket and replacing it. */
 const settleMs = 50;
 
+const lockName = 'lock.socket';
+
+/** A socket's path may have about 100 characters; by way of the open directory it is always short. */
+function placeOf(handle: FileHandle, directory: string): string {
+  return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
+}
+
+/**
+ * Whether a process holds the lock of this very directory. A copy of the directory has the socket's file, but nobody
+ * listens there. Rejects where there is no directory.
+ */
+export async function isDirectoryLocked(directory: string): Promise<boolean> {
+  const handle = await open(directory, 'r');
+  try {
+    return (await ask(join(placeOf(handle, directory), lockName))) !== undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
 /**
  * Makes sure that one process at a time writes below `directory`, which must exist. The lock is a listening local
  * socket in it: the system ends it with the process, however that dies, and no process id has to be guessed at.
@@ -28,10 +48,9 @@ const settleMs = 50;
  * the last is left, and each finds out which that is by asking.
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
-  // A socket's path may have about 100 characters; by way of the open directory it is always short.
   const handle = await open(directory, 'r');
-  const place = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
-  const path = join(place, 'lock.socket');
+  const place = placeOf(handle, directory);
+  const path = join(place, lockName);
   const token = randomBytes(16).toString('hex');
   let server: Server | undefined;
   try {

@@ -156,10 +156,12 @@ export const limits = {
 
   // Engine.
 
+  /** A merge of a few hundred thousand events opens some 300 files, and each connection is one. */
+  openFilesMin: 1024,
   engineStartMsMax: 20_000,
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,
-  engineRestartDelayMsMax: 10_000,
+  engineRestartDelayMsMax: 2_000,
   engineConnectionsMax: 128,
   /** Shorter than any engine keeps an idle connection (3 s at least). */
   engineIdleConnectionMs: 2_500,

@@ -1,5 +1,6 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isDiskFull } from '../base/full-disk.ts';
 import { ConfigError } from './config.ts';
 import { makeDataDir } from './secrets.ts';
 
@@ -10,9 +11,6 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of the path is not a directory',
   ENOENT: 'nothing can be made there',
 };
-
-/** A full disk is no reason to end: what is stored can still be read. */
-const fullCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -46,7 +44,8 @@ async function tryToWrite(dataDir: string): Promise<void> {
   try {
     await writeFile(probe, '', { mode: 0o600 });
   } catch (error) {
-    if (!fullCodes.has(codeOf(error))) throw error;
+    // What is stored can still be read.
+    if (!isDiskFull(error)) throw error;
   }
   await rm(probe, { force: true });
 }

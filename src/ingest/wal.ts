@@ -1,3 +1,4 @@
+import { isDiskFull } from '../base/full-disk.ts';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
@@ -116,12 +117,12 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   let newest = 0;
   const leftovers = new Set<string>();
   let coming: ComingSegment | undefined;
-  let open: OpenSegment | undefined = await begin(
-    nextSegmentNumber(options.nowMs(), options.writer, highest),
-  );
-  for (const name of recovered.empty) await files.remove(name);
-  let totalBytes = sealed.reduce((sum, segment) => sum + segment.bytes, fileHeaderBytes);
   let failure: string | undefined;
+  let open: OpenSegment | undefined = await beginFirst();
+  let totalBytes = sealed.reduce(
+    (sum, segment) => sum + segment.bytes,
+    open === undefined ? 0 : fileHeaderBytes,
+  );
   let closed = false;
   let listener = { sealed() {}, started() {} };
 
@@ -145,6 +146,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       await files.syncDirectory();
     } catch (error) {
       await closeFile(file);
+      // Nothing knows of it yet, and a disk that is full for hours must not collect one for each attempt.
+      await removeLeftover(name);
       throw error;
     }
     newest = number;
@@ -153,15 +156,36 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     return { number, file, bytes: fileHeaderBytes, rows: 0, sinceMs: 0 };
   }
 
+  /** The first segment of this process; undefined on a full disk, which is no reason not to serve what is stored. */
+  async function beginFirst(): Promise<OpenSegment | undefined> {
+    const number = nextSegmentNumber(options.nowMs(), options.writer, highest);
+    for (const name of recovered.empty) leftovers.add(name);
+    try {
+      return await begin(number);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      failure = errorFacts(error).code ?? 'full';
+      log.error(
+        { segment: number, ...errorFacts(error) },
+        'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
+      );
+      // It stays, as the number that all later ones are above.
+      newest = recovered.highest;
+      return undefined;
+    }
+  }
+
   /** What cannot be removed now is tried again with the next segment. */
   async function removeLeftovers(): Promise<void> {
-    for (const name of leftovers) {
-      try {
-        await files.remove(name);
-        leftovers.delete(name);
-      } catch (error) {
-        log.warn({ name, ...errorFacts(error) }, 'a file of the log that nothing needs could not be removed');
-      }
+    for (const name of leftovers) await removeLeftover(name);
+  }
+
+  async function removeLeftover(name: string): Promise<void> {
+    try {
+      await files.remove(name);
+      leftovers.delete(name);
+    } catch (error) {
+      log.warn({ name, ...errorFacts(error) }, 'a file of the log that nothing needs could not be removed');
     }
   }
 
@@ -395,6 +419,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
     totalBytes -= segment.bytes;
   }
 
+  if (open === undefined) probe();
   return {
     append: (frames) =>
       closed ? Promise.reject(unavailable('The server is shutting down.')) : enqueue(appends, frames),

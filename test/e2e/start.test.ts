@@ -1,12 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
 import {
+  createOrganization,
   createTenant,
   removeDirectory,
   runCli,
@@ -133,6 +134,51 @@ test('a Node release that is not supported is told in one line, before anything 
     return status;
   });
   assert.deepEqual(outcomes, [2, 2, 0, 0, 2, 2]);
+});
+
+test('too few open files are told with the limit and what is needed, before anything is made', async () => {
+  const dataDir = await temporaryDirectory();
+  try {
+    for (const command of [['serve'], ['org', 'list']]) {
+      const limited = spawnSync(
+        'sh',
+        ['-c', 'ulimit -n 256; exec "$@"', 'sh', process.execPath, ...cliCommand, ...command],
+        {
+          cwd: new URL('../../', import.meta.url),
+          env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
+          encoding: 'utf8',
+        },
+      );
+      assert.equal(limited.status, 2, limited.stderr);
+      assert.match(limited.stderr, /^auditlog: the limit of open files is 256 .*at least 1024 are needed\n$/);
+    }
+    assert.deepEqual(await readdir(dataDir), []);
+  } finally {
+    await removeDirectory(dataDir);
+  }
+});
+
+test('a copy of the directory of a running server is a directory of its own', async () => {
+  const server = await startServer();
+  const parent = await temporaryDirectory();
+  const copy = join(parent, 'copy');
+  try {
+    assert.equal(spawnSync('cp', ['-a', server.dataDir, copy]).status, 0);
+    const create = ['org', 'create', '--slug', 'only-in-copy', '--name', 'x', '--json'];
+    const created = await runCli(create, { dataDir: copy });
+    assert.equal(created.code, 0, created.stderr);
+    assert.match(created.stderr, /engine\.json is of another data directory/);
+    await createOrganization(server, 'only-in-original');
+    const slugs = async (dataDir: string) => {
+      const { stdout } = await runCli(['org', 'list', '--json'], { dataDir });
+      return (JSON.parse(stdout) as { slug: string }[]).map(({ slug }) => slug);
+    };
+    assert.deepEqual(await slugs(copy), ['only-in-copy']);
+    assert.deepEqual(await slugs(server.dataDir), ['only-in-original']);
+  } finally {
+    await server.stop();
+    await removeDirectory(parent);
+  }
 });
 
 test('a second server on the same directory, or on the same port, ends with 1 and says why', async () => {

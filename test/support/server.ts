@@ -52,6 +52,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** A directory that outlives the server; else a temporary one is made and removed by `stop`. */
   readonly dataDir?: string;
+  /** A program with arguments that becomes the server's process, such as `unshare` or a shell that sets a limit. */
+  readonly launcher?: readonly string[];
 }
 
 /** A fresh temporary data directory; the caller removes it with `removeDirectory`. */
@@ -156,7 +158,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const dataDir = options.dataDir ?? (await temporaryDirectory());
   const ownsDirectory = options.dataDir === undefined;
   const begun = performance.now();
-  const child = spawn(process.execPath, [...cliCommand, 'serve'], {
+  const command = [process.execPath, ...cliCommand, 'serve'];
+  const [program = process.execPath, ...args] = options.launcher?.concat(command) ?? command;
+  const child = spawn(program, args, {
     cwd: projectRoot,
     env: environment(dataDir, options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
