@@ -62,7 +62,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   const firstRow = randomInt(sequence.rowsPerSegmentMax - rows);
   const body = [payload, sequence.encodeSeqColumn(number, firstRow, rows)];
   const seq = sequence.segmentSeqRange(number);
-  await createSegmentInsert(storage, log)({ number, rows, seq, body, doubtful: false });
+  await createSegmentInsert(storage, log, `command-${writer}`)({ number, rows, seq, body, doubtful: false });
   await watermarks.withdrawWatermark(storage, writer);
 };
 

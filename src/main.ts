@@ -47,9 +47,10 @@ import { createTopValuesReader } from './read/top-values.ts';
 import { openStorage } from './storage/client.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './storage/engine.ts';
 import { DataDirLockedError } from './storage/engine-process.ts';
+import { keepEventsView } from './storage/events-view.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
-import { eventsView } from './storage/statements.ts';
+import { checkRights } from './storage/rights.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
 import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
@@ -229,9 +230,12 @@ async function startStorage(
   }
   const storage = openStorage(connection, log);
   started.push(() => storage.close());
-  if (url !== undefined) await waitForServer(storage, url, user, log);
+  if (url !== undefined) {
+    await waitForServer(storage, url, user, log);
+    await checkRights(storage, user, cluster);
+  }
   await migrate(storage, { log, cluster });
-  await storage.command(eventsView({ database, head: eventHead, tail: eventTail(config), cluster }));
+  await keepEventsView(storage, { database, head: eventHead, tail: eventTail(config), cluster });
   return storage;
 }
 

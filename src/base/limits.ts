@@ -172,6 +172,8 @@ export const limits = {
   engineRefusalBytesMax: 64 * 1024,
   readQueryMsMax: 30_000,
   insertMsMax: 120_000,
+  /** An earlier attempt ends within this time after it has been asked to. */
+  insertEndMsMax: 60_000,
   /** Result of one parsed read (not a page: those are passed on as bytes). */
   engineRowsBytesMax: 64 * 1024 * 1024,
   /** End of a result that is held back until the engine has said whether it failed; an exception fits in it. */

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cliCommand } from './cli-command.ts';
+import { limitedEnvironment } from './limited-engine.ts';
 import { acceptedOf, type AuditEvent, call, eventually, type HttpAnswer, type Page, pageOf } from './http.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
@@ -76,6 +77,7 @@ function environment(dataDir: string, extra: ServerOptions['env'] = {}): Record<
     FLUSH_INTERVAL: '50ms',
     RATE_LIMIT_AUDIT: 'off',
     WORKERS: '1',
+    ...limitedEnvironment(dataDir),
     ...extra,
   };
   return Object.fromEntries(
