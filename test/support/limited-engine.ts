@@ -10,8 +10,9 @@ const databases = Array.from({ length: 40 }, (_, n) => `limited_${n}`);
 
 async function startLimited(): Promise<Readonly<Record<string, string>>> {
   const grants = databases.flatMap((database) => neededGrants(database, 'limited'));
-  // It ends with this process, which holds its standard input.
-  return (await startPlainEngine({ databases, grants })).env;
+  const engine = await startPlainEngine({ databases, grants });
+  engine.stopAtExit();
+  return engine.env;
 }
 
 const engine = isWanted ? await startLimited() : undefined;

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,6 +26,8 @@ export interface PlainEngine {
   start(): Promise<void>;
   /** `kill`, then removes the data. */
   stop(): Promise<void>;
+  /** The same when this process ends, which the engine does not keep from it. */
+  stopAtExit(): void;
 }
 
 /** What a user may do who is not the owner of the engine: the grants, and the databases that are there for it. */
@@ -148,6 +151,14 @@ export async function startPlainEngine(limited?: LimitedUser): Promise<PlainEngi
     env: { CLICKHOUSE_URL: url, CLICKHOUSE_USER: clientUser, CLICKHOUSE_PASSWORD: password },
     start,
     kill,
+    stopAtExit: () => {
+      child?.unref();
+      if (child?.stdin instanceof Socket) child.stdin.unref();
+      process.on('exit', () => {
+        child?.kill('SIGKILL');
+        rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+      });
+    },
     stop: async () => {
       await kill();
       await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
