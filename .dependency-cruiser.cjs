@@ -21,14 +21,14 @@ const allowed = Object.entries(folders).map(([folder, others]) => ({
 const packages = { from: { path: '^src/' }, to: { dependencyTypes: ['core', 'npm', 'npm-optional'] } };
 
 module.exports = {
-  allowed: [...allowed, packages, { from: { path: '^src/(main|cli)\\.ts$' }, to: {} }],
+  allowed: [...allowed, packages, { from: { path: '^src/(main|cli|command-line)\\.ts$' }, to: {} }],
   allowedSeverity: 'error',
   forbidden: [
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'environment-is-read-in-one-place',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(config|cli|main)' },
+      from: { path: '^src/', pathNot: '^src/(config|cli|command-line|main)' },
       to: { path: '^src/config/env\\.ts$' },
     },
     {

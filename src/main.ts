@@ -5,14 +5,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
 import { lockDirectory } from './base/directory-lock.ts';
+import { fullDiskWords, isDiskFull } from './base/full-disk.ts';
 import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import { shareFor } from './base/share.ts';
 import { removeServerFile, writeServerFile } from './base/server-file.ts';
-import type { Config } from './config/config.ts';
-import { makeDataDir, sessionSecret } from './config/secrets.ts';
+import { type Config, ConfigError } from './config/config.ts';
+import { prepareDataDir } from './config/data-dir.ts';
+import { checkOpenFiles } from './config/open-files.ts';
+import { sessionSecret } from './config/secrets.ts';
 import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
 import { effectiveRetentionDays, type Organization } from './control/organizations.ts';
@@ -21,6 +24,7 @@ import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
 import { createTrail } from './http/trail.ts';
 import { type AccessLog, createAccessLog } from './http/access-log.ts';
+import { AddressError, checkAddress } from './http/address.ts';
 import { createKeyCheck } from './http/authenticate.ts';
 import { createRouter } from './http/router.ts';
 import { guardEndpoints } from './http/guard.ts';
@@ -45,9 +49,10 @@ import { createTopValuesReader } from './read/top-values.ts';
 import { openStorage } from './storage/client.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './storage/engine.ts';
 import { DataDirLockedError } from './storage/engine-process.ts';
+import { keepEventsView } from './storage/events-view.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
-import { eventsView } from './storage/statements.ts';
+import { checkRights } from './storage/rights.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
 import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
@@ -89,7 +94,7 @@ export async function startService(config: Config, parts: ServiceParts): Promise
     return await startParts(config, parts, started, stopAll);
   } catch (error) {
     await stopAll();
-    throw error;
+    throw isDataDirFull(error, config) ? new Error(fullDiskWords(config.dataDir), { cause: error }) : error;
   }
 }
 
@@ -100,9 +105,13 @@ async function startParts(
   stopAll: () => Promise<void>,
 ): Promise<RunningService> {
   collectProcessMetrics();
-  await makeDataDir(config.dataDir, log);
+  await checkOpenFiles();
+  await prepareDataDir(config.dataDir, log);
   const lock = await lockDirectory(config.dataDir);
   started.push(() => lock.release());
+  // Of a server that was killed, or on the directory that this one is a copy of.
+  await removeServerFile(config.dataDir);
+  await checkListener(config);
   const storage = await startStorage(config, log, started);
   const directory = createDirectory({ storage, log, clock: systemClock });
   await directory.refresh();
@@ -149,7 +158,7 @@ async function startParts(
   });
   started.push(async () => server.close());
   const url = `http://${urlHost(config.host)}:${server.port}`;
-  await writeServerFile(config.dataDir, url);
+  await announceServer(config, url, log);
   started.push(() => removeServerFile(config.dataDir));
   return {
     url,
@@ -187,6 +196,33 @@ async function startParts(
   };
 }
 
+/** Whether a start needs to write what it cannot do without, such as tables, and DATA_DIR has no room for it. */
+function isDataDirFull(error: unknown, { clickhouse }: Config): boolean {
+  if (isDiskFull(error)) return true;
+  if (!(error instanceof EngineError) || clickhouse.url !== undefined) return false;
+  return /No space left on device|NOT_ENOUGH_SPACE/.test(error.message);
+}
+
+/** A full disk keeps commands from finding the server, and nobody from reading. */
+async function announceServer({ dataDir }: Config, url: string, log: Logger): Promise<void> {
+  try {
+    await writeServerFile(dataDir, url);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: server.json could not be written');
+  }
+}
+
+/** Before the engine starts and migrates, since that is in vain when nobody can listen. */
+async function checkListener({ host, port }: Config): Promise<void> {
+  try {
+    await checkAddress(host, port);
+  } catch (error) {
+    if (error instanceof AddressError && error.reason === 'unusable') throw new ConfigError([error.message]);
+    throw error;
+  }
+}
+
 /** The engine, its tables, and the view for operators. */
 async function startStorage(
   config: Config,
@@ -202,9 +238,12 @@ async function startStorage(
   }
   const storage = openStorage(connection, log);
   started.push(() => storage.close());
-  if (url !== undefined) await waitForServer(storage, url, user, log);
+  if (url !== undefined) {
+    await waitForServer(storage, url, user, log);
+    await checkRights(storage, user, cluster);
+  }
   await migrate(storage, { log, cluster });
-  await storage.command(eventsView({ database, head: eventHead, tail: eventTail(config), cluster }));
+  await keepEventsView(storage, { database, head: eventHead, tail: eventTail(config), cluster });
   return storage;
 }
 

@@ -18,10 +18,33 @@ export interface DirectoryLock {
 
 type State = 'trying' | 'held';
 
+const namePrefix = 'lock.';
+
 /** How long a process that tries is waited for; it needs milliseconds. */
 const tryingMsMax = 10_000;
 const askMsMax = 1_000;
 const askAgainMs = 5;
+
+/** A socket's path may have about 100 characters; by way of the open directory it is always short. */
+function placeOf(handle: FileHandle, directory: string): string {
+  return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
+}
+
+/**
+ * Whether a process holds the lock of this very directory, or is about to. A copy of the directory has the socket's
+ * file, but nobody listens there. Rejects where there is no directory.
+ */
+export async function isDirectoryLocked(directory: string): Promise<boolean> {
+  const handle = await open(directory, 'r');
+  try {
+    const place = placeOf(handle, directory);
+    for (const name of await readdir(place))
+      if (name.startsWith(namePrefix) && (await ask(join(place, name))) !== undefined) return true;
+    return false;
+  } finally {
+    await handle.close();
+  }
+}
 
 /**
  * Makes sure that one process at a time writes below `directory`, which must exist. The lock is a listening local
@@ -33,16 +56,15 @@ const askAgainMs = 5;
  * other, and one of them always gets it.
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
-  // A socket's path may have about 100 characters; by way of the open directory it is always short.
   const handle = await open(directory, 'r');
-  const place = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
-  const name = `lock.${randomBytes(16).toString('hex')}`;
+  const place = placeOf(handle, directory);
+  const name = `${namePrefix}${randomBytes(16).toString('hex')}`;
   let state: State = 'trying';
   let server: Server | undefined;
   try {
     server = await listen(join(place, name), () => state);
     for (const other of await readdir(place)) {
-      if (!other.startsWith('lock.') || other === name) continue;
+      if (!other.startsWith(namePrefix) || other === name) continue;
       if (!(await yields(place, other, name))) throw new DirectoryInUseError(directory);
     }
     state = 'held';

@@ -178,10 +178,12 @@ export const limits = {
 
   // Engine.
 
+  /** A merge of a few hundred thousand events opens some 300 files, and each connection is one. */
+  openFilesMin: 1024,
   engineStartMsMax: 20_000,
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,
-  engineRestartDelayMsMax: 10_000,
+  engineRestartDelayMsMax: 2_000,
   engineConnectionsMax: 128,
   /** Shorter than any engine keeps an idle connection (3 s at least). */
   engineIdleConnectionMs: 2_500,
@@ -192,6 +194,8 @@ export const limits = {
   engineRefusalBytesMax: 64 * 1024,
   readQueryMsMax: 30_000,
   insertMsMax: 120_000,
+  /** An earlier attempt ends within this time after it has been asked to. */
+  insertEndMsMax: 60_000,
   /** Result of one parsed read (not a page: those are passed on as bytes). */
   engineRowsBytesMax: 64 * 1024 * 1024,
   /** End of a result that is held back until the engine has said whether it failed; an exception fits in it. */

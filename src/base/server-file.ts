@@ -1,5 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDirectoryLocked } from './directory-lock.ts';
 
 /** What `DATA_DIR/server.json` says while a server runs: where it answers on this machine, and its process id. */
 interface ServerFile {
@@ -15,8 +16,13 @@ function serverFilePath(dataDir: string): string {
 export async function writeServerFile(dataDir: string, url: string): Promise<void> {
   const file: ServerFile = { url, pid: process.pid };
   const draft = `${serverFilePath(dataDir)}.${process.pid}.tmp`;
-  await writeFile(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
-  await rename(draft, serverFilePath(dataDir));
+  try {
+    await writeFile(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
+    await rename(draft, serverFilePath(dataDir));
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
 }
 
 export async function removeServerFile(dataDir: string): Promise<void> {
@@ -25,7 +31,7 @@ export async function removeServerFile(dataDir: string): Promise<void> {
 
 /**
  * The URL of the server on a data directory, or undefined when none answers there within `timeoutMs`: a server that
- * was killed leaves its file behind.
+ * was killed leaves its file behind, and a copy of the directory has the file of the server on the original.
  */
 export async function readServerFile(dataDir: string, timeoutMs: number): Promise<string | undefined> {
   let url: string;
@@ -36,7 +42,7 @@ export async function readServerFile(dataDir: string, timeoutMs: number): Promis
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   }
-  return (await answers(url, timeoutMs)) ? url : undefined;
+  return (await isDirectoryLocked(dataDir)) && (await answers(url, timeoutMs)) ? url : undefined;
 }
 
 /** Whether a server is up at a URL. */

@@ -9,7 +9,7 @@ import { createLogger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
-import { makeDataDir } from '../config/secrets.ts';
+import { prepareDataDir } from '../config/data-dir.ts';
 import { createApiKey } from '../control/api-keys.ts';
 import { createOrganization, findOrganization, type Organization } from '../control/organizations.ts';
 import { createUser, setPassword } from '../control/users.ts';
@@ -189,7 +189,7 @@ async function demo(parts: CliParts, options: DemoOptions): Promise<void> {
   const dataDir = resolve(options.dataDir ?? temporary ?? '.');
   try {
     const config = loadConfig(demoEnvironment(parts.environment, dataDir, options));
-    await makeDataDir(dataDir, createLogger(config.logLevel));
+    await prepareDataDir(dataDir, createLogger(config.logLevel));
     // From here on, so that a signal during the start is not lost.
     const stopped = parts.untilStopped();
     const accessLogTo = join(dataDir, 'access.log');

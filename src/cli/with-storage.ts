@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
-import { makeDataDir } from '../config/secrets.ts';
+import { prepareDataDir } from '../config/data-dir.ts';
+import { checkOpenFiles } from '../config/open-files.ts';
 import { openStorage } from '../storage/client.ts';
 import { startEmbeddedEngine } from '../storage/engine.ts';
 import { readEngineFile } from '../storage/engine-file.ts';
@@ -22,10 +23,11 @@ const nothingToRelease = async (): Promise<void> => {};
  * process holds the directory but has not announced its engine yet, it is about to.
  */
 async function reachEmbedded(config: Config, log: Logger): Promise<Reached> {
-  await makeDataDir(config.dataDir, log);
+  await checkOpenFiles();
+  await prepareDataDir(config.dataDir, log);
   const deadline = performance.now() + limits.cliEngineWaitMsMax;
-  for (;;) {
-    const running = await readEngineFile(config.dataDir);
+  for (let first = true; ; first = false) {
+    const running = await readEngineFile(config.dataDir, first ? log : undefined);
     if (running !== undefined) return { connection: running, release: nothingToRelease };
     try {
       const database = config.clickhouse.database;

@@ -2,6 +2,7 @@ import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Problem } from '../base/problem.ts';
 import type { AccessLog } from './access-log.ts';
+import { checkAddress } from './address.ts';
 import { createBodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import type { Router } from './router.ts';
@@ -88,9 +89,8 @@ export function startHttpServer(options: HttpServerOptions): Promise<HttpServer>
       if (socket === false) {
         shared.watch.close();
         app.close();
-        reject(
-          new Error(`cannot listen on ${host} port ${port}: the port is in use or the address is not ours`),
-        );
+        const words = `cannot listen on ${host} port ${port}`;
+        checkAddress(host, port).then(() => reject(new Error(words)), reject);
         return;
       }
       let listening = true;

@@ -1,3 +1,4 @@
+import { isDiskFull } from '../base/full-disk.ts';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
@@ -177,9 +178,26 @@ class WriteAheadLog implements Wal {
   static async open(options: WalOptions): Promise<WriteAheadLog> {
     const recovered = await new Recovery(options.files, options.log, options.damage).run();
     const wal = new WriteAheadLog(options, recovered);
-    wal.#adopt(await wal.#begin(wal.#nextNumber()));
+    await wal.#beginFirst();
     await wal.#removing;
     return wal;
+  }
+
+  /** The first segment of this process. None on a full disk, which is no reason not to serve what is stored. */
+  async #beginFirst(): Promise<void> {
+    try {
+      this.#adopt(await this.#begin(this.#nextNumber()));
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      this.#failure = errorFacts(error).code ?? 'full';
+      this.#log.error(
+        errorFacts(error),
+        'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
+      );
+      // It stays, as the number that all later ones are above.
+      this.#newest = this.lastRecovered;
+      this.#probe();
+    }
   }
 
   append(frames: readonly FrameInput[]): Promise<number> {
@@ -462,6 +480,8 @@ class WriteAheadLog implements Wal {
       await this.#closeFile(file);
       // Nothing needs what there is of it; which name that has nobody knows.
       for (const left of [unfinished, name]) this.#obsolete.set(left, { change: noted, bytes: 0 });
+      // At once: a disk that is full for hours must not collect one for each attempt.
+      await this.#remove([unfinished, name]);
       throw error;
     }
     this.#newest = number;

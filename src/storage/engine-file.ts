@@ -1,6 +1,8 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { limits } from '../base/limits.ts';
+import type { Logger } from '../base/log.ts';
+import { isSameFile } from '../base/same-file.ts';
 import { askEngine } from './engine-ask.ts';
 import { EngineError } from './storage.ts';
 import type { EngineConnection } from './storage.ts';
@@ -18,8 +20,13 @@ export async function writeEngineFile(dataDir: string, file: EngineFile): Promis
   const text = JSON.stringify({ url, user, password, headers, database, pid }, undefined, 2);
   const draft = `${engineFilePath(dataDir)}.${process.pid}.tmp`;
   await rm(draft, { force: true });
-  await writeFile(draft, `${text}\n`, { mode: 0o600, flag: 'wx' });
-  await rename(draft, engineFilePath(dataDir));
+  try {
+    await writeFile(draft, `${text}\n`, { mode: 0o600, flag: 'wx' });
+    await rename(draft, engineFilePath(dataDir));
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
 }
 
 export async function removeEngineFile(dataDir: string): Promise<void> {
@@ -61,11 +68,34 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Where the engine at a connection has its files. */
+function askPath(connection: EngineConnection): Promise<string> {
+  const sql = "SELECT path FROM system.disks WHERE name = 'default' FORMAT RawBLOB";
+  return askEngine(connection, sql, limits.engineAskMsMax);
+}
+
+/** A directory that was copied while its engine ran brings along the file, which leads to the engine of the original. */
+async function isEngineOf(dataDir: string, path: string, log: Logger | undefined): Promise<boolean> {
+  const engineDir = join(dataDir, 'engine');
+  try {
+    if (await isSameFile(path, engineDir)) return true;
+  } catch (error) {
+    // The directory of one or of the other is not there.
+    if (!(error instanceof Error && 'code' in error)) throw error;
+  }
+  log?.warn(
+    { dataDir, engineOf: dirname(path) },
+    'engine.json is of another data directory, of which this one seems to be a copy: it is not used',
+  );
+  return false;
+}
+
 /**
  * The connection to an engine that another process runs on this data directory, or undefined when none does: the
- * file is missing or unreadable, its process is gone, or it does not answer within `engineAskMsMax`.
+ * file is missing or unreadable, its process is gone, it does not answer within `engineAskMsMax`, or it works on
+ * another directory, which the log is told.
  */
-export async function readEngineFile(dataDir: string): Promise<EngineFile | undefined> {
+export async function readEngineFile(dataDir: string, log?: Logger): Promise<EngineFile | undefined> {
   let text: string;
   try {
     text = await readFile(engineFilePath(dataDir), 'utf8');
@@ -76,7 +106,7 @@ export async function readEngineFile(dataDir: string): Promise<EngineFile | unde
   const file = parseEngineFile(text);
   if (file === undefined || !isAlive(file.pid)) return undefined;
   try {
-    return (await askEngine(file, 'SELECT 1', limits.engineAskMsMax)).trim() === '1' ? file : undefined;
+    return (await isEngineOf(dataDir, await askPath(file), log)) ? file : undefined;
   } catch (error) {
     if (error instanceof EngineError) return undefined;
     throw error;

@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { isDiskFull } from '../base/full-disk.ts';
 import { limits } from '../base/limits.ts';
 import { askEngine } from './engine-ask.ts';
 import { renderConfig, renderUsers } from './engine-config.ts';
@@ -39,8 +41,14 @@ export interface EngineProcess {
 
 /** Another process has the data directory; the message is fit for the operator. */
 export class DataDirLockedError extends Error {
-  constructor(dataDir: string) {
-    super(`another process uses DATA_DIR ${dataDir}`);
+  /** `stoppedPid`: an engine that holds the directory and is stopped, so that it does not end with its server. */
+  constructor(dataDir: string, stoppedPid?: number) {
+    const held = `another process uses DATA_DIR ${dataDir}`;
+    super(
+      stoppedPid === undefined
+        ? held
+        : `${held}: an engine whose process ${stoppedPid} is stopped (SIGSTOP); end it with kill -KILL ${stoppedPid}`,
+    );
     this.name = 'DataDirLockedError';
   }
 }
@@ -64,19 +72,37 @@ interface ConfigFiles {
   readonly users: string;
 }
 
+async function removeFiles(files: ConfigFiles): Promise<void> {
+  await Promise.all([files.config, files.users].map((file) => rm(file, { force: true })));
+}
+
 /**
  * The names are this process's own, so a process that is about to learn that the directory is taken does not write
  * over the files of the one that has it.
  */
-async function writeConfigFiles(config: EngineConfig): Promise<ConfigFiles> {
+async function writeConfigFilesTo(directory: string, config: EngineConfig): Promise<ConfigFiles> {
   const suffix = `${process.pid}-${randomBytes(6).toString('hex')}.xml`;
-  const files = {
-    config: join(config.engineDir, `config-${suffix}`),
-    users: join(config.engineDir, `users-${suffix}`),
-  };
-  await writeFile(files.users, renderUsers(config), { mode: 0o600, flag: 'wx' });
-  await writeFile(files.config, renderConfig(config, files.users), { mode: 0o600, flag: 'wx' });
-  return files;
+  const files = { config: join(directory, `config-${suffix}`), users: join(directory, `users-${suffix}`) };
+  try {
+    await writeFile(files.users, renderUsers(config), { mode: 0o600, flag: 'wx' });
+    await writeFile(files.config, renderConfig(config, files.users), { mode: 0o600, flag: 'wx' });
+    return files;
+  } catch (error) {
+    await removeFiles(files);
+    throw error;
+  }
+}
+
+/** For the moment of a start the files may lie elsewhere, so that an engine on a full disk can be read. */
+async function writeConfigFiles(config: EngineConfig): Promise<ConfigFiles> {
+  for (const directory of [config.engineDir, tmpdir()]) {
+    try {
+      return await writeConfigFilesTo(directory, config);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+    }
+  }
+  return writeConfigFilesTo('/dev/shm', config);
 }
 
 /** Removes the configuration of processes that were killed while they started an engine. */
@@ -127,9 +153,7 @@ export async function spawnEngine(libraryPath: string, config: EngineConfig): Pr
     pid: child.pid,
     ended,
     kill: () => void child.kill('SIGKILL'),
-    removeConfig: async () => {
-      await Promise.all([files.config, files.users].map((file) => rm(file, { force: true })));
-    },
+    removeConfig: () => removeFiles(files),
   };
 }
 

@@ -3,6 +3,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fullDiskWords, isDiskFull } from '../base/full-disk.ts';
 import { limits } from '../base/limits.ts';
 import { errorFacts } from '../base/log.ts';
 import type { Logger } from '../base/log.ts';
@@ -18,6 +19,8 @@ import {
   waitUntilReady,
 } from './engine-process.ts';
 import type { EngineEnd, EngineProcess } from './engine-process.ts';
+import { engineHolder } from './engine-holder.ts';
+import { RestartDelay } from './restart-delay.ts';
 import { shortMessage } from './response-body.ts';
 import type { EngineConnection } from './storage.ts';
 
@@ -96,11 +99,22 @@ async function endProcess(engine: EngineProcess, connection: EngineConnection, l
 }
 
 interface Start {
+  readonly log: Logger;
   readonly library: string;
   readonly config: EngineConfig;
   readonly connection: EngineConnection;
   readonly dataDir: string;
   readonly signal: AbortSignal;
+}
+
+/** A full disk keeps commands from finding the engine; those who read it by way of this process can go on. */
+async function announce({ dataDir, connection, log }: Start, engine: EngineProcess): Promise<void> {
+  try {
+    await writeEngineFile(dataDir, { ...connection, pid: engine.pid ?? 0 });
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: engine.json could not be written');
+  }
 }
 
 /** One start: process, readiness, engine.json. On failure nothing is left running. */
@@ -110,7 +124,7 @@ async function startOnce(start: Start): Promise<EngineProcess> {
     await waitUntilReady(engine, start.connection, start.signal);
     start.signal.throwIfAborted();
     await engine.removeConfig();
-    await writeEngineFile(start.dataDir, { ...start.connection, pid: engine.pid ?? 0 });
+    await announce(start, engine);
     return engine;
   } catch (error) {
     engine.kill();
@@ -122,42 +136,48 @@ async function startOnce(start: Start): Promise<EngineProcess> {
 
 /** The first start, which may meet a locked directory (final) or a port taken meanwhile (try another). */
 async function startFirst(library: string, options: EngineOptions, signal: AbortSignal) {
-  const { dataDir, database } = options;
+  const { dataDir, database, log } = options;
   for (let attempt = 1; ; attempt += 1) {
     const config = await chooseConfig(options);
-    const start = { library, config, connection: connectionOf(config, database), dataDir, signal };
+    const start = { log, library, config, connection: connectionOf(config, database), dataDir, signal };
     try {
       return { start, engine: await startOnce(start) };
     } catch (error) {
       const text = error instanceof Error ? error.message : '';
-      if (text.includes('Code: 76.')) throw new DataDirLockedError(dataDir);
+      if (text.includes('Code: 76.')) {
+        const holder = await engineHolder(config.engineDir);
+        throw new DataDirLockedError(dataDir, holder?.stopped === true ? holder.pid : undefined);
+      }
+      if (text.includes('No space left on device')) throw new Error(fullDiskWords(dataDir), { cause: error });
       const taken = text.includes('Address already in use');
       if (!taken || attempt === limits.engineBindAttemptsMax) throw error;
     }
   }
 }
 
-/** Starts an engine until one is up, with doubling delays; undefined once the signal has ended the attempts. */
+/** Starts an engine until one is up; undefined once the signal has ended the attempts. */
 async function startAgain(
   start: Start,
   firstDelayMs: number,
-  log: Logger,
-): Promise<{ engine: EngineProcess; delayMs: number } | undefined> {
-  for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 2, limits.engineRestartDelayMsMax)) {
+  delay: RestartDelay,
+): Promise<EngineProcess | undefined> {
+  for (let delayMs = firstDelayMs; ; delayMs = delay.next(0)) {
     try {
       await sleep(delayMs, undefined, { signal: start.signal });
-      return { engine: await startOnce(start), delayMs };
+      return await startOnce(start);
     } catch (error) {
       if (start.signal.aborted) return undefined;
-      log.error({ error: shortMessage(errorFacts(error).error) }, 'the embedded engine did not restart');
+      start.log.error(
+        { error: shortMessage(errorFacts(error).error) },
+        'the embedded engine did not restart',
+      );
     }
   }
 }
 
 /**
  * Starts the engine that runs beside this process and keeps it running: one that ends unasked is started again after
- * a delay that doubles from `engineRestartDelayMsMin` to `engineRestartDelayMsMax`. It ends with this process,
- * however that ends. `DATA_DIR/engine.json` describes it while it is up.
+ * a delay (see `RestartDelay`). It ends with this process, however that ends. `DATA_DIR/engine.json` describes it while it is up.
  *
  * Rejects with DataDirLockedError when another process has the directory, and with an Error whose message tells the
  * operator what to do when the optional packages are missing or the engine does not come up.
@@ -177,6 +197,7 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
   let restarts = 0;
   let restarting: Promise<void> = Promise.resolve();
 
+  const delay = new RestartDelay();
   const restart = async (end: EngineEnd, delayMs: number): Promise<void> => {
     running = undefined;
     if (stopping.signal.aborted) return;
@@ -184,29 +205,22 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
       { how: end.how, stderr: shortMessage(end.stderr), delayMs },
       'the embedded engine ended unasked',
     );
-    const again = await startAgain(start, delayMs, log);
+    const again = await startAgain(start, delayMs, delay);
     if (again === undefined) return;
     if (stopping.signal.aborted) {
-      again.engine.kill();
-      return void (await again.engine.ended);
+      again.kill();
+      return void (await again.ended);
     }
     restarts += 1;
-    log.info({ pid: again.engine.pid, restarts }, 'embedded engine is up again');
-    supervise(again.engine, again.delayMs * 2);
+    log.info({ pid: again.pid, restarts }, 'embedded engine is up again');
+    supervise(again);
   };
-  /** `delayMs` holds for an engine that ends soon after its start; one that ran well is restarted at once. */
-  const supervise = (engine: EngineProcess, delayMs: number): void => {
-    const upSince = Date.now();
+  const supervise = (engine: EngineProcess): void => {
+    const upSince = performance.now();
     running = engine;
-    restarting = engine.ended.then(async (end) => {
-      const stable = Date.now() - upSince > limits.engineRestartDelayMsMax;
-      const next = stable
-        ? limits.engineRestartDelayMsMin
-        : Math.min(delayMs, limits.engineRestartDelayMsMax);
-      await restart(end, next);
-    });
+    restarting = engine.ended.then((end) => restart(end, delay.next(performance.now() - upSince)));
   };
-  supervise(first, limits.engineRestartDelayMsMin);
+  supervise(first);
 
   const stop = async (): Promise<void> => {
     stopping.abort();

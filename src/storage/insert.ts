@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { EngineError, type Settings, type Storage } from './storage.ts';
@@ -49,6 +48,12 @@ const insertSettings: Settings = {
   max_insert_threads: 1,
 };
 
+/** Time in milliseconds; when it is over the question fails, and is asked again. */
+const replaceSettings: Settings = {
+  replace_running_query: 1,
+  replace_running_query_max_wait_ms: limits.insertEndMsMax,
+};
+
 /** Exceptions that tell that the content itself cannot be stored, whenever it is sent (ClickHouse error numbers). */
 const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 131, 190, 321, 349]);
 
@@ -56,14 +61,18 @@ const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 
  * Stores segments exactly once. A first attempt is a plain INSERT. After any doubt (an error, a time-out, a restart
  * of this process or of the engine) earlier attempts are ended, the table is asked by `seq` range, and only rows
  * that are absent are sent.
+ *
+ * `name` tells those apart that number segments each for itself: the log, and each command.
  */
 export function createSegmentInsert(
   storage: Storage,
   log: Logger,
+  name = 'segment',
 ): (segment: Segment) => Promise<'stored' | 'refused'> {
   return async (segment) => {
+    const queryId = `${storage.database}-${name}-${segment.number}`;
     try {
-      if (segment.rows > 0) await store(storage, log, segment);
+      if (segment.rows > 0) await store(storage, log, segment, queryId);
       return 'stored';
     } catch (error) {
       const refused = error instanceof EngineError && contentErrors.has(error.engineCode ?? -1);
@@ -78,17 +87,11 @@ export function createSegmentInsert(
   };
 }
 
-async function store(storage: Storage, log: Logger, segment: Segment): Promise<void> {
-  const prefix = `segment-${segment.number}-`;
-  const options = {
-    queryId: `${prefix}${randomUUID()}`,
-    settings: insertSettings,
-    timeoutMs: limits.insertMsMax,
-  };
+async function store(storage: Storage, log: Logger, segment: Segment, queryId: string): Promise<void> {
+  const options = { queryId, settings: insertSettings, timeoutMs: limits.insertMsMax };
   let query = `INSERT INTO events (${columns}) FORMAT Native`;
   if (segment.doubtful) {
-    await storage.command('KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', { prefix });
-    const present = await countStored(storage, segment);
+    const present = await countInstead(storage, segment, queryId);
     if (present === segment.rows && !segment.isDamaged) return;
     if (present > segment.rows && !segment.isDamaged)
       throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);
@@ -105,11 +108,15 @@ async function store(storage: Storage, log: Logger, segment: Segment): Promise<v
   await storage.insertNative({ query, body: segment.body, options });
 }
 
-async function countStored(storage: Storage, { seq }: Segment): Promise<number> {
+/**
+ * Rows of the segment that are stored. The question takes the place of the attempt that has its id: the engine ends
+ * that one first and waits until it has ended. KILL QUERY would need a right on `system.processes`.
+ */
+async function countInstead(storage: Storage, { seq }: Segment, queryId: string): Promise<number> {
   const [row] = await storage.rows<{ present: string }>(
     'SELECT count() AS present FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
     seq,
-    { timeoutMs: limits.insertMsMax },
+    { queryId, settings: replaceSettings, timeoutMs: limits.insertMsMax },
   );
   return Number(row?.present ?? 0);
 }

@@ -26,12 +26,12 @@ export interface EventsViewOptions {
 }
 
 /**
- * The statement that (re)creates the view `ocsf_events` (org, time, seq, event), where `event` is one whole audit
- * event as JSON (contract: Fixed names). The constants are in the view and not in the rows, so it is created again
- * at each start, when the product's names may have changed. `logged_time` is the moment of the query, in Unix
+ * The statements that drop and create the view `ocsf_events` (org, time, seq, event), where `event` is one whole
+ * audit event as JSON (contract: Fixed names). The constants are in the view and not in the rows, so it is made again
+ * when the product's names have changed. `logged_time` is the moment of the query, in Unix
  * microseconds (contract: metadata).
  */
-export function eventsView(options: EventsViewOptions): string {
+export function eventsView(options: EventsViewOptions): { drop: string; create: string } {
   const database = quoteIdentifier(options.database);
   const onCluster = options.cluster === undefined ? '' : ` ON CLUSTER ${quoteIdentifier(options.cluster)}`;
   const loggedTime = 'toString(toUnixTimestamp64Micro(now64(6)))';
@@ -42,7 +42,10 @@ export function eventsView(options: EventsViewOptions): string {
     loggedTime,
     quoteString(options.tail),
   ];
-  return `CREATE OR REPLACE VIEW ${database}.ocsf_events${onCluster}
+  return {
+    drop: `DROP VIEW IF EXISTS ${database}.ocsf_events${onCluster}`,
+    create: `CREATE VIEW IF NOT EXISTS ${database}.ocsf_events${onCluster}
 (org UUID, time DateTime64(6, 'UTC'), seq UInt64, event String)
-AS SELECT org, time, seq, concat(${parts.join(', ')}) AS event FROM ${database}.events`;
+AS SELECT org, time, seq, concat(${parts.join(', ')}) AS event FROM ${database}.events`,
+  };
 }

@@ -1,11 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFaultProxy } from '../support/fault-proxy.ts';
-import { problemOf } from '../support/http.ts';
-import { startPlainEngine } from '../support/plain-engine.ts';
+import { neededGrants } from '../../src/storage/rights.ts';
+import { eventually, problemOf } from '../support/http.ts';
+import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import {
   createTenant,
   removeDirectory,
@@ -83,6 +85,25 @@ async function walk(env: Readonly<Record<string, string>>): Promise<void> {
   }
 }
 
+/** A segment that may be stored already: the engine is killed while it takes one, and asked for it afterwards. */
+async function recoverySurvives(engine: PlainEngine): Promise<void> {
+  const server = await startServer({ env: engine.env });
+  try {
+    const tenant = await createTenant(server, 'recovered');
+    await engine.kill();
+    await tenant.record([sourceEvent(), sourceEvent()]);
+    await eventually('an attempt to fail', async () =>
+      server.stderrLines().some((line) => line.includes('waits for the engine')) ? true : undefined,
+    );
+    await engine.start();
+    await tenant.settled(2);
+    await tenant.caughtUp();
+    assert.equal(await server.stop(), 0);
+  } finally {
+    await server.stop();
+  }
+}
+
 function dockerAnswers(): Promise<boolean> {
   return new Promise((resolve) => {
     execFile('docker', ['info'], { timeout: patience(10_000) }, (error) => resolve(error === null));
@@ -98,6 +119,37 @@ describe('the same service on every engine', () => {
       await walk({ ...engine.env, CLICKHOUSE_DATABASE: 'other_name' });
     } finally {
       await engine.stop();
+    }
+  });
+
+  test('a separate engine, as a user with the rights that README names and no others', async () => {
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const grants = neededGrants('audit', 'audit');
+    for (const grant of grants) assert.ok(readme.includes(`${grant};`), grant);
+    const engine = await startPlainEngine({ databases: ['audit'], grants });
+    try {
+      await walk(engine.env);
+      await recoverySurvives(engine);
+    } finally {
+      await engine.stop();
+    }
+  });
+
+  test('rights that are missing are listed at the start, as statements', async () => {
+    const grants = neededGrants('audit', 'limited').filter((grant) => !grant.includes('Replacing'));
+    const fewer = grants.map((grant) => grant.replace('INSERT, ', ''));
+    const engine = await startPlainEngine({ databases: ['audit'], grants: fewer });
+    const dataDir = await temporaryDirectory();
+    try {
+      const { code, stderr } = await runCli(['serve'], { dataDir, env: engine.env });
+      assert.equal(code, 1, stderr);
+      assert.match(
+        stderr,
+        /user "limited".* lacks rights: GRANT INSERT ON `audit`\.\* TO `limited`; GRANT TABLE ENGINE ON ReplacingMergeTree TO `limited`$/,
+      );
+    } finally {
+      await engine.stop();
+      await removeDirectory(dataDir);
     }
   });
 

@@ -1,9 +1,13 @@
 import { strict as assert } from 'node:assert';
-import { chmod, readdir, stat, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
 import {
+  createOrganization,
   createTenant,
   removeDirectory,
   runCli,
@@ -86,6 +90,115 @@ test('a DATA_DIR that others can read and that is not the service’s own ends t
   }
 });
 
+test('a data directory that cannot be used ends the start with 2 and one line that names it', async () => {
+  const parent = await temporaryDirectory();
+  const file = join(parent, 'file');
+  const closed = join(parent, 'closed');
+  await writeFile(file, '');
+  const cases = [file, join(file, 'below'), '/proc/auditlog-data/below'];
+  if (process.getuid?.() !== 0) {
+    await chmod(parent, 0o500);
+    cases.push(closed, parent);
+  }
+  try {
+    await Promise.all(
+      cases.map(async (dataDir) => {
+        const args = dataDir === file ? ['org', 'list'] : ['serve'];
+        const answer = await runCli(args, { dataDir, timeoutMs: 15_000 });
+        assert.equal(answer.code, 2, `${dataDir}: ${answer.stderr}`);
+        assert.equal(answer.stderr.split('\n').length, 1, answer.stderr);
+        assert.ok(answer.stderr.includes(`DATA_DIR is "${dataDir}"`), answer.stderr);
+      }),
+    );
+  } finally {
+    await chmod(parent, 0o700);
+    await removeDirectory(parent);
+  }
+});
+
+test('an address that is not ours ends the start with 2, before anything is made', async () => {
+  const dataDir = await temporaryDirectory();
+  try {
+    // A range for documents; no machine has it.
+    const answer = await runCli(['serve'], { dataDir, env: { HOST: '203.0.113.1', PORT: '8080' } });
+    assert.equal(answer.code, 2, answer.stderr);
+    assert.equal(answer.stderr.split('\n').length, 1, answer.stderr);
+    assert.match(answer.stderr, /HOST is "203\.0\.113\.1".* address of this machine/);
+    assert.equal(existsSync(join(dataDir, 'engine')), false);
+  } finally {
+    await removeDirectory(dataDir);
+  }
+});
+
+test('a Node release that is not supported is told in one line, before anything else is loaded', async () => {
+  const { engines } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    engines: { node: string };
+  };
+  assert.equal(engines.node, '>=20.19 <23');
+  const outcomes = ['18.20.8', '20.18.3', '20.19.0', '22.99.0', '23.0.0', '24.1.0'].map((version) => {
+    // What a version means to tsx and its like has been decided by then; our entry comes after it.
+    const fake = `Object.defineProperty(process, 'version', { value: 'v${version}' })`;
+    const program = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`, ...cliCommand.slice(-1)];
+    const args = [...cliCommand.slice(0, -1), ...program, 'org', '--help'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      cwd: new URL('../../', import.meta.url),
+      encoding: 'utf8',
+    });
+    if (status === 2) {
+      assert.match(stderr, /^auditlog: Node\.js v[\d.]+ .*20\.19.*22.*\n$/);
+      assert.ok(stderr.includes(version), stderr);
+      assert.equal(stdout, '');
+    }
+    return status;
+  });
+  assert.deepEqual(outcomes, [2, 2, 0, 0, 2, 2]);
+});
+
+test('too few open files are told with the limit and what is needed, before anything is made', async () => {
+  const dataDir = await temporaryDirectory();
+  try {
+    for (const command of [['serve'], ['org', 'list']]) {
+      const limited = spawnSync(
+        'sh',
+        ['-c', 'ulimit -n 256; exec "$@"', 'sh', process.execPath, ...cliCommand, ...command],
+        {
+          cwd: new URL('../../', import.meta.url),
+          env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
+          encoding: 'utf8',
+        },
+      );
+      assert.equal(limited.status, 2, limited.stderr);
+      assert.match(limited.stderr, /^auditlog: the limit of open files is 256 .*at least 1024 are needed\n$/);
+    }
+    assert.deepEqual(await readdir(dataDir), []);
+  } finally {
+    await removeDirectory(dataDir);
+  }
+});
+
+test('a copy of the directory of a running server is a directory of its own', async () => {
+  const server = await startServer();
+  const parent = await temporaryDirectory();
+  const copy = join(parent, 'copy');
+  try {
+    assert.equal(spawnSync('cp', ['-a', server.dataDir, copy]).status, 0);
+    const create = ['org', 'create', '--slug', 'only-in-copy', '--name', 'x', '--json'];
+    const created = await runCli(create, { dataDir: copy });
+    assert.equal(created.code, 0, created.stderr);
+    assert.match(created.stderr, /engine\.json is of another data directory/);
+    await createOrganization(server, 'only-in-original');
+    const slugs = async (dataDir: string) => {
+      const { stdout } = await runCli(['org', 'list', '--json'], { dataDir });
+      return (JSON.parse(stdout) as { slug: string }[]).map(({ slug }) => slug);
+    };
+    assert.deepEqual(await slugs(copy), ['only-in-copy']);
+    assert.deepEqual(await slugs(server.dataDir), ['only-in-original']);
+  } finally {
+    await server.stop();
+    await removeDirectory(parent);
+  }
+});
+
 test('a second server on the same directory, or on the same port, ends with 1 and says why', async () => {
   const server = await startServer();
   const elsewhere = await temporaryDirectory();
@@ -97,7 +210,8 @@ test('a second server on the same directory, or on the same port, ends with 1 an
     assert.match(directory.stderr, /another process uses/i);
     const port = await runCli(['serve'], { dataDir: elsewhere, env: { PORT: String(server.port) } });
     assert.equal(port.code, 1, port.stderr);
-    assert.ok(port.stderr.includes(String(server.port)), port.stderr);
+    assert.match(port.stderr, new RegExp(`port ${server.port}: the port is in use`));
+    assert.equal(existsSync(join(elsewhere, 'engine')), false, 'the engine was started first');
     // The first one has not been harmed.
     await tenant.record([sourceEvent()]);
     await tenant.settled(2);

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { encoded, type Row } from '../ocsf/arbitrary.ts';
 import { createBlockBuilder } from '../../src/ingest/native-block.ts';
@@ -77,6 +78,11 @@ describe('segments in the engine', () => {
     return found;
   }
 
+  async function underWay(queryId: string): Promise<number> {
+    const query = 'SELECT query_id FROM system.processes WHERE query_id = {queryId:String}';
+    return (await engine.storage.rows(query, { queryId })).length;
+  }
+
   it('encodes every column so that the engine reads back the same values in the same order', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     await fc.assert(
@@ -128,6 +134,26 @@ describe('segments in the engine', () => {
       assert.equal(await insert(readable), 'stored');
       assert.deepEqual(await counts(), { rows: '15', distinct: '15' });
     }
+  });
+
+  it('ends an attempt that is still under way before it looks what is stored', async () => {
+    const insert = createSegmentInsert(engine.storage, silentLog);
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const { first } = segmentSeqRange(segment);
+    const queryId = `${engine.storage.database}-segment-${segment}`;
+    // As slow as an engine can be that takes an INSERT.
+    const slow = engine.storage.command(
+      `INSERT INTO events (seq, org, time, expires) SELECT {first:UInt64} + number, generateUUIDv4(), now64(6), '2149-06-06'
+       FROM numbers(1000) WHERE sleepEachRow(0.1) = 0 SETTINGS max_block_size = 1`,
+      { first },
+      { queryId, timeoutMs: 60_000 },
+    );
+    const ended = assert.rejects(slow, { engineCode: 394 });
+    while ((await underWay(queryId)) === 0) await sleep(10);
+    assert.equal(await insert(insertOf([fc.sample(row, 20)], true)), 'stored');
+    await ended;
+    assert.equal(await underWay(queryId), 0);
+    assert.deepEqual(await counts(), { rows: '20', distinct: '20' });
   });
 
   it('has nothing dropped by the engine because it looks like what was stored before', async () => {

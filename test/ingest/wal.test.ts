@@ -384,3 +384,54 @@ describe('write-ahead log', () => {
     assert.deepEqual(await disk.files.read(name), content);
   });
 });
+
+describe('a disk that is full when the log is opened', () => {
+  const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
+  const clock = () => Date.UTC(2026, 0, 1);
+
+  it('keeps what is there for readers, refuses writes, and takes them once there is room', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: randomOf(7) }).files;
+    const first = await open(disk, clock);
+    const stored = await first.append([frameOf([1, 2], 10)]);
+    await first.close();
+    let hasRoom = false;
+    const made: string[] = [];
+    const files: LogFiles = {
+      ...disk,
+      create: async (name) => {
+        const file = await disk.create(name);
+        made.push(name);
+        const append = (parts: readonly Uint8Array[]) =>
+          hasRoom ? file.append(parts) : Promise.reject(full);
+        return { append, truncate: file.truncate, close: file.close };
+      },
+    };
+    const wal = await open(files, clock);
+    assert.equal(wal.failure(), 'ENOSPC');
+    assert.deepEqual(
+      wal.sealed().map(({ number }) => number),
+      [stored],
+    );
+    assert.equal(await wal.lowestUnsettled(), stored);
+    await assert.rejects(wal.append([frameOf([3], 10)]), { code: 'unavailable' });
+    // The attempts leave nothing behind, and the last number stays on disk: later ones are above it.
+    assert.ok(made.length >= 2);
+    assert.deepEqual(await disk.list(), [segmentName(stored)]);
+    const [segment] = wal.sealed();
+    assert.ok(segment);
+    await assert.rejects(wal.release(segment));
+    assert.deepEqual(await disk.list(), [segmentName(stored)]);
+    hasRoom = true;
+    assert.ok((await wal.append([frameOf([3], 10)])) > stored);
+    assert.equal(wal.failure(), undefined);
+    await wal.release(segment);
+    await wal.close();
+  });
+
+  it('is one of few faults: with another the log cannot be opened', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: randomOf(8) }).files;
+    const broken = Object.assign(new Error('bad sector'), { code: 'EIO' });
+    const files: LogFiles = { ...disk, create: () => Promise.reject(broken) };
+    await assert.rejects(open(files, clock), { code: 'EIO' });
+  });
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -181,6 +181,40 @@ test('a directory in use is refused in one line', async () => {
       error instanceof DataDirLockedError && error.message === `another process uses DATA_DIR ${dataDir}`,
   );
   assert.equal((await readEngineFile(dataDir))?.pid, engine.pid());
+});
+
+test('a copy of its directory leads nowhere, which the log tells', async () => {
+  const copy = await temporaryDirectory();
+  await mkdir(join(copy, 'engine'));
+  await cp(join(dataDir, 'engine.json'), join(copy, 'engine.json'));
+  const lines = logged.length;
+  assert.equal(await readEngineFile(copy, recordingLog), undefined);
+  assert.match(logged.slice(lines).join(), /engine\.json is of another data directory/);
+  // Nor does one without a directory of the engine, and the original is not harmed.
+  await rm(join(copy, 'engine'), { recursive: true });
+  assert.equal(await readEngineFile(copy), undefined);
+  assert.equal((await readEngineFile(dataDir, recordingLog))?.pid, engine.pid());
+  await rm(copy, { recursive: true });
+});
+
+test('stopped, it is named to whoever wants the directory', {
+  skip: process.platform === 'linux' ? false : 'the system does not tell who holds a lock',
+}, async () => {
+  const pid = engine.pid() ?? 0;
+  const start = () => startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  process.kill(pid, 'SIGSTOP');
+  try {
+    assert.equal(await readEngineFile(dataDir), undefined);
+    const words = `another process uses DATA_DIR ${dataDir}: an engine whose process ${pid} is stopped`;
+    await assert.rejects(start(), (error) => {
+      assert.ok(error instanceof DataDirLockedError);
+      assert.ok(error.message.startsWith(words), error.message);
+      return true;
+    });
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await waitUntil('it answers again', async () => (await readEngineFile(dataDir))?.pid === pid);
 });
 
 test('killed, it comes back to the same address with its data', async () => {

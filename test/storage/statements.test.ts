@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
+import { keepEventsView } from '../../src/storage/events-view.ts';
 import { eventsView, quoteIdentifier, quoteString } from '../../src/storage/statements.ts';
+import type { Storage } from '../../src/storage/storage.ts';
 import { startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
 
@@ -65,7 +67,7 @@ test('the view of events gives whole JSON, with odd names of vendor and product'
     { org: '11111111-1111-1111-1111-111111111111', time: '2025-01-01 00:00:00.000001', ocsf },
   );
   for (let time = 0; time < 2; time += 1) {
-    await engine.storage.command(eventsView({ database: engine.storage.database, head, tail }));
+    await keepEventsView(engine.storage, { database: engine.storage.database, head, tail });
   }
   const rows = await engine.storage.rows<{ seq: string; event: string }>(
     'SELECT seq, event FROM ocsf_events',
@@ -82,9 +84,30 @@ test('the view of events gives whole JSON, with odd names of vendor and product'
   });
 });
 
+test('the view is made again when its definition is another one, and only then', async () => {
+  const sent: string[] = [];
+  const storage: Storage = {
+    ...engine.storage,
+    command: (query, ...rest) => {
+      sent.push(query.split(' ', 2).join(' '));
+      return engine.storage.command(query, ...rest);
+    },
+  };
+  const view = (product: string) =>
+    keepEventsView(storage, { database: storage.database, head: '{', tail: `,"product":"${product}"}}` });
+  await view('one');
+  assert.deepEqual(sent.splice(0), ['DROP VIEW', 'CREATE VIEW']);
+  await view('one');
+  assert.deepEqual(sent.splice(0), []);
+  await view('two');
+  assert.deepEqual(sent.splice(0), ['DROP VIEW', 'CREATE VIEW']);
+  const [row] = await storage.rows<{ event: string }>('SELECT event FROM ocsf_events LIMIT 1');
+  assert.ok(row?.event.endsWith(`,"product":"two"}}`), row?.event);
+});
+
 test('on a cluster the view is made on every node', () => {
   assert.match(
-    eventsView({ database: 'a', head: '{', tail: '}}', cluster: 'c' }),
-    /^CREATE OR REPLACE VIEW `a`\.ocsf_events ON CLUSTER `c`\n/,
+    eventsView({ database: 'a', head: '{', tail: '}}', cluster: 'c' }).create,
+    /^CREATE VIEW IF NOT EXISTS `a`\.ocsf_events ON CLUSTER `c`\n/,
   );
 });

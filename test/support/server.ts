@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cliCommand } from './cli-command.ts';
 import { patience } from './patience.ts';
+import { limitedEnvironment } from './limited-engine.ts';
 import { acceptedOf, type AuditEvent, call, eventually, type HttpAnswer, type Page, pageOf } from './http.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
@@ -53,6 +54,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** A directory that outlives the server; else a temporary one is made and removed by `stop`. */
   readonly dataDir?: string;
+  /** A program with arguments that becomes the server's process, such as `unshare` or a shell that sets a limit. */
+  readonly launcher?: readonly string[];
 }
 
 /** A fresh temporary data directory; the caller removes it with `removeDirectory`. */
@@ -75,6 +78,7 @@ function environment(dataDir: string, extra: ServerOptions['env'] = {}): Record<
     FLUSH_INTERVAL: '50ms',
     RATE_LIMIT_AUDIT: 'off',
     WORKERS: '1',
+    ...limitedEnvironment(dataDir),
     ...extra,
   };
   return Object.fromEntries(
@@ -157,7 +161,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const dataDir = options.dataDir ?? (await temporaryDirectory());
   const ownsDirectory = options.dataDir === undefined;
   const begun = performance.now();
-  const child = spawn(process.execPath, [...cliCommand, 'serve'], {
+  const command = [process.execPath, ...cliCommand, 'serve'];
+  const [program = process.execPath, ...args] = options.launcher?.concat(command) ?? command;
+  const child = spawn(program, args, {
     cwd: projectRoot,
     env: environment(dataDir, options.env),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,72 @@
+import { limits } from '../base/limits.ts';
+import { quoteIdentifier } from './statements.ts';
+import type { Storage } from './storage.ts';
+
+/** A right as it stands in GRANT. */
+interface Right {
+  readonly privilege: string;
+  readonly on: string;
+}
+
+/** The engines of our tables, which a server may want to be granted one by one. */
+const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
+const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
+/** To make tables, write and read them, alter their settings (migrations), and replace the view for operators. */
+const onTables = ['SELECT', 'INSERT', 'CREATE TABLE', 'DROP VIEW', 'ALTER SETTINGS'];
+
+function neededRights(database: string, cluster: string | undefined): readonly Right[] {
+  const engines = cluster === undefined ? tableEngines : clusterTableEngines;
+  return [
+    ...onTables.map((privilege) => ({ privilege, on: `${database}.*` })),
+    // A process that was too late gives its writer number back.
+    { privilege: 'ALTER DELETE', on: `${database}.${cluster === undefined ? 'writers' : '*'}` },
+    ...engines.map((engine) => ({ privilege: 'TABLE ENGINE', on: engine })),
+    ...(cluster === undefined ? [] : [{ privilege: 'CLUSTER', on: '*.*' }]),
+  ];
+}
+
+/** The statements that give these rights, one for each thing they are on. */
+function grantStatements(rights: readonly Right[], user: string): string[] {
+  const privileges = new Map<string, string[]>();
+  for (const { privilege, on } of rights) privileges.set(on, [...(privileges.get(on) ?? []), privilege]);
+  return [...privileges].map(([on, names]) => `GRANT ${names.join(', ')} ON ${on} TO ${user}`);
+}
+
+/** What a user of a ClickHouse server needs on a database that is there; the same for servers and commands. */
+export function neededGrants(database: string, user: string, cluster?: string): readonly string[] {
+  return grantStatements(neededRights(database, cluster), user);
+}
+
+/** CHECK GRANT takes no format, and denies every right to write to a session that may only read. */
+async function isGranted(storage: Storage, { privilege, on }: Right): Promise<boolean> {
+  const settings = { database: 'default', readonly: 0, cancel_http_readonly_queries_on_client_close: 0 };
+  const bytesMax = limits.engineRefusalBytesMax;
+  const options = { front: 0, back: 0, bytesMax, settings };
+  const answer = await storage.bytes(`CHECK GRANT ${privilege} ON ${on}`, {}, options);
+  if (!('buffer' in answer)) throw new Error('the answer to CHECK GRANT is too long');
+  const text = Buffer.from(answer.buffer.subarray(answer.start, answer.end)).toString('latin1');
+  answer.release();
+  return text.trim() === '1';
+}
+
+/**
+ * Rejects with an Error that lists, as statements to run, the rights that the user of a ClickHouse server lacks, and
+ * with an EngineError when the server does not answer.
+ */
+export async function checkRights(storage: Storage, user: string, cluster?: string): Promise<void> {
+  const database = quoteIdentifier(storage.database);
+  const needed = [...neededRights(database, cluster)];
+  const found = await storage.rows(
+    'SELECT name FROM system.databases WHERE name = {name:String}',
+    { name: storage.database },
+    { settings: { database: 'default' } },
+  );
+  if (found.length === 0 || cluster !== undefined) {
+    needed.unshift({ privilege: 'CREATE DATABASE', on: `${database}.*` });
+  }
+  const missing: Right[] = [];
+  for (const right of needed) if (!(await isGranted(storage, right))) missing.push(right);
+  if (missing.length === 0) return;
+  const statements = grantStatements(missing, quoteIdentifier(user)).join('; ');
+  throw new Error(`the ClickHouse user "${user}" (CLICKHOUSE_USER) lacks rights: ${statements}`);
+}

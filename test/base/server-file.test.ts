@@ -1,0 +1,38 @@
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { cp, mkdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { lockDirectory } from '../../src/base/directory-lock.ts';
+import { readServerFile, removeServerFile, writeServerFile } from '../../src/base/server-file.ts';
+import { temporaryDirectory } from '../support/engine.ts';
+
+const answerMsMax = 10_000;
+
+test('a server is found on its own directory, and neither on a copy of it nor once the lock is gone', async () => {
+  const parent = await temporaryDirectory();
+  const [original, copy] = [join(parent, 'original'), join(parent, 'copy')];
+  await mkdir(original);
+  const server = createServer((_, answer) => void answer.end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const url = `http://127.0.0.1:${address.port}`;
+  const lock = await lockDirectory(original);
+  try {
+    await writeServerFile(original, url);
+    assert.equal(await readServerFile(original, answerMsMax), url);
+    await mkdir(copy);
+    await cp(join(original, 'server.json'), join(copy, 'server.json'));
+    assert.equal(await readServerFile(copy, answerMsMax), undefined);
+    await removeServerFile(copy);
+    assert.equal(await readServerFile(original, answerMsMax), url);
+  } finally {
+    await lock.release();
+    server.close();
+  }
+  assert.equal(await readServerFile(original, answerMsMax), undefined);
+  await rm(parent, { recursive: true });
+});
