@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
+import { DamageRegister } from './base/damage.ts';
 import { lockDirectory } from './base/directory-lock.ts';
 import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
@@ -46,9 +47,12 @@ import { DataDirLockedError } from './storage/engine-process.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
 import { eventsView } from './storage/statements.ts';
+import { PartsWatch, reportUnreadable } from './storage/parts-watch.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
 import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
+import { watchDamage } from './storage/watch-damage.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
+import { WriteHealth } from './storage/write-health.ts';
 import { claimWriter, renewWriter } from './storage/writers.ts';
 
 /** A service that answers; what it holds open is closed by `stop`. */
@@ -100,12 +104,14 @@ async function startParts(
   await makeDataDir(config.dataDir);
   const lock = await lockDirectory(config.dataDir);
   started.push(() => lock.release());
-  const storage = await startStorage(config, log, started);
+  const damage = new DamageRegister();
+  const { storage, engine } = await startStorage(config, log, damage, started);
   const directory = createDirectory({ storage, log, clock: systemClock });
   await directory.refresh();
   directory.start();
   started.push(() => directory.stop());
   const { writer, instance } = await startWriter(config, storage, log, started);
+  const writeHealth = new WriteHealth(engine === undefined ? undefined : join(config.dataDir, 'engine'));
   const organizationOf = (id: string): OrganizationFacts | undefined => facts(directory, id, config);
   const ingest = await openIngest({
     dataDir: config.dataDir,
@@ -118,11 +124,25 @@ async function startParts(
     segmentBytes: config.segmentBytes,
     walBytesMax: config.walMaxBytes,
     writer,
-    sink: createSegmentInsert(storage, log),
+    sink: writeHealth.watch(createSegmentInsert(storage, log)),
     directory: sharedDirectory(directory, config),
   });
   started.push(() => ingest.close());
   if (instance !== undefined) started.push(await publishSettled(storage, ingest, instance, log));
+  const others = otherWriters(storage, config.dataDir, instance);
+  if (engine !== undefined) {
+    const watch = new PartsWatch({
+      storage,
+      dataDir: config.dataDir,
+      damage,
+      log,
+      settledBefore: () => settledBefore({ ingest, instance, others }),
+      stored: () => writeHealth.stored(),
+      engineStarts: () => engine.restarts(),
+    });
+    await watch.start();
+    started.push(() => watch.stop());
+  }
   const waiters: (() => void)[] = [];
 
   const accessLog = createAccessLog({ destination: accessLogTo, clock: systemClock, log });
@@ -137,6 +157,9 @@ async function startParts(
     organizationOf,
     started,
     instance,
+    others,
+    damage,
+    writeHealth,
     stopWaiting: (stop) => waiters.push(stop),
   });
   started.push(async () => server.close());
@@ -183,21 +206,24 @@ async function startParts(
 async function startStorage(
   config: Config,
   log: Logger,
+  damage: DamageRegister,
   started: (() => Promise<unknown>)[],
-): Promise<Storage> {
+): Promise<{ storage: Storage; engine: EmbeddedEngine | undefined }> {
   const { url, user, password, database, cluster } = config.clickhouse;
   let connection = { url: url ?? '', user, password, database, headers: {} };
+  let engine: EmbeddedEngine | undefined;
   if (url === undefined) {
-    const engine = await startEngine(config, log);
-    started.push(() => engine.stop());
-    connection = engine.connection;
+    const own = await startEngine(config, log);
+    engine = own;
+    started.push(() => own.stop());
+    connection = own.connection;
   }
-  const storage = openStorage(connection, log);
+  const storage = watchDamage(openStorage(connection, log), (part) => reportUnreadable(damage, log, part));
   started.push(() => storage.close());
   if (url !== undefined) await waitForServer(storage, url, user, log);
   await migrate(storage, { log, cluster });
   await storage.command(eventsView({ database, head: eventHead, tail: eventTail(config), cluster }));
-  return storage;
+  return { storage, engine };
 }
 
 /**
@@ -348,6 +374,9 @@ interface ServerParts {
   readonly started: (() => Promise<unknown>)[];
   /** This process among those that share an engine; undefined where it has its own. */
   readonly instance: string | undefined;
+  readonly others: OtherWriters;
+  readonly damage: DamageRegister;
+  readonly writeHealth: WriteHealth;
   /** What ends requests that only wait, when the server stops. */
   stopWaiting(stop: () => void): void;
 }
@@ -378,7 +407,9 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     read: readers(parts, secret),
     readiness: {
       engineReachable: () => storage.ping(limits.readinessMsMax),
+      engineTakesWrites: () => parts.writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
+      damage: () => parts.damage.list(),
     },
     directory,
     sessions,
@@ -419,15 +450,11 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
 }
 
 function readers(parts: ServerParts, secret: string): Readers {
-  const { storage, config, ingest, instance } = parts;
+  const { storage, config, ingest, others } = parts;
   const frame = { head: eventHead, tail: eventTail(config) };
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
-  const others =
-    instance === undefined
-      ? watchCommands(storage, config.dataDir, () => segmentAtTime(Date.now()) + writersMax - 1)
-      : watchProcesses(storage, instance);
   return {
     page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, others)), (page) =>
       'flow' in page ? page.flow : undefined,
@@ -438,7 +465,7 @@ function readers(parts: ServerParts, secret: string): Readers {
       frame,
       clock: systemClock,
       cursors: createFeedCursors(secret),
-      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts, others)),
+      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts)),
       othersStamp: others.stamp,
       // What is in a segment lies below the first place of the next.
       arrivedBefore: (organization) => {
@@ -455,11 +482,24 @@ function readers(parts: ServerParts, secret: string): Readers {
   };
 }
 
+/** All that write events, as far as this process can know. */
+interface Writers {
+  readonly ingest: Ingest;
+  readonly others: OtherWriters;
+  /** See ServerParts. */
+  readonly instance: string | undefined;
+}
+
+function otherWriters(storage: Storage, dataDir: string, instance: string | undefined): OtherWriters {
+  if (instance !== undefined) return watchProcesses(storage, instance);
+  return watchCommands(storage, dataDir, () => segmentAtTime(Date.now()) + writersMax - 1);
+}
+
 /**
  * How far the order of ingest has settled: below what this process has yet to store, below the clock, as a writer
  * that begins now begins there, and below what other writers say. The clocks of several machines differ a little.
  */
-async function settledBefore({ ingest, instance }: ServerParts, others: OtherWriters): Promise<bigint> {
+async function settledBefore({ ingest, instance, others }: Writers): Promise<bigint> {
   const own = await ingest.lowestUnsettled();
   const clock = segmentAtTime(Date.now() - (instance === undefined ? 0 : limits.clockSkewMsMax));
   return firstSeqOf(Math.min(own, clock, await others.lowest()));
@@ -490,6 +530,13 @@ function asProblem(error: unknown, changing = false): Problem {
   if (changing) {
     const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
     return new Problem('unavailable', 'The change could not be stored; try again later.', options);
+  }
+  if (error.damagedPart !== undefined) {
+    // Nothing to wait for: only the operator can help.
+    const detail =
+      'Some of the stored audit records are damaged and cannot be read; trying again does not help. ' +
+      'The operator of the service has been told.';
+    return new Problem('internal', detail, { cause: error });
   }
   const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
   return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
