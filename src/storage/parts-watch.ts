@@ -40,10 +40,10 @@ export class PartsWatch {
   #ledger = new Ledger();
   #isWritten = true;
   #running: Promise<void> = Promise.resolve();
-  /** Of `performance.now()`: before these nothing is asked again. */
+  /** Of `performance.now()`. */
   #nextCountMs = 0;
   #nextCompareMs = 0;
-  #nextLookMs = 0;
+  #lookedMs = Number.NEGATIVE_INFINITY;
   #countedStored = -1;
   #comparedStarts = -1;
   #missing: readonly MissingRows[] = [];
@@ -98,7 +98,8 @@ export class PartsWatch {
       await this.#compare();
     }
     if (this.#options.stored() !== this.#countedStored && now >= this.#nextCountMs) await this.#count();
-    if (now >= this.#nextLookMs) await this.#look();
+    const lookPauseMs = this.#options.damage.list().length > 0 ? limits.damageLookMs : limits.partsLookMs;
+    if (now >= this.#lookedMs + lookPauseMs) await this.#look();
   }
 
   /** Takes into the ledger what has settled since. */
@@ -141,9 +142,8 @@ export class PartsWatch {
 
   /** The quick look between comparisons. */
   async #look(): Promise<void> {
-    const { storage, damage } = this.#options;
-    const isQuiet = damage.list().length === 0;
-    this.#nextLookMs = performance.now() + (isQuiet ? limits.partsLookMs : limits.damageLookMs);
+    const { storage } = this.#options;
+    this.#lookedMs = performance.now();
     const found = await partsSetAside(storage);
     const isKnown = ({ name }: SetAsidePart): boolean => this.#setAside.some((known) => known.name === name);
     if (!found.every(isKnown)) await this.#compare();

@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
+import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
-import { call } from '../support/http.ts';
+import { promisify } from 'node:util';
+import { call, eventually } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;
@@ -42,4 +44,39 @@ test('metrics: Prometheus text that counts requests', async () => {
 test('a forwarded address that nobody vouches for does not count', async () => {
   const headers = { 'x-forwarded-for': '203.0.113.7' };
   assert.equal((await call(`${server.url}/metrics`, { headers })).status, 200);
+});
+
+/** The limit of a process on the size of files, as a disk that takes no more; `unlimited` takes it back. */
+async function limitFileSize(pid: number, bytes: string): Promise<void> {
+  await promisify(execFile)('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
+}
+
+test('an engine that cannot write: readyz names it, acknowledged events wait, and it recovers by itself', {
+  skip: process.platform === 'linux' ? false : 'prlimit is of Linux',
+}, async () => {
+  const checks = async (): Promise<Readonly<Record<string, boolean>>> =>
+    (JSON.parse((await call(`${server.url}/readyz`)).text) as { checks: Record<string, boolean> }).checks;
+  const tenant = await createTenant(server, 'full-disk');
+  const healthy = {
+    engine_reachable: true,
+    engine_takes_writes: true,
+    log_takes_writes: true,
+    nothing_damaged: true,
+  };
+  assert.deepEqual(await checks(), healthy);
+  await limitFileSize(server.enginePid() ?? 0, '64');
+  try {
+    await tenant.record([sourceEvent(), sourceEvent()]);
+    await eventually(
+      'readyz to name the engine',
+      async () => ((await checks())['engine_takes_writes'] === false ? true : undefined),
+      60_000,
+    );
+    assert.deepEqual(await checks(), { ...healthy, engine_takes_writes: false });
+    assert.equal((await call(`${server.url}/readyz`)).status, 503);
+  } finally {
+    await limitFileSize(server.enginePid() ?? 0, 'unlimited');
+  }
+  await tenant.settled(2);
+  assert.deepEqual(await checks(), healthy);
 });
