@@ -53,6 +53,7 @@ import { type OtherWriters, watchCommands, watchProcesses } from './storage/othe
 import { watchDamage } from './storage/watch-damage.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
 import { WriteHealth } from './storage/write-health.ts';
+import { WrittenParts } from './storage/written-parts.ts';
 import { claimWriter, renewWriter } from './storage/writers.ts';
 
 /** A service that answers; what it holds open is closed by `stop`. */
@@ -111,7 +112,7 @@ async function startParts(
   directory.start();
   started.push(() => directory.stop());
   const { writer, instance } = await startWriter(config, storage, log, started);
-  const writeHealth = new WriteHealth(engine === undefined ? undefined : join(config.dataDir, 'engine'));
+  const writeHealth = await watchWrites(config, storage, engine, log);
   const organizationOf = (id: string): OrganizationFacts | undefined => facts(directory, id, config);
   const ingest = await openIngest({
     dataDir: config.dataDir,
@@ -138,6 +139,7 @@ async function startParts(
       log,
       settledBefore: () => settledBefore({ ingest, instance, others }),
       stored: () => writeHealth.stored(),
+      checkWritten: () => writeHealth.checkWritten(),
       engineStarts: () => engine.restarts(),
     });
     await watch.start();
@@ -257,6 +259,23 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
       await sleep(limits.engineRestartDelayMsMin);
     }
   }
+}
+
+/** Of a ClickHouse server only what it answers can be known. */
+async function watchWrites(
+  config: Config,
+  storage: Storage,
+  engine: EmbeddedEngine | undefined,
+  log: Logger,
+): Promise<WriteHealth> {
+  if (engine === undefined) return new WriteHealth(undefined, log);
+  const written = new WrittenParts(storage);
+  await written.trustLoaded();
+  const restart = (): void => {
+    const pid = engine.pid();
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  };
+  return new WriteHealth({ directory: join(config.dataDir, 'engine'), written, restart }, log);
 }
 
 /** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */

@@ -181,8 +181,8 @@ export const limits = {
   enginePortAttemptsMax: 50,
   engineBindAttemptsMax: 5,
   migrationAttemptsMax: 8,
-  /** With less room on its disk the engine is about to refuse writes. */
-  engineFreeBytesMin: 128 * 1024 * 1024,
+  /** With less room on its disk the engine is given nothing, and merges nothing: it does not notice a full disk. */
+  engineFreeBytesMin: 256 * 1024 * 1024,
   /** The ledger of stored events: how often it looks whether there is something to do, counts, and compares. */
   ledgerTurnMs: 1_000,
   ledgerCountMs: 5_000,

@@ -18,6 +18,8 @@ export interface PartsWatchOptions {
   settledBefore(): Promise<bigint>;
   /** Another number whenever events have been stored since. */
   stored(): number;
+  /** Looks at the files of new parts; see WriteHealth. */
+  checkWritten(): Promise<void>;
   /** Another number whenever the engine has started again: then it may have set parts aside. */
   engineStarts(): number;
 }
@@ -148,6 +150,8 @@ export class PartsWatch {
     const isKnown = ({ name }: SetAsidePart): boolean => this.#setAside.some((known) => known.name === name);
     if (!found.every(isKnown)) await this.#compare();
     await this.#forgetGone();
+    // A merged part that is cut short must be known before what it was made of is removed.
+    await this.#options.checkWritten();
   }
 
   #tellMissing(missing: readonly MissingRows[]): void {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
@@ -9,6 +9,7 @@ import { type EmbeddedEngine, startEmbeddedEngine } from '../../src/storage/engi
 import { migrate } from '../../src/storage/migrate.ts';
 import { PartsWatch } from '../../src/storage/parts-watch.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { WrittenParts } from '../../src/storage/written-parts.ts';
 import { silentLog, temporaryDirectory } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 
@@ -80,6 +81,7 @@ async function watched(): Promise<Watched> {
     log,
     settledBefore: async () => nextSeq,
     stored: () => 1,
+    checkWritten: async () => {},
     engineStarts: () => 0,
   });
   await watch.start();
@@ -162,6 +164,7 @@ test('a ledger that could not be written is written later', async () => {
     log: { debug: () => void failures++, info: () => {}, warn: () => {}, error: () => {} },
     settledBefore: async () => nextSeq,
     stored: () => 1,
+    checkWritten: async () => {},
     engineStarts: () => 0,
   });
   await watch.start();
@@ -170,4 +173,20 @@ test('a ledger that could not be written is written later', async () => {
   await watch.stop();
   const text = await readFile(join(dataDir, 'ledger.json'), 'utf8');
   assert.ok(text.includes(`"through":"${nextSeq - 1n}"`));
+});
+
+test('a part is not whole when a file of it is shorter than the engine believes', async () => {
+  await storage.command('SYSTEM STOP MERGES events');
+  const written = new WrittenParts(storage);
+  await store(3000);
+  assert.deepEqual(await written.findBroken(), []);
+  const known = new Set((await parts()).map(({ name }) => name));
+  await store(2000);
+  await store(1000);
+  const [first, second] = (await parts()).filter(({ name }) => !known.has(name));
+  await truncate(join(first?.path ?? '', 'data.bin'), 500);
+  await truncate(join(second?.path ?? '', 'checksums.txt'), 0);
+  assert.deepEqual((await written.findBroken()).sort(), [first?.name, second?.name].sort());
+  await written.trustLoaded();
+  assert.deepEqual(await written.findBroken(), []);
 });
