@@ -186,7 +186,7 @@ test('a part is not whole when a file of it is shorter than the engine believes'
   const [first, second] = (await parts()).filter(({ name }) => !known.has(name));
   await truncate(join(first?.path ?? '', 'data.bin'), 500);
   await truncate(join(second?.path ?? '', 'checksums.txt'), 0);
-  assert.deepEqual((await written.findBroken()).sort(), [first?.name, second?.name].sort());
+  assert.deepEqual(new Set(await written.findBroken()), new Set([first?.name, second?.name]));
   await written.trustLoaded();
   assert.deepEqual(await written.findBroken(), []);
 });
