@@ -69,8 +69,7 @@ export class PartsWatch {
     this.#stopping.abort();
     await this.#running;
     if (this.#options.stored() === this.#countedStored) return;
-    const late = sleep(limits.ledgerStopMsMax, undefined, { ref: false });
-    await Promise.race([late, this.#attempt(() => this.#count())]);
+    await this.#attempt(() => this.#count(AbortSignal.timeout(limits.ledgerStopMsMax)));
   }
 
   async #run(): Promise<void> {
@@ -99,20 +98,21 @@ export class PartsWatch {
       this.#comparedStarts = starts;
       await this.#compare();
     }
-    if (this.#options.stored() !== this.#countedStored && now >= this.#nextCountMs) await this.#count();
+    if (this.#options.stored() !== this.#countedStored && now >= this.#nextCountMs)
+      await this.#count(this.#stopping.signal);
     const lookPauseMs = this.#options.damage.list().length > 0 ? limits.damageLookMs : limits.partsLookMs;
     if (now >= this.#lookedMs + lookPauseMs) await this.#look();
   }
 
   /** Takes into the ledger what has settled since. */
-  async #count(): Promise<void> {
+  async #count(signal: AbortSignal): Promise<void> {
     const { storage, dataDir } = this.#options;
     const stored = this.#options.stored();
     const began = performance.now();
     try {
       const to = (await this.#options.settledBefore()) - 1n;
       if (to > this.#ledger.through) {
-        this.#ledger.advance(to, await countStored(storage, this.#ledger.through, to));
+        this.#ledger.advance(to, await countStored(storage, this.#ledger.through, to, signal));
         this.#isWritten = false;
       }
       if (!this.#isWritten) await writeLedger(dataDir, this.#ledger);
@@ -129,7 +129,7 @@ export class PartsWatch {
     let pauseMs: number = limits.ledgerRetryMs;
     try {
       const setAside = await partsSetAside(storage);
-      const { missing, raised } = await compareWithTable(storage, this.#ledger);
+      const { missing, raised } = await compareWithTable(storage, this.#ledger, this.#stopping.signal);
       if (raised > 0) {
         log.info({ rows: raised }, 'the table has more events than the ledger; they are counted now');
         await writeLedger(dataDir, this.#ledger);

@@ -5,32 +5,47 @@ import type { Parameters, Storage } from './storage.ts';
 /** One thread, as nobody waits for it, and time enough for a table of any size. */
 const options = { settings: { max_threads: 1 }, timeoutMs: limits.ledgerQueryMsMax };
 
-async function countsOf(storage: Storage, query: string, parameters: Parameters): Promise<StoredCount[]> {
+async function countsOf(
+  storage: Storage,
+  query: string,
+  parameters: Parameters,
+  signal: AbortSignal | undefined,
+): Promise<StoredCount[]> {
   interface Row {
     readonly partition: string;
     readonly day: string;
     readonly n: string;
   }
-  const rows = await storage.rows<Row>(query, parameters, options);
+  const rows = await storage.rows<Row>(query, parameters, {
+    ...options,
+    ...(signal !== undefined && { signal }),
+  });
   return rows.map(({ partition, day, n }) => ({ partition, expires: day, rows: Number(n) }));
 }
 
 /** What the table has in (`after`, `to`]. */
-export function countStored(storage: Storage, after: bigint, to: bigint): Promise<StoredCount[]> {
+export function countStored(
+  storage: Storage,
+  after: bigint,
+  to: bigint,
+  signal?: AbortSignal,
+): Promise<StoredCount[]> {
   return countsOf(
     storage,
     `SELECT _partition_id AS partition, toString(expires) AS day, count() AS n FROM events
      WHERE seq > {after:UInt64} AND seq <= {to:UInt64} GROUP BY partition, expires`,
     { after: String(after), to: String(to) },
+    signal,
   );
 }
 
 /** Rows that are known to be lost. */
-function countHoles(storage: Storage): Promise<StoredCount[]> {
+function countHoles(storage: Storage, signal: AbortSignal | undefined): Promise<StoredCount[]> {
   return countsOf(
     storage,
     'SELECT partition, toString(expires) AS day, sum(rows) AS n FROM holes FINAL GROUP BY partition, expires',
     {},
+    signal,
   );
 }
 
@@ -38,9 +53,10 @@ function countHoles(storage: Storage): Promise<StoredCount[]> {
 export async function compareWithTable(
   storage: Storage,
   ledger: Ledger,
+  signal?: AbortSignal,
 ): Promise<{ readonly missing: MissingRows[]; readonly raised: number }> {
-  const holes = await countHoles(storage);
-  const table = await countStored(storage, 0n, ledger.through);
+  const holes = await countHoles(storage, signal);
+  const table = await countStored(storage, 0n, ledger.through, signal);
   return ledger.compare(table, holes, dayOf(Date.now()));
 }
 

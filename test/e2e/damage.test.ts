@@ -75,7 +75,7 @@ async function readiness(): Promise<Readiness> {
 
 async function doctor(code: number, ...args: string[]): Promise<Report> {
   const answer = await server.cli(['doctor', '--json', ...args]);
-  assert.equal(answer.code, code, answer.stderr);
+  assert.equal(answer.code, code, `${answer.stderr}\n${answer.stdout}`);
   return JSON.parse(answer.stdout.split('\n')[0] ?? '') as Report;
 }
 

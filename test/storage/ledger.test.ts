@@ -107,7 +107,7 @@ const step = fc.oneof(
 
 test('no false alarm, and every loss of counted events that had not expired is told', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const world = new World();
       for (const run of steps) {
         run(world);
