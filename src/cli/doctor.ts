@@ -11,7 +11,7 @@ import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
 import { shortMessage } from '../storage/response-body.ts';
-import type { Storage } from '../storage/storage.ts';
+import { EngineError, type Storage } from '../storage/storage.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliParts } from './context.ts';
 import { operator } from './control-command.ts';
@@ -87,9 +87,19 @@ async function takeOut(session: Session, storage: Storage, name: string): Promis
     throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
   const shares = await sharesOfPart(storage, name);
   await detachPart(storage, name);
-  const missing = await missingNow(session, storage);
+  const missing = await missingAfter(session, storage);
   const inPartition = missing.filter(({ partition }) => partition === part.partition);
   await record(session, storage, { part, shares, missing: inPartition });
+}
+
+/** Another damaged part may be in the way of counting: the hole is then recorded when that one is taken out. */
+async function missingAfter(session: Session, storage: Storage): Promise<MissingRows[]> {
+  try {
+    return await missingNow(session, storage);
+  } catch (error) {
+    if (error instanceof EngineError && error.damagedPart !== undefined) return [];
+    throw error;
+  }
 }
 
 /** Records what is gone without a trace, so that it is known and not told any more. */

@@ -41,6 +41,7 @@ export class PartsWatch {
   readonly #stopping = new AbortController();
   #ledger = new Ledger();
   #isWritten = true;
+  #failure: string | undefined;
   #running: Promise<void> = Promise.resolve();
   /** Of `performance.now()`. */
   #nextCountMs = 0;
@@ -82,12 +83,17 @@ export class PartsWatch {
     }
   }
 
-  /** The engine may be away, and a damaged part may be in the way of counting: later, then. */
+  /** The engine may be away, and a damaged part may be in the way of counting: later, then, and each reason is told once. */
   async #attempt(work: () => Promise<void>): Promise<void> {
     try {
       await work();
+      this.#failure = undefined;
     } catch (error) {
-      this.#options.log.debug(errorFacts(error), 'stored events could not be counted yet');
+      if (this.#stopping.signal.aborted) return;
+      const facts = errorFacts(error);
+      if (facts.error !== this.#failure)
+        this.#options.log.warn(facts, 'stored events could not be counted yet');
+      this.#failure = facts.error;
     }
   }
 

@@ -161,7 +161,7 @@ test('a ledger that could not be written is written later', async () => {
     storage,
     dataDir,
     damage: new DamageRegister(),
-    log: { debug: () => void failures++, info: () => {}, warn: () => {}, error: () => {} },
+    log: { debug: () => {}, info: () => {}, warn: () => void failures++, error: () => {} },
     settledBefore: async () => nextSeq,
     stored: () => 1,
     checkWritten: async () => {},
