@@ -53,10 +53,14 @@ import { keepEventsView } from './storage/events-view.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
 import { checkRights } from './storage/rights.ts';
+import { PartsWatch, reportUnreadable } from './storage/parts-watch.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
 import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
+import { watchDamage } from './storage/watch-damage.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
 import { watchClock } from './storage/clock-check.ts';
+import { WriteHealth } from './storage/write-health.ts';
+import { WrittenParts } from './storage/written-parts.ts';
 import { claimWriter, renewWriter } from './storage/writers.ts';
 
 /** A service that answers; what it holds open is closed by `stop`. */
@@ -112,13 +116,14 @@ async function startParts(
   // Of a server that was killed, or on the directory that this one is a copy of.
   await removeServerFile(config.dataDir);
   await checkListener(config);
-  const storage = await startStorage(config, log, started);
+  const damage = new DamageRegister();
+  const { storage, engine } = await startStorage(config, log, damage, started);
   const directory = createDirectory({ storage, log, clock: systemClock });
   await directory.refresh();
   directory.start();
   started.push(() => directory.stop());
   const { writer, instance } = await startWriter(config, storage, log, started);
-  const damage = new DamageRegister();
+  const writeHealth = await watchWrites(config, storage, engine, log);
   const organizationOf = (id: string): OrganizationFacts | undefined => facts(directory, id, config);
   const ingest = await openIngest({
     dataDir: config.dataDir,
@@ -131,7 +136,7 @@ async function startParts(
     segmentBytes: config.segmentBytes,
     walBytesMax: config.walMaxBytes,
     writer,
-    sink: createSegmentInsert(storage, log),
+    sink: writeHealth.watch(createSegmentInsert(storage, log)),
     damage,
     directory: sharedDirectory(directory, config),
   });
@@ -139,6 +144,21 @@ async function startParts(
   if (instance !== undefined) {
     started.push(await watchClock({ storage, instance, log, timeOfSegment: segmentTimeMs }));
     started.push(await publishSettled(storage, ingest, instance, log));
+  }
+  const others = otherWriters(storage, config.dataDir, instance);
+  if (engine !== undefined) {
+    const watch = new PartsWatch({
+      storage,
+      dataDir: config.dataDir,
+      damage,
+      log,
+      settledBefore: () => settledBefore({ ingest, instance, others }),
+      stored: () => writeHealth.stored(),
+      checkWritten: () => writeHealth.checkWritten(),
+      engineStarts: () => engine.restarts(),
+    });
+    await watch.start();
+    started.push(() => watch.stop());
   }
   const waiters: (() => void)[] = [];
 
@@ -154,6 +174,9 @@ async function startParts(
     organizationOf,
     started,
     instance,
+    others,
+    damage,
+    writeHealth,
     stopWaiting: (stop) => waiters.push(stop),
   });
   started.push(async () => server.close());
@@ -227,16 +250,19 @@ async function checkListener({ host, port }: Config): Promise<void> {
 async function startStorage(
   config: Config,
   log: Logger,
+  damage: DamageRegister,
   started: (() => Promise<unknown>)[],
-): Promise<Storage> {
+): Promise<{ storage: Storage; engine: EmbeddedEngine | undefined }> {
   const { url, user, password, database, cluster } = config.clickhouse;
   let connection = { url: url ?? '', user, password, database, headers: {} };
+  let engine: EmbeddedEngine | undefined;
   if (url === undefined) {
-    const engine = await startEngine(config, log);
-    started.push(() => engine.stop());
-    connection = engine.connection;
+    const own = await startEngine(config, log);
+    engine = own;
+    started.push(() => own.stop());
+    connection = own.connection;
   }
-  const storage = openStorage(connection, log);
+  const storage = watchDamage(openStorage(connection, log), (part) => reportUnreadable(damage, log, part));
   started.push(() => storage.close());
   if (url !== undefined) {
     await waitForServer(storage, url, user, log);
@@ -244,7 +270,7 @@ async function startStorage(
   }
   await migrate(storage, { log, cluster });
   await keepEventsView(storage, { database, head: eventHead, tail: eventTail(config), cluster });
-  return storage;
+  return { storage, engine };
 }
 
 /**
@@ -278,6 +304,23 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
       await sleep(limits.engineRestartDelayMsMin);
     }
   }
+}
+
+/** Of a ClickHouse server only what it answers can be known. */
+async function watchWrites(
+  config: Config,
+  storage: Storage,
+  engine: EmbeddedEngine | undefined,
+  log: Logger,
+): Promise<WriteHealth> {
+  if (engine === undefined) return new WriteHealth(undefined, log);
+  const written = new WrittenParts(storage);
+  await written.trustLoaded();
+  const restart = (): void => {
+    const pid = engine.pid();
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  };
+  return new WriteHealth({ directory: join(config.dataDir, 'engine'), written, restart }, log);
 }
 
 /** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */
@@ -395,6 +438,9 @@ interface ServerParts {
   readonly started: (() => Promise<unknown>)[];
   /** This process among those that share an engine; undefined where it has its own. */
   readonly instance: string | undefined;
+  readonly others: OtherWriters;
+  readonly damage: DamageRegister;
+  readonly writeHealth: WriteHealth;
   /** What ends requests that only wait, when the server stops. */
   stopWaiting(stop: () => void): void;
 }
@@ -430,7 +476,9 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     read: readers(parts, secret),
     readiness: {
       engineReachable: () => storage.ping(limits.readinessMsMax),
+      engineTakesWrites: () => parts.writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
+      damage: () => parts.damage.list(),
     },
     directory,
     sessions,
@@ -471,15 +519,11 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
 }
 
 function readers(parts: ServerParts, secret: string): Readers {
-  const { storage, config, ingest, instance } = parts;
+  const { storage, config, ingest, others } = parts;
   const frame = { head: eventHead, tail: eventTail(config) };
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
-  const others =
-    instance === undefined
-      ? watchCommands(storage, config.dataDir, () => segmentAtTime(Date.now()) + writersMax - 1)
-      : watchProcesses(storage, instance);
   return {
     page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, others)), (page) =>
       'flow' in page ? page.flow : undefined,
@@ -490,7 +534,7 @@ function readers(parts: ServerParts, secret: string): Readers {
       frame,
       clock: systemClock,
       cursors: createFeedCursors(secret),
-      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts, others)),
+      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts)),
       othersStamp: others.stamp,
       // What is in a segment lies below the first place of the next.
       arrivedBefore: (organization) => {
@@ -507,12 +551,25 @@ function readers(parts: ServerParts, secret: string): Readers {
   };
 }
 
+/** All that write events, as far as this process can know. */
+interface Writers {
+  readonly ingest: Ingest;
+  readonly others: OtherWriters;
+  /** See ServerParts. */
+  readonly instance: string | undefined;
+}
+
+function otherWriters(storage: Storage, dataDir: string, instance: string | undefined): OtherWriters {
+  if (instance !== undefined) return watchProcesses(storage, instance);
+  return watchCommands(storage, dataDir, () => segmentAtTime(Date.now()) + writersMax - 1);
+}
+
 /**
  * How far the order of ingest has settled: below what this process has yet to store and below what other writers say.
  * Where processes share an engine also below the clock, as a writer that begins now begins there; the clocks of
  * several machines differ a little. With an own engine no clock counts: commands begin above the newest segment.
  */
-async function settledBefore({ ingest, instance }: ServerParts, others: OtherWriters): Promise<bigint> {
+async function settledBefore({ ingest, instance, others }: Writers): Promise<bigint> {
   const own = await ingest.lowestUnsettled();
   const lowest = Math.min(own, await others.lowest());
   if (instance === undefined) return firstSeqOf(lowest);
@@ -544,6 +601,13 @@ function asProblem(error: unknown, changing = false): Problem {
   if (changing) {
     const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
     return new Problem('unavailable', 'The change could not be stored; try again later.', options);
+  }
+  if (error.damagedPart !== undefined) {
+    // Nothing to wait for: only the operator can help.
+    const detail =
+      'Some of the stored audit records are damaged and cannot be read; trying again does not help. ' +
+      'The operator of the service has been told.';
+    return new Problem('internal', detail, { cause: error });
   }
   const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
   return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);

@@ -207,6 +207,28 @@ export const limits = {
   enginePortAttemptsMax: 50,
   engineBindAttemptsMax: 5,
   migrationAttemptsMax: 8,
+  /** With less room on its disk the engine is given nothing, and merges nothing: it does not notice a full disk. */
+  engineFreeBytesMin: 256 * 1024 * 1024,
+  /** The ledger of stored events: how often it looks whether there is something to do, counts, and compares. */
+  ledgerTurnMs: 1_000,
+  ledgerCountMs: 5_000,
+  ledgerCompareMs: 3_600_000,
+  /** After a comparison that failed, as the engine was away or a part cannot be read. */
+  ledgerRetryMs: 5_000,
+  /** While events are missing: what the operator has mended or recorded is soon seen. */
+  ledgerRecompareMs: 10_000,
+  /** What takes long is done less often: its pauses are so many times as long as it took. */
+  ledgerShareOfTime: 50,
+  ledgerQueryMsMax: 600_000,
+  ledgerStopMsMax: 2_000,
+  /** Days of partitions; each is some 60 bytes. */
+  ledgerCountsMax: 100_000,
+  /** Parts that the engine has set aside are looked for, and while damage is known, whether it is still there. */
+  partsLookMs: 60_000,
+  damageLookMs: 2_000,
+  /** Reading one part whole. */
+  partCheckMsMax: 1_800_000,
+  damageShownMax: 20,
 
   // Requests of clients.
   rateLimitClientsMax: 200_000,

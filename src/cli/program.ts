@@ -4,6 +4,7 @@ import { ConfigError } from '../config/config.ts';
 import { variablesHelp } from '../config/variables.ts';
 import type { CliParts } from './context.ts';
 import { registerDemo } from './demo.ts';
+import { registerDoctor } from './doctor.ts';
 import { registerExport } from './export.ts';
 import { registerForward } from './forward.ts';
 import { registerImport } from './import.ts';
@@ -31,6 +32,7 @@ function createProgram(parts: CliParts): Command {
   registerForward(program, parts);
   registerImport(program, parts);
   registerExport(program, parts);
+  registerDoctor(program, parts);
   return program;
 }
 

@@ -100,6 +100,7 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
   [4022, 'Job failed'],
   [4030, 'Maintenance started'],
   [4031, 'Maintenance ended'],
+  [4040, 'Stored events lost'],
   [5000, 'Notification sent'],
   [5001, 'Notification failed'],
   [5010, 'Organization created'],

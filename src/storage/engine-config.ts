@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { limits } from '../base/limits.ts';
 
 const gibibyte = 1024 ** 3;
 const mebibyte = 1024 ** 2;
@@ -49,7 +50,8 @@ export function renderUsers(config: EngineConfig): string {
 
 /**
  * The engine's configuration. Inserts are fsynced whatever the table. `old_parts_lifetime` is a server's default that this build leaves at 0: merged parts
- * are not fsynced, so what they were merged from must outlive the time the kernel takes to write them back.
+ * are not fsynced, so what they were merged from must outlive the time the kernel takes to write them back. A disk
+ * that fills up while a part is written leaves it cut short without an error, so some room is kept.
  */
 export function renderConfig(config: EngineConfig, usersFile: string): string {
   const memory = config.memoryBytesMax;
@@ -71,6 +73,7 @@ export function renderConfig(config: EngineConfig, usersFile: string): string {
 <background_pool_size>${Math.max(2, Math.min(8, Math.floor(availableParallelism() / 2)))}</background_pool_size>
 <user_files_path>${xmlText(join(config.engineDir, 'user_files'))}</user_files_path>
 <format_schema_path>${xmlText(join(config.engineDir, 'format_schemas'))}</format_schema_path>
+<storage_configuration><disks><default><keep_free_space_bytes>${limits.engineFreeBytesMin}</keep_free_space_bytes></default></disks></storage_configuration>
 <merge_tree><old_parts_lifetime>480</old_parts_lifetime><fsync_after_insert>1</fsync_after_insert><fsync_part_directory>1</fsync_part_directory></merge_tree>
 <http_handlers><rule><url>/</url><headers><${tokenHeader}>${config.token}</${tokenHeader}></headers><handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler></rule></http_handlers>
 </clickhouse>

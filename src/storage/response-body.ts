@@ -1,4 +1,5 @@
 import { limits } from '../base/limits.ts';
+import { damagedPartIn } from './damaged-part.ts';
 import { EngineError } from './storage.ts';
 
 /** Text of an engine's answer as it may stand in the operational log: one line, bounded. */
@@ -16,8 +17,7 @@ const exceptionText = /Code: (\d+).*Exception: (.+?)\(((?=[A-Z0-9_]*[A-Z]{3})[A-
 export function refusal(status: number, code: string | undefined, text: string): EngineError {
   const [, number, message = text, type = ''] = exceptionText.exec(text) ?? [];
   const known = number ?? code;
-  if (known !== undefined)
-    return new EngineError('refused', shortMessage(`${type} ${message}`), Number(known));
+  if (known !== undefined) return exception(Number(known), shortMessage(`${type} ${message}`), text);
   return new EngineError('unreachable', shortMessage(`status ${status}: ${text}`));
 }
 
@@ -36,5 +36,9 @@ export function exceptionInTail(tail: Uint8Array, tag: string | undefined): Engi
   if (at === -1) return undefined;
   const text = bytes.subarray(at + marker.length).toString('utf8');
   const code = /Code: (\d+)/.exec(text)?.[1];
-  return new EngineError('refused', shortMessage(text), code === undefined ? undefined : Number(code));
+  return exception(code === undefined ? undefined : Number(code), shortMessage(text), text);
+}
+
+function exception(code: number | undefined, message: string, text: string): EngineError {
+  return new EngineError('refused', message, code, undefined, damagedPartIn(code, text));
 }

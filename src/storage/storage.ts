@@ -83,11 +83,20 @@ export class EngineError extends Error {
   readonly failure: EngineFailure;
   /** ClickHouse exception number, such as 252 (too many parts) or 241 (memory limit). */
   readonly engineCode: number | undefined;
+  /** The part of a table that is damaged, where that is what the engine says: no retry will read it. */
+  readonly damagedPart: string | undefined;
 
-  constructor(failure: EngineFailure, message: string, engineCode?: number, cause?: unknown) {
+  constructor(
+    failure: EngineFailure,
+    message: string,
+    engineCode?: number,
+    cause?: unknown,
+    damagedPart?: string,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'EngineError';
     this.failure = failure;
     this.engineCode = engineCode;
+    this.damagedPart = damagedPart;
   }
 }

@@ -252,7 +252,7 @@ describe('exit codes', () => {
     const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(
       ([, name]) => name,
     );
-    const commands = ['serve', 'demo', 'org', 'user', 'key', 'import', 'export', 'forward', 'help'];
+    const commands = ['serve', 'demo', 'org', 'user', 'key', 'import', 'export', 'forward', 'doctor', 'help'];
     assert.deepEqual(new Set(listed.slice(0, commands.length)), new Set(commands));
     assert.equal((await run(['key', 'create', '--help'])).code, 0);
   });

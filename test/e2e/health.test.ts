@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
+import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
-import { call, problemOf } from '../support/http.ts';
+import { promisify } from 'node:util';
+import { call, eventually, problemOf } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;
@@ -71,4 +73,42 @@ test('metrics are not for requests that a proxy has passed on', async () => {
   ];
   for (const headers of marks) problemOf(await call(`${server.url}/metrics`, { headers }), 404);
   assert.equal((await call(`${server.url}/metrics`, { headers: { 'x-forwarded': 'x' } })).status, 200);
+});
+
+/** The limit of a process on the size of files: its writes fail, as on a disk that takes no more. */
+async function limitFileSize(pid: number, bytes: string): Promise<void> {
+  await promisify(execFile)('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
+}
+
+test('an engine whose writes fail without its noticing: readyz names it, and no acknowledged event is lost', {
+  skip: process.platform === 'linux' ? false : 'prlimit is of Linux',
+}, async () => {
+  const checks = async (): Promise<Readonly<Record<string, boolean>>> =>
+    (JSON.parse((await call(`${server.url}/readyz`)).text) as { checks: Record<string, boolean> }).checks;
+  const tenant = await createTenant(server, 'full-disk');
+  const engine = server.enginePid() ?? 0;
+  await limitFileSize(engine, '64');
+  const failed = eventually(
+    'readyz to name the engine',
+    async () => {
+      const answer = await call(`${server.url}/readyz`);
+      const isNamed = answer.text.includes('"engine_takes_writes":false');
+      if (isNamed) assert.equal(answer.status, 503);
+      return isNamed ? true : undefined;
+    },
+    60_000,
+    2,
+  );
+  await tenant.record([sourceEvent(), sourceEvent()]);
+  await failed;
+  // The engine that has lost them is replaced by one without the limit, which gets them again.
+  await eventually(
+    'all to be well',
+    async () => ((await call(`${server.url}/readyz`)).status === 200 ? true : undefined),
+    60_000,
+  );
+  await tenant.settled(2);
+  assert.notEqual(server.enginePid(), engine);
+  assert.ok(server.stderrLines().some((line) => line.includes('could not write its files')));
+  assert.ok(Object.values(await checks()).every(Boolean));
 });

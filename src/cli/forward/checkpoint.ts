@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { replaceFile } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
 import type { EventFilter } from '../../client/client.ts';
 import type { KnownEvent, Position } from './batch.ts';
-import { orTransient, replaceFile } from './durable.ts';
+import { orTransient } from './durable.ts';
 import type { FileState } from './sink.ts';
 
 /** What is remembered between runs. */

@@ -1,8 +1,9 @@
 import { constants, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { syncDirectory } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ForwardedEvent } from './batch.ts';
-import { orTransient, syncDirectory } from './durable.ts';
+import { orTransient } from './durable.ts';
 import { type FormatName, formatEvents } from './formats.ts';
 import type { FileState, Sink } from './sink.ts';
 

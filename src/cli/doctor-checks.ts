@@ -1,0 +1,109 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readLedger } from '../storage/ledger-file.ts';
+import { activeParts, checkPart, partsSetAside } from '../storage/parts.ts';
+import type { Storage } from '../storage/storage.ts';
+import { compareWithTable, listHoles } from '../storage/stored-counts.ts';
+import type { CliIo } from './context.ts';
+import { createProgress } from './progress.ts';
+
+interface Finding {
+  /** A file, a part or a partition. */
+  readonly id: string;
+  readonly detail: string;
+}
+
+/** One thing that was looked at. */
+export interface Check {
+  readonly name: string;
+  readonly healthy: boolean;
+  /** What is damaged: healthy where there is nothing. */
+  readonly findings: readonly Finding[];
+  /** What the operator should know, and is no damage that is new. */
+  readonly notes: readonly string[];
+}
+
+export function check(name: string, findings: readonly Finding[], notes: readonly string[] = []): Check {
+  return { name, healthy: findings.length === 0, findings, notes };
+}
+
+const keptFor: Readonly<Record<string, string>> = {
+  damaged: 'a segment of the log that was damaged on disk; what was intact in it has been stored',
+  refused: 'a segment of the log whose content the engine refused; its events are in this file only',
+};
+
+/** Files that the log keeps as evidence. */
+export async function checkLogFolder(dataDir: string): Promise<Check> {
+  const names = await namesIn(join(dataDir, 'wal'));
+  const findings = names.flatMap((id) => {
+    const detail = keptFor[id.slice(id.lastIndexOf('.') + 1)];
+    return detail === undefined ? [] : [{ id, detail }];
+  });
+  const waiting = names.filter((name) => name.endsWith('.wal')).length;
+  return check('log_intact', findings, [`${waiting} segments in the log`]);
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).sort();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** The ledger against the table, and with it what the engine has set aside. */
+export async function checkLedger(storage: Storage, dataDir: string): Promise<Check[]> {
+  let isDamaged = false;
+  const ledger = await readLedger(dataDir, () => (isDamaged = true));
+  const { missing } = ledger === undefined ? { missing: [] } : await compareWithTable(storage, ledger);
+  const findings = missing.map(({ partition, rows }) => ({
+    id: partition,
+    detail: `${rows} stored events of this partition are not in the table any more`,
+  }));
+  if (isDamaged) findings.push({ id: 'ledger.json', detail: 'damaged; the server makes a new one' });
+  const holes = (await listHoles(storage)).map(
+    ({ rows, partition, recorded }) =>
+      `${rows} events of partition ${partition} were recorded as lost at ${recorded}Z`,
+  );
+  const notes = ledger === undefined && !isDamaged ? ['there is no ledger yet', ...holes] : holes;
+  const setAside = await partsSetAside(storage);
+  const isLoss = (partition: string): boolean => missing.some((one) => one.partition === partition);
+  return [
+    check('nothing_missing', findings, notes),
+    check(
+      'no_part_set_aside',
+      setAside
+        .filter(({ partition }) => isLoss(partition))
+        .map(({ name, reason }) => ({
+          id: name,
+          detail: `set aside by the engine (${reason}), and events are missing`,
+        })),
+      setAside
+        .filter(({ partition }) => !isLoss(partition))
+        .map(({ name }) => `${name} was set aside by the engine, and no counted event is missing`),
+    ),
+  ];
+}
+
+/** Reads every part of the table of events. */
+export async function checkParts(storage: Storage, io: CliIo): Promise<Check> {
+  const parts = await activeParts(storage);
+  const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const progress = createProgress(io, { items: 'parts', total });
+  const findings: Finding[] = [];
+  let done = 0;
+  let items = 0;
+  try {
+    for (const { name, rows, bytes } of parts) {
+      const fault = await checkPart(storage, name);
+      if (fault !== undefined) findings.push({ id: name, detail: `damaged, with ${rows} events: ${fault}` });
+      done += bytes;
+      items += 1;
+      progress.at(done, items);
+    }
+  } finally {
+    progress.end();
+  }
+  return check('parts_readable', findings, [`${parts.length} parts`]);
+}

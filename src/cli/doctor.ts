@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { systemClock } from '../base/clock.ts';
+import { createLogger, type Logger } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { type Config, loadConfig } from '../config/config.ts';
+import { lostEvents } from '../control/lost-events.ts';
+import { listOrganizations } from '../control/organizations.ts';
+import { Ledger, type MissingRows } from '../storage/ledger.ts';
+import { readLedger } from '../storage/ledger-file.ts';
+import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
+import type { PartShare } from '../storage/parts.ts';
+import { shortMessage } from '../storage/response-body.ts';
+import { EngineError, type Storage } from '../storage/storage.ts';
+import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
+import type { CliParts } from './context.ts';
+import { operator } from './control-command.ts';
+import { type Check, check, checkLedger, checkLogFolder, checkParts } from './doctor-checks.ts';
+import { print } from './output.ts';
+import { withStorage } from './with-storage.ts';
+
+interface DoctorOptions {
+  readonly detach?: string;
+  readonly recordMissing?: true;
+  readonly quick?: true;
+  readonly json?: true;
+}
+
+interface Session {
+  readonly parts: CliParts;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly options: DoctorOptions;
+}
+
+async function doctor(parts: CliParts, options: DoctorOptions): Promise<void> {
+  const config = loadConfig(parts.environment);
+  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
+  const session = { parts, config, log, options };
+  if (options.detach === undefined && options.recordMissing === undefined) return examine(session);
+  if (options.detach !== undefined && options.recordMissing !== undefined)
+    throw new Problem('malformed', 'give either --detach or --record-missing');
+  if (config.clickhouse.url !== undefined)
+    throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
+  const { detach } = options;
+  await withStorage(config, log, (storage) =>
+    detach === undefined ? recordMissing(session, storage) : takeOut(session, storage, detach),
+  );
+}
+
+/** Looks at everything and prints it; fails when something is damaged. */
+async function examine(session: Session): Promise<void> {
+  const { parts, config, log, options } = session;
+  const checks: Check[] = [await checkLogFolder(config.dataDir)];
+  let isReached = false;
+  try {
+    await withStorage(config, log, async (storage) => {
+      isReached = true;
+      checks.unshift(check('engine_reachable', []));
+      // A server's parts have replicas, and monitoring of their own.
+      if (config.clickhouse.url !== undefined) return;
+      checks.push(...(await checkLedger(storage, config.dataDir)));
+      if (options.quick === undefined) checks.push(await checkParts(storage, parts.io));
+    });
+  } catch (error) {
+    if (isReached) throw error;
+    const detail = shortMessage(error instanceof Error ? error.message : String(error));
+    checks.unshift(check('engine_reachable', [{ id: 'engine', detail }]));
+  }
+  const healthy = checks.every((one) => one.healthy);
+  print(parts.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
+  if (!healthy) throw new Error('something is damaged: see above, and "Damage" in README.md for the way on');
+}
+
+function textOf({ name, healthy, findings, notes }: Check): string {
+  const lines = [...findings.map(({ id, detail }) => `${id}: ${detail}`), ...notes];
+  return [`${healthy ? 'ok     ' : 'DAMAGED'}  ${name}`, ...lines.map((line) => `           ${line}`)].join(
+    '\n',
+  );
+}
+
+/** Takes a damaged part out of the table, so that reads work again, and records what is lost with it. */
+async function takeOut(session: Session, storage: Storage, name: string): Promise<void> {
+  const part = (await activeParts(storage)).find((one) => one.name === name);
+  if (part === undefined) throw new Problem('not_found', `the table of events has no part "${name}"`);
+  if ((await checkPart(storage, name)) === undefined)
+    throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
+  const shares = await sharesOfPart(storage, name);
+  await detachPart(storage, name);
+  const missing = await missingAfter(session, storage);
+  const inPartition = missing.filter(({ partition }) => partition === part.partition);
+  await record(session, storage, { part, shares, missing: inPartition });
+}
+
+/** Another damaged part may be in the way of counting: the hole is then recorded when that one is taken out. */
+async function missingAfter(session: Session, storage: Storage): Promise<MissingRows[]> {
+  try {
+    return await missingNow(session, storage);
+  } catch (error) {
+    if (error instanceof EngineError && error.damagedPart !== undefined) return [];
+    throw error;
+  }
+}
+
+/** Records what is gone without a trace, so that it is known and not told any more. */
+async function recordMissing(session: Session, storage: Storage): Promise<void> {
+  const missing = await missingNow(session, storage);
+  if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
+  await record(session, storage, { part: undefined, shares: undefined, missing });
+}
+
+/** Of the ledger as the file has it: what it has not counted yet, no server misses later. */
+async function missingNow({ config }: Session, storage: Storage): Promise<MissingRows[]> {
+  const ledger = (await readLedger(config.dataDir, () => {})) ?? new Ledger();
+  return (await compareWithTable(storage, ledger)).missing;
+}
+
+interface Loss {
+  readonly part: ActivePart | undefined;
+  /** Whose events they were; undefined where that cannot be told any more. */
+  readonly shares: readonly PartShare[] | undefined;
+  readonly missing: readonly MissingRows[];
+}
+
+/** The hole, durably, then an audit event in each organization that has lost something, or may have. */
+async function record(session: Session, storage: Storage, loss: Loss): Promise<void> {
+  const { parts, config, log, options } = session;
+  const { part, shares, missing } = loss;
+  const hole = randomUUID();
+  await recordHole(storage, hole, part?.name ?? '', missing);
+  const events = part?.rows ?? missing.reduce((sum, { rows }) => sum + rows, 0);
+  const organizations = (await listOrganizations(storage)).map(({ id }) => id);
+  const trail = lostEvents({ hole, events, shares, organizations, operator: operator(), now: systemClock() });
+  try {
+    if (trail.length > 0) await parts.recordEvents(storage, config, log, trail);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`done, but not recorded as audit events: ${why}`, { cause: error });
+  }
+  const value = { hole, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
+  const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
+  print(parts.io, options.json, value, `${events} events ${what}; told to ${trail.length} organizations`);
+}
+
+function shareView({ organizationId, events }: PartShare): object {
+  return { id: organizationId, events };
+}
+
+/** `doctor` (contract: Command line): what is damaged of the stored events, and the way on. */
+export function registerDoctor(program: Command, parts: CliParts): void {
+  program
+    .command('doctor')
+    .description('look for damage of stored events, and take damaged parts out')
+    .option('--detach <part>', 'take a damaged part out of the table, and record the hole')
+    .option('--record-missing', 'record missing events as lost, in every organization')
+    .option('--quick', 'do not read all parts')
+    .option('--json', 'print JSON')
+    .action((options: DoctorOptions) => doctor(parts, options));
+}

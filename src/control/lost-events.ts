@@ -1,0 +1,57 @@
+import { formatMicros } from '../base/timestamp.ts';
+import { sourceEvent } from './change-events.ts';
+
+/** Of the registry of activities (contract: Activities). */
+export const storedEventsLost = 4040;
+
+/** Events of one organization. Times are of ingest, Unix microseconds. */
+interface Share {
+  readonly organizationId: string;
+  readonly events: number;
+  readonly fromMicros: number;
+  readonly toMicros: number;
+}
+
+interface Loss {
+  /** Id of the record that was made of it. */
+  readonly hole: string;
+  /** Of all organizations together. */
+  readonly events: number;
+  /** Whose they were; undefined where that cannot be told, and then each organization may have lost some. */
+  readonly shares: readonly Share[] | undefined;
+  /** Ids of all organizations that there are. */
+  readonly organizations: readonly string[];
+  readonly operator: string;
+  /** Unix microseconds */
+  readonly now: number;
+}
+
+/** The source events (contract: Ingest) that tell organizations of lost events, so that their trail shows its hole. */
+export function lostEvents({ hole, events, shares, organizations, operator, now }: Loss): object[] {
+  const event = (organizationId: string, msg: string, extra: Readonly<Record<string, unknown>>): object =>
+    sourceEvent(
+      {
+        organizationId,
+        code: storedEventsLost,
+        level: 'ERROR',
+        msg,
+        actor: { name: operator, type: 'App/System' },
+        result: { title: 'Lost', code: 500 },
+        extra: { hole, ...extra },
+      },
+      now,
+    );
+  if (shares === undefined) {
+    const msg = `Up to ${events} stored events of this organization have been lost`;
+    return organizations.map((id) => event(id, msg, { events_max: events }));
+  }
+  return shares
+    .filter(({ organizationId }) => organizations.includes(organizationId))
+    .map((share) =>
+      event(share.organizationId, `${share.events} stored events of this organization have been lost`, {
+        events: share.events,
+        recorded_from: formatMicros(share.fromMicros),
+        recorded_to: formatMicros(share.toMicros),
+      }),
+    );
+}

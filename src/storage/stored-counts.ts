@@ -1,0 +1,97 @@
+import { limits } from '../base/limits.ts';
+import { dayOf, type Ledger, type MissingRows, type StoredCount } from './ledger.ts';
+import type { Parameters, Storage } from './storage.ts';
+
+/** One thread, as nobody waits for it, and time enough for a table of any size. */
+const options = { settings: { max_threads: 1 }, timeoutMs: limits.ledgerQueryMsMax };
+
+async function countsOf(
+  storage: Storage,
+  query: string,
+  parameters: Parameters,
+  signal: AbortSignal | undefined,
+): Promise<StoredCount[]> {
+  interface Row {
+    readonly partition: string;
+    readonly day: string;
+    readonly n: string;
+  }
+  const rows = await storage.rows<Row>(query, parameters, {
+    ...options,
+    ...(signal !== undefined && { signal }),
+  });
+  return rows.map(({ partition, day, n }) => ({ partition, expires: day, rows: Number(n) }));
+}
+
+/** What the table has in (`after`, `to`]. */
+export function countStored(
+  storage: Storage,
+  after: bigint,
+  to: bigint,
+  signal?: AbortSignal,
+): Promise<StoredCount[]> {
+  return countsOf(
+    storage,
+    `SELECT _partition_id AS partition, toString(expires) AS day, count() AS n FROM events
+     WHERE seq > {after:UInt64} AND seq <= {to:UInt64} GROUP BY partition, expires`,
+    { after: String(after), to: String(to) },
+    signal,
+  );
+}
+
+/** Rows that are known to be lost. */
+function countHoles(storage: Storage, signal: AbortSignal | undefined): Promise<StoredCount[]> {
+  return countsOf(
+    storage,
+    'SELECT partition, toString(expires) AS day, sum(rows) AS n FROM holes FINAL GROUP BY partition, expires',
+    {},
+    signal,
+  );
+}
+
+/** Holds the ledger against the table. */
+export async function compareWithTable(
+  storage: Storage,
+  ledger: Ledger,
+  signal?: AbortSignal,
+): Promise<{ readonly missing: MissingRows[]; readonly raised: number }> {
+  const holes = await countHoles(storage, signal);
+  const table = await countStored(storage, 0n, ledger.through, signal);
+  return ledger.compare(table, holes, dayOf(Date.now()));
+}
+
+/**
+ * Records lost rows as a hole, from when on they count as known. `part` is the one that was taken out, or empty where
+ * rows are gone without a trace. Resolves when that is durable.
+ */
+export async function recordHole(
+  storage: Storage,
+  id: string,
+  part: string,
+  missing: readonly MissingRows[],
+): Promise<void> {
+  const counts = missing.flatMap((one) => one.counts);
+  await storage.insertRows(
+    'holes',
+    counts.map(({ partition, expires, rows }) => ({ id, part, partition, expires, rows })),
+  );
+}
+
+/** Holes of rows that would still be there, the newest first. */
+export interface Hole {
+  readonly id: string;
+  readonly part: string;
+  readonly partition: string;
+  readonly rows: number;
+  /** `YYYY-MM-DD HH:MM:SS`, UTC */
+  readonly recorded: string;
+}
+
+export async function listHoles(storage: Storage): Promise<Hole[]> {
+  const rows = await storage.rows<Omit<Hole, 'rows'> & { readonly n: string }>(
+    `SELECT toString(id) AS id, any(part) AS part, partition, sum(rows) AS n,
+       toString(toStartOfSecond(max(recorded))) AS recorded
+     FROM holes FINAL WHERE expires > today() GROUP BY id, partition ORDER BY max(holes.recorded) DESC, partition`,
+  );
+  return rows.map(({ n, ...hole }) => ({ ...hole, rows: Number(n) }));
+}

@@ -1,0 +1,238 @@
+import { strict as assert } from 'node:assert';
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { call, eventually, type HttpAnswer, pageOf, problemOf } from '../support/http.ts';
+import {
+  createTenant,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+
+/** Files of the engine that are harmed beneath a service: what readers, the operator and the trail are told. */
+
+interface Readiness {
+  readonly status: string;
+  readonly checks: Readonly<Record<string, boolean>>;
+  readonly damage?: readonly { readonly kind: string; readonly id: string; readonly detail: string }[];
+}
+
+interface Report {
+  readonly healthy: boolean;
+  readonly checks: readonly {
+    readonly name: string;
+    readonly healthy: boolean;
+    readonly findings: readonly { readonly id: string; readonly detail: string }[];
+    readonly notes: readonly string[];
+  }[];
+}
+
+let dataDir: string;
+let server: TestServer;
+let tenant: Tenant;
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  server = await startServer({ dataDir });
+  tenant = await createTenant(server, 'damaged');
+});
+after(async () => {
+  await server?.stop();
+  await removeDirectory(dataDir);
+});
+
+/** Rows of a statement of the operator's, asked as engine.json says. */
+async function ask(statement: string): Promise<Record<string, string>[]> {
+  const file = JSON.parse(await readFile(join(dataDir, 'engine.json'), 'utf8')) as {
+    url: string;
+    user: string;
+    password: string;
+    headers: Record<string, string>;
+  };
+  const answer = await call(`${file.url}/?database=audit&default_format=JSONEachRow`, {
+    method: 'POST',
+    headers: { ...file.headers, 'x-clickhouse-user': file.user, 'x-clickhouse-key': file.password },
+    body: statement,
+  });
+  assert.equal(answer.status, 200, answer.text);
+  const lines = answer.text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line) as Record<string, string>);
+}
+
+const parts = () =>
+  ask("SELECT name, path, toString(rows) AS rows FROM system.parts WHERE table = 'events' AND active");
+
+async function readiness(): Promise<Readiness> {
+  const answer = await call(`${server.url}/readyz`);
+  assert.equal(answer.status, 200, answer.text);
+  return JSON.parse(answer.text) as Readiness;
+}
+
+async function doctor(code: number, ...args: string[]): Promise<Report> {
+  const answer = await server.cli(['doctor', '--json', ...args]);
+  assert.equal(answer.code, code, `${answer.stderr}\n${answer.stdout}`);
+  return JSON.parse(answer.stdout.split('\n')[0] ?? '') as Report;
+}
+
+/** Changes a byte in the first half of the payloads, which are the last columns of a part and most of it. */
+async function flipByte(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    const at = Math.floor((await file.stat()).size * 0.3);
+    const byte = Buffer.alloc(1);
+    await file.read(byte, 0, 1, at);
+    await file.write(Buffer.from([(byte[0] ?? 0) ^ 0x10]), 0, 1, at);
+  } finally {
+    await file.close();
+  }
+}
+
+const feed = () =>
+  call(`${server.url}/api/v1/audit/feed?limit=1000`, { headers: { 'x-api-key': tenant.key } });
+
+/** The error of a read that needs what is damaged: told as such, and nobody is asked to come again. */
+function damaged(answer: HttpAnswer): void {
+  const problem = problemOf(answer, 500);
+  assert.match(problem.detail, /damaged/);
+  assert.equal(answer.headers['retry-after'], undefined);
+}
+
+async function lostEventsOf(reader: Tenant): Promise<readonly Record<string, unknown>[]> {
+  const { data } = await reader.page({ limit: '1000' });
+  return data.flatMap((event) =>
+    event.activity_name === 'Stored events lost' ? [{ status: event.status, ...event.extra_map }] : [],
+  );
+}
+
+const eventsDamaged = 10;
+
+describe('a byte of a part changes', () => {
+  let part: Record<string, string>;
+
+  test('reads say that it is damage, and so do readiness, metrics and the log, while the rest goes on', async () => {
+    assert.deepEqual(await readiness(), {
+      status: 'ready',
+      checks: {
+        engine_reachable: true,
+        engine_takes_writes: true,
+        log_takes_writes: true,
+        nothing_damaged: true,
+      },
+    });
+    await tenant.own();
+    await ask('SYSTEM STOP MERGES events');
+    const known = new Set((await parts()).map(({ name }) => name));
+    // Few events: the engine tries each bit of a damaged block, to say which one it was, and that takes its time.
+    const extra = () => ({ noise: randomBytes(200).toString('base64') });
+    await tenant.record(Array.from({ length: eventsDamaged }, () => sourceEvent({ extra: extra() })));
+    await tenant.settled(eventsDamaged);
+    const made = (await parts()).filter(({ name }) => !known.has(name));
+    assert.equal(made.length, 1);
+    part = made[0] ?? {};
+    await flipByte(join(part['path'] ?? '', 'data.bin'));
+
+    damaged(await tenant.get('limit=1000'));
+    damaged(await feed());
+    damaged(await feed());
+    const ready = await readiness();
+    assert.equal(ready.checks['nothing_damaged'], false);
+    assert.deepEqual(
+      ready.damage?.map(({ kind, id }) => [kind, id]),
+      [['unreadable', part['name']]],
+    );
+    assert.match(
+      (await call(`${server.url}/metrics`)).text,
+      /^auditlog_damage_known\{kind="unreadable"\} 1$/m,
+    );
+    const lines = server.stderrLines().filter((line) => line.includes('a part of a table is damaged'));
+    assert.equal(lines.length, 1);
+    assert.equal((await tenant.post([sourceEvent()])).status, 202);
+  });
+
+  test('doctor finds the part, takes it out, and the feed and the trail show the hole', async () => {
+    const whole = (await parts()).find(({ name }) => name !== part['name']);
+    const report = await doctor(1);
+    assert.equal(report.healthy, false);
+    const bad = report.checks.filter(({ healthy }) => !healthy);
+    assert.deepEqual(
+      bad.map(({ name, findings }) => [name, findings.map(({ id }) => id)]),
+      [['parts_readable', [part['name']]]],
+    );
+    const refused = await server.cli(['doctor', '--detach', whole?.['name'] ?? '']);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /is whole/);
+
+    const taken = await server.cli(['doctor', '--detach', part['name'] ?? '', '--json']);
+    assert.equal(taken.code, 0, taken.stderr);
+    const { hole, ...facts } = JSON.parse(taken.stdout) as Record<string, unknown>;
+    assert.deepEqual(facts, {
+      part: part['name'],
+      events: eventsDamaged,
+      organizations: [{ id: tenant.organization.id, events: eventsDamaged }],
+    });
+    const [lost] = await eventually('the trail to tell', async () => {
+      const found = await lostEventsOf(tenant);
+      return found.length > 0 ? found : undefined;
+    });
+    assert.equal(lost?.['status'], 'Failure');
+    assert.deepEqual([lost?.['events'], lost?.['hole']], [eventsDamaged, hole]);
+    const inFeed = await eventually('the feed to go on', async () => {
+      const answer = await feed();
+      return answer.status === 200 && answer.text.includes('Stored events lost') ? answer : undefined;
+    });
+    assert.ok(!inFeed.text.includes('noise'));
+    await eventually(
+      'nothing to be damaged any more',
+      async () => ((await readiness()).checks['nothing_damaged'] ? true : undefined),
+      60_000,
+    );
+    const after = await doctor(0);
+    assert.ok(after.healthy);
+  });
+});
+
+test('parts are gone after a restart: it is told, recorded by the operator, and then known', async () => {
+  const other = await createTenant(server, 'damaged-too');
+  await other.record(Array.from({ length: 30 }, () => sourceEvent()));
+  await other.settled(30);
+  const [total] = await ask('SELECT toString(count()) AS rows FROM events');
+  const all = await parts();
+  await server.stop();
+  for (const { path } of all) await rm(path ?? '', { recursive: true });
+
+  server = await startServer({ dataDir });
+  tenant = tenant.with({ server });
+  const known = await eventually('the loss to be told', async () => (await readiness()).damage, 60_000);
+  const rows = known.flatMap(({ kind, detail }) => (kind === 'missing_events' ? [parseInt(detail)] : []));
+  assert.equal(
+    rows.reduce((sum, one) => sum + one, 0),
+    Number(total?.['rows']),
+  );
+  assert.match(
+    (await call(`${server.url}/metrics`)).text,
+    /^auditlog_damage_known\{kind="missing_events"\} [1-9]/m,
+  );
+  assert.ok(server.stderrLines().some((line) => line.includes('stored events are missing from the table')));
+  assert.equal(pageOf(await tenant.get()).meta.total, 0);
+  const report = await doctor(1, '--quick');
+  assert.ok(!report.checks.find(({ name }) => name === 'nothing_missing')?.healthy);
+
+  assert.equal((await server.cli(['doctor', '--record-missing'])).code, 0);
+  for (const reader of [tenant, other.with({ server })])
+    await eventually('the trail to tell', async () => {
+      const [lost] = await lostEventsOf(reader);
+      return lost?.['events_max'] === Number(total?.['rows']) ? true : undefined;
+    });
+  await eventually(
+    'nothing to be missing any more',
+    async () => ((await readiness()).checks['nothing_damaged'] ? true : undefined),
+    60_000,
+  );
+  const after = await doctor(0);
+  assert.ok(after.checks.some(({ notes }) => notes.some((note) => note.includes('recorded as lost'))));
+});

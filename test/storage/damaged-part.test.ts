@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { damagedPartIn } from '../../src/storage/damaged-part.ts';
+import { refusal } from '../../src/storage/response-body.ts';
+
+const folder = '/data/engine/store/1b9/1b97a050-d0cf-49cd-ab1d-344f10f799e5/202405_3_31_2';
+
+/** As the engine words them, shortened, with the part that is damaged. */
+const damaged: readonly (readonly [number, string])[] = [
+  [
+    40,
+    `Checksum doesn't match: corrupted data. Size: 868. ${'x'.repeat(2000)} (while reading from part ${folder}/ in`,
+  ],
+  [
+    33,
+    `Cannot read all data. Bytes read: 11926. Bytes expected: 86897: While reading ${folder}/data.bin (position: 1)`,
+  ],
+  [107, `Cannot open file ${folder}/data.bin: , errno: 2, strerror: No such file or directory`],
+  [246, `Empty marks file '${folder}/data.cmrk4': 0, must be: 12600`],
+  [
+    1001,
+    `std::exception. filesystem error: in file_size: No such file or directory ["${folder}/data.cmrk4"]`,
+  ],
+  [271, 'Cannot decompress. (while reading column time): While reading part 202405_3_31_2.'],
+];
+
+test('the part that is damaged is known, however far behind its name stands', () => {
+  for (const [code, words] of damaged) {
+    assert.equal(damagedPartIn(code, words), '202405_3_31_2', words.slice(0, 60));
+    const error = refusal(
+      500,
+      String(code),
+      `Code: ${code}. DB::Exception: ${words}. (SOME_ERROR) (version 26.7)`,
+    );
+    assert.deepEqual([error.engineCode, error.damagedPart], [code, '202405_3_31_2']);
+  }
+});
+
+test('the name of a part with the version of a mutation, and of a control table', () => {
+  assert.equal(
+    damagedPartIn(107, 'Cannot open file /d/store/1/202611_1_9_2_12/data.bin:'),
+    '202611_1_9_2_12',
+  );
+  assert.equal(
+    damagedPartIn(40, '(while reading from part /d/store/1/all_1_1_0/ in table audit.users'),
+    'all_1_1_0',
+  );
+});
+
+test('other failures are no damage: other codes, and connections cut short, where no part is named', () => {
+  assert.equal(damagedPartIn(241, `Memory limit exceeded: (while reading from part ${folder}/)`), undefined);
+  assert.equal(damagedPartIn(33, 'Cannot read all data. Bytes read: 0. Bytes expected: 8.'), undefined);
+  assert.equal(damagedPartIn(undefined, `While reading part ${folder}/`), undefined);
+  assert.equal(refusal(502, undefined, 'Bad Gateway').damagedPart, undefined);
+});

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, rm, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { DamageRegister } from '../../src/base/damage.ts';
+import type { Logger } from '../../src/base/log.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { type EmbeddedEngine, startEmbeddedEngine } from '../../src/storage/engine.ts';
+import { migrate } from '../../src/storage/migrate.ts';
+import { PartsWatch } from '../../src/storage/parts-watch.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { WrittenParts } from '../../src/storage/written-parts.ts';
+import { silentLog, temporaryDirectory } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
+
+/** The ledger against a real table whose files are harmed while the engine is stopped, as a disk would do it. */
+
+let dataDir: string;
+let engine: EmbeddedEngine;
+let storage: Storage;
+let nextSeq = 1n;
+
+async function startEngine(): Promise<void> {
+  engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  storage = openStorage(engine.connection, silentLog);
+  await migrate(storage, { log: silentLog });
+  await storage.command('SYSTEM STOP MERGES events');
+}
+
+async function stopEngine(): Promise<void> {
+  await storage.close();
+  await engine.stop();
+}
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  await startEngine();
+});
+after(async () => {
+  await stopEngine();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** `rows` events as one part; they expire on the day given. */
+async function store(rows: number, expires = '2149-06-06'): Promise<void> {
+  await storage.command(
+    `INSERT INTO events (org, time, seq, expires, ocsf) SELECT '00000000-0000-4000-8000-000000000001',
+     toDateTime64('2024-05-06 00:00:00', 6), {seq:UInt64} + number, {expires:Date}, '"time":1' FROM numbers({rows:UInt64})`,
+    { seq: String(nextSeq), expires, rows },
+  );
+  nextSeq += BigInt(rows);
+}
+
+interface Part {
+  readonly name: string;
+  readonly path: string;
+  readonly rows: string;
+}
+
+const parts = (): Promise<Part[]> =>
+  storage.rows<Part>(
+    "SELECT name, path, rows FROM system.parts WHERE table = 'events' AND active ORDER BY min_block_number",
+  );
+
+interface Watched {
+  readonly damage: DamageRegister;
+  readonly lines: string[];
+  stop(): Promise<void>;
+}
+
+/** A watch of its own, as a server would have it, once it has compared ledger and table and counted what is new. */
+async function watched(): Promise<Watched> {
+  const damage = new DamageRegister();
+  const lines: string[] = [];
+  const line = (facts: object, words: string): void => void lines.push(`${words} ${JSON.stringify(facts)}`);
+  const log: Logger = { debug: () => {}, info: line, warn: line, error: line };
+  const watch = new PartsWatch({
+    storage,
+    dataDir,
+    damage,
+    log,
+    settledBefore: async () => nextSeq,
+    stored: () => 1,
+    checkWritten: async () => {},
+    engineStarts: () => 0,
+  });
+  await watch.start();
+  const through = String(nextSeq - 1n);
+  await eventually('the ledger to count', async () => {
+    const text = await readFile(join(dataDir, 'ledger.json'), 'utf8').catch(() => '');
+    return text.includes(`"through":"${through}"`) ? true : undefined;
+  });
+  return { damage, lines, stop: () => watch.stop() };
+}
+
+/** One more event, so that the next watch has something to count when it has compared. */
+async function lookAgain(): Promise<Watched> {
+  await store(1);
+  return watched();
+}
+
+test('what the engine loses behind the back of the service is told; what it can do without is not', async () => {
+  await store(100);
+  await store(50);
+  let watch = await watched();
+  assert.deepEqual(watch.damage.list(), []);
+  await watch.stop();
+
+  // A merged part breaks while what it was made of is still there: no loss.
+  await storage.command('SYSTEM START MERGES events');
+  await storage.command('OPTIMIZE TABLE events FINAL');
+  const [merged] = await parts();
+  assert.equal(merged?.rows, '150');
+  await stopEngine();
+  await rm(join(merged.path, 'data.bin'));
+  await startEngine();
+  watch = await lookAgain();
+  assert.deepEqual(watch.damage.list(), []);
+  assert.ok(watch.lines.some((line) => line.includes('no counted event') && line.includes(merged.name)));
+  await watch.stop();
+
+  // Without them it is one, as is a part whose folder is gone without a trace.
+  const [first, second] = await parts();
+  assert.deepEqual([first?.rows, second?.rows], ['100', '50']);
+  await stopEngine();
+  await rm(join(first?.path ?? '', 'data.bin'));
+  await rm(second?.path ?? '', { recursive: true });
+  await startEngine();
+  watch = await lookAgain();
+  const told = watch.damage.list().map(({ kind, id, detail }) => ({ kind, id: id.split('_')[0], detail }));
+  assert.ok(told.some(({ kind, detail }) => kind === 'missing_events' && detail.startsWith('150 ')));
+  assert.ok(told.some(({ kind, id }) => kind === 'engine_part' && id === 'broken-on-start'));
+  assert.equal(watch.lines.filter((line) => line.includes('are missing from the table')).length, 1);
+  await watch.stop();
+});
+
+test('events that expire are not missed', async () => {
+  const soon = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
+  await store(10, '2020-01-01');
+  await store(10, soon);
+  let watch = await watched();
+  const before = watch.damage.list();
+  await watch.stop();
+  await storage.command('SYSTEM START MERGES events');
+  await storage.command('OPTIMIZE TABLE events FINAL');
+  const [left] = await storage.rows<{ n: string }>(
+    "SELECT count() AS n FROM events WHERE expires = '2020-01-01'",
+  );
+  assert.equal(left?.n, '0');
+  watch = await lookAgain();
+  assert.deepEqual(watch.damage.list(), before);
+  await watch.stop();
+});
+
+test('a ledger that could not be written is written later', async () => {
+  await store(5);
+  const obstacle = join(dataDir, 'ledger.json.tmp');
+  await mkdir(obstacle);
+  let failures = 0;
+  const watch = new PartsWatch({
+    storage,
+    dataDir,
+    damage: new DamageRegister(),
+    log: { debug: () => {}, info: () => {}, warn: () => void failures++, error: () => {} },
+    settledBefore: async () => nextSeq,
+    stored: () => 1,
+    checkWritten: async () => {},
+    engineStarts: () => 0,
+  });
+  await watch.start();
+  await eventually('the ledger to be refused', async () => (failures > 0 ? true : undefined));
+  await rm(obstacle, { recursive: true });
+  await watch.stop();
+  const text = await readFile(join(dataDir, 'ledger.json'), 'utf8');
+  assert.ok(text.includes(`"through":"${nextSeq - 1n}"`));
+});
+
+test('a part is not whole when a file of it is shorter than the engine believes', async () => {
+  await storage.command('SYSTEM STOP MERGES events');
+  const written = new WrittenParts(storage);
+  await store(3000);
+  assert.deepEqual(await written.findBroken(), []);
+  const known = new Set((await parts()).map(({ name }) => name));
+  await store(2000);
+  await store(1000);
+  const [first, second] = (await parts()).filter(({ name }) => !known.has(name));
+  await truncate(join(first?.path ?? '', 'data.bin'), 500);
+  await truncate(join(second?.path ?? '', 'checksums.txt'), 0);
+  assert.deepEqual(new Set(await written.findBroken()), new Set([first?.name, second?.name]));
+  await written.trustLoaded();
+  assert.deepEqual(await written.findBroken(), []);
+});
