@@ -102,11 +102,12 @@ function emitLines(bytes: Buffer, emit: Emit): void {
     const end = endOfLines(bytes, from, limits.windowBytes);
     const window = windowOf(bytes, from, end);
     const { text } = window;
-    for (let start = 0; start < text.length; ) {
+    // From one token to the next, so that blank lines cost no more than their bytes.
+    for (let start = firstToken(window.bytes, 0, text.length); start < text.length; ) {
       const found = text.indexOf('\n', start);
       const stop = found === -1 ? text.length : found;
-      if (firstToken(window.bytes, start, stop) < stop && !emit(window, start, stop)) return;
-      start = stop + 1;
+      if (!emit(window, start, stop)) return;
+      start = firstToken(window.bytes, stop, text.length);
     }
     from = end;
   }
