@@ -45,6 +45,8 @@ export const limits = {
   unreadBodyBytesMax: 64 * 1024,
   /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
+  /** Of them, for bodies of at most `unreadBodyBytesMax`. */
+  bodiesInFlightSmallShare: 1 / 8,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
   accessLogFlushMs: 100,
   accessLogCloseMsMax: 2_000,
