@@ -110,6 +110,13 @@ export const hostileBodies: readonly HostileBody[] = [
   },
   {
     ...lines,
+    name: 'small',
+    title: '5,000 rejected events and a good one in 16 KB',
+    encoding: 'identity',
+    make: () => Buffer.from(`${'{}\n'.repeat(5_000)}${good}`),
+  },
+  {
+    ...lines,
     name: 'rejected',
     title: `${manyRejected} rejected events and a good one`,
     encoding: 'identity',

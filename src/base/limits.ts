@@ -70,12 +70,13 @@ export const limits = {
 
   // Ingest.
   gatherDelayMsMax: 2,
-  gatherBytesMax: 128 * 1024,
+  /** Also what one hostile sender can add to the wait of those gathered with it: 20 ms where all of it is rejected. */
+  gatherBytesMax: 64 * 1024,
   gatherRequestsMax: 256,
   /** From so many tasks that wait for a worker on, a group waits until it is full or the one before is mapped. */
   gatherQueuedTasks: 64,
   /** Plain bodies up to this size have a worker thread of their own, which nothing large ever holds. */
-  smallBodyBytesMax: 32 * 1024,
+  smallBodyBytesMax: 16 * 1024,
   /** Bodies above this, and all compressed ones, are divided between the workers, in pieces of about this size. */
   splitBytesMin: 1024 * 1024,
   pieceBytes: 512 * 1024,

@@ -110,7 +110,8 @@ describe('ingest, from request to sink', () => {
 
   /** Four producers that offer 40,000 rows a second together. */
   async function produce(ingest: Ingest, forMs: number, accepted: (rows: number) => void): Promise<void> {
-    await ingest.accept(request(event('warm-up')));
+    // Large enough to start the thread that the batches need.
+    await ingest.accept(request(event('warm-up') + ' '.repeat(limits.smallBodyBytesMax)));
     const end = Date.now() + forMs;
     const one = async (): Promise<void> => {
       while (Date.now() < end) {
