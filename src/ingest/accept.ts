@@ -255,7 +255,9 @@ function acceptedOf(outcome: Outcome): BatchAnswer {
   const { answer } = outcome;
   if (outcome.isEnded) {
     const detail = `More than ${limits.rejectedEventsMax} events of the body were rejected: the rest was not looked at, and nothing of it was stored.`;
-    throw new Problem('too_many_events', detail, { members: { ...answer, accepted: 0 } });
+    // Pieces that were under way at the same time may have counted more.
+    const rejected = limits.rejectedEventsMax + 1;
+    throw new Problem('too_many_events', detail, { members: { ...answer, accepted: 0, rejected } });
   }
   if (answer.accepted > 0) return answer;
   const detail = answer.rejected === 0 ? 'The body holds no event.' : 'No event of the batch was accepted.';
