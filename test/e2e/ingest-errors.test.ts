@@ -330,7 +330,8 @@ test('rejected events are in the metrics by reason, and in the log once with the
     return found.length >= 2 ? found : undefined;
   });
   const facts = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-  assert.deepEqual(facts.map(({ reason }) => reason).toSorted(), ['time', 'value']);
+  assert.deepEqual(new Set(facts.map(({ reason }) => reason)), new Set(['time', 'value']));
+  assert.equal(facts.length, 2);
   assert.match(String(facts.find(({ reason }) => reason === 'value')?.['rule']), /^\/message\/action: /);
   for (const line of server.stderrLines()) {
     assert.ok(!line.includes(secret));
