@@ -1,6 +1,7 @@
 import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
 import { benchFollow } from './cases/follow.ts';
 import { benchGenerator } from './cases/generator.ts';
+import { benchHostile } from './cases/hostile.ts';
 import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
 import { benchPassThrough, benchRead, readCases, type ReadPlan } from './cases/reads.ts';
@@ -55,6 +56,11 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
       if (sink.wanted('ingest.single')) sink.add([await benchSingles(ready, options.seconds)]);
       dropIngest(ready);
     });
+  }
+  if (sink.wanted('hostile')) {
+    await inLab(options, async (lab) =>
+      sink.add(await benchHostile(lab, { seconds: options.seconds, wanted: sink.wanted })),
+    );
   }
   if (sink.wanted('soak')) await runSoak(options, sink);
   if (sink.wanted('feed.follow')) {

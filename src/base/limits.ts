@@ -49,6 +49,8 @@ export const limits = {
   unreadBodyBytesMax: 64 * 1024,
   /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
+  /** Of them, for bodies of at most `unreadBodyBytesMax`. */
+  bodiesInFlightSmallShare: 1 / 8,
   accessLogBufferedBytesMax: 16 * 1024 * 1024,
   accessLogFlushMs: 100,
   accessLogCloseMsMax: 2_000,
@@ -75,14 +77,28 @@ export const limits = {
 
   // Ingest.
   gatherDelayMsMax: 2,
-  gatherBytesMax: 128 * 1024,
+  /** Also what one hostile sender can add to the wait of those gathered with it: 20 ms where all of it is rejected. */
+  gatherBytesMax: 64 * 1024,
   gatherRequestsMax: 256,
   /** From so many tasks that wait for a worker on, a group waits until it is full or the one before is mapped. */
   gatherQueuedTasks: 64,
-  /** Bodies above this are divided between the workers, in pieces of about this size. */
-  splitBytesMin: 2 * 1024 * 1024,
-  splitCompressedBytesMin: 256 * 1024,
-  pieceBytes: 1024 * 1024,
+  /** Plain bodies up to this size have a worker thread of their own, which nothing large ever holds. */
+  smallBodyBytesMax: 16 * 1024,
+  /** Bodies above this, and all compressed ones, are divided between the workers, in pieces of about this size. */
+  splitBytesMin: 1024 * 1024,
+  pieceBytes: 512 * 1024,
+  /** Larger bodies are worked on, and are in memory decompressed, for as many organizations at once, */
+  largeBodyOrganizationsMax: 4,
+  /** and of one organization for as many as there are threads and this, so that none waits for its next task. */
+  largeBodiesBeyondThreads: 1,
+  largeBodiesWaitingPerOrganizationMax: 256,
+  largeBodiesWaitingMax: 1024,
+  largeBodyWaitMsMax: 30_000,
+  /** The rejected event after these ends the work on its body, and nothing of the body is stored. */
+  rejectedEventsMax: 100_000,
+  /** The first rejected event of an API key and reason in this time is logged, for at most so many of them. */
+  rejectionLogMs: 60_000,
+  rejectionLogKeysMax: 10_000,
   /** Text is cut from a body in strings of this size: they must be small to be cheap. */
   windowBytes: 64 * 1024,
   /** Unused buffers that a thread keeps for its next batches. */

@@ -5,6 +5,7 @@
 export const problemTable = {
   malformed: { status: 400, title: 'Bad Request' },
   nothing_accepted: { status: 400, title: 'Bad Request' },
+  too_many_events: { status: 400, title: 'Bad Request' },
   unauthorized: { status: 401, title: 'Unauthorized' },
   forbidden: { status: 403, title: 'Forbidden' },
   not_found: { status: 404, title: 'Not Found' },

@@ -12,17 +12,21 @@ export interface ReceivedBody {
 
 /** Bytes of all bodies in memory, so that many senders together cannot exhaust it. */
 export interface BodyBudget {
-  /** False, and nothing taken, when the bytes would pass the bound. */
-  take(bytes: number): boolean;
+  /**
+   * False, and nothing taken, when the bytes would pass the bound. Large bodies leave a part of it to small ones, so
+   * that they cannot keep those out.
+   */
+  take(bytes: number, isLarge: boolean): boolean;
   give(bytes: number): void;
   used(): number;
 }
 
 export function createBodyBudget(bytesMax: number): BodyBudget {
+  const largeBytesMax = bytesMax - Math.floor(bytesMax * limits.bodiesInFlightSmallShare);
   let used = 0;
   return {
-    take(bytes) {
-      if (used + bytes > bytesMax) return false;
+    take(bytes, isLarge) {
+      if (used + bytes > (isLarge ? largeBytesMax : bytesMax)) return false;
       used += bytes;
       return true;
     },
@@ -177,7 +181,8 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
       received += chunk.byteLength;
       complete = isLast;
       if (!discarding && received > maxBytes) fail(tooLarge(maxBytes));
-      else if (!discarding && !budget.take(chunk.byteLength)) fail(crowded());
+      else if (!discarding && !budget.take(chunk.byteLength, received > limits.unreadBodyBytesMax))
+        fail(crowded());
       if (discarding) {
         discarded.add(chunk.byteLength, isLast);
         return;

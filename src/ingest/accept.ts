@@ -3,54 +3,34 @@ import { limits } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer, Idempotency } from './idempotency.ts';
+import { LargeBodies } from './large-bodies.ts';
+import { frameOf, mapTask, outcomeOf, type TaskFacts } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
+import type { Rejection } from './rejections.ts';
+import { type Done, errorsMaxOf, type IngestRequest } from './request.ts';
 import type { FrameInput } from './segment.ts';
-import {
-  type BodyForm,
-  type MapResult,
-  type MapTask,
-  type OrganizationFacts,
-  type Outcome,
-  type SharedDirectory,
-  type RequestKind,
-  tooManyEvents,
-} from './task.ts';
+import type { MapResult, MapTask, Outcome, RequestKind } from './task.ts';
 import type { Wal } from './wal.ts';
-
-/** One POST of source events, as the HTTP layer hands it over. */
-export interface IngestRequest {
-  /** The bytes as received; the buffer behind them is given away. */
-  readonly body: Uint8Array<ArrayBuffer>;
-  readonly form: BodyForm;
-  readonly encoding: RequestKind['encoding'];
-  /** Undefined for a key of all organizations. */
-  readonly organization: OrganizationFacts | undefined;
-  /** Who sends, and the Idempotency-Key it sent. */
-  readonly idempotency: { readonly apiKey: string; readonly key: string } | undefined;
-  /** How many rejected events the answer names; `rejectedErrorsReportedMax` unless the sender asked for more. */
-  readonly errorsMax?: number;
-}
-
-const errorsMaxOf = ({ errorsMax = limits.rejectedErrorsReportedMax }: IngestRequest): number => errorsMax;
 
 export interface Accept {
   /**
    * Resolves when the accepted events are durable. Rejects with a Problem: 400 when no event was accepted (with the
-   * same `errors`) or the body is malformed, 413, 422 for a reused key, 500, 503. (contract: Ingest)
+   * same `errors`), too many were rejected or the body is malformed, 413, 422 for a reused key, 429, 500, 503.
+   * (contract: Ingest)
    */
   (request: IngestRequest): Promise<BatchAnswer>;
 }
 
-export interface AcceptOptions {
-  readonly pool: WorkerPool;
+export interface AcceptOptions extends TaskFacts {
+  /** For small bodies, and for those whose work may take long: neither waits for the other. */
+  readonly pools: { readonly small: WorkerPool; readonly large: WorkerPool };
   readonly wal: Wal;
   readonly arrivals: Arrivals;
   readonly idempotency: Idempotency;
-  readonly bodyBytesMax: number;
-  /** All organizations, for keys that belong to none; the same object until something changes. */
-  directory(): SharedDirectory;
-  /** Called for each durable batch, for metrics. */
-  counted(answer: BatchAnswer): void;
+  /** Called for each durable batch with its accepted events, for metrics. */
+  accepted(events: number): void;
+  /** Called for each answered request, refused ones included, that had rejected events. */
+  rejected(apiKey: string | undefined, rejections: readonly Rejection[]): void;
 }
 
 interface Pending {
@@ -59,11 +39,10 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-interface Done {
-  readonly outcome: Outcome;
-  /** Blocks that are not in the log yet: of a request that stands apart, or is large. */
-  readonly frames: readonly Omit<FrameInput, 'notes'>[];
-}
+const keep = (): void => undefined;
+
+/** The Idempotency-Key that stands for the SHA-256 of the body (contract: Ingest). */
+const contentKey = 'body';
 
 /**
  * Gathers small requests into one task, so that many clients sending single events do not pay a thread hop and a log
@@ -72,7 +51,8 @@ interface Done {
  * wait for a worker.
  */
 export function createAccept(options: AcceptOptions): Accept {
-  const { pool, wal, arrivals, idempotency } = options;
+  const { pools, wal, arrivals, idempotency } = options;
+  const large = new LargeBodies({ pool: pools.large, facts: options });
   let gathered: Pending[] = [];
   let gatheredBytes = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -97,41 +77,23 @@ export function createAccept(options: AcceptOptions): Accept {
 
   /** While tasks queue up, fewer and larger ones serve the same requests sooner. */
   function dispatchInTime(): void {
-    if (pool.queued() < limits.gatherQueuedTasks) dispatchGathered();
+    if (pools.small.queued() < limits.gatherQueuedTasks) dispatchGathered();
     else timer = setTimeout(dispatchInTime, limits.gatherDelayMsMax);
   }
 
   function submit(request: IngestRequest): Promise<Done> {
     const { length } = request.body;
-    const isPlain = request.encoding === 'identity';
-    if (length > (isPlain ? limits.splitBytesMin : limits.splitCompressedBytesMin)) return mapLarge(request);
+    // What a compressed body holds is not known yet: it could be far more than others can wait for.
+    const isSmall = request.encoding === 'identity' && length <= limits.smallBodyBytesMax;
+    if (!isSmall) return large.map(request, request.organization?.id ?? request.apiKey ?? '');
     return new Promise((resolve, reject) => {
-      const pending = { request, resolve, reject };
-      // What a compressed body holds is not known yet: among others it could be far more than they can wait for.
-      if (!isPlain || length > limits.gatherBytesMax / 4) {
-        void dispatch([pending]);
-        return;
-      }
-      gathered.push(pending);
+      gathered.push({ request, resolve, reject });
       gatheredBytes += length;
       if (gatheredBytes >= limits.gatherBytesMax || gathered.length >= limits.gatherRequestsMax)
         dispatchGathered();
       else if (groupsMapping === 0) immediate ??= setImmediate(dispatchGathered);
       else timer ??= setTimeout(dispatchInTime, limits.gatherDelayMsMax);
     });
-  }
-
-  function taskOf(input: Uint8Array, requests: Pick<MapTask, 'ends' | 'kindOf' | 'kinds'>): MapTask {
-    const needsDirectory = requests.kinds.some(({ organization }) => organization === undefined);
-    return {
-      kind: 'map',
-      input,
-      ...requests,
-      // Two renderings and the columns take about twice what came in; more makes the worker's copy of it grow.
-      output: buffers.take(input.length * 2.5),
-      directory: needsDirectory ? options.directory() : undefined,
-      bodyBytesMax: options.bodyBytesMax,
-    };
   }
 
   /**
@@ -152,12 +114,12 @@ export function createAccept(options: AcceptOptions): Accept {
       ends[index] = offset;
       kindOf[index] = kindAmong(kinds, request);
     }
-    return taskOf(input, { ends, kindOf, kinds });
+    return mapTask(options, input, { ends, kindOf, kinds });
   }
 
   async function dispatch(group: readonly Pending[], mapped = () => {}): Promise<void> {
     try {
-      const result = await pool.map(taskOfGroup(group)).finally(mapped);
+      const result = await pools.small.map(taskOfGroup(group)).finally(mapped);
       if (result.input) buffers.give(result.input);
       await settle(group, result);
     } catch (error) {
@@ -186,67 +148,30 @@ export function createAccept(options: AcceptOptions): Accept {
     // Requests that stand apart append for themselves; they need not wait for the others.
     for (const [index, pending] of group.entries()) {
       if (pending.request.idempotency) {
-        pending.resolve({ outcome: outcomeOf(result, index), frames: apart.get(index) ?? [] });
+        const frames = apart.get(index) ?? [];
+        pending.resolve({ outcome: outcomeOf(result, index), frames, release: keep });
       }
     }
     if (shared.length > 0) await store(group, shared);
     if (apart.size === 0) buffers.give(result.buffer);
     for (const [index, pending] of group.entries()) {
-      pending.resolve({ outcome: outcomeOf(result, index), frames: [] });
+      pending.resolve({ outcome: outcomeOf(result, index), frames: [], release: keep });
     }
   }
 
-  /**
-   * A large body is divided, and as many of its pieces are with the workers at once as there are workers: it uses
-   * all of them, and what came after it is served between its pieces.
-   */
-  async function mapLarge(request: IngestRequest): Promise<Done> {
-    const { form, encoding, organization } = request;
-    const split = await pool.split({
-      kind: 'split',
-      input: request.body,
-      form,
-      encoding,
-      hashed: request.idempotency !== undefined,
-      bodyBytesMax: options.bodyBytesMax,
-      pieceBytes: limits.pieceBytes,
-    });
-    buffers.give(split.input);
-    const { body, pieces, bodyHash } = split;
-    if ('code' in body) return { outcome: { kind: 'problem', ...body }, frames: [] };
-    const results: MapResult[] = [];
-    let next = 0;
-    let accepted = 0;
-    const serve = async (): Promise<void> => {
-      while (next < pieces.length && accepted <= limits.batchEventsMax) {
-        const index = next++;
-        const [start, end] = pieces[index] as readonly [number, number];
-        const one: RequestKind = {
-          form: split.form,
-          encoding: 'identity',
-          organization,
-          apart: false,
-          errorsMax: errorsMaxOf(request),
-        };
-        // A failure ends the loop of every other piece as well: nothing of the request is stored then.
-        const result = await pool
-          .map(taskOf(body.subarray(start, end), alone(one, end - start)))
-          .catch((error: unknown) => {
-            next = pieces.length;
-            throw error;
-          });
-        results[index] = result;
-        accepted += acceptedOf(outcomeOf(result, 0));
-      }
-    };
-    await Promise.all(Array.from({ length: pool.threads }, serve));
-    if (accepted > limits.batchEventsMax) return { outcome: tooManyEvents, frames: [] };
-    const frames = results.flatMap((result) => result.blocks.map((block) => frameOf(result, block)));
-    return { outcome: joined(results, bodyHash, errorsMaxOf(request)), frames };
+  /** The answer of a batch with at least one good event, its events counted; otherwise throws why there is none. */
+  function answerOf({ apiKey }: IngestRequest, outcome: Outcome): BatchAnswer {
+    if (outcome.kind === 'answered' && outcome.rejections.length > 0)
+      options.rejected(apiKey, outcome.rejections);
+    return acceptedOf(outcome);
   }
 
-  async function once(request: IngestRequest, id: string): Promise<BatchAnswer> {
-    const { outcome, frames } = await submit(request);
+  /** Stores a mapped request under its id unless its answer is remembered. */
+  async function storeOnce(
+    request: IngestRequest,
+    id: string,
+    { outcome, frames }: Done,
+  ): Promise<BatchAnswer> {
     const hash = outcome.kind === 'answered' ? (outcome.bodyHash ?? '') : '';
     const before = idempotency.recall(id, hash);
     if (before === 'other') {
@@ -256,7 +181,7 @@ export function createAccept(options: AcceptOptions): Accept {
       );
     }
     if (before) return before;
-    const answer = accepted(outcome);
+    const answer = answerOf(request, outcome);
     const notes = idempotency.notes(id, hash, answer);
     // The notes ride on the last frame: with the events they are durable together or not at all.
     const noted = frames.map((frame, index) => ({
@@ -265,35 +190,47 @@ export function createAccept(options: AcceptOptions): Accept {
     }));
     await store([{ request }], noted);
     idempotency.remember(notes);
-    options.counted(answer);
+    options.accepted(answer.accepted);
     return answer;
   }
 
-  return async (request) => {
-    if (request.idempotency) {
-      const id = idempotency.id(request.idempotency.apiKey, request.idempotency.key);
-      return idempotency.exclusively(id, () => once(request, id));
-    }
-    const { outcome, frames } = await submit(request);
-    const answer = accepted(outcome);
-    if (frames.length > 0)
-      await store(
-        [{ request }],
-        frames.map((frame) => ({ ...frame, notes: '' })),
-      );
-    options.counted(answer);
+  async function storePlain(request: IngestRequest, { outcome, frames }: Done): Promise<BatchAnswer> {
+    const answer = answerOf(request, outcome);
+    const plain = frames.map((frame) => ({ ...frame, notes: '' }));
+    if (plain.length > 0) await store([{ request }], plain);
+    options.accepted(answer.accepted);
     return answer;
+  }
+
+  /** The key is what the body holds: nobody knows it before the body is mapped. */
+  async function storeByContent(request: IngestRequest, apiKey: string, done: Done): Promise<BatchAnswer> {
+    const hash = done.outcome.kind === 'answered' ? done.outcome.bodyHash : undefined;
+    if (hash === undefined) return answerOf(request, done.outcome);
+    // No key that a client can send has a line break.
+    const id = idempotency.id(apiKey, `${contentKey}\n${hash}`);
+    return idempotency.exclusively(id, () => storeOnce(request, id, done));
+  }
+
+  async function submitted(
+    request: IngestRequest,
+    then: (done: Done) => Promise<BatchAnswer>,
+  ): Promise<BatchAnswer> {
+    const done = await submit(request);
+    const answer = await then(done);
+    // Only then: what a failed append still does with them is not known.
+    done.release();
+    return answer;
+  }
+
+  return (request) => {
+    const asked = request.idempotency;
+    if (asked === undefined) return submitted(request, (done) => storePlain(request, done));
+    if (asked.key === contentKey) {
+      return submitted(request, (done) => storeByContent(request, asked.apiKey, done));
+    }
+    const id = idempotency.id(asked.apiKey, asked.key);
+    return idempotency.exclusively(id, () => submitted(request, (done) => storeOnce(request, id, done)));
   };
-}
-
-function frameOf(result: MapResult, { offset, length, rows, crc }: MapResult['blocks'][number]) {
-  return { rows, payload: new Uint8Array(result.buffer, offset, length), payloadCrc: crc };
-}
-
-function outcomeOf(result: MapResult, index: number): Outcome {
-  const accepted = result.accepted[index] ?? 0;
-  const plain = { accepted, rejected: 0, errors: [] };
-  return result.outcomes.get(index) ?? { kind: 'answered', answer: plain, bodyHash: undefined };
 }
 
 /** Where among the kinds a request's is, added if it is new. */
@@ -312,36 +249,16 @@ function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
   return known >= 0 ? known : kinds.push({ form, encoding, organization, apart, errorsMax }) - 1;
 }
 
-/** A request that is a task of its own. */
-function alone(kind: RequestKind, length: number): Pick<MapTask, 'ends' | 'kindOf' | 'kinds'> {
-  return { ends: Uint32Array.of(length), kindOf: Uint32Array.of(0), kinds: [kind] };
-}
-
-function acceptedOf(outcome: Outcome): number {
-  return outcome.kind === 'answered' ? outcome.answer.accepted : 0;
-}
-
-/** One outcome of a body's pieces, in their order; a problem of one is a problem of all. */
-function joined(results: readonly MapResult[], bodyHash: string | undefined, errorsMax: number): Outcome {
-  const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
-  for (const result of results) {
-    const outcome = outcomeOf(result, 0);
-    if (outcome.kind === 'problem') return outcome;
-    const { accepted, rejected, errors } = outcome.answer;
-    const before = answer.accepted + answer.rejected;
-    for (const { index, error } of errors) {
-      if (answer.errors.length < errorsMax) answer.errors.push({ index: before + index, error });
-    }
-    answer.accepted += accepted;
-    answer.rejected += rejected;
-  }
-  return { kind: 'answered', answer, bodyHash };
-}
-
 /** The answer of a batch with at least one good event; otherwise the Problem that says why there is none. */
-function accepted(outcome: Outcome): BatchAnswer {
+function acceptedOf(outcome: Outcome): BatchAnswer {
   if (outcome.kind === 'problem') throw new Problem(outcome.code, outcome.detail);
   const { answer } = outcome;
+  if (outcome.isEnded) {
+    const detail = `More than ${limits.rejectedEventsMax} events of the body were rejected: the rest was not looked at, and nothing of it was stored.`;
+    // Pieces that were under way at the same time may have counted more.
+    const rejected = limits.rejectedEventsMax + 1;
+    throw new Problem('too_many_events', detail, { members: { ...answer, accepted: 0, rejected } });
+  }
   if (answer.accepted > 0) return answer;
   const detail = answer.rejected === 0 ? 'The body holds no event.' : 'No event of the batch was accepted.';
   throw new Problem('nothing_accepted', detail, { members: { ...answer } });

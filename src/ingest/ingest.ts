@@ -10,6 +10,7 @@ import { openIdempotency } from './idempotency.ts';
 import { createPace } from './pace.ts';
 import { startPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
+import { RejectionLog } from './rejection-log.ts';
 import type { SharedDirectory } from './task.ts';
 import { openWal } from './wal.ts';
 
@@ -84,19 +85,32 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     nowMs: () => performance.now(),
   });
   const worker = { appName: options.appName, redactKeys: options.redactKeys };
-  const pool = startPool(options.workers, worker, log, { pace });
+  const pools = {
+    // One thread is enough for small bodies: receiving them costs more than mapping them.
+    small: startPool(1, worker, log, { pace: pace.small }),
+    // Their threads cost a start and memory, and where all bodies are small nobody needs them.
+    large: startPool(options.workers, worker, log, { pace: pace.large, isLazy: true }),
+  };
   const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
+  const rejectedEvents = counter('auditlog_ingest_rejected_total', 'Rejected events by the kind of rule', [
+    'reason',
+  ]);
+  const rejectionLog = new RejectionLog(log, () => performance.now());
   const arrivals = createArrivals(wal.lastRecovered);
   const accept = createAccept({
-    pool,
+    pools,
     wal,
     arrivals,
     idempotency,
     bodyBytesMax: options.bodyBytesMax,
     directory: options.directory,
-    counted({ accepted, rejected }) {
-      events.inc({ outcome: 'accepted' }, accepted);
-      events.inc({ outcome: 'rejected' }, rejected);
+    accepted: (count) => events.inc({ outcome: 'accepted' }, count),
+    rejected(apiKey, rejections) {
+      for (const { reason, events: count } of rejections) {
+        events.inc({ outcome: 'rejected' }, count);
+        rejectedEvents.inc({ reason }, count);
+      }
+      rejectionLog.add(apiKey, rejections);
     },
   });
   gauge('auditlog_wal_bytes', 'Bytes in the write-ahead log', [], (metric) => metric.set(wal.bytes()));
@@ -116,7 +130,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     metric.set({ outcome: 'retried' }, retries);
   });
   gauge('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', [], (metric) =>
-    metric.set(pool.queued()),
+    metric.set(pools.small.queued() + pools.large.queued()),
   );
   gauge('auditlog_idempotency_keys', 'Idempotency keys remembered', [], (metric) =>
     metric.set(idempotency.size()),
@@ -131,7 +145,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     flush: batcher.flush,
     async close() {
       batcher.stop();
-      await pool.close();
+      await Promise.all([pools.small.close(), pools.large.close()]);
+      rejectionLog.close();
       await wal.close();
     },
   };

@@ -19,12 +19,19 @@ export interface PaceOptions {
  * it quicker.
  */
 export interface Pace {
+  /** Small bodies go first: only other small ones count against them. */
+  readonly small: Turns;
+  readonly large: Turns;
+  /** A segment has reached the engine, by an INSERT that took that long. */
+  stored(rows: number, ms: number): void;
+}
+
+/** When tasks of one size may begin. */
+export interface Turns {
   /** Milliseconds until the next rows may be let in; 0 for at once. */
   turnMs(): number;
   /** Rows were let in. */
   took(rows: number): void;
-  /** A segment has reached the engine, by an INSERT that took that long. */
-  stored(rows: number, ms: number): void;
 }
 
 /** Of what the engine takes, so that it gains on what waits. */
@@ -34,7 +41,7 @@ export function createPace(options: PaceOptions): Pace {
   const { waitingMs, waitingBytes, behindMs, behindBytes, nowMs } = options;
   /** What the engine took in the last `paceRateMs`. */
   let taken: { readonly from: number; readonly to: number; readonly rows: number }[] = [];
-  let nextAt = Number.NEGATIVE_INFINITY;
+  const nextAt = { small: Number.NEGATIVE_INFINITY, large: Number.NEGATIVE_INFINITY };
 
   const forget = (now: number): void => {
     taken = taken.filter(({ to }) => to > now - limits.paceRateMs);
@@ -49,22 +56,31 @@ export function createPace(options: PaceOptions): Pace {
     return taken.reduce((sum, { rows }) => sum + rows, 0) / Math.max(1, last.to - from);
   };
 
-  return {
+  const turns = (size: 'small' | 'large'): Turns => ({
     turnMs() {
       const now = nowMs();
       const isBehind = waitingMs() > behindMs && waitingBytes() > behindBytes;
       if (!isBehind || rate(now) === 0) {
-        nextAt = now;
+        nextAt[size] = now;
         return 0;
       }
-      return Math.max(0, nextAt - now);
+      return Math.max(0, nextAt[size] - now);
     },
     took(rows) {
       const now = nowMs();
       const rowsPerMs = rate(now) * share;
       if (rowsPerMs === 0) return;
-      nextAt = Math.min(Math.max(nextAt, now) + rows / rowsPerMs, now + limits.paceDebtMsMax);
+      const held = size === 'small' ? (['small', 'large'] as const) : (['large'] as const);
+      for (const one of held) {
+        const at = Math.max(nextAt[one], now) + rows / rowsPerMs;
+        nextAt[one] = Math.min(at, now + limits.paceDebtMsMax);
+      }
     },
+  });
+
+  return {
+    small: turns('small'),
+    large: turns('large'),
     stored(rows, ms) {
       const now = nowMs();
       forget(now);

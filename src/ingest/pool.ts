@@ -2,7 +2,7 @@ import { Piscina } from 'piscina';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
-import type { Pace } from './pace.ts';
+import type { Turns } from './pace.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 
 export interface WorkerPool {
@@ -21,8 +21,10 @@ export interface PoolOptions {
   /** URL of another worker module: one that hangs or crashes, to see what becomes of its neighbours. */
   readonly filename?: string;
   readonly taskMsMax?: number;
+  /** Threads are started with the first tasks that need them; else at once. */
+  readonly isLazy?: boolean;
   /** Asked before a task begins that maps events, and told what came of it. */
-  readonly pace?: Pick<Pace, 'turnMs' | 'took'>;
+  readonly pace?: Turns;
 }
 
 /** Run from its sources, a thread needs the TypeScript loader anew: threads do not inherit module hooks. */
@@ -60,12 +62,13 @@ export function startPool(
   threads: number,
   settings: WorkerSettings,
   log: Logger,
-  { filename, taskMsMax, pace }: PoolOptions = {},
+  { filename, taskMsMax, isLazy = false, pace }: PoolOptions = {},
 ): WorkerPool {
   const pool = new Piscina<Task, MapResult | SplitResult>({
     filename: filename ?? import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
-    minThreads: threads,
+    minThreads: isLazy ? 0 : threads,
     maxThreads: threads,
+    idleTimeout: Number.POSITIVE_INFINITY,
     workerData: settings,
     resourceLimits: {
       maxOldGenerationSizeMb: limits.workerHeapMegabytesMax,

@@ -4,15 +4,23 @@ import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { RequestKind } from './task.ts';
 
-/** Calls back with a window of the body and where in it an event stands; one that is not UTF-8 has an error. */
-export type OnEvent = (window: Window, start: number, end: number, error: string | undefined) => void;
+/**
+ * Calls back with a window of the body and where in it an event stands; one that is not UTF-8 has an error. False ends
+ * the work on the body: nothing after the event is looked at.
+ */
+export type OnEvent = (window: Window, start: number, end: number, error: string | undefined) => boolean;
+
+/** A body holds more elements than a request may (limits.batchEventsMax). */
+export class TooManyElements extends Error {}
 
 const newline = 0x0a;
 const openBracket = 0x5b;
+const openBrace = 0x7b;
 
 /**
  * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is.
- * Returns undefined, or what is wrong with the body as a whole (nothing of it may be stored then).
+ * Returns undefined, or what is wrong with the body as a whole (nothing of it may be stored then). Throws
+ * TooManyElements for an array of more than it may hold, before any of it is handed out.
  *
  * The structure of JSON is ASCII, so a body is split as bytes and handed out as byte text (see ocsf/byte-text.ts).
  * Bytes that are not UTF-8 cost the event they stand in. Texts are cut from the body a window at a time: small strings
@@ -21,9 +29,9 @@ const openBracket = 0x5b;
 export function splitBody(body: Uint8Array, form: RequestKind['form'], onEvent: OnEvent): string | undefined {
   const bytes = withoutByteOrderMark(body);
   const valid = isUtf8(bytes);
-  const emit = (window: Window, start: number, end: number): void => {
+  const emit: Emit = (window, start, end) => {
     const good = valid || isUtf8(window.bytes.subarray(start, end));
-    onEvent(window, start, end, good ? undefined : ': is not valid UTF-8');
+    return onEvent(window, start, end, good ? undefined : ': is not valid UTF-8');
   };
   if (form === 'ndjson') {
     emitLines(bytes, emit);
@@ -39,11 +47,28 @@ export function splitBody(body: Uint8Array, form: RequestKind['form'], onEvent: 
   const spans: number[] = [];
   const keep = (start: number, end: number): void => {
     spans.push(start, end);
+    if (spans.length > limits.batchEventsMax * 2) throw new TooManyElements();
   };
   const fault =
     form === 'json' ? splitArray(bytes, 0, bytes.length, keep) : splitElements(bytes, 0, bytes.length, keep);
   if (fault === undefined) emitSpans(bytes, spans, emit);
   return fault;
+}
+
+/** Whether a body that is no JSON is lines of JSON: its first line is an object, and something comes after it. */
+export function looksLikeLines(body: Uint8Array): boolean {
+  const bytes = withoutByteOrderMark(body);
+  const start = firstToken(bytes, 0, bytes.length);
+  const end = bytes.indexOf(newline, start);
+  const isLine = bytes[start] === openBrace && end > 0 && end - start <= limits.eventBytesMax;
+  if (!isLine || firstToken(bytes, end, bytes.length) === bytes.length) return false;
+  try {
+    JSON.parse(bytes.toString('utf8', start, end));
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
 
 /** The bytes as a Buffer, without the mark that some programs put before UTF-8. */
@@ -52,7 +77,7 @@ export function withoutByteOrderMark(body: Uint8Array): Buffer {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }
 
-type Emit = (window: Window, start: number, end: number) => void;
+type Emit = (window: Window, start: number, end: number) => boolean;
 
 function windowOf(bytes: Buffer, start: number, end: number): Window {
   // Not a Buffer: cutting one is several times as expensive.
@@ -66,7 +91,9 @@ function emitSpans(bytes: Buffer, spans: readonly number[], emit: Emit): void {
     let next = at + 2;
     while (next < spans.length && (spans[next + 1] as number) - from <= limits.windowBytes) next += 2;
     const window = windowOf(bytes, from, spans[next - 1] as number);
-    for (; at < next; at += 2) emit(window, (spans[at] as number) - from, (spans[at + 1] as number) - from);
+    for (; at < next; at += 2) {
+      if (!emit(window, (spans[at] as number) - from, (spans[at + 1] as number) - from)) return;
+    }
   }
 }
 
@@ -75,11 +102,12 @@ function emitLines(bytes: Buffer, emit: Emit): void {
     const end = endOfLines(bytes, from, limits.windowBytes);
     const window = windowOf(bytes, from, end);
     const { text } = window;
-    for (let start = 0; start < text.length; ) {
+    // From one token to the next, so that blank lines cost no more than their bytes.
+    for (let start = firstToken(window.bytes, 0, text.length); start < text.length; ) {
       const found = text.indexOf('\n', start);
       const stop = found === -1 ? text.length : found;
-      if (firstToken(window.bytes, start, stop) < stop) emit(window, start, stop);
-      start = stop + 1;
+      if (!emit(window, start, stop)) return;
+      start = firstToken(window.bytes, stop, text.length);
     }
     from = end;
   }

@@ -2,6 +2,7 @@ import { limits } from '../base/limits.ts';
 import type { ProblemCode } from '../base/problem.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
+import type { Rejection } from './rejections.ts';
 
 /**
  * What main and worker threads say to each other: a task is many requests, its result a few blocks. Buffers travel
@@ -54,6 +55,8 @@ export interface MapTask {
   /** Present when a request of the task has no organization of its own. */
   readonly directory: SharedDirectory | undefined;
   readonly bodyBytesMax: number;
+  /** The rejected event of a request after these ends the work on it. */
+  readonly rejectedMax: number;
 }
 
 /** Decompresses a large body and finds where it can be divided between workers. */
@@ -77,9 +80,22 @@ export interface Block {
   readonly request: number | undefined;
 }
 
-export type Outcome =
-  | { readonly kind: 'answered'; readonly answer: BatchAnswer; readonly bodyHash: string | undefined }
-  | { readonly kind: 'problem'; readonly code: ProblemCode; readonly detail: string };
+export type Outcome = Answered | Refused;
+
+export interface Answered {
+  readonly kind: 'answered';
+  readonly answer: BatchAnswer;
+  readonly bodyHash: string | undefined;
+  readonly rejections: readonly Rejection[];
+  /** More events were rejected than may be: what comes after was not looked at, and nothing may be stored. */
+  readonly isEnded: boolean;
+}
+
+export interface Refused {
+  readonly kind: 'problem';
+  readonly code: ProblemCode;
+  readonly detail: string;
+}
 
 export interface MapResult {
   /** The task's input, given back unless it was shared. */
@@ -94,17 +110,27 @@ export interface MapResult {
 export interface SplitResult {
   readonly input: ArrayBuffer;
   /** The decompressed body in shared memory, or what is wrong with it. */
-  readonly body: Uint8Array | { readonly code: ProblemCode; readonly detail: string };
+  readonly body: Uint8Array | Refused;
   readonly form: RequestKind['form'];
   /** First and last byte, exclusive, of each piece. */
   readonly pieces: readonly (readonly [start: number, end: number])[];
   readonly bodyHash: string | undefined;
 }
 
-export const tooManyEvents: Outcome & { kind: 'problem' } = {
+/** What is wrong with a body of too many elements (contract: Ingest). */
+export const tooManyEvents: Refused = {
   kind: 'problem',
-  code: 'too_large',
-  detail: `The body holds more than ${limits.batchEventsMax} events; send it in parts.`,
+  code: 'too_many_events',
+  detail: `The body holds more than ${limits.batchEventsMax} events, so nothing of it was stored; send it in parts.`,
+};
+
+/** What is wrong with lines of JSON that say they are one JSON value (contract: Ingest). */
+export const mislabelledLines: Refused = {
+  kind: 'problem',
+  code: 'malformed',
+  detail:
+    'The body is NDJSON (one JSON object a line), but its Content-Type is application/json; ' +
+    'send it as application/x-ndjson.',
 };
 
 /** What a worker is started with. */

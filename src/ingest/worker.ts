@@ -10,17 +10,26 @@ import { createMapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
 import { decompressBody } from './decompress.ts';
 import { createBlockBuilder } from './native-block.ts';
-import { endOfLines, splitBody, withoutByteOrderMark } from './split-body.ts';
+import { RejectionCounts } from './rejections.ts';
+import {
+  endOfLines,
+  looksLikeLines,
+  splitBody,
+  TooManyElements,
+  withoutByteOrderMark,
+} from './split-body.ts';
 import {
   type Block,
   type MapResult,
   type MapTask,
   type OrganizationFacts,
   type Outcome,
+  type Refused,
   type SharedDirectory,
   type SplitResult,
   type SplitTask,
   type RequestKind,
+  mislabelledLines,
   tooManyEvents,
   type WorkerSettings,
 } from './task.ts';
@@ -82,45 +91,66 @@ function mapRequests(task: MapTask): MapResult {
 
 function mapRequest(task: MapTask, index: number, received: Uint8Array, output: Output): Outcome {
   const request = task.kinds[task.kindOf[index] as number] as RequestKind;
-  const rows = request.apart ? apartRows : sharedRows;
-  const blockOwner = request.apart ? index : undefined;
-  const before = { length: output.length, blocks: output.blocks.length };
   try {
     const body = decompressBody(received, request.encoding, task.bodyBytesMax);
-    const resolveOrg = organizationResolver(request.organization, task.directory);
-    const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
-    const fault = splitBody(body, request.form, (window, start, end, error) => {
-      const mapped = error ?? mapEvent(window, start, end, resolveOrg);
-      if (typeof mapped !== 'string') {
-        if (answer.accepted > limits.batchEventsMax) return;
-        rows.add(mapped);
-        answer.accepted += 1;
-        if (rows.rows() >= limits.blockRowsMax || rows.payloadBytes() >= limits.blockPayloadBytesMax)
-          flushRows(output, rows, blockOwner);
-        return;
-      }
-      if (answer.errors.length < request.errorsMax) {
-        answer.errors.push({ index: answer.accepted + answer.rejected, error: mapped });
-      }
-      answer.rejected += 1;
-    });
-    if (answer.accepted > limits.batchEventsMax) {
-      // A body this long is alone in its task, or apart from the others: nothing else's rows are dropped here.
-      rows.reset();
-      output.length = before.length;
-      output.blocks.length = before.blocks;
-      return tooManyEvents;
-    }
-    if (fault !== undefined) return malformed(fault);
-    if (request.apart) flushRows(output, rows, blockOwner);
-    return { kind: 'answered', answer, bodyHash: request.apart ? hashOf(body) : undefined };
+    const blockOwner = request.apart ? index : undefined;
+    const outcome = mapBody(task, request, body, output, blockOwner);
+    return request.apart && outcome.kind === 'answered' ? { ...outcome, bodyHash: hashOf(body) } : outcome;
   } catch (error) {
-    if (error instanceof Problem) return { kind: 'problem', code: error.code, detail: error.message };
-    throw error;
+    return refusedBy(error);
   }
 }
 
-function malformed(fault: string): Outcome & { kind: 'problem' } {
+function mapBody(
+  task: MapTask,
+  request: RequestKind,
+  body: Uint8Array,
+  output: Output,
+  blockOwner: number | undefined,
+): Outcome {
+  const rows = request.apart ? apartRows : sharedRows;
+  const before = { length: output.length, blocks: output.blocks.length };
+  const resolveOrg = organizationResolver(request.organization, task.directory);
+  const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
+  const rejections = new RejectionCounts();
+  const fault = splitBody(body, request.form, (window, start, end, error) => {
+    const mapped = error ?? mapEvent(window, start, end, resolveOrg);
+    if (typeof mapped !== 'string') {
+      rows.add(mapped);
+      answer.accepted += 1;
+      if (rows.rows() >= limits.blockRowsMax || rows.payloadBytes() >= limits.blockPayloadBytesMax)
+        flushRows(output, rows, blockOwner);
+      return true;
+    }
+    if (answer.errors.length < request.errorsMax) {
+      answer.errors.push({ index: answer.accepted + answer.rejected, error: mapped });
+    }
+    answer.rejected += 1;
+    rejections.add(mapped);
+    return answer.rejected <= task.rejectedMax;
+  });
+  if (fault !== undefined) return malformed(fault);
+  const isOneBad = request.form === 'json' && answer.rejected === 1 && answer.accepted === 0;
+  if (isOneBad && looksLikeLines(body)) return mislabelledLines;
+  const isEnded = answer.rejected > task.rejectedMax;
+  if (isEnded) {
+    // So many do not fit into a body that shares its task: nothing else's rows are dropped here.
+    rows.reset();
+    output.length = before.length;
+    output.blocks.length = before.blocks;
+  }
+  if (request.apart) flushRows(output, rows, blockOwner);
+  return { kind: 'answered', answer, bodyHash: undefined, rejections: rejections.list(), isEnded };
+}
+
+/** What an error in a body makes of its request; one that is a fault of ours is thrown on. */
+function refusedBy(error: unknown): Refused {
+  if (error instanceof TooManyElements) return tooManyEvents;
+  if (error instanceof Problem) return { kind: 'problem', code: error.code, detail: error.message };
+  throw error;
+}
+
+function malformed(fault: string): Refused {
   return { kind: 'problem', code: 'malformed', detail: `The body is not acceptable JSON: ${fault}.` };
 }
 
@@ -137,15 +167,16 @@ function splitLarge(task: SplitTask): SplitResult {
     const bytes = withoutByteOrderMark(decompressed);
     const found = piecesOf(bytes, task);
     if ('code' in found) return { ...nothing, body: found };
+    // Shared, so that several threads can read it, and all of it is gone when the last has.
     const body = new Uint8Array(new SharedArrayBuffer(bytes.length));
     body.set(bytes);
     return { ...found, input, body, bodyHash: task.hashed ? hashOf(decompressed) : undefined };
   } catch (error) {
-    if (error instanceof Problem) return { ...nothing, body: { code: error.code, detail: error.message } };
-    throw error;
+    return { ...nothing, body: refusedBy(error) };
   }
 }
 
+/** Where a body can be divided, or what is wrong with it. Throws TooManyElements as soon as that is certain. */
 function piecesOf(bytes: Buffer, { form, pieceBytes }: SplitTask) {
   const pieces: [number, number][] = [];
   if (form === 'ndjson') {
@@ -160,7 +191,10 @@ function piecesOf(bytes: Buffer, { form, pieceBytes }: SplitTask) {
     return { form, pieces: [[0, bytes.length]] as const };
   }
   let piece: [number, number] | undefined;
+  let elements = 0;
   const fault = splitArray(bytes, 0, bytes.length, (start, end) => {
+    elements += 1;
+    if (elements > limits.batchEventsMax) throw new TooManyElements();
     if (piece !== undefined && end - piece[0] <= pieceBytes) piece[1] = end;
     else {
       piece = [start, end];

@@ -120,24 +120,38 @@ function isUuid(r: SourceReading, slot: number): boolean {
   return true;
 }
 
-/** The known fields of the event as the schema is to see them. */
-export function eventOf(r: SourceReading): unknown {
-  return objectOf(r, '', 0, usualKinds.length);
+/** A member of an object with known fields: its name, its slot, and its own members. */
+interface Member {
+  readonly name: string;
+  readonly slot: number;
+  readonly members: readonly Member[];
 }
 
-function objectOf(r: SourceReading, prefix: string, from: number, to: number): Record<string, unknown> {
-  const object: Record<string, unknown> = {};
-  for (let slot = from; slot < to; slot++) {
-    const path = (usualKinds[slot] as readonly [FieldPath, number])[0];
+function membersOf(prefix: string): Member[] {
+  return usualKinds.flatMap(([path], slot): Member[] => {
     const name = path.slice(prefix.length);
-    if (!path.startsWith(prefix) || name.includes('.')) continue;
-    const value = valueOf(r, slot, path);
-    if (value !== undefined) object[name] = value;
+    const isMember = path.startsWith(prefix) && !name.includes('.');
+    return isMember ? [{ name, slot, members: membersOf(`${path}.`) }] : [];
+  });
+}
+
+const eventMembers = membersOf('');
+
+/** The known fields of the event as the schema is to see them. */
+export function eventOf(r: SourceReading): unknown {
+  return objectOf(r, eventMembers);
+}
+
+function objectOf(r: SourceReading, members: readonly Member[]): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const member of members) {
+    const value = valueOf(r, member);
+    if (value !== undefined) object[member.name] = value;
   }
   return object;
 }
 
-function valueOf(r: SourceReading, slot: number, path: FieldPath): unknown {
+function valueOf(r: SourceReading, { slot, members }: Member): unknown {
   switch (r.kinds[slot] as number) {
     case kind.text:
     case kind.escaped:
@@ -150,7 +164,7 @@ function valueOf(r: SourceReading, slot: number, path: FieldPath): unknown {
     case kind.no:
       return false;
     case kind.object:
-      return objectOf(r, `${path}.`, slot + 1, usualKinds.length);
+      return objectOf(r, members);
     case kind.array:
       return [];
     default:

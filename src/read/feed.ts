@@ -5,7 +5,7 @@ import { createOldestFirst } from '../base/oldest-first.ts';
 import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { FairQueue } from './fair-queue.ts';
+import type { FairQueue } from '../base/fair-queue.ts';
 import { inTurn } from './fair-queue.ts';
 import { type Chunk, linesOf, ReadAhead } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';

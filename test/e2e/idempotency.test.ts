@@ -149,3 +149,15 @@ test('a repeat is known after kill -9 and a restart, and after a clean restart',
   await tenant.caughtUp();
   await tenant.settled(4, { flowId: flow });
 });
+
+test('the key "body" is the body itself', async () => {
+  const { flow, body } = batchOf(3);
+  const headers = { 'idempotency-key': 'body' };
+  const first = acceptedOf(await tenant.post(body, headers));
+  const zipped = { ...headers, 'content-encoding': 'gzip' };
+  assert.deepEqual(acceptedOf(await tenant.post(gzipSync(body), zipped)), first);
+  const another = batchOf(2);
+  assert.equal(acceptedOf(await tenant.post(another.body, headers)).accepted, 2);
+  await tenant.settled(3, { flowId: flow });
+  await tenant.settled(2, { flowId: another.flow });
+});

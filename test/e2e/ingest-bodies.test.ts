@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
-import { acceptedOf, rawExchange } from '../support/http.ts';
+import { acceptedOf, problemOf, rawExchange } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
 let server: TestServer;
@@ -65,9 +65,18 @@ test('media types are read without regard to case and parameters', async () => {
     assert.equal(acceptedOf(await tenant.post([sourceEvent()], { 'content-type': type })).accepted, 1, type);
   }
   const line = JSON.stringify(sourceEvent());
-  for (const type of ['application/x-ndjson; charset=utf-8', 'APPLICATION/X-NDJSON']) {
-    assert.equal(acceptedOf(await tenant.post(line, { 'content-type': type })).accepted, 1, type);
+  for (const type of [
+    'application/x-ndjson; charset=utf-8',
+    'APPLICATION/X-NDJSON',
+    'application/ndjson',
+    'application/jsonl',
+    'application/x-jsonlines',
+  ]) {
+    const answer = acceptedOf(await tenant.post(`${line}\n${line}`, { 'content-type': type }));
+    assert.equal(answer.accepted, 2, type);
   }
+  const { detail } = problemOf(await tenant.post(line, { 'content-type': 'text/plain' }), 415);
+  assert.match(detail, /application\/jsonl, application\/x-jsonlines/);
 });
 
 test('whitespace around and inside JSON does not matter', async () => {
@@ -94,6 +103,15 @@ test('compressed bodies: gzip, deflate, br, zstd', async () => {
     assert.equal(acceptedOf(answer).accepted, 50, encoding);
     assert.deepEqual(await storedOf(flow, 50), range(50), encoding);
   }
+});
+
+test('NDJSON that says it is JSON is told so by name', async () => {
+  const { events } = flowOf(2);
+  const body = events.map((event) => JSON.stringify(event)).join('\n');
+  assert.match(
+    problemOf(await tenant.post(body), 400).detail,
+    /is NDJSON .* Content-Type is application\/json/,
+  );
 });
 
 test('compressed NDJSON, and gzip in several members', async () => {

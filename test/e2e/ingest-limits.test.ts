@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
@@ -10,6 +10,16 @@ const maxBodyBytes = 3 * 1024 * 1024;
 const eventBytesMax = 1024 * 1024;
 let server: TestServer;
 let tenant: Tenant;
+
+const zstd = await Zstd.load();
+// Made before anything is connected: meanwhile this process does not see that the server drops an idle connection.
+const bomb = Buffer.alloc(96 * 1024 * 1024, 0x20);
+const bombs: Record<string, Uint8Array> = {
+  gzip: gzipSync(bomb, { level: 1 }),
+  deflate: deflateSync(bomb, { level: 1 }),
+  br: brotliCompressSync(bomb, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+  zstd: zstd.compress(bomb),
+};
 
 before(async () => {
   server = await startServer({ env: { MAX_BODY_BYTES: String(maxBodyBytes) } });
@@ -63,14 +73,13 @@ test('a body of exactly MAX_BODY_BYTES is taken, one byte more is 413', async ()
 });
 
 test('MAX_BODY_BYTES counts what comes out of a compressed body', async () => {
-  const zstd = await Zstd.load();
   const flow = randomUUID();
   const fits = Buffer.from(JSON.stringify(sourceEvent({ flow_id: flow })).padEnd(maxBodyBytes, ' '));
   const over = Buffer.concat([fits, Buffer.from(' ')]);
   const encoders: Record<string, (body: Buffer) => Uint8Array> = {
     gzip: gzipSync,
     deflate: deflateSync,
-    br: brotliCompressSync,
+    br: (body) => brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
     zstd: (body) => zstd.compress(body),
   };
   for (const [encoding, encode] of Object.entries(encoders)) {
@@ -82,14 +91,7 @@ test('MAX_BODY_BYTES counts what comes out of a compressed body', async () => {
 });
 
 test('a decompression bomb is 413, without the memory it asks for', async () => {
-  const zstd = await Zstd.load();
-  const bomb = Buffer.alloc(96 * 1024 * 1024, 0x20);
-  const bodies: Record<string, Uint8Array> = {
-    gzip: gzipSync(bomb),
-    br: brotliCompressSync(bomb, { params: { 0: 1 } }),
-    zstd: zstd.compress(bomb),
-  };
-  for (const [encoding, body] of Object.entries(bodies)) {
+  for (const [encoding, body] of Object.entries(bombs)) {
     assert.ok(body.length < maxBodyBytes);
     problemOf(await tenant.post(body, { 'content-encoding': encoding }), 413);
   }

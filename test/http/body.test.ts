@@ -71,6 +71,27 @@ test('thrown-away bytes are bounded', () => {
   assert.equal(excess, 1);
 });
 
+test('large bodies leave room for small ones', async () => {
+  const budget = createBodyBudget(1_000_000);
+  const receive = (bytes: number) => {
+    const body = createBodyReceiver({
+      announcement: { kind: 'sized', bytes },
+      maxBytes: 2_000_000,
+      budget,
+      onExcess: () => {},
+      pause: () => {},
+      resume: () => {},
+    });
+    const read = body.read();
+    body.data(new ArrayBuffer(bytes), true);
+    return read;
+  };
+  await receive(800_000);
+  await assert.rejects(receive(100_000), { code: 'unavailable' });
+  for (let n = 0; n < 4; n++) await receive(50_000);
+  await assert.rejects(receive(1), { code: 'unavailable' });
+});
+
 test('a body that nobody has asked for stops coming after a little, and goes on once it is read', async () => {
   const flow: string[] = [];
   const budget = createBodyBudget(1_000_000);

@@ -22,8 +22,8 @@ describe('the pace of ingest', () => {
       const { state, pace } = setUp();
       Object.assign(state, enough);
       pace.stored(1000, 500);
-      pace.took(1_000_000);
-      assert.equal(pace.turnMs(), 0);
+      pace.large.took(1_000_000);
+      assert.equal(pace.large.turnMs(), 0);
     }
   });
 
@@ -37,9 +37,9 @@ describe('the pace of ingest', () => {
       for (let next = begun; state.now < begun + seconds * 1000; state.now += 1) {
         if ((state.now - begun) % 500 === 0) pace.stored(rowsPerSecond / 2, 500);
         if (state.now < next) continue;
-        next = state.now + pace.turnMs();
+        next = state.now + pace.large.turnMs();
         if (next > state.now) continue;
-        pace.took(rowsOfTask);
+        pace.large.took(rowsOfTask);
         rows += rowsOfTask;
       }
       const part = rows / (rowsPerSecond * seconds);
@@ -47,40 +47,50 @@ describe('the pace of ingest', () => {
     });
   }
 
+  it('lets small bodies go first: large ones do not count against them, small ones count against both', () => {
+    const { pace } = setUp();
+    pace.stored(1000, 100);
+    pace.large.took(9000);
+    assert.equal(pace.small.turnMs(), 0);
+    pace.small.took(900);
+    assert.ok(pace.small.turnMs() > 95 && pace.small.turnMs() < 105, `${pace.small.turnMs()}`);
+    assert.ok(pace.large.turnMs() > 1095, `${pace.large.turnMs()}`);
+  });
+
   it('knows the rate of an engine from its first INSERT', () => {
     const { pace } = setUp();
     pace.stored(1000, 100);
-    pace.took(900);
-    const ms = pace.turnMs();
+    pace.large.took(900);
+    const ms = pace.large.turnMs();
     assert.ok(ms > 95 && ms < 105, `${ms}`);
   });
 
   it('does not hold a huge batch against later ones for as long as the engine takes for it', () => {
     const { pace } = setUp();
     pace.stored(1, 1000);
-    pace.took(1_000_000);
-    assert.equal(pace.turnMs(), limits.paceDebtMsMax);
+    pace.large.took(1_000_000);
+    assert.equal(pace.large.turnMs(), limits.paceDebtMsMax);
   });
 
   it('forgets what was let in once the engine has caught up', () => {
     const { state, pace } = setUp();
     pace.stored(1000, 500);
-    pace.took(1_000_000);
+    pace.large.took(1_000_000);
     state.waitingMs = 0;
-    assert.equal(pace.turnMs(), 0);
+    assert.equal(pace.large.turnMs(), 0);
     state.waitingMs = 1001;
-    assert.equal(pace.turnMs(), 0);
+    assert.equal(pace.large.turnMs(), 0);
   });
 
   it('holds nobody for an engine that takes nothing, and again when it takes something', () => {
     const { state, pace } = setUp();
-    pace.took(1000);
-    assert.equal(pace.turnMs(), 0, 'nothing was ever taken');
+    pace.large.took(1000);
+    assert.equal(pace.large.turnMs(), 0, 'nothing was ever taken');
     pace.stored(1000, 500);
-    pace.took(1000);
-    assert.ok(pace.turnMs() > 0);
+    pace.large.took(1000);
+    assert.ok(pace.large.turnMs() > 0);
     state.now += limits.paceRateMs;
-    pace.took(1000);
-    assert.equal(pace.turnMs(), 0, 'nothing was taken for a while');
+    pace.large.took(1000);
+    assert.equal(pace.large.turnMs(), 0, 'nothing was taken for a while');
   });
 });

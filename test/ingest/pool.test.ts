@@ -6,10 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { patience } from '../support/patience.ts';
 import { limits } from '../../src/base/limits.ts';
 import { createArrivals } from '../../src/ingest/arrivals.ts';
-import { type Accept, createAccept, type IngestRequest } from '../../src/ingest/accept.ts';
+import { type Accept, createAccept } from '../../src/ingest/accept.ts';
 import { startBatcher } from '../../src/ingest/batcher.ts';
 import { openIdempotency } from '../../src/ingest/idempotency.ts';
 import { startPool, type WorkerPool } from '../../src/ingest/pool.ts';
+import type { IngestRequest } from '../../src/ingest/request.ts';
 import { openWal, type Wal } from '../../src/ingest/wal.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
@@ -38,13 +39,14 @@ async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }>
     damage: new DamageRegister(),
   });
   const accept = createAccept({
-    pool,
+    pools: { small: pool, large: pool },
     wal,
     arrivals: createArrivals(0),
     idempotency: await openIdempotency(disk(), Date.now, silentLog),
     bodyBytesMax: 1e6,
     directory: () => ({ version: 1, json: Buffer.from('[]') }),
-    counted: () => {},
+    accepted: () => {},
+    rejected: () => {},
   });
   return { accept, wal };
 }
@@ -82,13 +84,13 @@ describe('requests that wait for workers', () => {
     const pace = { turnMs: () => turnMs, took: () => undefined };
     const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { pace });
     const { accept } = await acceptOn(pool);
-    const large = 'x'.repeat(limits.gatherBytesMax / 4);
-    const all = Array.from({ length: limits.gatherQueuedTasks }, () => accept(request(large)));
+    const aFifth = 'x'.repeat(limits.gatherBytesMax / 5);
+    const all = Array.from({ length: limits.gatherQueuedTasks * 5 }, () => accept(request(aFifth)));
     for (let n = 0; n < 30; n++) {
       all.push(accept(request(`${n}`)));
       await sleep(limits.gatherDelayMsMax * 2);
     }
-    assert.equal(pool.queued(), limits.gatherQueuedTasks + 1);
+    assert.equal(pool.queued(), limits.gatherQueuedTasks);
     turnMs = 0;
     for (const { accepted } of await Promise.all(all)) assert.equal(accepted, 1);
     await pool.close();

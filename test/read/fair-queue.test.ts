@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import { setImmediate as settled } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
-import { createFairQueue, type FairQueueOptions, inTurn } from '../../src/read/fair-queue.ts';
+import { createFairQueue, type FairQueueOptions } from '../../src/base/fair-queue.ts';
+import { inTurn } from '../../src/read/fair-queue.ts';
 import { EngineError } from '../../src/storage/storage.ts';
 
 const usual: FairQueueOptions = {
@@ -14,6 +15,7 @@ const usual: FairQueueOptions = {
   waitMs: 1_000,
   refusal: 'too many',
   retryAfterSeconds: 7,
+  aborted: () => new EngineError('aborted', 'the caller ended the request'),
 };
 
 const never = new AbortController().signal;

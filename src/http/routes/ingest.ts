@@ -1,8 +1,9 @@
 import { limits } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiKey } from '../../control/api-keys.ts';
-import type { Accept, IngestRequest } from '../../ingest/accept.ts';
+import type { Accept } from '../../ingest/accept.ts';
 import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
+import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm, OrganizationFacts } from '../../ingest/task.ts';
 import { readLimit } from '../../read/filter.ts';
 import type { KeyCaller } from '../access.ts';
@@ -42,6 +43,7 @@ function readHeaders(
     form: bodyForm(context.header('content-type')),
     encoding: contentEncoding(context.header('content-encoding')),
     organization,
+    apiKey: key.id,
     idempotency: idempotency(context.header('idempotency-key'), key.id),
     errorsMax: readLimit(
       context.first('maxErrors'),
@@ -55,6 +57,8 @@ const forms: Readonly<Record<string, BodyForm>> = {
   'application/json': 'json',
   'application/x-ndjson': 'ndjson',
   'application/ndjson': 'ndjson',
+  'application/jsonl': 'ndjson',
+  'application/x-jsonlines': 'ndjson',
 };
 
 function bodyForm(header: string | undefined): BodyForm {
@@ -65,10 +69,8 @@ function bodyForm(header: string | undefined): BodyForm {
   if (form !== undefined && isUtf8) return form;
   throw new Problem(
     'unsupported_media',
-    'Content-Type must be application/json or application/x-ndjson, in UTF-8.',
-    {
-      headers: { Accept: 'application/json, application/x-ndjson' },
-    },
+    `Content-Type must be one of ${Object.keys(forms).join(', ')}, in UTF-8.`,
+    { headers: { Accept: Object.keys(forms).join(', ') } },
   );
 }
 

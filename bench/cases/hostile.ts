@@ -1,0 +1,164 @@
+import { appendFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Dataset, Span } from '../lab/dataset.ts';
+import { writeDataset } from '../lab/dataset.ts';
+import type { Lab } from '../lab/lab.ts';
+import { type Slice, sliceOf } from '../lab/side-by-side.ts';
+import { type Generator, startGenerator } from '../load/generator-process.ts';
+import type { Job } from '../load/job.ts';
+import { mergeHistograms, quantilesMs } from '../stats/histogram.ts';
+import type { CaseResult } from '../stats/result.ts';
+import { median, summarize } from '../stats/summary.ts';
+import { type HostileBody, hostileBodies } from './hostile-bodies.ts';
+import { postHead } from './ingest.ts';
+
+/** Requests of the neighbour a second: far less than the service can take, so that its wait is the attacker's. */
+const neighbourRate = 200;
+const neighbourClients = 16;
+const attackerClients = 4;
+const rounds = 3;
+/** The neighbour's requests count once the attack has begun. */
+const attackLeadMs = 250;
+
+interface Scene {
+  readonly lab: Lab;
+  readonly dataset: Dataset;
+  readonly neighbourHead: string;
+  readonly attackerKey: string;
+  readonly attacker: Generator;
+  readonly seconds: number;
+}
+
+/** What single events of one organization wait for while another sends what costs most, back to back. */
+export async function benchHostile(
+  lab: Lab,
+  plan: { readonly seconds: number; readonly wanted: (id: string) => boolean },
+): Promise<CaseResult[]> {
+  const neighbour = await lab.organization('neighbour');
+  const { key: attackerKey } = await lab.organization('attacker');
+  const scene: Scene = {
+    lab,
+    dataset: await writeDataset(join(lab.directory, 'hostile.ndjson'), 2000, [neighbour.slug]),
+    neighbourHead: postHead(lab, neighbour.key),
+    attackerKey,
+    attacker: startGenerator(),
+    seconds: plan.seconds,
+  };
+  try {
+    const results: CaseResult[] = [];
+    await quiet(scene);
+    if (plan.wanted('hostile.quiet')) results.push(await quietCase(scene));
+    for (const body of hostileBodies) {
+      if (plan.wanted(`hostile.${body.name}`)) results.push(await hostileCase(scene, body));
+    }
+    return results;
+  } finally {
+    scene.attacker.stop();
+  }
+}
+
+/** The neighbour's single events for one slice. */
+async function quiet({ lab, dataset, neighbourHead, seconds }: Scene): Promise<Slice> {
+  const job: Job = {
+    targets: [lab.service],
+    heads: [neighbourHead],
+    steps: dataset.singles.map((body) => [{ target: 0, head: 0, body }]),
+    clients: neighbourClients,
+    stop: { seconds: seconds / rounds },
+    stepsPerSecond: neighbourRate,
+    dataFile: dataset.path,
+    status: 202,
+  };
+  return sliceOf(await lab.generator.run(job));
+}
+
+const p99 = ({ latency = [] }: Slice): number => quantilesMs(latency, [0.99])[0] ?? Number.NaN;
+
+async function quietCase(scene: Scene): Promise<CaseResult> {
+  const slices: Slice[] = [];
+  for (let round = 0; round < rounds; round += 1) slices.push(await quiet(scene));
+  return {
+    id: 'hostile.quiet',
+    title: `single events of a neighbour, ${neighbourRate} a second, nobody else`,
+    unit: 'events',
+    service: sideOf(slices),
+    notes: [],
+  };
+}
+
+function sideOf(slices: readonly Slice[]): CaseResult['service'] {
+  return {
+    rate: summarize(slices.map(({ units, seconds }) => units / seconds)),
+    latency: mergeHistograms(slices.map(({ latency = [] }) => latency)),
+  };
+}
+
+/** Adds a body to the data file. */
+function append(path: string, body: Buffer): Span {
+  const offset = statSync(path).size;
+  appendFileSync(path, body);
+  return { offset, length: body.length };
+}
+
+function attackJob({ lab, dataset, attackerKey, seconds }: Scene, body: HostileBody, span: Span): Job {
+  const encoding = body.encoding === 'identity' ? '' : `Content-Encoding: ${body.encoding}\r\n`;
+  const head =
+    `POST /api/v1/audit HTTP/1.1\r\nHost: ${lab.service.host}\r\nX-API-Key: ${attackerKey}\r\n` +
+    `Content-Type: ${body.contentType}\r\n${encoding}`;
+  return {
+    targets: [lab.service],
+    heads: [head],
+    steps: [[{ target: 0, head: 0, body: span }]],
+    clients: attackerClients,
+    stop: { seconds: seconds / rounds + attackLeadMs / 1000 },
+    dataFile: dataset.path,
+    status: body.status,
+  };
+}
+
+async function hostileCase(scene: Scene, body: HostileBody): Promise<CaseResult> {
+  const attack = attackJob(scene, body, append(scene.dataset.path, await body.make()));
+  const alone: Slice[] = [];
+  const attacked: Slice[] = [];
+  let attacks = 0;
+  let slowestMs = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    alone.push(await quiet(scene));
+    const attacking = scene.attacker.run(attack);
+    await sleep(attackLeadMs);
+    attacked.push(await quiet(scene));
+    const { steps, latency } = await attacking;
+    attacks += steps;
+    slowestMs = Math.max(slowestMs, ...quantilesMs(latency, [1]));
+    await settled(scene.lab);
+  }
+  const times = attacked.map((slice, round) => p99(slice) / p99(alone[round] as Slice));
+  const [before, under] = [alone, attacked].map((slices) => median(slices.map(p99)));
+  const note =
+    `p99 of the neighbour ${under?.toFixed(1)} ms, quiet ${before?.toFixed(1)} ms: ` +
+    `${median(times).toFixed(1)} times; ${attacks} attacks, the slowest ${(slowestMs / 1000).toFixed(2)} s`;
+  return {
+    id: `hostile.${body.name}`,
+    title: `single events of a neighbour beside ${body.title}`,
+    unit: 'events',
+    service: sideOf(attacked),
+    reference: { name: 'the same without', side: sideOf(alone) },
+    ratio: summarize(times.map((one) => 1 / one)),
+    notes: [note],
+  };
+}
+
+/** What an attack has left behind is not the next slice's. */
+async function settled(lab: Lab): Promise<void> {
+  const deadline = performance.now() + settleMsMax;
+  for (;;) {
+    const metrics = await (await fetch(`${lab.service.url}/metrics`)).text();
+    if (/^auditlog_wal_segments 0$/m.test(metrics)) break;
+    if (performance.now() > deadline) throw new Error('the log was not stored in time');
+    await sleep(100);
+  }
+  await lab.engine.mergesDone();
+}
+
+const settleMsMax = 120_000;

@@ -1,0 +1,32 @@
+import { limits } from '../base/limits.ts';
+import type { FrameInput } from './segment.ts';
+import type { BodyForm, OrganizationFacts, Outcome, RequestKind } from './task.ts';
+
+/** One POST of source events, as the HTTP layer hands it over. */
+export interface IngestRequest {
+  /** The bytes as received; the buffer behind them is given away. */
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly form: BodyForm;
+  readonly encoding: RequestKind['encoding'];
+  /** Undefined for a key of all organizations. */
+  readonly organization: OrganizationFacts | undefined;
+  /** Id of the API key that sends; undefined for events of the service itself. */
+  readonly apiKey?: string;
+  /** Who sends, and the Idempotency-Key it sent; the word `body` stands for the hash of the body. */
+  readonly idempotency: { readonly apiKey: string; readonly key: string } | undefined;
+  /** How many rejected events the answer names; `rejectedErrorsReportedMax` unless the sender asked for more. */
+  readonly errorsMax?: number;
+}
+
+/** How many rejected events the answer to a request names. */
+export const errorsMaxOf = ({ errorsMax = limits.rejectedErrorsReportedMax }: IngestRequest): number =>
+  errorsMax;
+
+/** A request that was mapped. */
+export interface Done {
+  readonly outcome: Outcome;
+  /** Blocks that are not in the log yet: of a request that stands apart, or is large. */
+  readonly frames: readonly Omit<FrameInput, 'notes'>[];
+  /** Gives the memory of the frames back, once they are in the log or not needed. */
+  release(): void;
+}

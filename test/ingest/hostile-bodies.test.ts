@@ -1,0 +1,269 @@
+import { strict as assert } from 'node:assert';
+import { rm } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
+import { Zstd } from '@hpcc-js/wasm-zstd';
+import { limits } from '../../src/base/limits.ts';
+import { renderMetrics } from '../../src/base/metrics.ts';
+import type { Problem } from '../../src/base/problem.ts';
+import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
+import type { IngestRequest } from '../../src/ingest/request.ts';
+import { type LoggedLine, recordingLogger } from '../http/support.ts';
+import { temporaryDirectory } from '../support/engine.ts';
+
+const zstd = await Zstd.load();
+const encoders = {
+  identity: (body: Buffer) => body,
+  gzip: (body: Buffer) => gzipSync(body, { level: 1 }),
+  deflate: (body: Buffer) => deflateSync(body, { level: 1 }),
+  br: (body: Buffer) => brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+  zstd: (body: Buffer) => zstd.compress(body, 1),
+} as const;
+type Encoding = keyof typeof encoders;
+
+const organizationOf = (slug: string) => ({
+  id: `0b7f2a50-0000-4000-8000-${Buffer.from(slug.padEnd(6)).toString('hex')}`,
+  slug,
+  retentionDays: undefined,
+});
+const good = (marker: string): string => `{"time":1,"message":{"action":1,"extra":{"marker":"${marker}"}}}`;
+
+function request(slug: string, body: string | Buffer, more: Partial<IngestRequest> = {}): IngestRequest {
+  const encode = encoders[more.encoding ?? 'identity'];
+  return {
+    form: 'ndjson',
+    encoding: 'identity',
+    organization: organizationOf(slug),
+    apiKey: `key-of-${slug}`,
+    idempotency: undefined,
+    ...more,
+    body: new Uint8Array(encode(Buffer.from(body))),
+  };
+}
+
+/** More than one, so that pieces of a body are mapped at the same time. */
+const workers = 2;
+let dataDir: string;
+let ingest: Ingest;
+const stored: string[] = [];
+const logged: LoggedLine[] = [];
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  ingest = await openIngest({
+    dataDir,
+    log: recordingLogger(logged),
+    workers,
+    appName: 'Test',
+    redactKeys: [],
+    bodyBytesMax: 32 * 1024 * 1024,
+    flushIntervalMs: 20,
+    segmentBytes: 1e8,
+    walBytesMax: 1e9,
+    writer: 0,
+    directory: () => ({ version: 1, json: Buffer.from('[]') }),
+    async sink({ body }) {
+      const text = Buffer.concat(body).toString('latin1');
+      stored.push(...[...text.matchAll(/"extra":\{"marker":"([^"]+)"/g)].map((match) => match[1] as string));
+      return 'stored';
+    },
+  });
+});
+after(async () => {
+  await ingest?.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** What has been stored since the last call. */
+async function storedSince(): Promise<string[]> {
+  assert.equal(await ingest.flush(20_000), true);
+  return stored.splice(0);
+}
+
+async function refusalOf(asked: IngestRequest): Promise<Problem> {
+  return ingest.accept(asked).then(
+    () => assert.fail('the body was accepted'),
+    (error: unknown) => error as Problem,
+  );
+}
+
+describe('a body with more rejected events than one may have', () => {
+  /** The shortest elements, and some of which so many are divided. */
+  for (const bad of ['1', '"a longer element"']) {
+    for (const form of ['ndjson', 'json'] as const) {
+      for (const encoding of ['identity', 'gzip'] as const) {
+        const name = `${encoding} ${form} of ${bad}`;
+
+        it(`is accepted with ${limits.rejectedEventsMax} of them and refused whole with one more: ${name}`, async () => {
+          const bodyOf = (count: number): string => {
+            const elements = [good('first'), ...Array<string>(count).fill(bad), good('last')];
+            return form === 'json' ? `[${elements.join(',')}]` : elements.join('\n');
+          };
+          const most = bodyOf(limits.rejectedEventsMax);
+          assert.equal(
+            encoding === 'identity' && most.length > limits.splitBytesMin,
+            bad !== '1' && encoding === 'identity',
+          );
+          const answer = await ingest.accept(request('a', most, { form, encoding }));
+          assert.deepEqual([answer.accepted, answer.rejected], [2, limits.rejectedEventsMax]);
+          assert.deepEqual(await storedSince(), ['first', 'last']);
+
+          const over = await refusalOf(
+            request('a', bodyOf(limits.rejectedEventsMax + 1), { form, encoding }),
+          );
+          assert.equal(over.code, 'too_many_events');
+          assert.match(over.message, /^More than 100000 events of the body were rejected/);
+          const { accepted, rejected, errors } = over.options.members as Record<string, unknown>;
+          assert.deepEqual([accepted, rejected], [0, limits.rejectedEventsMax + 1]);
+          assert.deepEqual(
+            (errors as { index: number }[]).map(({ index }) => index),
+            Array.from({ length: limits.rejectedErrorsReportedMax }, (_, n) => n + 1),
+          );
+          assert.deepEqual(await storedSince(), []);
+        });
+      }
+    }
+  }
+});
+
+describe('a body that is a bomb', () => {
+  it('of more elements than a request may hold is told so', async () => {
+    const elements = 'x,'.repeat(limits.batchEventsMax + 1);
+    for (const body of [`[${elements}1]`, `[${good('never')},${elements}1]`]) {
+      const { code, message } = await refusalOf(request('a', body, { form: 'json', encoding: 'gzip' }));
+      assert.equal(code, 'too_many_events');
+      assert.match(message, /^The body holds more than 1000000 events/);
+    }
+    assert.deepEqual(await storedSince(), []);
+  });
+
+  for (const encoding of Object.keys(encoders) as Encoding[]) {
+    it(`does not hold the single events of another organization: ${encoding}`, async () => {
+      const order: string[] = [];
+      const { body } = request('a', Buffer.alloc(8 * 1024 * 1024, 0x0a), { encoding });
+      const bombs = Array.from({ length: 4 }, async () => {
+        const { code } = await refusalOf({ ...request('a', '', { encoding }), body: Uint8Array.from(body) });
+        order.push(code);
+      });
+      for (const marker of ['1', '2', '3']) {
+        await ingest.accept(request('b', good(marker)));
+        order.push(marker);
+      }
+      await Promise.all(bombs);
+      assert.equal(order.length, 7);
+      assert.equal(order.at(-1), 'nothing_accepted');
+      assert.deepEqual(await storedSince(), ['1', '2', '3']);
+    });
+  }
+
+  it('waits for those before it of its own organization, and a batch of another does not', async () => {
+    const bombs = 40;
+    let answered = 0;
+    const all = Array.from({ length: bombs }, async () => {
+      await refusalOf(request('a', Buffer.alloc(limits.splitBytesMin, 0x0a)));
+      answered += 1;
+    });
+    const batch = [good('batch'), ' '.repeat(limits.smallBodyBytesMax)].join('\n');
+    await ingest.accept(request('b', batch));
+    assert.ok(answered <= bombs / 2, `${answered} of ${bombs} were answered before`);
+    await Promise.all(all);
+    assert.deepEqual(await storedSince(), ['batch']);
+  });
+
+  it('is refused with 429 when too many of its organization wait, and others still are not', async () => {
+    const workedOn = workers + limits.largeBodiesBeyondThreads;
+    const count = limits.largeBodiesWaitingPerOrganizationMax + workedOn + 8;
+    const codes: string[] = [];
+    const all = Array.from({ length: count }, () =>
+      refusalOf(request('a', '\n', { encoding: 'gzip' })).then(({ code }) => codes.push(code)),
+    );
+    assert.equal((await ingest.accept(request('b', good('other'), { encoding: 'gzip' }))).accepted, 1);
+    await Promise.all(all);
+    assert.equal(codes.filter((code) => code === 'rate_limited').length, 8);
+    assert.deepEqual(await storedSince(), ['other']);
+  });
+});
+
+describe('lines of JSON that say they are one JSON value', () => {
+  it('are told so by name, and what is not lines is not', async () => {
+    const lines = `${good('a')}\n${good('b')}\n`;
+    for (const body of [lines, `\ufeff\r\n${lines}`, lines.repeat(10_000)]) {
+      const { code, message } = await refusalOf(request('a', body, { form: 'json' }));
+      assert.equal(code, 'malformed');
+      assert.match(message, /NDJSON.*application\/json.*application\/x-ndjson/);
+    }
+    for (const body of ['{\n"a":1}\n{}', '{"a":1}{}', '{"a":1\n}', '{"a":1}\n', '"a"\n{}']) {
+      const { message } = await refusalOf(request('a', body, { form: 'json' }));
+      assert.doesNotMatch(message, /NDJSON/, body);
+    }
+  });
+});
+
+describe('the Idempotency-Key "body"', () => {
+  const idempotency = { apiKey: 'key-of-a', key: 'body' };
+
+  it('stores the same body once, however it is compressed, and another body too', async () => {
+    const body = `${good('x')}\n{}`;
+    const first = await ingest.accept(request('a', body, { idempotency }));
+    assert.deepEqual([first.accepted, first.rejected], [1, 1]);
+    for (const encoding of ['gzip', 'identity', 'zstd'] as const)
+      assert.deepEqual(await ingest.accept(request('a', body, { idempotency, encoding })), first);
+    await Promise.all([1, 2].map(() => ingest.accept(request('a', good('y'), { idempotency }))));
+    await ingest.accept(request('a', body, { idempotency: { apiKey: 'another', key: 'body' } }));
+    await ingest.accept(request('a', body, { idempotency: { apiKey: 'key-of-a', key: 'Body' } }));
+    assert.deepEqual((await storedSince()).toSorted(), ['x', 'x', 'x', 'y']);
+  });
+
+  it('does not remember a body that was refused', async () => {
+    for (let n = 0; n < 2; n++) {
+      const { code, options } = await refusalOf(request('a', '{}\n1', { idempotency }));
+      assert.equal(code, 'nothing_accepted');
+      assert.equal(options.members?.['rejected'], 2);
+    }
+    assert.equal((await refusalOf(request('a', '[1', { idempotency, form: 'json' }))).code, 'malformed');
+  });
+});
+
+describe('rejected events', () => {
+  /** Of the metric by reason, and of all. */
+  async function counted(): Promise<Record<string, number>> {
+    const text = await renderMetrics();
+    const found = text.matchAll(
+      /^auditlog_ingest_(?:rejected|events)_total\{(?:reason|outcome)="(\w+)"\} (\d+)$/gm,
+    );
+    return Object.fromEntries([...found].map((match) => [match[1], Number(match[2])]));
+  }
+
+  it('count by reason, in refused bodies too, and the first of a key and reason is logged without content', async () => {
+    const earlier = await counted();
+    logged.length = 0;
+    const secret = 'do-not-log-me';
+    const bad = [`{"a":"${secret}`, `{"time":"${secret}","message":{"action":1}}`, '{}', '{}'];
+    await ingest.accept(request('m', [...bad, good('m')].join('\n')));
+    await refusalOf(request('m', bad.join('\n')));
+    await refusalOf(
+      request(
+        'm',
+        Array<string>(limits.rejectedEventsMax + 1)
+          .fill('1')
+          .join('\n'),
+      ),
+    );
+    const now = await counted();
+    const more = Object.fromEntries(Object.entries(now).map(([name, n]) => [name, n - (earlier[name] ?? 0)]));
+    assert.equal(more['json'], 2);
+    assert.equal(more['time'], 2);
+    assert.equal(more['required'], 4);
+    assert.equal(more['object'], limits.rejectedEventsMax + 1);
+    assert.equal(more['accepted'], 1);
+    assert.equal(more['rejected'], limits.rejectedEventsMax + 9);
+    const lines = logged.filter(({ facts }) => facts['api_key'] === 'key-of-m').map(({ facts }) => facts);
+    assert.deepEqual(
+      lines.map(({ reason }) => reason),
+      ['json', 'time', 'required', 'object'],
+    );
+    assert.match(String(lines[2]?.['rule']), /^\/message: is required$/);
+    assert.doesNotMatch(JSON.stringify(logged), new RegExp(secret));
+    assert.deepEqual(await storedSince(), ['m']);
+  });
+});
