@@ -45,6 +45,7 @@ import { type EmbeddedEngine, startEmbeddedEngine } from './storage/engine.ts';
 import { DataDirLockedError } from './storage/engine-process.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
+import type { Standing } from './storage/migration-claims.ts';
 import { eventsView } from './storage/statements.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
 import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
@@ -194,8 +195,12 @@ async function startStorage(
   }
   const storage = openStorage(connection, log);
   started.push(() => storage.close());
-  if (url !== undefined) await waitForServer(storage, url, user, log);
-  await migrate(storage, { log, cluster });
+  let standing: Standing = { kind: 'alone' };
+  if (url !== undefined) {
+    await waitForServer(storage, url, user, log);
+    standing = { kind: 'among', instance: await readInstance(config.dataDir) };
+  }
+  await migrate(storage, { log, cluster, standing });
   await storage.command(eventsView({ database, head: eventHead, tail: eventTail(config), cluster }));
   return storage;
 }
@@ -254,7 +259,7 @@ async function startWriter(
   started: (() => Promise<unknown>)[],
 ): Promise<{ writer: number; instance: string | undefined }> {
   if (config.clickhouse.url === undefined) return { writer: 0, instance: undefined };
-  const instance = await readInstance(join(config.dataDir, 'instance-id'));
+  const instance = await readInstance(config.dataDir);
   // The last number is left to commands that record beside a server.
   const writer = await claimWriter(storage, instance, writersMax - 1);
   const timer = setInterval(() => {
@@ -297,7 +302,8 @@ async function publishSettled(
   };
 }
 
-async function readInstance(path: string): Promise<string> {
+async function readInstance(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'instance-id');
   try {
     await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600 });
   } catch (error) {
