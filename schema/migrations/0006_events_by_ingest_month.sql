@@ -3,6 +3,9 @@
 -- The rows of one INSERT are one segment, with one number: so they are always one part, whatever times producers
 -- send. By the month of `time` a small request could make thousands of parts, which held up everybody's events.
 --
+-- The term that is always 0 adds no partition. It names `time`, and of the columns named here each part keeps the
+-- lowest and the highest value: so a read of a range of time passes over parts that have nothing of it.
+--
 -- A partition key cannot be altered. This file makes the table under another name; the step of the same name
 -- (src/storage/events-move.ts) copies the rows, exchanges both tables and drops the old one. All else is as the first
 -- five migrations left it; 0001 says why.
@@ -33,6 +36,7 @@ CREATE TABLE IF NOT EXISTS {{sharded events_by_ingest}} {{on_cluster}} (
   PROJECTION hourly (SELECT org, toStartOfHour(time), count() GROUP BY org, toStartOfHour(time))
 ) ENGINE = {{MergeTree}}
 PARTITION BY toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + 1577836800000, 'UTC'))
+  + 0 * toUnixTimestamp64Micro(time)
 ORDER BY (org, time, seq)
 TTL expires
 SETTINGS index_granularity = 1024,
