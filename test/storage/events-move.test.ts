@@ -32,13 +32,7 @@ const frame = { head: '{', tail: '}}' };
 const never = new AbortController().signal;
 
 /** Few months, as each is a part of its own in every insert: that is what the move is about. */
-const farMonths = [
-  Date.UTC(1970),
-  Date.UTC(1987, 3),
-  Date.UTC(2010, 11),
-  Date.UTC(2150, 6),
-  Date.UTC(2199, 11),
-];
+const farMonths = [Date.UTC(1970), Date.UTC(2150, 6), Date.UTC(2199, 11)];
 
 /** Events recorded in five months, and their times: about then, or from 1970 to 2199. */
 async function fill(storage: Storage, perMonth: number): Promise<void> {
@@ -47,14 +41,9 @@ async function fill(storage: Storage, perMonth: number): Promise<void> {
   const record = createRecorder(storage, { now: () => at });
   for (const month of recordedMonths) {
     at = Date.UTC(Math.floor(month / 100), (month % 100) - 1, 15);
-    for (const [org, share] of [
-      [acme, perMonth < manyEvents ? 1 : 0.75],
-      [globex, 0.25],
-    ] as const) {
-      if (perMonth < manyEvents && org === globex) continue;
-      const events = Array.from({ length: perMonth * share }, () => eventOf(n++, at, perMonth));
-      await record(org, events);
-    }
+    const eventsOf = (count: number) => Array.from({ length: count }, () => eventOf(n++, at, perMonth));
+    await record(acme, eventsOf(perMonth));
+    if (perMonth >= manyEvents && month === recordedMonths[1]) await record(globex, eventsOf(300));
   }
 }
 
@@ -116,7 +105,7 @@ async function readsOf(storage: Storage): Promise<Record<string, string>> {
   const legacy = createLegacyReader(storage);
   const reads: Record<string, string> = {};
   for (const org of [acme, globex]) {
-    for (const filter of filters) {
+    for (const filter of org === acme ? filters : filters.slice(0, 2)) {
       const name = `${org} ${JSON.stringify(filter)}`;
       reads[`page ${name}`] = await textOf(await page(org, { filter, limit: 1000, offset: 0 }, never));
     }
@@ -206,7 +195,7 @@ describe('an events table of the release before', () => {
   const whole = { rows: recordedMonths.length * 200, different: recordedMonths.length * 200 };
 
   it('is moved to partitions by the month of recording, and everything reads the same', async () => {
-    const storage = await oldDatabase('upgraded', 1_500);
+    const storage = await oldDatabase('upgraded', 1_200);
     assert.ok((await partitionsOf(storage)).includes(197001));
     const reads = await readsOf(storage);
     assert.deepEqual(await migrate(storage, { log: silentLog }), { applied: [file] });
@@ -214,8 +203,9 @@ describe('an events table of the release before', () => {
     assert.deepEqual(await readsOf(storage), reads);
     assert.deepEqual(await migrate(storage, { log: silentLog }), { applied: [] });
     assert.deepEqual(await tablesOf(storage), await tablesOf(engine.storage), 'the schema of a new database');
-    const events = await fill(storage, 200).then(() => countOf(storage));
-    assert.equal(events.rows, recordedMonths.length * 1_700, 'and it takes new events');
+    const { rows } = await countOf(storage);
+    await fill(storage, 200);
+    assert.equal((await countOf(storage)).rows, rows + whole.rows, 'and it takes new events');
   });
 
   it('is moved by whoever comes after a start that was cut short, wherever that was', async () => {
