@@ -69,11 +69,11 @@ const compareSettings: Settings = {
  */
 export async function moveEvents(options: MoveOptions): Promise<void> {
   const move = new EventsMove(options);
-  if ((await move.layout()) === 'old') {
-    await move.copyAll();
-    await move.exchange();
-  }
-  if ((await move.layout()) === 'exchanged') await move.copyLate();
+  const layout = await move.layout();
+  // A new database has nothing to copy, and should not wait for it.
+  if (layout === 'old' && !(await move.isEmpty())) await move.copyAll();
+  if (layout === 'old') await move.exchange();
+  if (layout !== 'new' && !(await move.isEmpty())) await move.copyLate();
   await move.dropOld();
 }
 
@@ -104,12 +104,19 @@ class EventsMove {
     return keyOf(this.#other) === oldKey ? 'exchanged' : 'new';
   }
 
+  async isEmpty(): Promise<boolean> {
+    const [row] = await this.#storage.rows<{ events: string }>(
+      'SELECT (SELECT count() FROM events) + (SELECT count() FROM events_by_ingest) AS events',
+    );
+    return row?.events === '0';
+  }
+
   /** Copies the old table, `events`, into the new one, until both hold the same. */
   async copyAll(): Promise<void> {
     await this.#requireQuiet();
     for (let round = 0; round <= roundsMax; round += 1) {
       const months = await this.#differing('events', 'events_by_ingest');
-      if (months.length === 0) return;
+      if (months.length === 0) return this.#settle();
       if (round === roundsMax) break;
       if (round === 0) await this.#requireRoom();
       await this.#copyMonths(months);
@@ -119,9 +126,13 @@ class EventsMove {
     );
   }
 
-  async exchange(): Promise<void> {
+  /** From here on the new table is as its migration has made it. */
+  async #settle(): Promise<void> {
     await this.#command(`${alterNew} MODIFY SETTING old_parts_lifetime = 480`);
     await this.#command(`${alterNew} RESET SETTING min_rows_to_fsync_after_merge`);
+  }
+
+  async exchange(): Promise<void> {
     await this.#command('EXCHANGE TABLES {{sharded events}} AND {{sharded events_by_ingest}} {{on_cluster}}');
   }
 

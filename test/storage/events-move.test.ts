@@ -173,6 +173,13 @@ describe('an events table of the release before', () => {
     await fill(storage, perMonth);
     return storage;
   };
+  /** What the file of the migration does before its step. */
+  const createNewTable = async (storage: Storage) => {
+    const [created] = await engine.storage.rows<{ sql: string }>(
+      `SELECT create_table_query AS sql FROM system.tables WHERE database = 'audit' AND name = 'events'`,
+    );
+    await storage.command(String(created?.sql).replace('audit.events', 'events_by_ingest'));
+  };
   const countOf = async (storage: Storage, table = 'events') => {
     const [row] = await storage.rows<{ n: string; seqs: string }>(
       `SELECT count() AS n, uniqExact(seq) AS seqs FROM ${table}`,
@@ -228,10 +235,7 @@ describe('an events table of the release before', () => {
       },
     })) {
       const storage = await oldDatabase(name);
-      const created = await engine.storage.rows<{ sql: string }>(
-        `SELECT create_table_query AS sql FROM system.tables WHERE database = 'audit' AND name = 'events'`,
-      );
-      await storage.command(String(created[0]?.sql).replace('audit.events', 'events_by_ingest'));
+      await createNewTable(storage);
       await interrupted(storage);
       assert.deepEqual(await migrate(storage, { log: silentLog }), { applied: [file] }, name);
       assert.deepEqual(await countOf(storage), whole, name);
@@ -275,6 +279,7 @@ describe('an events table of the release before', () => {
 
   it('is not touched while another server writes to it', async () => {
     const storage = await oldDatabase('another_writer');
+    await createNewTable(storage);
     const [own, other] = [randomUUID(), randomUUID()];
     const standing = { kind: 'among', instance: own } as const;
     await publishWatermark(storage, own, 1);
@@ -330,10 +335,7 @@ describe('an events table of the release before', () => {
         if (!/^CREATE .*Distributed/s.test(sql)) await storage.command(plain(sql), parameters, options);
       },
     };
-    const created = await engine.storage.rows<{ sql: string }>(
-      `SELECT create_table_query AS sql FROM system.tables WHERE database = 'audit' AND name = 'events'`,
-    );
-    await storage.command(String(created[0]?.sql).replace('audit.events', 'events_by_ingest'));
+    await createNewTable(storage);
     await moveEvents({ storage: cluster, cluster: 'main', log: silentLog, standing: { kind: 'alone' } });
     assert.deepEqual(await countOf(storage), whole);
     for (const statement of statements) {
