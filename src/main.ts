@@ -52,6 +52,7 @@ import { DataDirLockedError } from './storage/engine-process.ts';
 import { keepEventsView } from './storage/events-view.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
+import type { Standing } from './storage/migration-claims.ts';
 import { checkRights } from './storage/rights.ts';
 import { PartsWatch, reportUnreadable } from './storage/parts-watch.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
@@ -264,11 +265,13 @@ async function startStorage(
   }
   const storage = watchDamage(openStorage(connection, log), (part) => reportUnreadable(damage, log, part));
   started.push(() => storage.close());
+  let standing: Standing = { kind: 'alone' };
   if (url !== undefined) {
     await waitForServer(storage, url, user, log);
     await checkRights(storage, user, cluster);
+    standing = { kind: 'among', instance: await readInstance(config.dataDir) };
   }
-  await migrate(storage, { log, cluster });
+  await migrate(storage, { log, cluster, standing });
   await keepEventsView(storage, { database, head: eventHead, tail: eventTail(config), cluster });
   return { storage, engine };
 }
@@ -344,7 +347,7 @@ async function startWriter(
   started: (() => Promise<unknown>)[],
 ): Promise<{ writer: number; instance: string | undefined }> {
   if (config.clickhouse.url === undefined) return { writer: 0, instance: undefined };
-  const instance = await readInstance(join(config.dataDir, 'instance-id'));
+  const instance = await readInstance(config.dataDir);
   // The last number is left to commands that record beside a server.
   const writer = await claimWriter(storage, instance, writersMax - 1);
   const timer = setInterval(() => {
@@ -387,7 +390,8 @@ async function publishSettled(
   };
 }
 
-async function readInstance(path: string): Promise<string> {
+async function readInstance(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'instance-id');
   try {
     await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600 });
   } catch (error) {

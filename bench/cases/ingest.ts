@@ -17,7 +17,6 @@ const insertsAtOnce = 2;
 const insertSettings = {
   async_insert: 0,
   wait_end_of_query: 1,
-  max_partitions_per_insert_block: 0,
   min_insert_block_size_rows: 1_048_576,
   min_insert_block_size_bytes: 0,
   max_insert_threads: 1,

@@ -245,6 +245,17 @@ export const limits = {
   /** Reading one part whole. */
   partCheckMsMax: 1_800_000,
   damageShownMax: 20,
+  /** A migration that copies all events, and whoever waits for it. */
+  migrationMsMax: 7 * 24 * 3_600_000,
+  migrationProgressMs: 10_000,
+  /** Of processes that share an engine one migrates: its claim, and any sign of a writer, counts for so long. */
+  migrationClaimMsMax: 30_000,
+  migrationClaimRenewMs: 5_000,
+  migrationClaimPollMs: 500,
+  /** Longer than an insert takes to become visible, so that of two claims made at once each sees the other. */
+  migrationClaimSettleMs: 400,
+  /** Other servers are given so long to stop, which is also until one that died is known to be gone. */
+  migrationQuietMsMax: 40_000,
 
   // Requests of clients.
   rateLimitClientsMax: 200_000,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
@@ -9,10 +10,12 @@ import { startEmbeddedEngine } from '../storage/engine.ts';
 import { readEngineFile } from '../storage/engine-file.ts';
 import { DataDirLockedError } from '../storage/engine-process.ts';
 import { migrate } from '../storage/migrate.ts';
+import type { Standing } from '../storage/migration-claims.ts';
 import type { EngineConnection, Storage } from '../storage/storage.ts';
 
 interface Reached {
   readonly connection: EngineConnection;
+  readonly standing: Standing;
   release(): Promise<void>;
 }
 
@@ -28,11 +31,14 @@ async function reachEmbedded(config: Config, log: Logger): Promise<Reached> {
   const deadline = performance.now() + limits.cliEngineWaitMsMax;
   for (let first = true; ; first = false) {
     const running = await readEngineFile(config.dataDir, first ? log : undefined);
-    if (running !== undefined) return { connection: running, release: nothingToRelease };
+    if (running !== undefined) {
+      return { connection: running, standing: { kind: 'beside' }, release: nothingToRelease };
+    }
     try {
       const database = config.clickhouse.database;
       const engine = await startEmbeddedEngine({ dataDir: config.dataDir, database, log });
-      return { connection: engine.connection, release: () => engine.stop() };
+      const { connection } = engine;
+      return { connection, standing: { kind: 'alone' }, release: () => engine.stop() };
     } catch (error) {
       if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
     }
@@ -43,7 +49,8 @@ async function reachEmbedded(config: Config, log: Logger): Promise<Reached> {
 async function reach(config: Config, log: Logger): Promise<Reached> {
   const { url, user, password, database } = config.clickhouse;
   if (url === undefined) return reachEmbedded(config, log);
-  return { connection: { url, user, password, database, headers: {} }, release: nothingToRelease };
+  const connection = { url, user, password, database, headers: {} };
+  return { connection, standing: { kind: 'among', instance: randomUUID() }, release: nothingToRelease };
 }
 
 /**
@@ -60,7 +67,8 @@ export async function withStorage<T>(
   try {
     const storage = openStorage(reached.connection, log);
     try {
-      await migrate(storage, { log, cluster: config.clickhouse.cluster });
+      const { cluster } = config.clickhouse;
+      await migrate(storage, { log, cluster, standing: reached.standing });
       return await work(storage);
     } finally {
       await storage.close();

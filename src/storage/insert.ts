@@ -37,12 +37,14 @@ const columns = sent.map(([name]) => name).join(', ');
 const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
 
 /**
+ * A segment is one block, and its rows belong to one month of recording, whatever times its events have: so it becomes
+ * one part, which is there whole or not at all.
+ *
  * Not here: the engine's own deduplication, which the table has switched off (migration 0005). Its memory of a block
  * can outlive the block in a crash, and would then drop the very rows that are missing. Asking the table is the only
  * answer that counts.
  */
 const insertSettings: Settings = {
-  max_partitions_per_insert_block: 0,
   min_insert_block_size_rows: limits.segmentRowsMax,
   min_insert_block_size_bytes: 0,
   max_insert_threads: 1,
@@ -95,6 +97,7 @@ async function store(storage: Storage, log: Logger, segment: Segment, queryId: s
     if (present === segment.rows && !segment.isDamaged) return;
     if (present > segment.rows && !segment.isDamaged)
       throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);
+    // On a cluster each shard has a part of its own, and a segment that an earlier release sent can have one a month.
     if (present > 0) {
       log.warn(
         { segment: segment.number, present, rows: segment.rows },

@@ -3,6 +3,8 @@ import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { moveEvents } from './events-move.ts';
+import { inTurn, type Standing } from './migration-claims.ts';
 import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './statements.ts';
 import { EngineError } from './storage.ts';
@@ -12,6 +14,8 @@ export interface MigrateOptions {
   readonly log: Logger;
   /** CLICKHOUSE_CLUSTER: every statement runs on every node, tables are replicated. */
   readonly cluster?: string | undefined;
+  /** Who else could be at it; default is nobody. */
+  readonly standing?: Standing;
   /** Folder of `NNNN_name.sql` files; default is the project's own. */
   readonly directory?: URL;
 }
@@ -23,6 +27,14 @@ interface Migration {
 }
 
 const defaultDirectory = new URL('../../schema/migrations/', import.meta.url);
+
+/**
+ * What statements cannot say, done after those of the file and before it is recorded. A step may be cut short at any
+ * point and is then begun again, statements included; one process at a time is at it.
+ */
+const steps: ReadonlyMap<string, typeof moveEvents> = new Map([
+  ['0006_events_by_ingest_month.sql', moveEvents],
+]);
 
 const recordsTable = `CREATE TABLE IF NOT EXISTS schema_migrations {{on_cluster}} (
   name String, checksum String, applied DateTime64(6, 'UTC') DEFAULT now64(6)
@@ -131,31 +143,67 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
   return new Set(rows.map((row) => row.name));
 }
 
+class Migrator {
+  readonly #storage: Storage;
+  readonly #options: MigrateOptions;
+  readonly #migrations: readonly Migration[];
+  readonly #applied: string[] = [];
+
+  constructor(storage: Storage, options: MigrateOptions, migrations: readonly Migration[]) {
+    this.#storage = storage;
+    this.#options = options;
+    this.#migrations = migrations;
+  }
+
+  /** @returns the names of the files applied by this process */
+  async run(): Promise<string[]> {
+    const done = await readApplied(this.#storage, this.#migrations);
+    for (const migration of this.#migrations) {
+      if (done.has(migration.name)) continue;
+      if (steps.has(migration.name)) await this.#applyInTurn(migration);
+      else await this.#apply(migration);
+    }
+    return this.#applied;
+  }
+
+  async #applyInTurn(migration: Migration): Promise<void> {
+    const { cluster, log, standing = { kind: 'alone' } } = this.#options;
+    const turn = {
+      storage: this.#storage,
+      cluster,
+      log,
+      migration: migration.name,
+      isDone: async () => (await readApplied(this.#storage, this.#migrations)).has(migration.name),
+    };
+    await inTurn(standing, turn, () => this.#apply(migration));
+  }
+
+  async #apply({ name, checksum, statements }: Migration): Promise<void> {
+    const { cluster, log, standing = { kind: 'alone' } } = this.#options;
+    for (const statement of statements) await withRetry(() => this.#storage.command(statement));
+    await steps.get(name)?.({ storage: this.#storage, cluster, log, standing });
+    await this.#storage.insertRows('schema_migrations', [{ name, checksum }]);
+    this.#applied.push(name);
+    log.info({ migration: name }, 'migration applied');
+  }
+}
+
 /**
  * Brings the schema up to date: creates the database, then applies each file of the folder that is not recorded in
  * `schema_migrations`, in order of their numbers. Any number of processes may do this at once: every statement is
- * idempotent, and the record is kept by name.
+ * idempotent, the record is kept by name, and those that share a server take turns where a step belongs to a file.
  *
  * @returns the names of the files applied by this call
- * Rejects with an EngineError from the engine, an Error where that is too old, or one that names the file when one is
- * malformed, was changed after it had been applied, or is missing.
+ * Rejects with an EngineError from the engine, an Error where that is too old, one that names the file when one is
+ * malformed, was changed after it had been applied, or is missing, or one that tells why a step cannot be done.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
-  const { cluster, log } = options;
+  const { cluster } = options;
   const migrations = await readMigrations(storage, options);
   await checkVersion(storage);
   await createDatabase(storage, cluster);
   for (const statement of renderMigration(recordsTable, { database: storage.database, cluster })) {
     await withRetry(() => storage.command(statement));
   }
-  const done = await readApplied(storage, migrations);
-  const applied: string[] = [];
-  for (const migration of migrations) {
-    if (done.has(migration.name)) continue;
-    for (const statement of migration.statements) await withRetry(() => storage.command(statement));
-    await storage.insertRows('schema_migrations', [{ name: migration.name, checksum: migration.checksum }]);
-    applied.push(migration.name);
-    log.info({ migration: migration.name }, 'migration applied');
-  }
-  return { applied };
+  return { applied: await new Migrator(storage, options, migrations).run() };
 }

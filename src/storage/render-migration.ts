@@ -36,7 +36,17 @@ function renderStatement(statement: string, target: MigrationTarget): string | u
     const places = [cluster, target.database, `${table}_local`].map(quoteString).join(', ');
     return `CREATE TABLE IF NOT EXISTS ${table} ${onCluster} AS ${table}_local ENGINE = Distributed(${places}, ${key})`;
   }
-  const rendered = statement
+  return renderPlaceholders(statement, target);
+}
+
+/**
+ * Text with the placeholders of migration files filled in, for statements of steps (steps.ts); `{{distributed …}}`
+ * is none of them. Throws an Error when a placeholder is unknown.
+ */
+export function renderPlaceholders(text: string, target: MigrationTarget): string {
+  const { cluster } = target;
+  const onCluster = cluster === undefined ? '' : `ON CLUSTER ${quoteIdentifier(cluster)}`;
+  const rendered = text
     .replaceAll(/ ?\{\{on_cluster\}\}/g, onCluster === '' ? '' : ` ${onCluster}`)
     .replaceAll(/\{\{sharded (\w+)\}\}/g, (_, table: string) =>
       cluster === undefined ? table : `${table}_local`,

@@ -11,15 +11,24 @@ interface Right {
 /** The engines of our tables, which a server may want to be granted one by one. */
 const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
 const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
-/** To make tables, write and read them, alter their settings (migrations), and replace the view for operators. */
-const onTables = ['SELECT', 'INSERT', 'CREATE TABLE', 'DROP VIEW', 'ALTER SETTINGS'];
+/**
+ * To make tables, write and read them, alter their settings and put one in another's place (migrations), give a writer
+ * number back that another process was quicker to take, and replace the view for operators.
+ */
+const onTables = [
+  'SELECT',
+  'INSERT',
+  'CREATE TABLE',
+  'DROP TABLE',
+  'DROP VIEW',
+  'ALTER SETTINGS',
+  'ALTER DELETE',
+];
 
 function neededRights(database: string, cluster: string | undefined): readonly Right[] {
   const engines = cluster === undefined ? tableEngines : clusterTableEngines;
   return [
     ...onTables.map((privilege) => ({ privilege, on: `${database}.*` })),
-    // A process that was too late gives its writer number back.
-    { privilege: 'ALTER DELETE', on: `${database}.${cluster === undefined ? 'writers' : '*'}` },
     ...engines.map((engine) => ({ privilege: 'TABLE ENGINE', on: engine })),
     ...(cluster === undefined ? [] : [{ privilege: 'CLUSTER', on: '*.*' }]),
   ];

@@ -65,3 +65,13 @@ export async function lowestOfOthers(storage: Storage, own: string, signal: Abor
   );
   return row === undefined || row.writers === '0' ? Number.POSITIVE_INFINITY : Number(row.low);
 }
+
+/** True when a writer other than `own` has published within the last `withinMs`: servers that run do each second. */
+export async function othersWriting(storage: Storage, own: string, withinMs: number): Promise<boolean> {
+  const [row] = await storage.rows<{ writers: string }>(
+    `SELECT count() AS writers FROM watermarks FINAL
+     WHERE until > now64(3) AND writer != {own:UUID} AND written > now() - toIntervalMillisecond({withinMs:UInt32})`,
+    { own, withinMs },
+  );
+  return row !== undefined && row.writers !== '0';
+}

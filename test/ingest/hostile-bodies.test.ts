@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
+import { DamageRegister } from '../../src/base/damage.ts';
 import { limits } from '../../src/base/limits.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import type { Problem } from '../../src/base/problem.ts';
@@ -61,6 +62,7 @@ before(async () => {
     segmentBytes: 1e8,
     walBytesMax: 1e9,
     writer: 0,
+    damage: new DamageRegister(),
     directory: () => ({ version: 1, json: Buffer.from('[]') }),
     async sink({ body }) {
       const text = Buffer.concat(body).toString('latin1');

@@ -21,7 +21,6 @@ const row: fc.Arbitrary<Row> = fc.record({
   org: fc.uuid(),
   // Long enough that no row has expired: the engine may delete one that has at any merge.
   retentionDays: fc.option(fc.integer({ min: 25_000, max: 80_000 }), { nil: undefined }),
-  // Few months: each is a partition, and a part of its own in every insert.
   timeMicros: fc.oneof(
     { weight: 1, arbitrary: fc.constantFrom(0, 7_258_118_399_999_999) },
     { weight: 9, arbitrary: fc.integer({ min: 1_790_000_000_000_000, max: 1_792_000_000_000_000 }) },
@@ -206,16 +205,25 @@ describe('segments in the engine', () => {
     assert.deepEqual(await counts(), { rows: '2000', distinct: '2000' });
   });
 
-  it('takes a segment of many months, once', async () => {
+  it('makes one part of a segment, whatever times its events have', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const [base] = fc.sample(row, 1) as [Row];
-    const rows = Array.from({ length: 30 }, (_, index) => ({
+    // An event of each month from 1970 to 2199, in two blocks.
+    const rows = Array.from({ length: 2760 }, (_, month) => ({
       ...base,
-      timeMicros: index * 2800 * 86_400_000_000,
+      retentionDays: undefined,
+      timeMicros: Date.UTC(1970, month) * 1000,
     }));
-    assert.equal(await insert(insertOf([rows], false)), 'stored');
-    assert.equal(await insert(insertOf([rows], true)), 'stored');
+    const sent = [rows.slice(0, 2000), rows.slice(2000)];
+    assert.equal(await insert(insertOf(sent, false)), 'stored');
+    assert.equal(await insert(insertOf(sent, true)), 'stored');
+    assert.deepEqual(await counts(), { rows: '2760', distinct: '2760' });
+    const parts = await engine.storage.rows(
+      'SELECT DISTINCT _part AS part FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
+      segmentSeqRange(segment),
+    );
+    assert.equal(parts.length, 1);
   });
 
   it('condemns content that the engine cannot read, but only at the second look', async () => {

@@ -24,15 +24,22 @@ export type Recorder = (org: string, events: readonly (object | string)[]) => Pr
 
 const rowsPerBlock = 50_000;
 
-export function createRecorder(storage: Storage): Recorder {
+/** `now` is when events are recorded (Unix milliseconds), `retentionDays` how long they are kept. */
+interface RecorderOptions {
+  readonly now?: () => number;
+  readonly retentionDays?: number;
+}
+
+export function createRecorder(storage: Storage, options: RecorderOptions = {}): Recorder {
+  const { now = Date.now, retentionDays } = options;
   const map = createMapper({ appName: 'Test', redactKeys: ['password'] });
   const insert = createSegmentInsert(storage, silentLog);
   let segment = 0;
   return async (org, events) => {
-    segment = nextSegmentNumber(Date.now(), 3, segment);
+    segment = nextSegmentNumber(now(), 3, segment);
     const rows = events.map((event) => {
       const window = toWindow(typeof event === 'string' ? event : JSON.stringify(event));
-      const row = map(window, 0, window.text.length, () => ({ id: org, retentionDays: undefined }));
+      const row = map(window, 0, window.text.length, () => ({ id: org, retentionDays }));
       if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
       return decoded(row);
     });

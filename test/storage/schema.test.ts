@@ -92,6 +92,26 @@ test('filters use projections and skip indexes, and counts stay true through mer
   assert.match(hourly.map((row) => row.explain).join('\n'), /ReadFromMergeTree \(hourly\)/);
 });
 
+test('parts keep their range of time and of the order of ingest, so that reads pass over the others', async () => {
+  const elsewhere = "time > '2031-01-01 00:00:00'";
+  assert.match(await plan(elsewhere), /Min-Max[\s│]+Keys:[\s│]+time[\s│][^]*?Parts: 0\/1/);
+  assert.match(await plan('seq > 9000000000000'), /Min-Max[\s│]+Keys:[\s│]+seq[\s│][^]*?Parts: 0\/1/);
+  // Recorded in 2024 and in 2026: the month of `seq`, whatever the time.
+  for (const ticks of [12_700_000_000, 19_000_000_000]) {
+    const seq = String(BigInt(ticks) << 26n);
+    const times = ['1970-01-01 00:00:00', '2199-12-31 23:59:59.999999'];
+    const other = '44444444-4444-4444-4444-444444444444';
+    const rows = times.map((time) => ({ org: other, time, seq, expires: '2149-06-06' }));
+    await engine.storage.insertRows('events', rows);
+    const found = await engine.storage.rows(
+      'SELECT _partition_id AS id FROM events WHERE seq = {seq:UInt64}',
+      { seq },
+    );
+    const id = new Date(Date.UTC(2020) + ticks * 10).toISOString().slice(0, 7).replace('-', '');
+    assert.deepEqual(found, [{ id }, { id }]);
+  }
+});
+
 test('rows found through a text index are the rows of the table, whatever the name, before and after a merge', async () => {
   const names = [
     'plain.txt',

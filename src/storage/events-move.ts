@@ -1,0 +1,316 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../base/limits.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import type { Standing } from './migration-claims.ts';
+import { renderPlaceholders } from './render-migration.ts';
+import { EngineError, type Parameters, type Settings, type Storage } from './storage.ts';
+import { othersWriting } from './watermarks.ts';
+
+export interface MoveOptions {
+  readonly storage: Storage;
+  readonly cluster: string | undefined;
+  readonly log: Logger;
+  readonly standing: Standing;
+  /** How long others may go on writing before this gives up; milliseconds. */
+  readonly quietMsMax?: number;
+}
+
+/** Events recorded in a month, and the ends of their range of `seq`. */
+interface Month {
+  readonly month: number;
+  readonly first: string;
+  readonly last: string;
+  /** In the table that is being moved. */
+  readonly events: number;
+}
+
+/** Partition key of the table up to migration 0005. */
+const oldKey = 'toYYYYMM(time)';
+const alterNew = 'ALTER TABLE {{sharded events_by_ingest}} {{on_cluster}}';
+const queryPrefix = 'move-events-';
+/** Rounds of copying and comparing: one is enough, unless copies were cut short or somebody writes all the time. */
+const roundsMax = 3;
+/** ClickHouse error number: the user lacks a grant. */
+const accessDenied = 497;
+/** The copy, and as much again for its merges. */
+const roomFactor = 2;
+
+const long = { timeoutMs: limits.migrationMsMax };
+/** A server refuses to drop what is larger than 50 GB, unless it is told so. */
+const commandSettings: Settings = { max_table_size_to_drop: 0, max_partition_size_to_drop: 0 };
+/** Memory of a copy: blocks of this size, twice while they are sorted, and what is read ahead by a few threads. */
+const copySettings: Settings = {
+  max_threads: 2,
+  max_insert_threads: 1,
+  min_insert_block_size_rows: 131_072,
+  min_insert_block_size_bytes: 67_108_864,
+};
+const compareSettings: Settings = {
+  max_threads: 2,
+  max_execution_time: Math.ceil(limits.migrationMsMax / 1000),
+  max_bytes_before_external_group_by: limits.readSpillBytes,
+};
+
+/**
+ * Moves all events from the table as migration 0005 left it (partitions by the month of `time`) into the one that 0006
+ * has made (by the month of recording), and puts that in the first one's place.
+ *
+ *     events (old), events_by_ingest (new)    copy months that differ, until none does
+ *                    EXCHANGE TABLES          one step: everybody sees either the old or the new
+ *     events (new), events_by_ingest (old)    copy what came late, then DROP
+ *     events (new)
+ *
+ * The tables themselves tell how far it has come, so it can be killed at any point and is taken up by the next start.
+ * Rows are compared by organization (number, and a hash of time and `seq`); a month that differs is copied anew, after
+ * its partition was dropped, so no row can be there twice. Rows that have expired are left behind.
+ *
+ * Rejects with an EngineError, or an Error for the operator: somebody writes to the table, or the disk is too small.
+ */
+export async function moveEvents(options: MoveOptions): Promise<void> {
+  const move = new EventsMove(options);
+  const layout = await move.layout();
+  // A new database has nothing to copy, and should not wait for it.
+  if (layout === 'old' && !(await move.isEmpty())) await move.copyAll();
+  if (layout === 'old') await move.exchange();
+  if (layout !== 'new' && !(await move.isEmpty())) await move.copyLate();
+  await move.dropOld();
+}
+
+class EventsMove {
+  readonly #storage: Storage;
+  readonly #log: Logger;
+  readonly #standing: Standing;
+  readonly #quietMsMax: number;
+  readonly #render: (sql: string) => string;
+
+  constructor({ storage, cluster, log, standing, quietMsMax }: MoveOptions) {
+    this.#storage = storage;
+    this.#log = log;
+    this.#standing = standing;
+    this.#quietMsMax = quietMsMax ?? limits.migrationQuietMsMax;
+    this.#render = (sql) => renderPlaceholders(sql, { database: storage.database, cluster });
+  }
+
+  async layout(): Promise<'old' | 'exchanged' | 'new'> {
+    const rows = await this.#storage.rows<{ name: string; partition_key: string }>(
+      'SELECT name, partition_key FROM system.tables WHERE database = currentDatabase() AND name IN ({names:Array(String)})',
+      { names: [this.#events, this.#other] },
+    );
+    const keyOf = (table: string) => rows.find(({ name }) => name === table)?.partition_key;
+    const key = keyOf(this.#events);
+    if (key === undefined) throw new Error('the events table is missing');
+    if (key === oldKey) return 'old';
+    return keyOf(this.#other) === oldKey ? 'exchanged' : 'new';
+  }
+
+  async isEmpty(): Promise<boolean> {
+    const [row] = await this.#storage.rows<{ events: string }>(
+      'SELECT (SELECT count() FROM events) + (SELECT count() FROM events_by_ingest) AS events',
+    );
+    return row?.events === '0';
+  }
+
+  /** Copies the old table, `events`, into the new one, until both hold the same. */
+  async copyAll(): Promise<void> {
+    await this.#requireQuiet();
+    for (let round = 0; round <= roundsMax; round += 1) {
+      const months = await this.#differing('events', 'events_by_ingest');
+      if (months.length === 0) return this.#settle();
+      if (round === roundsMax) break;
+      if (round === 0) await this.#requireRoom();
+      await this.#copyMonths(months);
+    }
+    throw new Error(
+      'the events table changes while it is moved: stop all servers, then start this one again',
+    );
+  }
+
+  /** From here on the new table is as its migration has made it. */
+  async #settle(): Promise<void> {
+    await this.#command(`${alterNew} MODIFY SETTING old_parts_lifetime = 480`);
+    await this.#command(`${alterNew} RESET SETTING min_rows_to_fsync_after_merge`);
+  }
+
+  async exchange(): Promise<void> {
+    await this.#command('EXCHANGE TABLES {{sharded events}} AND {{sharded events_by_ingest}} {{on_cluster}}');
+  }
+
+  /** What was written between the last comparison and the exchange went into the table that is now the other one. */
+  async copyLate(): Promise<void> {
+    for (const month of await this.#differing('events_by_ingest', 'events')) {
+      this.#log.warn({ month: month.month }, 'events were written while their table was moved; copying them');
+      await this.#insert(
+        'INSERT INTO events SELECT * FROM events_by_ingest WHERE expires > today() AND seq BETWEEN {first:UInt64} AND ' +
+          '{last:UInt64} AND seq NOT IN (SELECT seq FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64})',
+        month,
+      );
+    }
+  }
+
+  async dropOld(): Promise<void> {
+    // On a cluster the first is the Distributed table; else both are the same, and the second does nothing.
+    await this.#command('DROP TABLE IF EXISTS events_by_ingest {{on_cluster}}');
+    await this.#command('DROP TABLE IF EXISTS {{sharded events_by_ingest}} {{on_cluster}}');
+  }
+
+  get #events(): string {
+    return this.#render('{{sharded events}}');
+  }
+
+  get #other(): string {
+    return this.#render('{{sharded events_by_ingest}}');
+  }
+
+  async #command(sql: string, parameters: Parameters = {}): Promise<void> {
+    await this.#storage.command(this.#render(sql), parameters, { ...long, settings: commandSettings });
+  }
+
+  /** Copies rows between the tables, under a name by which a later start finds what an earlier one left running. */
+  async #insert(sql: string, { first, last }: Month): Promise<void> {
+    const queryId = `${queryPrefix}${randomUUID()}`;
+    await this.#storage.command(sql, { first, last }, { ...long, settings: copySettings, queryId });
+  }
+
+  /**
+   * Nobody else may write from here on. Servers of the earlier release publish a watermark every second; what a dead
+   * one has left running in the engine is ended: its segment is still in its log, and asked for before it is sent again.
+   */
+  async #requireQuiet(): Promise<void> {
+    if (this.#standing.kind === 'among') {
+      const deadline = performance.now() + this.#quietMsMax;
+      while (await othersWriting(this.#storage, this.#standing.instance, limits.migrationClaimMsMax)) {
+        if (performance.now() > deadline) {
+          throw new Error(
+            'other servers write to this database: stop all of them, then start one of this release, ' +
+              'which moves the events table, and then the others',
+          );
+        }
+        this.#log.info({}, 'waiting until no other server writes');
+        await sleep(limits.migrationClaimPollMs);
+      }
+    }
+    await this.#endLeftovers();
+  }
+
+  async #endLeftovers(): Promise<void> {
+    try {
+      await this.#command(
+        'KILL QUERY {{on_cluster}} WHERE current_database = {database:String} AND ' +
+          `(startsWith(query_id, 'segment-') OR startsWith(query_id, '${queryPrefix}')) SYNC`,
+        { database: this.#storage.database },
+      );
+    } catch (error) {
+      // A user with few rights. What is still written is compared again, or was never acknowledged and is sent again.
+      if (!(error instanceof EngineError) || error.engineCode !== accessDenied) throw error;
+      this.#log.info({}, 'the user may not end queries: what an earlier server has left running goes on');
+    }
+  }
+
+  /** Months of recording in which the tables do not hold the same unexpired events, with what `from` has of them. */
+  async #differing(from: string, to: string): Promise<Month[]> {
+    const side = (table: string, sign: number) =>
+      `SELECT ${sign} AS side, org, time, seq FROM ${table} WHERE expires > today()`;
+    const rows = await this.#storage.rows<Record<keyof Month, string>>(
+      `SELECT month, toString(min(low)) AS first, toString(max(high)) AS last, toString(sum(rows)) AS events FROM (
+         SELECT ${await this.#ingestMonth()} AS month, org, min(seq) AS low, max(seq) AS high, countIf(side = 1) AS rows,
+           sum(side) AS difference, groupBitXor(cityHash64(time, seq)) AS mark
+         FROM (${side(from, 1)} UNION ALL ${side(to, -1)}) GROUP BY month, org)
+       GROUP BY month HAVING max(difference != 0 OR mark != 0) ORDER BY month`,
+      {},
+      { ...long, settings: compareSettings },
+    );
+    return rows.map(({ month, events, ...range }) => ({
+      ...range,
+      month: Number(month),
+      events: Number(events),
+    }));
+  }
+
+  /** The partition key of the new table, so that it stands in the migration alone. */
+  async #ingestMonth(): Promise<string> {
+    const rows = await this.#storage.rows<{ partition_key: string }>(
+      `SELECT partition_key FROM system.tables WHERE database = currentDatabase() AND name IN ({names:Array(String)})
+       AND partition_key != {old:String}`,
+      { names: [this.#events, this.#other], old: oldKey },
+    );
+    const [found] = rows;
+    if (found === undefined) throw new Error('the table events_by_ingest of migration 0006 is missing');
+    return found.partition_key;
+  }
+
+  async #requireRoom(): Promise<void> {
+    const { old, moved, free } = await this.#room();
+    const needed = Math.ceil((old - moved) * roomFactor);
+    if (free >= needed) return;
+    const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;
+    throw new Error(
+      `moving the events table needs ${megabytes(needed)} on the engine's disk, where ${megabytes(free)} are free; ` +
+        'nothing has been changed: make room and start again',
+    );
+  }
+
+  /** Bytes of both tables, and free ones on the disks where they are, of the node that this process talks to. */
+  async #room(): Promise<{ old: number; moved: number; free: number }> {
+    const partsOf = (table: string) =>
+      `FROM system.parts WHERE active AND database = currentDatabase() AND table = ${table}`;
+    const sizeOf = (table: string) => `toString((SELECT sum(bytes_on_disk) ${partsOf(table)}))`;
+    try {
+      const [row] = await this.#storage.rows<{ old: string; moved: string; free: string }>(
+        `SELECT ${sizeOf('{events:String}')} AS old, ${sizeOf('{other:String}')} AS moved, toString((
+           SELECT max(free_space) FROM system.disks WHERE name IN (SELECT disk_name ${partsOf('{events:String}')}))) AS free`,
+        { events: this.#events, other: this.#other },
+      );
+      return { old: Number(row?.old ?? 0), moved: Number(row?.moved ?? 0), free: Number(row?.free ?? 0) };
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.engineCode !== accessDenied) throw error;
+      this.#log.warn({}, 'the user may not read system.parts and system.disks: free space is not checked');
+      return { old: 0, moved: 0, free: 0 };
+    }
+  }
+
+  async #copyMonths(months: readonly Month[]): Promise<void> {
+    // What has been merged is synced here and soon removed: its origin is still in the old table, but space is short.
+    await this.#command(
+      `${alterNew} MODIFY SETTING old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1`,
+    );
+    const events = months.reduce((sum, month) => sum + month.events, 0);
+    this.#log.info(
+      { events, months: months.length },
+      'moving the events table to partitions by month of recording',
+    );
+    const begun = performance.now();
+    const report = setInterval(() => void this.#progress(events, begun), limits.migrationProgressMs);
+    try {
+      for (const month of months) await this.#copyMonth(month);
+    } finally {
+      clearInterval(report);
+    }
+    this.#log.info({ events, seconds: secondsSince(begun) }, 'all events are copied');
+  }
+
+  async #copyMonth(month: Month): Promise<void> {
+    await this.#command(`${alterNew} DROP PARTITION ID '${month.month}'`);
+    await this.#insert(
+      'INSERT INTO events_by_ingest SELECT * FROM events WHERE expires > today() AND seq BETWEEN {first:UInt64} AND ' +
+        '{last:UInt64}',
+      month,
+    );
+  }
+
+  async #progress(events: number, begun: number): Promise<void> {
+    try {
+      const [row] = await this.#storage.rows<{ moved: string }>(
+        'SELECT count() AS moved FROM events_by_ingest',
+      );
+      const moved = Number(row?.moved ?? 0);
+      this.#log.info({ moved, of: events, seconds: secondsSince(begun) }, 'moving the events table');
+    } catch (error) {
+      this.#log.debug(errorFacts(error), 'how many events have been moved could not be asked');
+    }
+  }
+}
+
+function secondsSince(begun: number): number {
+  return Math.round((performance.now() - begun) / 1000);
+}

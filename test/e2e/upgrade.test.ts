@@ -1,0 +1,115 @@
+import { strict as assert } from 'node:assert';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startEmbeddedEngine } from '../../src/storage/engine.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { readEngineFile } from '../../src/storage/engine-file.ts';
+import { createRecorder } from '../read/support.ts';
+import { cliCommand } from '../support/cli-command.ts';
+import { silentLog } from '../support/engine.ts';
+import { call, eventually, pageOf } from '../support/http.ts';
+import { migrateAsRelease010 } from '../support/old-release.ts';
+import { createKey, removeDirectory, startServer, temporaryDirectory } from '../support/server.ts';
+
+/** A data directory of release 0.1.0: the first start of this one moves its events to other partitions. */
+const org = randomUUID();
+const months = 8;
+const perMonth = 5_000;
+const events = months * perMonth;
+let dataDir: string;
+
+before(async () => {
+  dataDir = await temporaryDirectory();
+  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const storage = openStorage(engine.connection, silentLog);
+  await migrateAsRelease010(storage);
+  await storage.insertRows('organizations', [
+    { id: org, slug: 'acme', name: 'Acme', receipts: 'own', created_at: '2025-01-01 00:00:00', version: '1' },
+  ]);
+  let at = 0;
+  const record = createRecorder(storage, { now: () => at });
+  for (let month = 0; month < months; month += 1) {
+    at = Date.UTC(2025, month, 20);
+    const first = month * perMonth;
+    await record(
+      org,
+      Array.from({ length: perMonth }, (_, n) => ({
+        message: {
+          action: 1001,
+          timestamp: (at + n) * 1000,
+          extra: { n: first + n, text: 'x'.repeat(n % 500) },
+        },
+      })),
+    );
+  }
+  await storage.close();
+  await engine.stop();
+});
+after(() => removeDirectory(dataDir));
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Starts the service, and kills it as soon as it has moved so many events; resolves with how many it had moved. */
+async function killWhenMoved(enough: number): Promise<number> {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir, PORT: '0' };
+  const cwd = fileURLToPath(new URL('../../', import.meta.url));
+  const child: ChildProcess = spawn(process.execPath, [...cliCommand, 'serve'], {
+    cwd,
+    env,
+    stdio: 'ignore',
+  });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const running = await eventually('the engine', () => readEngineFile(dataDir), 40_000, 5);
+  const storage = openStorage(running, silentLog);
+  const moved = await eventually(
+    'events to be moved',
+    async () => {
+      const [row] = await storage
+        .rows<{ n: string }>('SELECT count() AS n FROM events_by_ingest')
+        .catch(() => [{ n: '0' }]);
+      return Number(row?.n) >= enough ? Number(row?.n) : undefined;
+    },
+    40_000,
+    1,
+  ).finally(() => child.kill('SIGKILL'));
+  await ended;
+  await storage.close();
+  await eventually('the engine to follow', async () => (isAlive(running.pid) ? undefined : true));
+  return moved;
+}
+
+test('an upgrade that is killed again and again ends with every event once, as it was', async () => {
+  for (const enough of [1, events / 2]) assert.ok((await killWhenMoved(enough)) <= events);
+  const server = await startServer({ dataDir });
+  try {
+    const { key } = await createKey(server, ['--org', 'acme', '--scopes', 'read,write']);
+    const read = (query: string) =>
+      call(`${server.url}/api/v1/audit${query}`, { headers: { 'x-api-key': key } });
+    const page = pageOf(await read('?endTime=2025-12-31T00:00:00Z&limit=1000'));
+    assert.equal(page.meta.total, events);
+    assert.deepEqual(
+      page.data.map((event) => event.extra_map?.['n']),
+      Array.from({ length: 1000 }, (_, n) => events - 1 - n),
+    );
+    const exported = await read('/export?endTime=2025-12-31T00:00:00Z');
+    const numbers = exported.text
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { extra_map: { n: number } }).extra_map.n);
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: events }, (_, n) => events - 1 - n),
+    );
+  } finally {
+    assert.equal(await server.stop(), 0);
+  }
+});
