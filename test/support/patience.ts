@@ -21,5 +21,5 @@ function spinMs(): number {
  */
 export function patience(ms: number): number {
   const waiting = (loadavg()[0] ?? 0) / availableParallelism();
-  return ms * Math.min(Math.max(measuredSlowness, waiting, 1) * 2, slownessMax);
+  return Math.round(ms * Math.min(Math.max(measuredSlowness, waiting, 1) * 2, slownessMax));
 }
