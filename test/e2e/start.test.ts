@@ -165,6 +165,7 @@ test('too few open files are told with the limit and what is needed, before anyt
           cwd: new URL('../../', import.meta.url),
           env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
           encoding: 'utf8',
+          timeout: 30_000,
         },
       );
       assert.equal(limited.status, 2, limited.stderr);
