@@ -88,7 +88,7 @@ const columns: readonly Column[] = [
   text('actor_name', ofHead('name')),
   text('actor_email', ofHead('email_addr')),
   text('actor_type', ofHead('type')),
-  typed('src_ip', ofHead('ip'), `nullIf(${ofHead('ip')}, '')`),
+  text('src_ip', ofHead('ip')),
   typed(
     'src_port',
     "simpleJSONExtractRaw(head, 'port')",
