@@ -229,6 +229,10 @@ test('names and hashes for matching are lower-cased and distinct', () => {
     mapped('{"time":0,"message":{"action":1,"extra":{"fileHash":"A","file\\u0048ash":"B"}}}').fileHashes,
     ['b'],
   );
+  assert.deepEqual(
+    mapped('{"time":0,"message":{"action":1,"extra":{"fileHash":"A"},"extra":null}}').fileHashes,
+    [],
+  );
 });
 
 test('a redacted hash reaches no column', () => {
