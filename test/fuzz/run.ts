@@ -14,7 +14,7 @@ import { shrink } from './shrink.ts';
 
 const redactKeys = 'region,i-ban,!cookie';
 /** Each try takes seconds: it has an organization of its own, as what one left behind would disturb the next. */
-const shrinkMsMax = 120_000;
+const shrinkMsMax = 60_000;
 const seedsOfRuns = 50_000;
 
 const { values } = parseArgs({
