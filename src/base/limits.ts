@@ -5,6 +5,9 @@ export const limits = {
   eventDepthMax: 128,
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
+  /** A smaller integer, zero aside, is taken for seconds or milliseconds. */
+  eventTimeIntegerMin: 100_000_000_000_000,
+  remoteIpCharactersMax: 255,
   rejectedErrorsReportedMax: 100,
   /** As many as a request may ask for. */
   rejectedErrorsAskedMax: 10_000,

@@ -95,6 +95,18 @@ export function parseRfc3339Micros(text: string): number | undefined {
 }
 
 /**
+ * As `parseRfc3339Micros`, for what producers send: a space may stand for the `T`, and the offset may lack its colon,
+ * as in `2024-05-01 10:11:12+0200`.
+ */
+export function parseEventTimeMicros(text: string): number | undefined {
+  return parseRfc3339Micros(text) ?? parseRfc3339Micros(toRfc3339(text));
+}
+
+function toRfc3339(text: string): string {
+  return text.replace(/^(\d{4}-\d\d-\d\d) /, '$1T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
+}
+
+/**
  * ISO 8601 text of Unix microseconds: always six fraction digits and `Z`.
  * @throws {RangeError} when the time is not a number or lies outside what Date can hold (±8.64e18).
  */

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { formatDurationMs, parseDurationMs } from '../base/durations.ts';
 import { parseRate, type Rate } from '../base/rates.ts';
+import { plainName } from '../base/secret-name.ts';
 import { parseBytes } from '../base/sizes.ts';
 
 /** A kind of value: what is allowed, in words that follow "allowed is", and the reader that decides it. */
@@ -114,14 +115,18 @@ export const httpUrl: Kind<string> = {
   },
 };
 
-/** Names separated by commas, in lower case, without repeats. */
-export function nameList(countMax: number, charactersMax: number): Kind<readonly string[]> {
+/** Names of secrets separated by commas, as `plainName` has them, without repeats; a `!` before one stays. */
+export function secretNames(countMax: number, charactersMax: number): Kind<readonly string[]> {
   return {
-    allowed: `up to ${countMax} names separated by commas, each of at most ${charactersMax} characters`,
+    allowed: `up to ${countMax} names separated by commas, each of at most ${charactersMax} characters, none of spaces, "_", "-" and "." alone; with a leading ! a name is taken out`,
     parse(text) {
-      const names = text.split(',').map((name) => name.trim().toLowerCase());
-      const fits = names.every((name) => name.length >= 1 && name.length <= charactersMax);
-      return fits && names.length <= countMax ? { value: [...new Set(names)] } : undefined;
+      const given = text.split(',').map((name) => name.trim());
+      const names = given.map((name) =>
+        name.startsWith('!') ? `!${plainName(name.slice(1))}` : plainName(name),
+      );
+      const areNames = names.every((name) => name !== '' && name !== '!');
+      const areShort = given.every((name) => name.length <= charactersMax);
+      return areNames && areShort && names.length <= countMax ? { value: [...new Set(names)] } : undefined;
     },
   };
 }

@@ -10,11 +10,11 @@ import {
   integer,
   type Kind,
   mapped,
-  nameList,
   oneOf,
   orOff,
   pattern,
   rate,
+  secretNames,
 } from './kinds.ts';
 
 /** One setting: how it is read, and what `--help` says of it. */
@@ -147,8 +147,8 @@ export const variables = {
   ),
   REDACT_KEYS: optional(
     'none',
-    'further keys of message.extra whose values are never stored, separated by commas',
-    nameList(1000, 200),
+    'names in message.extra whose values are never stored, separated by commas, beside the usual ones; !name keeps the values of a usual one',
+    secretNames(1000, 200),
   ),
 } as const;
 

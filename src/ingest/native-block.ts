@@ -1,16 +1,7 @@
 import type { MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
+import { expiryDay } from '../ocsf/retention.ts';
 import { type ColumnWriter, columnWriter } from './column-writer.ts';
-
-const microsPerDay = 86_400_000_000;
-/** The last day a ClickHouse `Date` can hold (2149-06-06); such rows are kept for ever. */
-const neverExpires = 65_535;
-
-/** First day (days since 1970) on which a row may be deleted: the whole last day of its retention is kept. */
-function expiryDay(row: MappedEvent): number {
-  if (row.retentionDays === undefined) return neverExpires;
-  return Math.min(neverExpires, Math.floor(row.timeMicros / microsPerDay) + row.retentionDays + 1);
-}
 
 interface Column {
   readonly name: string;
@@ -118,7 +109,7 @@ export function createBlockBuilder(): {
       addPieces(names, row.names);
       addPieces(fileHash, row.fileHashes);
       flowId.writer.uuidPiece(row.flowId);
-      expires.writer.uint16(expiryDay(row));
+      expires.writer.uint16(expiryDay(row.timeMicros, row.retentionDays));
       ocsf.writer.piece(row.ocsf);
       source.writer.piece(row.source);
       rows += 1;

@@ -1,11 +1,12 @@
 import { limits } from '../base/limits.ts';
 import { activityName } from './activities.ts';
-import { createArena, openArena, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
+import { createArena, OutOfRoom, openArena, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
 import type { Window } from './byte-text.ts';
 import { firstToken, lastToken } from './json-array.ts';
 import { noBytes } from './json-cursor.ts';
 import { createKeyTest } from './redact.ts';
 import { createRenderer, type Severity, type Status } from './render.ts';
+import { hasExpired } from './retention.ts';
 import { createValidator, eventOf, isSurelyValid, microsOf } from './source-event.ts';
 import {
   createReading,
@@ -17,6 +18,7 @@ import {
   slotOf,
   textOf,
 } from './source-fields.ts';
+import { areJson } from './stored-json.ts';
 
 export interface OrgReference {
   /** UUID of the organization. */
@@ -63,8 +65,10 @@ export interface MappedEvent {
 export interface MapperOptions {
   /** Fixed text of `actor.app_name`. */
   readonly appName: string;
-  /** Names whose values in `extra` are never stored, in any case. */
+  /** Names whose values in `extra` are never stored: see `createKeyTest`. */
   readonly redactKeys: readonly string[];
+  /** Unix milliseconds; by default the system's clock. */
+  readonly now?: () => number;
 }
 
 /**
@@ -114,6 +118,7 @@ export function createMapper(options: MapperOptions): MapEvent {
   const renderer = createRenderer(options.appName);
   const arena = createArena(renderer.constants);
   const { lowered, rendered } = arena;
+  const now = options.now ?? Date.now;
   const row: Row = {
     org: '',
     retentionDays: undefined,
@@ -174,12 +179,20 @@ export function createMapper(options: MapperOptions): MapEvent {
     row.org = org.id;
     row.retentionDays = org.retentionDays;
     mapColumns();
+    if (org.retentionDays !== undefined && hasExpired(row.timeMicros, org.retentionDays, now())) {
+      return `${timePointer()}: the retention of its organization (${org.retentionDays} days) has passed`;
+    }
     const { ocsf } = row;
     ocsf.start = rendered.length;
     renderer.render(rendered, reading, row, knownName);
     ocsf.bytes = rendered.bytes;
     ocsf.end = rendered.length;
+    if (reading.cursor.redacted && !areJson(ocsf, row.source)) return ': could not be redacted';
     return row;
+  }
+
+  function timePointer(): string {
+    return kinds[slot.timestamp] === kind.absent ? '/time' : '/message/timestamp';
   }
 
   let knownName = '';
@@ -214,6 +227,10 @@ export function createMapper(options: MapperOptions): MapEvent {
     openArena(arena, window.bytes, start, end, renderer.bytesMax(end - start));
     try {
       return readSource(reading, arena, window.text, start) ?? mapRead(resolveOrg);
+    } catch (error) {
+      // Rather refused than stored damaged; with regions of the right size it never comes to this.
+      if (error instanceof OutOfRoom) return ': could not be rendered within its room';
+      throw error;
     } finally {
       releaseReading(reading);
     }

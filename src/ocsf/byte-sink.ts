@@ -6,13 +6,21 @@ export interface Piece {
 }
 
 /**
- * Where a region of an arena is being written. Nothing checks for room: who opens the region knows how much there can
- * be in it.
+ * Where a region of an arena is being written. Each function that puts bytes throws OutOfRoom rather than write at or
+ * past `end`: there the next region begins, and it may hold what has been written already.
  */
 export interface ByteSink {
   /** Not a Buffer: cutting one is several times as expensive. */
   bytes: Uint8Array;
   length: number;
+  end: number;
+}
+
+/** A sink has less room than what is put needs. Regions are sized for the worst event, so this is a fault of ours. */
+export class OutOfRoom extends Error {}
+
+function refuse(sink: ByteSink, needed: number): never {
+  throw new OutOfRoom(`${needed} bytes do not fit into the ${sink.end - sink.length} that a sink has left`);
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -24,6 +32,7 @@ const loopBytesMax = 8;
 /** Puts bytes of the sink's own buffer: one call, three times as fast as copying between two buffers. */
 export function putRange(sink: ByteSink, start: number, end: number): void {
   const { bytes, length } = sink;
+  if (length + end - start > sink.end) refuse(sink, end - start);
   if (end - start > loopBytesMax) bytes.copyWithin(length, start, end);
   else for (let at = start, to = length; at < end; at++, to++) bytes[to] = bytes[at] as number;
   sink.length = length + end - start;
@@ -32,6 +41,7 @@ export function putRange(sink: ByteSink, start: number, end: number): void {
 /** Byte text: a character is a byte. */
 export function putText(sink: ByteSink, text: string): void {
   const { bytes, length } = sink;
+  if (length + text.length > sink.end) refuse(sink, text.length);
   for (let at = 0; at < text.length; at++) bytes[length + at] = text.charCodeAt(at);
   sink.length = length + text.length;
 }
@@ -40,10 +50,11 @@ export function putText(sink: ByteSink, text: string): void {
 export function putInteger(sink: ByteSink, value: number): void {
   const { bytes } = sink;
   let rest = value < 0 ? -value : value;
-  if (value < 0) bytes[sink.length++] = 0x2d;
-  const start = sink.length;
   let digits = 1;
   for (let bound = 10; bound <= rest; bound *= 10) digits++;
+  const start = value < 0 ? sink.length + 1 : sink.length;
+  if (start + digits > sink.end) refuse(sink, start + digits - sink.length);
+  if (value < 0) bytes[sink.length] = 0x2d;
   for (let at = start + digits - 1; at >= start; at--) {
     const next = Math.floor(rest / 10);
     bytes[at] = 0x30 + (rest - next * 10);
@@ -52,17 +63,34 @@ export function putInteger(sink: ByteSink, value: number): void {
   sink.length = start + digits;
 }
 
+/** JSON text within a JSON string: minified, it holds nothing but quotes and backslashes that needs an escape. */
+export function putQuoted(sink: ByteSink, start: number, end: number): void {
+  const { bytes } = sink;
+  // Each byte may need an escape: enough room for that is the rule of the region anyhow.
+  if (sink.length + (end - start) * 2 > sink.end) refuse(sink, (end - start) * 2);
+  let to = sink.length;
+  for (let at = start; at < end; at++) {
+    const code = bytes[at] as number;
+    if (code === 0x22 || code === 0x5c) bytes[to++] = 0x5c;
+    bytes[to++] = code;
+  }
+  sink.length = to;
+}
+
 /** Lower case as JavaScript's `toLowerCase` gives it; `piece` is then what was put. */
 export function putLower(sink: ByteSink, piece: Piece): void {
   const { bytes: from, start, end } = piece;
   const { bytes, length } = sink;
+  if (length + end - start > sink.end) refuse(sink, end - start);
   piece.bytes = bytes;
   piece.start = length;
   for (let at = start, to = length; at < end; at++, to++) {
     const code = from[at] as number;
     if (code > 0x7f) {
       const text = utf8.decode(from.subarray(start, end)).toLowerCase();
-      sink.length = length + toUtf8.encodeInto(text, bytes.subarray(length)).written;
+      const { read, written } = toUtf8.encodeInto(text, bytes.subarray(length, sink.end));
+      if (read < text.length) refuse(sink, Buffer.byteLength(text));
+      sink.length = length + written;
       piece.end = sink.length;
       return;
     }
@@ -85,6 +113,8 @@ export function samePiece(one: Piece, two: Piece): boolean {
  * within it and not between buffers:
  *
  *     constants | event | its minified copy | texts in lower case | rendering
+ *
+ * A region's sink ends where the next one begins.
  */
 export interface Arena {
   bytes: Uint8Array;
@@ -99,10 +129,18 @@ export interface Arena {
 const keptBytesMax = 1024 * 1024;
 const smallestBytes = 64 * 1024;
 
+/**
+ * What a byte of the event can become in its minified copy: `"k":1,` is six bytes, and seventeen when the value is
+ * replaced. (A configured name may be one letter.)
+ */
+const minifiedGrowthMax = 3;
+/** The same for texts in lower case: one without its escapes, then with small letters of three bytes for two. */
+const loweredGrowthMax = 3;
+
 export function createArena(constants: Uint8Array): Arena {
   const bytes = new Uint8Array(smallestBytes);
   bytes.set(constants);
-  const sink = (): ByteSink => ({ bytes, length: 0 });
+  const sink = (): ByteSink => ({ bytes, length: 0, end: 0 });
   return { bytes, eventStart: constants.length, minified: sink(), lowered: sink(), rendered: sink() };
 }
 
@@ -117,9 +155,8 @@ export function openArena(
   const { eventStart } = arena;
   const length = end - start;
   const minified = eventStart + length;
-  const lowered = minified + length;
-  // Letters of two bytes can have small ones of three, and what an escape stands for is shorter than it.
-  const rendered = lowered + length * 2 + 64;
+  const lowered = minified + length * minifiedGrowthMax;
+  const rendered = lowered + length * loweredGrowthMax;
   const room = rendered + renderedBytesMax;
   const size = arena.bytes.length;
   if (size < room || (size > keptBytesMax && room <= keptBytesMax)) {
@@ -129,7 +166,12 @@ export function openArena(
     for (const sink of [arena.minified, arena.lowered, arena.rendered]) sink.bytes = bytes;
   }
   arena.bytes.set(event.subarray(start, end), eventStart);
-  arena.minified.length = minified;
-  arena.lowered.length = lowered;
-  arena.rendered.length = rendered;
+  openSink(arena.minified, minified, lowered);
+  openSink(arena.lowered, lowered, rendered);
+  openSink(arena.rendered, rendered, room);
+}
+
+function openSink(sink: ByteSink, start: number, end: number): void {
+  sink.length = start;
+  sink.end = end;
 }

@@ -42,6 +42,8 @@ export interface Cursor {
   end: number;
   out: string;
   from: number;
+  /** A value was replaced in the copy. */
+  redacted: boolean;
   /** Set by `scanString`: the string has escapes, so its text is not its value. */
   escaped: boolean;
   /** Also set by `scanString`: the string has characters beyond ASCII. */
@@ -68,6 +70,7 @@ export function createCursor(): Cursor {
     end: 0,
     out: '',
     from: 0,
+    redacted: false,
     escaped: false,
     wide: false,
     keyStart: 0,
@@ -98,6 +101,7 @@ export function openCursor(
   c.end = end;
   c.out = '';
   c.from = start;
+  c.redacted = false;
   c.fault = '';
   return skipSpace(c, start);
 }
@@ -122,6 +126,14 @@ export function failExpected(c: Cursor, at: number, what: string): -1 {
 /** The character at `at`, or -1 at the end of the value. */
 export function codeAt(c: Cursor, at: number): number {
   return at < c.end ? (c.bytes[at] as number) : -1;
+}
+
+/** Takes what has been copied so far, up to `at`, away from the cursor: the copy goes on, empty, from there. */
+export function takeCopy(c: Cursor, at: number): string {
+  const copy = c.out + textSlice(c, c.from, at);
+  c.out = '';
+  c.from = at;
+  return copy;
 }
 
 /** Where text[at] stands in the minified copy. */

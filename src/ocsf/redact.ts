@@ -1,3 +1,4 @@
+import { plainName } from '../base/secret-name.ts';
 import { fromByteText } from './byte-text.ts';
 import { type Cursor, stringValue } from './json-cursor.ts';
 
@@ -7,35 +8,87 @@ export type KeyTest = (c: Cursor) => boolean;
 /** What stands in for the value, as JSON. */
 export const redactedText = '"[redacted]"';
 
-/** Names that always lose their values (contract: Ingest); configuration can only add to them. */
-export const alwaysRedacted = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'] as const;
+/** Names that lose their values (contract: Ingest), as `plainName` has them; configuration adds and takes out. */
+export const alwaysRedacted = [
+  'password',
+  'passwd',
+  'pwd',
+  'passphrase',
+  'oldpassword',
+  'newpassword',
+  'currentpassword',
+  'userpassword',
+  'mfasecret',
+  'otp',
+  'totp',
+  'secret',
+  'clientsecret',
+  'secretkey',
+  'secretaccesskey',
+  'token',
+  'accesstoken',
+  'refreshtoken',
+  'idtoken',
+  'sessiontoken',
+  'authtoken',
+  'apikey',
+  'xapikey',
+  'authorization',
+  'proxyauthorization',
+  'cookie',
+  'setcookie',
+  'privatekey',
+  'credentials',
+  'recoverycodes',
+] as const;
 
-const lengthBits = 6;
-const lengthsKnown = 1 << lengthBits;
-const upperA = 0x41;
-const upperZ = 0x5a;
+/** The names that `keys` come to, in any spelling; one with a leading `!` takes its name out. */
+function namesOf(keys: readonly string[]): Set<string> {
+  const names = new Set(keys.filter((key) => !key.startsWith('!')).map(plainName));
+  for (const key of keys) if (key.startsWith('!')) names.delete(plainName(key.slice(1)));
+  return names;
+}
+
+const separators = ' _.-';
+const ascii = 128;
 
 /**
- * A test for names that are one of `keys` in any case, however they are escaped (contract: Ingest).
- *
- * Nearly every name is settled by its length and first letter alone, in one table; only the rest, and those with
- * escapes or characters beyond ASCII, are lower-cased and looked up.
+ * For the first and the last character of a name, both ASCII: whether it may be one of `names`. Nearly every name is
+ * settled by this alone. One that begins or ends with a separator may always be.
+ */
+function candidatesOf(names: ReadonlySet<string>): Uint8Array {
+  const candidates = new Uint8Array(ascii * ascii);
+  const mark = (first: string, last: string): void => {
+    const index = first.charCodeAt(0) * ascii + last.charCodeAt(0);
+    if (first < '\u0080' && last < '\u0080') candidates[index] = 1;
+  };
+  for (const name of names) {
+    const [first = '', last = ''] = [name.at(0), name.at(-1)];
+    for (const one of [first, first.toUpperCase()])
+      for (const other of [last, last.toUpperCase()]) mark(one, other);
+  }
+  for (const separator of separators) {
+    for (let code = 0; code < ascii; code++) {
+      mark(separator, String.fromCharCode(code));
+      mark(String.fromCharCode(code), separator);
+    }
+  }
+  return candidates;
+}
+
+/**
+ * A test for names that are one of `keys`, however they are spelled and escaped (contract: Ingest). A key with a
+ * leading `!` takes its name out.
  */
 export function createKeyTest(keys: readonly string[]): KeyTest {
-  const names = new Set(keys.map((key) => key.toLowerCase()));
-  const candidates = new Uint8Array(128 * lengthsKnown);
-  for (const name of names) {
-    const first = name.charCodeAt(0);
-    if (first < 128 && name.length < lengthsKnown) candidates[(first << lengthBits) | name.length] = 1;
-  }
+  const names = namesOf(keys);
+  const candidates = candidatesOf(names);
   return (c) => {
-    const { keyStart, keyEnd } = c;
-    const length = keyEnd - keyStart;
-    if (!c.keyEscaped && !c.keyWide && length < lengthsKnown) {
-      const code = c.bytes[keyStart] as number;
-      const first = code >= upperA && code <= upperZ ? code | 0x20 : code;
-      if (candidates[(first << lengthBits) | length] === 0) return false;
+    const { bytes, keyStart, keyEnd } = c;
+    if (!c.keyEscaped && !c.keyWide) {
+      const first = bytes[keyStart] as number;
+      if (candidates[first * ascii + (bytes[keyEnd - 1] as number)] === 0) return false;
     }
-    return names.has(fromByteText(stringValue(c, keyStart, keyEnd, c.keyEscaped)).toLowerCase());
+    return names.has(plainName(fromByteText(stringValue(c, keyStart, keyEnd, c.keyEscaped))));
   };
 }

@@ -1,4 +1,4 @@
-import { type ByteSink, type Piece, putInteger, putRange, putText } from './byte-sink.ts';
+import { type ByteSink, type Piece, putInteger, putQuoted, putRange, putText } from './byte-sink.ts';
 import { toByteText } from './byte-text.ts';
 import { type FieldPath, kind, numberOf, type SourceReading, slotOf } from './source-fields.ts';
 
@@ -96,11 +96,12 @@ const slot = {
 } as const;
 
 /**
- * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra`: `"":1,` is
- * five bytes and becomes twenty-nine; constants and the names that we add are the rest.
+ * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra` whose values
+ * are replaced: `"k":1,` is six bytes and becomes fifty-two, of which thirty-five are the enrichment. Constants and
+ * the names that we add are the rest.
  */
 function renderedBytesMax(length: number, appName: Range): number {
-  return length * 8 + appName.end - appName.start + 2048;
+  return length * 9 + appName.end - appName.start + 2048;
 }
 
 export interface Renderer {
@@ -290,16 +291,4 @@ function putValue(sink: ByteSink, start: number, end: number): void {
   if (code === 0x7b || code === 0x5b) putQuoted(sink, start, end);
   else putRange(sink, start, end);
   put(sink, json.quote);
-}
-
-/** JSON text within a JSON string: minified, it holds nothing else that would need an escape. */
-function putQuoted(sink: ByteSink, start: number, end: number): void {
-  const { bytes } = sink;
-  let to = sink.length;
-  for (let at = start; at < end; at++) {
-    const code = bytes[at] as number;
-    if (code === 0x22 || code === 0x5c) bytes[to++] = 0x5c;
-    bytes[to++] = code;
-  }
-  sink.length = to;
 }

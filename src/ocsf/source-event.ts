@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { Ajv2020, type ErrorObject, type SchemaObject } from 'ajv/dist/2020.js';
 import { limits } from '../base/limits.ts';
+import { fromByteText } from './byte-text.ts';
 import { type FieldPath, kind, numberOf, type SourceReading, slotOf, textOf } from './source-fields.ts';
-import { parseRfc3339Micros } from '../base/timestamp.ts';
+import { parseEventTimeMicros } from '../base/timestamp.ts';
 
 const errorsReportedMax = 5;
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -39,7 +39,7 @@ const usualKinds: readonly (readonly [FieldPath, number])[] = [
   ['message.result.code', integer],
   ['message.result.detail', text],
   ['message.remote', object],
-  ['message.remote.ip', maskOf(kind.text)],
+  ['message.remote.ip', text],
   ['message.remote.port', integer],
   ['message.sender', object],
   ['message.sender.file', text],
@@ -82,7 +82,8 @@ export function isSurelyValid(r: SourceReading): boolean {
   if (kinds[action] !== kind.integer || !isShort(r, action) || !isShort(r, at.resultCode)) return false;
   if (!isTime(r, at.time) || !isTime(r, at.timestamp)) return false;
   if (kinds[at.time] === kind.absent && kinds[at.timestamp] === kind.absent) return false;
-  if (kinds[at.ip] !== kind.absent && !isAddress(textOf(r, at.ip))) return false;
+  // Characters are no more than bytes.
+  if (bytesOf(r, at.ip) > limits.remoteIpCharactersMax) return false;
   if (kinds[at.flowId] !== kind.absent && !isUuid(r, at.flowId)) return false;
   if (kinds[at.port] === kind.absent) return true;
   const port = isShort(r, at.port) ? numberOf(r, at.port) : -1;
@@ -90,19 +91,29 @@ export function isSurelyValid(r: SourceReading): boolean {
 }
 
 function isShort(r: SourceReading, slot: number): boolean {
-  return (
-    r.kinds[slot] === kind.absent || (r.ends[slot] as number) - (r.starts[slot] as number) <= codeDigitsMax
-  );
+  return bytesOf(r, slot) <= codeDigitsMax;
+}
+
+function bytesOf(r: SourceReading, slot: number): number {
+  return r.kinds[slot] === kind.absent ? 0 : (r.ends[slot] as number) - (r.starts[slot] as number);
 }
 
 function isTime(r: SourceReading, slot: number): boolean {
-  return r.kinds[slot] === kind.absent || isEventTime(microsOf(r, slot));
+  if (r.kinds[slot] === kind.absent) return true;
+  const micros = microsOf(r, slot);
+  const isSuspect = r.kinds[slot] === kind.integer && isOtherUnit(micros);
+  return isEventTime(micros) && !isSuspect;
+}
+
+/** An integer this small is hardly microseconds: they would be of 1970 to March 1973. */
+function isOtherUnit(micros: number | undefined): boolean {
+  return micros !== undefined && micros > 0 && micros < limits.eventTimeIntegerMin;
 }
 
 /** Unix microseconds of the time in a slot that holds text or a number; undefined where it is none. */
 export function microsOf(r: SourceReading, slot: number): number | undefined {
   const isText = r.kinds[slot] === kind.text || r.kinds[slot] === kind.escaped;
-  return isText ? parseRfc3339Micros(textOf(r, slot)) : numberOf(r, slot);
+  return isText ? parseEventTimeMicros(textOf(r, slot)) : numberOf(r, slot);
 }
 
 /** Whether the text in a slot is a UUID in either case. */
@@ -155,7 +166,7 @@ function valueOf(r: SourceReading, { slot, members }: Member): unknown {
   switch (r.kinds[slot] as number) {
     case kind.text:
     case kind.escaped:
-      return textOf(r, slot);
+      return fromByteText(textOf(r, slot));
     case kind.integer:
     case kind.number:
       return numberOf(r, slot);
@@ -188,9 +199,8 @@ export function createValidator(): {
 } {
   const ajv = new Ajv2020({ allErrors: true, verbose: true, strictTypes: false });
   ajv.addKeyword('x-rule');
-  ajv.addFormat('date-time', (text) => isEventTime(parseRfc3339Micros(text)));
+  ajv.addFormat('event-time', (text) => isEventTime(parseEventTimeMicros(text)));
   ajv.addFormat('uuid', uuidPattern);
-  ajv.addFormat('ip', isAddress);
   const validate = ajv.compile(readSchema('source-event'));
   return {
     isValid: (event) => validate(event),
@@ -206,11 +216,6 @@ export function createValidator(): {
 
 function isEventTime(micros: number | undefined): boolean {
   return micros !== undefined && micros >= limits.eventTimeMicrosMin && micros <= limits.eventTimeMicrosMax;
-}
-
-/** IPv4 or IPv6 text; a zone names an interface of the sender's machine and means nothing here. */
-function isAddress(text: string): boolean {
-  return isIP(text) !== 0 && !text.includes('%');
 }
 
 function describeError(error: ErrorObject): string {

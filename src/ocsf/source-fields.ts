@@ -270,6 +270,7 @@ function readField(r: SourceReading, field: Field, at: number, depth: number): n
   const { cursor: c, kinds } = r;
   const { slot } = field;
   for (let one = slot; one < field.slotEnd; one++) kinds[one] = kind.absent;
+  if (field.isExtra) kinds[r.fileHashSlot] = kind.absent;
   const code = codeAt(c, at);
   if (code === quote) {
     const next = scanString(c, at);
@@ -305,7 +306,6 @@ function keep(r: SourceReading, slot: number, what: number, start: number, end: 
 function readExtra(r: SourceReading, at: number, depth: number): number {
   const { cursor: c, extraMembers } = r;
   extraMembers.length = 0;
-  r.kinds[r.fileHashSlot] = kind.absent;
   if (isTooDeep(c, at, depth)) return -1;
   r.extraStart = outPosition(c, at);
   let next = skipSpace(c, at + 1);

@@ -27,9 +27,14 @@ const aliases = `
   JSONExtract(source, ${sourceFields}) AS parsed,
   tupleElement(parsed, 1) != '' AS is_parsed`;
 
+/**
+ * From `,"extra_map":` to the last `,"metadata":{`: what follows that are two strings at most. It is looked for from
+ * the end, as `extra` may have a member of this name. (`simpleJSONExtractRaw` loses count in some nested texts.)
+ */
 const extraMap = `multiIf(map_at = 0, '',
   endsWith(ocsf, ',"metadata":{'), substring(extra_text, map_at + 13, length(extra_text) - map_at - 25),
-  simpleJSONExtractRaw(extra_text, 'extra_map'))`;
+  substring(extra_text, map_at + 13,
+    length(extra_text) - map_at - 24 - position(reverse(extra_text), '{:"atadatem",')))`;
 
 const objectTarget = "tupleElement(tupleElement(parsed, 2), 'name')";
 
@@ -108,7 +113,7 @@ const columns: readonly Column[] = [
   text('actor_name', ofHead('name')),
   text('actor_email', ofHead('email_addr')),
   text('actor_type', ofHead('type')),
-  typed('src_ip', harmless(ofHead('ip')), `nullIf(${ofHead('ip')}, '')`),
+  text('src_ip', ofHead('ip')),
   typed(
     'src_port',
     "simpleJSONExtractRaw(head, 'port')",

@@ -122,6 +122,12 @@ LIMIT {limit:UInt64} OFFSET {offset:UInt64}`;
 
 const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery})`;
 
+/** A member of `extra` where it is a string: of anything else the engine would give its JSON. */
+function textOfExtra(name: string): string {
+  const place = `source, 'message', 'extra', '${name}'`;
+  return `if(JSONType(${place}) = 'String', JSONExtractString(${place}), '')`;
+}
+
 /**
  * What a receipt shows beyond its columns, told by one event of it. The names come from the producer's text, since
  * the columns hold them in lower case. `fileSize` only where it is a number.
@@ -130,8 +136,8 @@ const factColumns = `
   JSONExtractString(source, 'message', 'sender', 'file') AS file,
   if(JSONType(source, 'message', 'target') = 'String', JSONExtractString(source, 'message', 'target'),
     JSONExtractString(source, 'message', 'target', 'name')) AS target,
-  JSONExtractString(source, 'message', 'extra', 'fileName') AS extra_file,
-  JSONExtractString(source, 'message', 'extra', 'destination') AS destination,
+  ${textOfExtra('fileName')} AS extra_file,
+  ${textOfExtra('destination')} AS destination,
   if(JSONType(source, 'message', 'extra', 'fileSize') IN ('Int64', 'UInt64', 'Double'),
     JSONExtractRaw(source, 'message', 'extra', 'fileSize'), '') AS size`;
 

@@ -96,7 +96,8 @@ const good: readonly (readonly [
   [{ WORKERS: '3' }, (c) => c.workers, 3],
   [{ LOG_LEVEL: 'debug' }, (c) => c.logLevel, 'debug'],
   [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
-  [{ REDACT_KEYS: 'IBAN, ssn,iban' }, (c) => c.redactKeys, ['iban', 'ssn']],
+  [{ REDACT_KEYS: 'IBAN, ssn,i_ban' }, (c) => c.redactKeys, ['iban', 'ssn']],
+  [{ REDACT_KEYS: 'Card Number,! Id-Token' }, (c) => c.redactKeys, ['cardnumber', '!idtoken']],
 ];
 
 describe('good values', () => {
@@ -145,7 +146,7 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['0', '257', 'all'].map((value) => ['WORKERS', value] as const),
   ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
   ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
-  ...['a,,b', ','].map((value) => ['REDACT_KEYS', value] as const),
+  ...['a,,b', ',', '!', '_-', '!.', 'x'.repeat(201)].map((value) => ['REDACT_KEYS', value] as const),
 ];
 
 function messageOf(environment: Environment): string {

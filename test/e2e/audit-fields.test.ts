@@ -151,7 +151,8 @@ describe('time', () => {
   const cases: readonly [timestamp: string | number, micros: number][] = [
     ['1970-01-01T00:00:00Z', 0],
     [0, 0],
-    [1, 1],
+    [100_000_000_000_000, 100_000_000_000_000],
+    ['2024-01-01 02:00:00.5+0200', Date.UTC(2024, 0, 1) * 1000 + 500_000],
     ['2200-01-01T00:00:00Z', 7_258_118_400_000_000],
     [7_258_118_400_000_000, 7_258_118_400_000_000],
     ['2199-12-31T23:59:59.999999Z', 7_258_118_399_999_999],
@@ -171,9 +172,10 @@ describe('time', () => {
   });
 
   test('the outer time stands in for a missing message.timestamp, and only then', async () => {
-    const both = sourceEvent({ timestamp: 5_000_000 }, { time: 7_000_000 });
-    assert.equal((await render(both)).time, 5_000_000);
-    assert.equal((await render({ time: 7_000_000, message: { action: 1001 } })).time, 7_000_000);
+    const both = sourceEvent({ timestamp: 500_000_000_000_000 }, { time: 700_000_000_000_000 });
+    assert.equal((await render(both)).time, 500_000_000_000_000);
+    const outer = { time: 700_000_000_000_000, message: { action: 1001 } };
+    assert.equal((await render(outer)).time, 700_000_000_000_000);
     const text = { time: '2024-01-01T00:00:00.5Z', message: { action: 1001 } };
     assert.equal((await render(text)).time, Date.UTC(2024, 0, 1) * 1000 + 500_000);
   });
@@ -321,6 +323,7 @@ describe('src_endpoint', () => {
     const endpoint = async (remote: object) => (await render(sourceEvent({ remote }))).src_endpoint;
     assert.deepEqual(await endpoint({ ip: '203.0.113.7', port: 0 }), { ip: '203.0.113.7', port: 0 });
     assert.deepEqual(await endpoint({ ip: '::ffff:203.0.113.7' }), { ip: '::ffff:203.0.113.7' });
+    assert.deepEqual(await endpoint({ ip: 'AWS Internal' }), { ip: 'AWS Internal' });
     assert.deepEqual(await endpoint({ port: 65_535 }), { port: 65_535 });
     assert.equal(await endpoint({}), undefined);
   });
@@ -400,7 +403,7 @@ describe('extra_map and enrichments', () => {
     const secret = `s3cr3t-${randomUUID()}`;
     const inner = `{"Password":"${secret}","kept":1,"list":[{"TOKEN":{"x":"${secret}"}},["a",{"otp":["${secret}"]}]]}`;
     const text =
-      `{"password":"${secret}","mfa_secret":"${secret}","MFA_Secret":"${secret}","secret":7,"authorization":null,` +
+      `{"password":"${secret}","mfa_secret":"${secret}","MFA_Secret":"${secret}","secret":7,"authorization":"","token":null,"X-Api-Key":"${secret}","headers":[{"value":"${secret}","name":"Cookie"}],` +
       `"p\\u0061ssword":"${secret}","deep":${inner},"password_hint":"stays","note":"password"}`;
     const { event, raw } = await rendered(
       `{"message":{"timestamp":"2024-01-01T00:00:00Z","action":1,"extra":${text}}}`,
@@ -410,6 +413,9 @@ describe('extra_map and enrichments', () => {
     for (const key of ['password', 'mfa_secret', 'MFA_Secret', 'secret', 'authorization']) {
       assert.equal(map[key], '[redacted]', key);
     }
+    assert.equal(map['token'], null);
+    assert.equal(map['X-Api-Key'], '[redacted]');
+    assert.deepEqual(map['headers'], [{ value: '[redacted]', name: 'Cookie' }]);
     assert.deepEqual(map['deep'], {
       Password: '[redacted]',
       kept: 1,

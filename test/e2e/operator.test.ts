@@ -12,7 +12,7 @@ let server: TestServer;
 let tenant: Tenant;
 
 before(async () => {
-  server = await startServer({ env: { REDACT_KEYS: 'iban,Card_Number' } });
+  server = await startServer({ env: { REDACT_KEYS: 'iban,Card_Number,!Cookie' } });
   tenant = await createTenant(server, 'operator');
 });
 after(() => server?.stop());
@@ -112,13 +112,19 @@ test('secrets are replaced before anything is stored, those of REDACT_KEYS as we
     'iban',
     'IBAN',
     'card_number',
+    'cardNumber',
+    'Proxy-Authorization',
   ];
   const extra = Object.fromEntries(keys.map((key) => [key, { deep: [secret] }]));
   await tenant.record([
-    sourceEvent({ flow_id: flow, extra: { ...extra, nested: [{ ...extra }], kept: 'yes' } }),
+    sourceEvent({
+      flow_id: flow,
+      extra: { ...extra, nested: [{ ...extra }], kept: 'yes', cookie: 'consent' },
+    }),
   ]);
   const [event] = (await tenant.settled(1, { flowId: flow })).data;
   for (const key of keys) assert.equal(event?.extra_map?.[key], '[redacted]', key);
+  assert.equal(event?.extra_map?.['cookie'], 'consent');
   const [row] = await rowsOf(`SELECT source, ocsf FROM events WHERE flow_id = '${flow}'`);
   for (const column of ['source', 'ocsf']) {
     const text = row?.[column] ?? '';

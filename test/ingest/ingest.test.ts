@@ -271,7 +271,7 @@ describe('ingest, from request to sink', () => {
       },
       { bodyBytesMax: 64 * 1024 * 1024, walBytesMax: 1e9, segmentBytes: 64 * 1024 * 1024 },
     );
-    const line = '{"time":1,"message":{"action":1}}\n';
+    const line = '{"time":0,"message":{"action":1}}\n';
     const body = brotliCompressSync(line.repeat(limits.batchEventsMax + 1), {
       params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
     });
@@ -381,7 +381,7 @@ describe('ingest, from request to sink', () => {
     const events = 20_000;
     const bad = new Set([0, 7, 9_999, 10_000, events - 1]);
     const lines = Array.from({ length: events }, (_, n) =>
-      bad.has(n) ? '{"time":1,"message":{"action":"é"}}' : event(`e${n}-${'ö'.repeat(30)}`),
+      bad.has(n) ? '{"time":0,"message":{"action":"é"}}' : event(`e${n}-${'ö'.repeat(30)}`),
     );
     const bodies: Record<string, Buffer> = {
       ndjson: Buffer.from(lines.join('\n\n')),

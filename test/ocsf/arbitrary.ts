@@ -5,7 +5,7 @@ import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 
 export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
 
-export const organization = { id: '0b5e2a34-9a66-4a6f-8f5d-2f4f7f6f9a01', retentionDays: 30 };
+export const organization = { id: '0b5e2a34-9a66-4a6f-8f5d-2f4f7f6f9a01', retentionDays: 65_000 };
 
 const mapper = createMapper({ appName: 'Test "App"', redactKeys });
 
@@ -98,7 +98,7 @@ export function mapped(event: unknown): Row {
 
 /** The least event that is accepted, with further members of `message`. */
 export function eventWith(message: object = {}, others: object = {}) {
-  return { time: 1, message: { action: 1001, ...message }, ...others };
+  return { time: 0, message: { action: 1001, ...message }, ...others };
 }
 
 export function isWellFormed(text: string): boolean {

@@ -98,7 +98,7 @@ test('the columns of a full event', () => {
   assert.equal(source, JSON.stringify(full));
   assert.deepEqual(columns, {
     org: organization.id,
-    retentionDays: 30,
+    retentionDays: organization.retentionDays,
     timeMicros: 1_714_558_272_345_678,
     activityId: 2001,
     activityName: 'Sent',
@@ -118,7 +118,7 @@ test('the least event has nothing optional', () => {
   const row = mapped(eventWith());
   assert.equal(
     row.ocsf,
-    '"time":1,"activity_id":1001,"activity_name":"Login succeeded","severity":"Informational","severity_id":1,' +
+    '"time":0,"activity_id":1001,"activity_name":"Login succeeded","severity":"Informational","severity_id":1,' +
       '"status":"Success","status_id":1,"message":"Login succeeded","actor":{"app_name":"Test \\"App\\""},"metadata":{',
   );
   assert.deepEqual(row.names, []);
@@ -179,8 +179,11 @@ test('message is the direct one, else of the result, else the activity name', ()
 });
 
 test('the time is message.timestamp, else time', () => {
-  assert.equal(mapped({ time: 5, message: { action: 1, timestamp: 6 } }).timeMicros, 6);
-  assert.equal(mapped({ time: 5, message: { action: 1 } }).timeMicros, 5);
+  assert.equal(
+    mapped({ time: 0, message: { action: 1, timestamp: 100_000_000_000_000 } }).timeMicros,
+    100_000_000_000_000,
+  );
+  assert.equal(mapped({ time: 100_000_000_000_001, message: { action: 1 } }).timeMicros, 100_000_000_000_001);
   assert.equal(mapped({ message: { action: 1, timestamp: '1970-01-01T00:00:01Z' } }).timeMicros, 1_000_000);
   assert.equal(
     mapped({ time: 7_258_118_400_000_000, message: { action: 1 } }).timeMicros,
@@ -223,8 +226,12 @@ test('names and hashes for matching are lower-cased and distinct', () => {
   assert.deepEqual(mapped(eventWith({ extra: { fileHash: 5, deeper: { fileHash: 'no' } } })).fileHashes, []);
   assert.deepEqual(mapped(eventWith({ extra: { filehash: 'no' } })).fileHashes, []);
   assert.deepEqual(
-    mapped('{"time":1,"message":{"action":1,"extra":{"fileHash":"A","file\\u0048ash":"B"}}}').fileHashes,
+    mapped('{"time":0,"message":{"action":1,"extra":{"fileHash":"A","file\\u0048ash":"B"}}}').fileHashes,
     ['b'],
+  );
+  assert.deepEqual(
+    mapped('{"time":0,"message":{"action":1,"extra":{"fileHash":"A"},"extra":null}}').fileHashes,
+    [],
   );
 });
 
@@ -233,6 +240,28 @@ test('a redacted hash reaches no column', () => {
   const text = JSON.stringify(eventWith({ extra: { fileHash: 'abc' } }));
   const row = mapText(hide, text);
   assert.ok(typeof row !== 'string' && !JSON.stringify(row).includes('abc'));
+});
+
+test('an event whose retention has passed is refused, from the first moment that it may be deleted', () => {
+  const dayMs = 86_400_000;
+  const day = Date.UTC(2024, 4, 1);
+  let now = 0;
+  const mapper = createMapper({ appName: 'x', redactKeys: [], now: () => now });
+  const resolve = (days: number | undefined) => () => ({ id: organization.id, retentionDays: days });
+  const answer = (event: object, days: number | undefined) => {
+    const row = mapText(mapper, JSON.stringify(event), resolve(days));
+    return typeof row === 'string' ? row : 'accepted';
+  };
+  const event = eventWith({ timestamp: '2024-05-01T23:59:59Z' });
+  const passed = 'the retention of its organization (30 days) has passed';
+  // The whole last day is kept, so that the event may be read for 30 days at least.
+  now = day + 31 * dayMs - 1;
+  assert.equal(answer(event, 30), 'accepted');
+  now = day + 31 * dayMs;
+  assert.equal(answer(event, 30), `/message/timestamp: ${passed}`);
+  assert.equal(answer({ time: '2024-05-01T00:00:00Z', message: { action: 1 } }, 30), `/time: ${passed}`);
+  assert.equal(answer(event, 31), 'accepted');
+  assert.equal(answer(event, undefined), 'accepted');
 });
 
 test('the organization is asked for by the reference sent, and its refusal is the answer', () => {
@@ -251,7 +280,7 @@ test('the organization is asked for by the reference sent, and its refusal is th
 
 test('numbers of extra keep their digits in both renderings and in the source', () => {
   const extra = '{"big":12345678901234567890,"price":1.10,"exp":1E5,"list":[1.0,-0]}';
-  const row = mapped(`{"time":1,"message":{"action":1,"extra": ${extra.replaceAll(',', ' ,\n ')} }}`);
+  const row = mapped(`{"time":0,"message":{"action":1,"extra": ${extra.replaceAll(',', ' ,\n ')} }}`);
   assert.ok(row.ocsf.includes(`"extra_map":${extra}`));
   assert.ok(row.source.includes(`"extra":${extra}`));
   for (const pair of [
@@ -267,7 +296,7 @@ test('numbers of extra keep their digits in both renderings and in the source', 
 test('a name that appears twice in extra is one enrichment, with the last value', () => {
   for (const filler of [0, 20]) {
     const more = Array.from({ length: filler }, (_, at) => `,"k${at}":${at},"k${at}":0`).join('');
-    const event = whole(mapped(`{"time":1,"message":{"action":1,"extra":{"a":1,"\\u0061":"x"${more}}}}`));
+    const event = whole(mapped(`{"time":0,"message":{"action":1,"extra":{"a":1,"\\u0061":"x"${more}}}}`));
     assert.deepEqual((event['enrichments'] as Json[])[0], { name: 'a', value: 'x' });
     assert.equal((event['enrichments'] as Json[]).length, 1 + filler);
     assert.equal((event['extra_map'] as Json)['a'], 'x');
@@ -276,7 +305,7 @@ test('a name that appears twice in extra is one enrichment, with the last value'
 
 test('any extra is rendered twice with the same keys, and the source keeps the event', () => {
   const event = fc.record({
-    time: fc.constant(1),
+    time: fc.constant(0),
     message: fc.record({
       action: fc.constant(1),
       extra: fc.dictionary(storableString, storableJson),
@@ -316,7 +345,7 @@ test('no listed key of extra lets its value through, wherever extra stands', () 
   })).node;
   const event = fc
     .tuple(secret, nested, nested)
-    .map(([own, a, b]) => ({ time: 1, message: { action: 1, extra: { ...own, a, b } } }));
+    .map(([own, a, b]) => ({ time: 0, message: { action: 1, extra: { ...own, a, b } } }));
   fc.assert(
     fc.property(spelledJson(event), spelledJson(event), ({ text }, { text: other }) => {
       const inner = other.trim().slice(1, -1);
@@ -333,11 +362,11 @@ test('no listed key of extra lets its value through, wherever extra stands', () 
 
 test('redaction holds where extra is an array or doubled, and reaches nothing outside of extra', () => {
   const row = mapped(
-    '{"time":1,"token":"kept","message":{"action":1,"token":"kept","ex\\u0074ra":[{"otp":"gone"}],"extra":{"OTP":"gone","a":1}}}',
+    '{"time":0,"token":"kept","message":{"action":1,"token":"kept","ex\\u0074ra":[{"otp":"gone"}],"extra":{"OTP":"gone","a":1}}}',
   );
   assert.equal(
     row.source,
-    '{"time":1,"token":"kept","message":{"action":1,"token":"kept","ex\\u0074ra":[{"otp":"[redacted]"}],"extra":{"OTP":"[redacted]","a":1}}}',
+    '{"time":0,"token":"kept","message":{"action":1,"token":"kept","ex\\u0074ra":[{"otp":"[redacted]"}],"extra":{"OTP":"[redacted]","a":1}}}',
   );
   assert.deepEqual(whole(row)['extra_map'], { OTP: '[redacted]', a: 1 });
 });
@@ -383,7 +412,7 @@ test('events within a larger text are read by their bounds', () => {
 });
 
 test('a mapper keeps nothing of an event for the next one', () => {
-  assert.equal(typeof map('{"time":1,"message":{"action":1,"extra":{"a":1},"org'), 'string');
+  assert.equal(typeof map('{"time":0,"message":{"action":1,"extra":{"a":1},"org'), 'string');
   const before = mapped(eventWith());
   mapped(full);
   assert.deepEqual(mapped(eventWith()), before);

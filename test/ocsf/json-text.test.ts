@@ -165,13 +165,18 @@ test('reads no further than the end it is given', () => {
   assert.equal(scan('true', false, 0, 3).text, undefined);
 });
 
+function isSecretName(name: string): boolean {
+  const plain = (text: string) => text.toLowerCase().replace(/[ _.-]/g, '');
+  return redactKeys.map(plain).includes(plain(name));
+}
+
 /** The value with what must not be stored replaced, by another way than the scanner's. */
 function redacted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redacted);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([name, item]): [string, unknown] => [
     name,
-    redactKeys.includes(name.toLowerCase()) ? '[redacted]' : redacted(item),
+    isSecretName(name) && item !== null && typeof item !== 'boolean' ? '[redacted]' : redacted(item),
   ]);
   return Object.fromEntries(entries);
 }
@@ -203,8 +208,8 @@ test('redaction finds the keys at any depth, in any case and spelling, and nothi
 
 test('redaction covers doubled names and whole containers', () => {
   assert.equal(
-    scan('{"token": {"a": [1, {"b":2}]}, "token" :1, "x":[{"OTP" : null}] }', true).text,
-    '{"token":"[redacted]","token":"[redacted]","x":[{"OTP":"[redacted]"}]}',
+    scan('{"token": {"a": [1, {"b":2}]}, "token" :1, "x":[{"OTP" : ""}, {"otp": null}] }', true).text,
+    '{"token":"[redacted]","token":"[redacted]","x":[{"OTP":"[redacted]"},{"otp":null}]}',
   );
   assert.equal(scan('{"token":{"a":}}', true).text, undefined);
 });

@@ -8,6 +8,10 @@ import { eventWith, map, mapped, spelledJson, storableJson } from './arbitrary.t
 const timeRule =
   'must be an RFC 3339 time with an offset, or integer Unix microseconds, from 1970-01-01 to 2200-01-01';
 
+const addressRule = 'must be a string of at most 255 characters';
+const unitRule =
+  'must be Unix microseconds; an integer from 1 to 10^14 - 1 looks like seconds or milliseconds';
+
 const refused: readonly (readonly [unknown, string])[] = [
   [[], ': must be an object'],
   ['"text"', ': must be an object'],
@@ -15,9 +19,9 @@ const refused: readonly (readonly [unknown, string])[] = [
   ['', ': is not acceptable JSON at byte 0: expected a value, found the end'],
   ['{"a":1}{', ': is not acceptable JSON at byte 7: expected the end'],
   [{}, '/message: is required'],
-  [{ time: 1, message: null }, '/message: is required'],
-  [{ time: 1, message: [] }, '/message: must be an object'],
-  [{ time: 1, message: {} }, '/message/action: is required'],
+  [{ time: 0, message: null }, '/message: is required'],
+  [{ time: 0, message: [] }, '/message: must be an object'],
+  [{ time: 0, message: {} }, '/message/action: is required'],
   [{ message: { action: 1 } }, '/message/timestamp: is required'],
   [{ time: '', message: { action: 1, timestamp: null } }, '/message/timestamp: is required'],
   [{ message: {} }, '/message/timestamp: is required; /message/action: is required'],
@@ -46,8 +50,13 @@ const refused: readonly (readonly [unknown, string])[] = [
   [eventWith({ target: { name: 1 } }), '/message/target/name: must be a string'],
   [eventWith({ result: 'ok' }), '/message/result: must be an object'],
   [eventWith({ result: { code: '200' } }), '/message/result/code: must be an integer'],
-  [eventWith({ remote: { ip: '256.1.1.1' } }), '/message/remote/ip: must be an IPv4 or IPv6 address'],
-  [eventWith({ remote: { ip: 'fe80::1%eth0' } }), '/message/remote/ip: must be an IPv4 or IPv6 address'],
+  [eventWith({ remote: { ip: 'x'.repeat(256) } }), `/message/remote/ip: ${addressRule}`],
+  [eventWith({ remote: { ip: 'é'.repeat(256) } }), `/message/remote/ip: ${addressRule}`],
+  [eventWith({ remote: { ip: 7 } }), `/message/remote/ip: ${addressRule}`],
+  [eventWith({}, { time: 1 }), `/time: ${unitRule}`],
+  [eventWith({}, { time: 1_714_558_272 }), `/time: ${unitRule}`],
+  [eventWith({ timestamp: 1_714_558_272_345 }), `/message/timestamp: ${unitRule}`],
+  [eventWith({ timestamp: 99_999_999_999_999 }), `/message/timestamp: ${unitRule}`],
   [eventWith({ remote: { port: 65_536 } }), '/message/remote/port: must be <= 65535'],
   [eventWith({ remote: { port: -1 } }), '/message/remote/port: must be >= 0'],
   [eventWith({ remote: { port: '80' } }), '/message/remote/port: must be an integer'],
@@ -62,6 +71,21 @@ const refused: readonly (readonly [unknown, string])[] = [
 
 test('what is refused is refused by pointer and rule', () => {
   for (const [event, words] of refused) assert.equal(map(event), words);
+});
+
+test('what names the sender is shown as sent, whatever it is', () => {
+  for (const ip of ['AWS Internal', '256.1.1.1', 'fe80::1%eth0', 'a "b"', 'é'.repeat(255), 'x'.repeat(255)]) {
+    assert.ok(
+      mapped(eventWith({ remote: { ip } })).ocsf.includes(`"src_endpoint":{"ip":${JSON.stringify(ip)}}`),
+    );
+  }
+});
+
+test('times as producers write them', () => {
+  for (const time of ['2024-05-01 10:11:12Z', '2024-05-01T12:11:12+0200', '2024-05-01 12:11:12+0200']) {
+    assert.equal(mapped(eventWith({}, { time })).timeMicros, 1_714_558_272_000_000, time);
+  }
+  assert.equal(mapped(eventWith({}, { time: 100_000_000_000_000 })).timeMicros, 100_000_000_000_000);
 });
 
 test('at most five errors are told', () => {
@@ -110,7 +134,7 @@ test('null and empty strings count as absent for every optional field', () => {
 });
 
 test('integers may be spelled with a fraction or an exponent, but not come about by rounding', () => {
-  const withCode = (code: string) => map(`{"time":1,"message":{"action":${code}}}`);
+  const withCode = (code: string) => map(`{"time":0,"message":{"action":${code}}}`);
   for (const [spelled, code] of [
     ['1001.0', 1001],
     ['1e3', 1000],
@@ -137,11 +161,11 @@ test('integers may be spelled with a fraction or an exponent, but not come about
 });
 
 test('the last value of a doubled name counts, as for the platform', () => {
-  assert.equal(mapped('{"time":1,"message":{"action":5},"message":{"action":6}}').activityId, 6);
-  assert.equal(mapped('{"time":1,"message":{"action":5,"act\\u0069on":6}}').activityId, 6);
-  assert.equal(map('{"time":1,"message":{"action":5},"message":{}}'), '/message/action: is required');
+  assert.equal(mapped('{"time":0,"message":{"action":5},"message":{"action":6}}').activityId, 6);
+  assert.equal(mapped('{"time":0,"message":{"action":5,"act\\u0069on":6}}').activityId, 6);
+  assert.equal(map('{"time":0,"message":{"action":5},"message":{}}'), '/message/action: is required');
   const row = mapped(
-    '{"time":1,"message":{"action":5,"actor":{"email":"a@b.c"},"actor":{"name":"N"},"extra":{"a":1},"extra":null}}',
+    '{"time":0,"message":{"action":5,"actor":{"email":"a@b.c"},"actor":{"name":"N"},"extra":{"a":1},"extra":null}}',
   );
   assert.equal(row.actorEmail, '');
   assert.ok(!row.ocsf.includes('extra_map'));
@@ -166,13 +190,15 @@ test('the schema and the bounds agree', () => {
   interface Bounds {
     minimum: number;
     maximum: number;
+    allOf: [{ not: { minimum: number; maximum: number } }];
   }
   const { properties } = readSchema('source-event') as {
     properties: { time: Bounds; message: { properties: { timestamp: Bounds } } };
   };
-  for (const { minimum, maximum } of [properties.time, properties.message.properties.timestamp]) {
+  for (const { minimum, maximum, allOf } of [properties.time, properties.message.properties.timestamp]) {
     assert.equal(minimum, limits.eventTimeMicrosMin);
     assert.equal(maximum, limits.eventTimeMicrosMax);
+    assert.equal(allOf[0].not.maximum, limits.eventTimeIntegerMin - 1);
   }
 });
 

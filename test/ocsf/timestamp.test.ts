@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { formatMicros, parseRfc3339Micros } from '../../src/base/timestamp.ts';
+import { formatMicros, parseEventTimeMicros, parseRfc3339Micros } from '../../src/base/timestamp.ts';
 
 const accepted: readonly (readonly [string, number])[] = [
   ['1970-01-01T00:00:00Z', 0],
@@ -69,6 +69,26 @@ test('timestamps that are RFC 3339 give microseconds', () => {
 
 test('everything else is refused', () => {
   for (const text of refused) assert.equal(parseRfc3339Micros(text), undefined, text);
+});
+
+test('of events, a space for the T and an offset without a colon are understood, and nothing else more', () => {
+  for (const [text, micros] of [
+    ...accepted,
+    ['1970-01-01 00:00:00Z', 0],
+    ['1970-01-01 02:00:00+0200', 0],
+    ['1969-12-31T22:30:00.5-0130', 500_000],
+  ] as const) {
+    assert.equal(parseEventTimeMicros(text), micros, text);
+  }
+  const loose = ['2024-01-01 00:00:00Z', '2024-01-01T00:00:00+0200'];
+  const others = [
+    '2024-01-01  00:00:00Z',
+    '2024-01-01T00:00:00+020',
+    '2024-01-01T00:00:00 +0200',
+    '2024-01-01 ',
+  ];
+  for (const text of [...refused.filter((one) => !loose.includes(one)), ...others])
+    assert.equal(parseEventTimeMicros(text), undefined, text);
 });
 
 test('agrees with Date to the millisecond and keeps the microseconds below it', () => {

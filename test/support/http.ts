@@ -7,7 +7,9 @@ import { patience } from './patience.ts';
 /** A client for black-box tests: nothing is decoded, retried or followed behind the test's back; every wait is bounded. */
 
 const requestTimeoutMsDefault = 15_000;
-const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+/** The service closes a connection that is idle for 10 s: one must not be used again at that very moment. */
+const idleConnectionMsMax = 5_000;
+const agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: idleConnectionMsMax });
 
 export interface HttpAnswer {
   readonly status: number;

@@ -1,0 +1,309 @@
+import { activityName } from '../../src/ocsf/activities.ts';
+import { leaf, type Member, memberOf, type Node, printTree } from './tree.ts';
+
+/**
+ * What becomes of a source event, computed in the plainest way: the whole event as a tree, no buffers, no speed. For
+ * events that the service accepted; whether it should have is another test's matter.
+ */
+export interface Expected {
+  /** The event as it is stored: the producer's bytes without whitespace, redacted. */
+  readonly source: string;
+  /** Unix microseconds, UTC. */
+  readonly micros: number;
+  /** The audit event without `metadata.logged_time`. */
+  readonly audit: string;
+  readonly csv: Readonly<Record<string, string>>;
+  readonly receipt: ExpectedReceipt | undefined;
+  /**
+   * A name is doubled where names of target and file are read from the source. JSON leaves open which of them counts:
+   * audit events take the last, the engine's JSON functions, which CSV and receipts ask, another.
+   */
+  readonly isAmbiguous: boolean;
+}
+
+/** A transfer that stands alone in its flow. */
+export interface ExpectedReceipt {
+  readonly actorEmail: string;
+  readonly shown: Readonly<Record<string, string>>;
+}
+
+export interface ModelOptions {
+  readonly hides: (name: string) => boolean;
+  readonly appName: string;
+  readonly vendorName: string;
+  readonly productName: string;
+}
+
+const namesHidden = new Set(
+  (
+    'password passwd pwd passphrase oldpassword newpassword currentpassword userpassword mfasecret otp totp secret ' +
+    'clientsecret secretkey secretaccesskey token accesstoken refreshtoken idtoken sessiontoken authtoken apikey ' +
+    'xapikey authorization proxyauthorization cookie setcookie privatekey credentials recoverycodes'
+  ).split(' '),
+);
+
+/** Whether a member of this name loses its value; `REDACT_KEYS` adds names, and takes out those after a `!`. */
+export function hiddenNames(redactKeys = ''): (name: string) => boolean {
+  const plain = (name: string): string => name.toLowerCase().replace(/[ _.-]/g, '');
+  const names = new Set(namesHidden);
+  const keys = redactKeys.split(',').filter((key) => key !== '');
+  for (const key of keys) if (!key.startsWith('!')) names.add(plain(key));
+  for (const key of keys) if (key.startsWith('!')) names.delete(plain(key.slice(1)));
+  return (name) => names.has(plain(name));
+}
+
+const hidden = leaf('"[redacted]"');
+
+function hide(value: Node): Node {
+  return value.kind === 'leaf' && ['true', 'false', 'null'].includes(value.token) ? value : hidden;
+}
+
+function redactInside(node: Node, hides: ModelOptions['hides'], isItem = false): Node {
+  if (node.kind === 'leaf') return node;
+  if (node.kind === 'list') {
+    return { kind: 'list', items: node.items.map((item) => redactInside(item, hides, true)) };
+  }
+  const isNamed = ({ name, value }: Member): boolean =>
+    (name === 'name' || name === 'key') &&
+    typeof leafValue(value) === 'string' &&
+    hides(String(leafValue(value)));
+  const isPair = isItem && node.members.some(isNamed);
+  const members = node.members.map((member) => {
+    const isHidden = hides(member.name) || (isPair && member.name === 'value');
+    return { ...member, value: isHidden ? hide(member.value) : redactInside(member.value, hides) };
+  });
+  return { kind: 'object', members };
+}
+
+function leafValue(node: Node | undefined): unknown {
+  return node?.kind === 'leaf' ? node.value : undefined;
+}
+
+function changeMembers(node: Node, name: string, change: (value: Node) => Node): Node {
+  if (node.kind !== 'object') return node;
+  const changed = (member: Member): Member =>
+    member.name === name ? { ...member, value: change(member.value) } : member;
+  return { ...node, members: node.members.map(changed) };
+}
+
+/** The event with the secrets of every `message.extra` replaced. */
+export function redactEvent(event: Node, hides: ModelOptions['hides']): Node {
+  return changeMembers(event, 'message', (message) =>
+    changeMembers(message, 'extra', (extra) => redactInside(extra, hides)),
+  );
+}
+
+/** The text at a path; null, the empty string and other types count as absent. */
+function textAt(node: Node | undefined, ...path: readonly string[]): string | undefined {
+  const value = leafValue(path.reduce(memberOf, node));
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function numberAt(node: Node | undefined, ...path: readonly string[]): number | undefined {
+  const value = leafValue(path.reduce(memberOf, node));
+  return typeof value === 'number' ? value : undefined;
+}
+
+function microsOf(node: Node | undefined): number {
+  const value = leafValue(node);
+  if (typeof value !== 'string') return Number(value);
+  const parts = /^(.{10})[Tt ](\d\d:\d\d:)(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-]\d\d):?(\d\d))$/.exec(value);
+  if (parts === null) throw new Error(`no time: ${value}`);
+  const [, date, clock, second, fraction = '', hours = '+00', minutes = '00'] = parts;
+  // Date knows no second 60.
+  const leap = second === '60' ? 1000 : 0;
+  const millis = Date.parse(`${date}T${clock}${leap > 0 ? '59' : second}.000${hours}:${minutes}`) + leap;
+  return millis * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+}
+
+type Parts = Readonly<Record<string, string | undefined>>;
+
+/** A JSON object of members that are JSON already; those that are undefined are left out. */
+function objectText(members: Parts): string {
+  const present = Object.entries(members).filter(([, value]) => value !== undefined);
+  return `{${present.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`;
+}
+
+const json = (value: string | undefined): string | undefined =>
+  value === undefined ? undefined : JSON.stringify(value);
+
+function enrichmentsOf(extra: Node | undefined): string | undefined {
+  if (extra?.kind !== 'object' || extra.members.length === 0) return undefined;
+  const last = new Map(extra.members.map(({ name, value }) => [name, value]));
+  const pairs = Array.from(last, ([name, value]) => {
+    const text = leafValue(value);
+    return objectText({
+      name: json(name),
+      value: json(typeof text === 'string' ? text : printTree(value)),
+    });
+  });
+  return `[${pairs.join(',')}]`;
+}
+
+function endpointOf(message: Node | undefined): string | undefined {
+  const ip = textAt(message, 'remote', 'ip');
+  const port = numberAt(message, 'remote', 'port');
+  if (ip === undefined && port === undefined) return undefined;
+  return objectText({ ip: json(ip), port: port === undefined ? undefined : String(port + 0) });
+}
+
+const nilFlow = '00000000-0000-0000-0000-000000000000';
+
+/** What the service shows of an event, each field as a plain value. */
+function factsOf(event: Node) {
+  const message = memberOf(event, 'message');
+  const at = (...path: readonly string[]) => textAt(message, ...path);
+  const code = (numberAt(message, 'action') ?? numberAt(message, 'action', 'code') ?? 0) + 0;
+  const name = at('action', 'title') ?? activityName(code);
+  const titles = [at('result', 'title'), at('result', 'description')].filter((text) => text !== undefined);
+  const resultCode = numberAt(message, 'result', 'code') ?? 200;
+  const level = textAt(event, 'level');
+  const flow = at('flow_id')?.toLowerCase();
+  const stamp = memberOf(message, 'timestamp');
+  const hasStamp = stamp !== undefined && leafValue(stamp) !== null && leafValue(stamp) !== '';
+  return {
+    message,
+    micros: microsOf(hasStamp ? stamp : memberOf(event, 'time')) + 0,
+    code,
+    name,
+    text: textAt(event, 'msg') ?? (titles.length > 0 ? titles.join(': ') : name),
+    severity: level === 'ERROR' ? 'High' : level === 'WARN' ? 'Medium' : 'Informational',
+    isFailure: resultCode >= 400,
+    detail: at('result', 'detail'),
+    actorName: at('actor', 'name'),
+    actorEmail: at('actor') ?? at('actor', 'email'),
+    actorType: at('actor', 'type'),
+    flow: flow === nilFlow ? undefined : flow,
+    extra: memberOf(message, 'extra'),
+    target: at('target') ?? at('target', 'name'),
+    file: at('sender', 'file'),
+  };
+}
+
+type Facts = ReturnType<typeof factsOf>;
+
+function auditOf(facts: Facts, options: ModelOptions): string {
+  const { message, extra, severity } = facts;
+  const user = objectText({
+    name: json(facts.actorName),
+    email_addr: json(facts.actorEmail),
+    type: json(facts.actorType),
+  });
+  const enrichments = enrichmentsOf(extra);
+  return objectText({
+    category_name: '"Audit"',
+    category_uid: '3',
+    class_name: '"Application Activity"',
+    class_uid: '3001',
+    type_uid: '300101',
+    time: String(facts.micros),
+    activity_id: String(facts.code),
+    activity_name: json(facts.name),
+    severity: json(severity),
+    severity_id: { High: '4', Medium: '3', Informational: '1' }[severity],
+    status: facts.isFailure ? '"Failure"' : '"Success"',
+    status_id: facts.isFailure ? '2' : '1',
+    status_detail: json(facts.detail),
+    message: json(facts.text),
+    actor: objectText({ user: user === '{}' ? undefined : user, app_name: json(options.appName) }),
+    src_endpoint: endpointOf(message),
+    flow_id: json(facts.flow),
+    enrichments,
+    extra_map: enrichments === undefined || extra === undefined ? undefined : printTree(extra),
+    metadata: objectText({
+      log_provider: json(textAt(message, 'log', 'provider')),
+      log_version: json(textAt(message, 'log', 'version')),
+      product: objectText({ name: json(options.productName), vendor_name: json(options.vendorName) }),
+      version: '"1.1.0"',
+    }),
+  });
+}
+
+function isoOf(micros: number): string {
+  const millis = Math.floor(micros / 1000);
+  return new Date(millis).toISOString().replace('Z', `${String(micros - millis * 1000).padStart(3, '0')}Z`);
+}
+
+function csvOf(facts: Facts): Record<string, string> {
+  const { message, extra } = facts;
+  const harmless = (text: string | undefined): string => (text ?? '').replace(/^(?=[=+\-@\t\r])/, "'");
+  const port = numberAt(message, 'remote', 'port');
+  return {
+    time: String(facts.micros),
+    time_iso: isoOf(facts.micros),
+    activity_id: harmless(String(facts.code)),
+    activity_name: harmless(facts.name),
+    severity: facts.severity,
+    status: facts.isFailure ? 'Failure' : 'Success',
+    status_detail: harmless(facts.detail),
+    message: harmless(facts.text),
+    actor_name: harmless(facts.actorName),
+    actor_email: harmless(facts.actorEmail),
+    actor_type: harmless(facts.actorType),
+    src_ip: harmless(textAt(message, 'remote', 'ip')),
+    src_port: port === undefined ? '' : String(port + 0),
+    flow_id: facts.flow ?? '',
+    target_name: harmless(facts.target),
+    file_name: harmless(facts.file),
+    extra_map: extra?.kind === 'object' && extra.members.length > 0 ? printTree(extra) : '',
+  };
+}
+
+const transfers: Readonly<Record<number, readonly [kind: string, status: string]>> = {
+  2000: ['upload', 'started'],
+  2001: ['upload', 'completed'],
+  2002: ['download', 'started'],
+  2003: ['download', 'completed'],
+  2005: ['upload', 'failed'],
+  2006: ['download', 'failed'],
+  2020: ['stream', 'started'],
+  2021: ['stream', 'completed'],
+  2022: ['stream', 'failed'],
+};
+
+function receiptOf(facts: Facts): ExpectedReceipt | undefined {
+  const [kind, status] = transfers[facts.code] ?? [];
+  if (kind === undefined || status === undefined) return undefined;
+  const { extra, target } = facts;
+  const file = facts.file ?? target ?? textAt(extra, 'fileName');
+  const size = memberOf(extra, 'fileSize');
+  const destination =
+    textAt(extra, 'destination') ?? (kind === 'stream' || target !== file ? target : undefined);
+  const shown: Parts = {
+    flow_id: json(facts.flow),
+    kind: json(kind),
+    file_name: json(file),
+    file_size: size?.kind === 'leaf' && typeof size.value === 'number' ? size.token : undefined,
+    destination: json(destination),
+    status: json(facts.isFailure ? 'failed' : status),
+    [status === 'started' ? 'started_at' : 'completed_at']: json(isoOf(facts.micros)),
+  };
+  const present = Object.entries(shown).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return {
+    actorEmail: (facts.actorEmail ?? '').toLowerCase(),
+    shown: Object.fromEntries(present),
+  };
+}
+
+function hasDoubledNames(event: Node): boolean {
+  const message = memberOf(event, 'message');
+  const places = [event, message, ...['target', 'sender', 'extra'].map((name) => memberOf(message, name))];
+  return places.some((place) => {
+    const names = place?.kind === 'object' ? place.members.map(({ name }) => name) : [];
+    return new Set(names).size < names.length;
+  });
+}
+
+/** What the service must make of an event that it accepted. */
+export function expectedOf(event: Node, options: ModelOptions): Expected {
+  const stored = redactEvent(event, options.hides);
+  const facts = factsOf(stored);
+  return {
+    source: printTree(stored),
+    micros: facts.micros,
+    audit: auditOf(facts, options),
+    csv: csvOf(facts),
+    receipt: receiptOf(facts),
+    isAmbiguous: hasDoubledNames(event),
+  };
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { limits } from '../../src/base/limits.ts';
+import { createMapper } from '../../src/ocsf/audit-event.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { alwaysRedacted } from '../../src/ocsf/redact.ts';
+import { eventText } from '../fuzz/arbitrary.ts';
+import { expectedOf, hiddenNames } from '../fuzz/model.ts';
+import { meaning, parseTree } from '../fuzz/tree.ts';
+import { mapText, type Row } from './arbitrary.ts';
+
+const appName = 'Test "App"';
+const names = { vendorName: 'Vendor', productName: 'Product "P"' };
+const tail = eventTail(names);
+
+/** A mapper, and the model of what it must make of each event. */
+function pairOf(redactKeys: string) {
+  const keys = redactKeys === '' ? [] : redactKeys.split(',');
+  const mapper = createMapper({ appName, redactKeys: [...alwaysRedacted, ...keys] });
+  const options = { hides: hiddenNames(redactKeys), appName, ...names };
+  const rowOf = (text: string): Row => {
+    const row = mapText(mapper, text);
+    if (typeof row === 'string') assert.fail(`${row}\n${text}`);
+    return row;
+  };
+  return {
+    rowOf,
+    check(text: string): void {
+      const row = rowOf(text);
+      const expected = expectedOf(parseTree(text), options);
+      assert.equal(row.source, expected.source);
+      const audit = `${eventHead}${row.ocsf}"logged_time":1${tail}`.replace('"logged_time":1,', '');
+      assert.equal(meaning(parseTree(audit)), meaning(parseTree(expected.audit)));
+      assert.equal(row.timeMicros, expected.micros);
+    },
+  };
+}
+
+const standard = pairOf('');
+const least = (extra: string): string =>
+  `{"message":{"timestamp":"2024-05-06T07:08:09Z","action":2001,"target":"ÄRGER","extra":${extra}}}`;
+
+test('a value shorter than what replaces it: the event stays whole, in both renderings', () => {
+  for (const extra of [
+    '{"otp":"123456"}',
+    '{"password":"x"}',
+    '{"token":1,"a":"b"}',
+    '{"otp":"","pwd":{},"secret":[],"a":{"otp":7,"b":[{"otp":8}]},"z":"end"}',
+    `{${Array.from({ length: 500 }, () => '"otp":1').join(',')}}`,
+    `{"a":[${Array.from({ length: 500 }, () => '{"otp":1}').join(',')}]}`,
+  ]) {
+    standard.check(least(extra));
+  }
+});
+
+/** An event of about so many bytes, all of them the same item again and again. */
+function filled(bytes: number, item: string, open: string, close: string): string {
+  const room = bytes - Buffer.byteLength(least(open + close)) - item.length;
+  return least(`${open}${`${item},`.repeat(Math.floor(room / (item.length + 1)))}${item}${close}`);
+}
+
+test('the worst growth that a name can have, up to the largest event', () => {
+  const { check, rowOf } = pairOf('x');
+  for (const [item, open, close] of [
+    ['"x":1', '{', '}'],
+    ['{"x":1}', '{"a":[', ']}'],
+    ['"x":1', '{"a":{', '}}'],
+    ['{"key":"x","value":1}', '{"a":[', ']}'],
+    ['"":1', '{', '}'],
+    ['""', '{"a":[', ']}'],
+    ['"\\\\"', '{"a":[', ']}'],
+  ] as const) {
+    check(filled(8_000, item, open, close));
+  }
+  const distinct = Array.from({ length: 700 }, (_, n) => `"${'-'.repeat(n % 30)}x${'.'.repeat(n / 30)}":1`);
+  check(least(`{${distinct.join(',')}}`));
+  const { source } = rowOf(filled(limits.eventBytesMax, '"x":1', '{', '}'));
+  assert.ok(source.length > limits.eventBytesMax * 2.8 && source.endsWith('"x":"[redacted]"}}}'));
+});
+
+test('lower case that is longer than what was sent stays in its place', () => {
+  for (const letter of ['\u0130', '\u023a']) {
+    const name = letter.repeat(9_000);
+    // With an escape, the text is put once without it and once in lower case.
+    const text = `{"message":{"timestamp":0,"action":1,"actor":{"id":"\\n${name}","email":"X"}}}`;
+    const row = standard.rowOf(text);
+    assert.deepEqual([row.actorId, row.actorEmail], [`\n${name.toLowerCase()}`, 'x']);
+    standard.check(text);
+  }
+});
+
+test('names are secrets in any case, with spaces, underscores, hyphens and dots anywhere', () => {
+  for (const name of [
+    'X-API-Key',
+    'set_cookie',
+    ' pass word',
+    '-otp.',
+    'Recovery Codes',
+    'id.Token',
+    '\\u0070wd',
+  ]) {
+    const { source, ocsf } = standard.rowOf(least(`{"${name}":"hunter2"}`));
+    assert.ok(!source.includes('hunter2') && !ocsf.includes('hunter2'), name);
+  }
+  for (const name of ['passwords', 'tokenizer', 'x', '_', 'cookies', 'pass\\tword']) {
+    assert.ok(standard.rowOf(least(`{"${name}":"kept"}`)).source.includes('"kept"'), name);
+  }
+});
+
+test('true, false and null stay: they say whether there is a secret, and are none', () => {
+  const extra = '{"password":true,"token":false,"otp":null,"list":[{"name":"cookie","value":null}]}';
+  assert.ok(standard.rowOf(least(extra)).source.includes(extra));
+});
+
+test('of a list of pairs, the value of a secret name goes, whichever comes first', () => {
+  const shown = (extra: string): string => {
+    standard.check(least(extra));
+    return /"extra":(.*)\}\}$/.exec(standard.rowOf(least(extra)).source)?.[1] ?? '';
+  };
+  for (const [sent, stored] of [
+    ['{"h":[{"name":"Authorization","value":"x"}]}', '{"h":[{"name":"Authorization","value":"[redacted]"}]}'],
+    ['{"h":[{"value":"x","name":"Set-Cookie"}]}', '{"h":[{"value":"[redacted]","name":"Set-Cookie"}]}'],
+    [
+      '{"h":[{"value":[1, 2],"a":1,"key":"o\\u0074p"}]}',
+      '{"h":[{"value":"[redacted]","a":1,"key":"o\\u0074p"}]}',
+    ],
+    ['{"h":[ [{"val\\u0075e":1,"key":"pwd"}] ]}', '{"h":[[{"val\\u0075e":"[redacted]","key":"pwd"}]]}'],
+    [
+      '{"h":[{"value":{"a":[{"value":1,"name":"otp"}]},"name":"plain"},{"name":"user","value":"zoe"}]}',
+      '{"h":[{"value":{"a":[{"value":"[redacted]","name":"otp"}]},"name":"plain"},{"name":"user","value":"zoe"}]}',
+    ],
+    ['{"h":{"name":"otp","value":"kept"}}', '{"h":{"name":"otp","value":"kept"}}'],
+    ['{"h":[{"name":["otp"],"value":"kept"}]}', '{"h":[{"name":["otp"],"value":"kept"}]}'],
+    [
+      '{"h":[{"value":1,"value":2,"name":"otp","name":"x"}]}',
+      '{"h":[{"value":"[redacted]","value":"[redacted]","name":"otp","name":"x"}]}',
+    ],
+  ] as const) {
+    assert.equal(shown(sent), stored);
+  }
+});
+
+test('ten thousand pairs within each other and beside each other take no longer than their bytes', () => {
+  const deep = `${'[{"value":'.repeat(60)}1${',"name":"otp"}]'.repeat(60)}`;
+  standard.check(least(`{"a":${deep}}`));
+  standard.check(
+    least(`{"a":[${Array.from({ length: 10_000 }, () => '{"value": 1,"name":"otp"}').join(',')}]}`),
+  );
+});
+
+test('REDACT_KEYS adds names and, after a !, takes one out', () => {
+  const { rowOf, check } = pairOf('I-Ban,!Token,Ärger');
+  const extra = '{"IBAN":"gone","token":"kept","access_token":"gone","ä.rger":"gone"}';
+  check(least(extra));
+  assert.ok(rowOf(least(extra)).source.includes('"token":"kept"'));
+  assert.ok(!rowOf(least(extra)).source.includes('gone'));
+});
+
+const plan = { fromMicros: 1_700_000_000_000_000, lengthMicros: 3_600_000_000, actors: [] };
+
+test('any event with secrets anywhere is stored and shown as the model has it', () => {
+  fc.assert(
+    fc.property(eventText(plan), (text) => standard.check(text)),
+    { numRuns: 1500 },
+  );
+});
+
+test('the same with configured names', () => {
+  const { check } = pairOf('region,fileName,value,name,!otp,!cookie');
+  fc.assert(
+    fc.property(eventText(plan), (text) => check(text)),
+    { numRuns: 500 },
+  );
+});
