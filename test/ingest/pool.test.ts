@@ -139,7 +139,7 @@ describe('workers that fail', () => {
     pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, {
       filename,
       // One test waits for all of it, and a thread that is started anew must have time for that.
-      taskMsMax: Math.min(patience(2500), 15_000),
+      taskMsMax: Math.min(patience(1000), 15_000),
     });
     ({ accept, wal } = await acceptOn(pool));
   });
