@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 
 /**
@@ -6,6 +7,7 @@ import { dirname, join, normalize } from 'node:path';
  *
  * - Every `(contract: Section, section)` of a comment names sections of docs/contract.md.
  * - Every relative link of a document leads to a file, and to a heading where it names one.
+ * - Files that ARCHITECTURE.md names are there, and its table of arrows is that of .dependency-cruiser.cjs.
  * - README.md stays short: the rest belongs into docs/.
  */
 const readmeLinesMax = 210;
@@ -65,16 +67,48 @@ async function linkFaults(documents) {
   return faults;
 }
 
+/** Sources that ARCHITECTURE.md names, by their path or its end. */
+async function namedFileFaults(text) {
+  const files = await Promise.all(['src', 'test', 'bench'].map((folder) => filesOf(folder, '.ts')));
+  const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => name);
+  return named
+    .filter((name) => !files.flat().some((file) => `/${file}`.endsWith(`/${name}`)))
+    .map((name) => `ARCHITECTURE.md: there is no ${name}`);
+}
+
+/** What the rows `| src/folder | … | a, b |` allow, against what the linter of layers does. */
+function arrowFaults(text) {
+  const { allowed } = createRequire(import.meta.url)('../../.dependency-cruiser.cjs');
+  const rules = allowed.flatMap(({ from, to }) => {
+    const folder = /^\^src\/(\w+)\/$/.exec(from.path)?.[1];
+    const [own, ...others] = /\(([\w|]+)\)/.exec(to.path ?? '')?.[1]?.split('|') ?? [];
+    return folder === own && folder !== undefined ? [`${folder}: ${others.toSorted().join(', ')}`] : [];
+  });
+  const rows = [...text.matchAll(/^\| `src\/(\w+)` \|.*\| ([\w, –]+) \|$/gm)].map(
+    ([, folder, others]) => `${folder}: ${others.replace('–', '').split(', ').toSorted().join(', ')}`,
+  );
+  if (rules.length === 0) return ['.dependency-cruiser.cjs has no rule by folder any more'];
+  return [
+    ...rules
+      .filter((rule) => !rows.includes(rule))
+      .map((rule) => `ARCHITECTURE.md has not the arrows ${rule}`),
+    ...rows.filter((row) => !rules.includes(row)).map((row) => `.dependency-cruiser.cjs has not ${row}`),
+  ];
+}
+
 async function lengthFaults() {
   const lines = (await readFile('README.md', 'utf8')).split('\n').length - 1;
   return lines > readmeLinesMax ? [`README.md has ${lines} lines; ${readmeLinesMax} are enough`] : [];
 }
 
+const architecture = await readFile('ARCHITECTURE.md', 'utf8');
 const loose = (await readdir('.')).filter((name) => name.endsWith('.md'));
 const folders = await Promise.all(['docs', 'bench', 'test'].map((folder) => filesOf(folder, '.md')));
 const faults = [
   ...(await contractFaults()),
   ...(await linkFaults([...loose, ...folders.flat()])),
+  ...(await namedFileFaults(architecture)),
+  ...arrowFaults(architecture),
   ...(await lengthFaults()),
 ];
 for (const fault of faults) process.stdout.write(`${fault}\n`);
