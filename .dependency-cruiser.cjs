@@ -7,8 +7,7 @@ const folders = {
   storage: ['base'],
   read: ['storage', 'base'],
   control: ['storage', 'base'],
-  http: ['ingest', 'read', 'control', 'portal', 'base'],
-  portal: ['base'],
+  http: ['ingest', 'read', 'control', 'base'],
   client: [],
   cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'base'],
 };

@@ -20,7 +20,7 @@ export interface Options {
   readonly report: string | undefined;
   /** Figures of an earlier run, to show or compare instead of measuring. */
   readonly from: string | undefined;
-  /** Write the table of results into bench/README.md. */
+  /** Write the table of results into bench/README.md, and their notes into bench/results.json. */
   readonly readme: boolean;
   readonly guard: boolean;
   readonly writeBaseline: boolean;
@@ -36,7 +36,7 @@ export const usage = `npm run bench -- [options]
   --json FILE          write all figures
   --report FILE        write a page with charts
   --from FILE          show or compare the figures of an earlier run instead of measuring
-  --readme             write the table of results into bench/README.md
+  --readme             write the results into bench/README.md and bench/results.json
   --compare FILE       compare with the figures of an earlier run; exit code 1 where a case has become slower
   --guard              the short run that is held against bench/baseline.json; exit code 1 where a ratio has fallen
   --write-baseline     with --guard: write bench/baseline.json instead

@@ -7,7 +7,7 @@ import { runLoadCases, type Sink } from './load-cases.ts';
 import { measureInProcesses, microIds } from './micro/run.ts';
 import { isWanted, type Options, readOptions, usage } from './options.ts';
 import { reportPage } from './report/page.ts';
-import { progressLine, resultTable } from './report/table.ts';
+import { notesList, progressLine, resultNotes, resultTable } from './report/table.ts';
 import type { CaseResult, RunResult, Series } from './stats/result.ts';
 
 /** The bench's entry: `npm run bench -- …`. */
@@ -50,13 +50,17 @@ function readRun(path: string): RunResult {
   return run;
 }
 
-/** Puts the table between the two marks of the README. */
+const inBench = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
+
+/** Puts the table between the two marks of the README, and the notes of each case into results.json. */
 function writeResults(run: RunResult): void {
-  const path = fileURLToPath(new URL('../../bench/README.md', import.meta.url));
-  const text = readFileSync(path, 'utf8');
+  const text = readFileSync(inBench('README.md'), 'utf8');
   const [begin, end] = ['<!-- results -->', '<!-- /results -->'];
   const head = text.slice(0, text.indexOf(begin) + begin.length);
-  writeFileSync(path, `${head}\n${resultTable(run)}${text.slice(text.indexOf(end))}`);
+  writeFileSync(inBench('README.md'), `${head}\n${resultTable(run)}${text.slice(text.indexOf(end))}`);
+  const { commit, startedAt, machine, skipped } = run;
+  const results = { commit, startedAt, machine, notes: resultNotes(run), skipped };
+  writeFileSync(inBench('results.json'), `${JSON.stringify(results, undefined, 2)}\n`);
 }
 
 async function main(): Promise<number> {
@@ -70,7 +74,7 @@ async function main(): Promise<number> {
   if (options.guard || options.writeBaseline) return (await runGuard(options)) ? 0 : 1;
   const base = options.compare === undefined ? undefined : readRun(options.compare);
   const run = options.from === undefined ? await measure(options) : readRun(options.from);
-  process.stdout.write(resultTable(run));
+  process.stdout.write(`${resultTable(run)}\n${notesList(run)}`);
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(run)}\n`);
   if (options.report !== undefined) writeFileSync(options.report, reportPage(run));
   if (options.readme) writeResults(run);

@@ -596,7 +596,7 @@ function versions(
   };
 }
 
-/** What a client may read of an error (contract: Errors, 500). */
+/** What a client may read of an error (contract: Errors). */
 function asProblem(error: unknown, changing = false): Problem {
   if (error instanceof Problem) return error;
   if (!(error instanceof EngineError)) {

@@ -54,25 +54,32 @@ function markdown(rows: readonly (readonly string[])[]): string {
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** The results as Markdown: a table and the notes below it. */
+/** The results as a Markdown table, under a line that says where they are from. */
 export function resultTable(run: RunResult): string {
   const { machine } = run;
-  const notes = run.cases.flatMap(({ id, notes, bytes = {} }) => {
+  const origin =
+    `Commit ${run.commit}, ${run.startedAt.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ` +
+    `${machine.memoryGigabytes} GB, Node ${machine.node}, ${machine.system}.`;
+  return [origin, '', markdown(run.cases.map(row)), ''].join('\n');
+}
+
+/** Further figures of each case that has some, by its name. */
+export function resultNotes(run: RunResult): Record<string, string[]> {
+  const notes = run.cases.map(({ id, notes, bytes = {} }): [string, string[]] => {
     const sizes = Object.entries(bytes).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name} ${megabytes(value)}`],
     );
-    return [...notes, ...(sizes.length === 0 ? [] : [sizes.join(', ')])].map((note) => `- \`${id}\` ${note}`);
+    return [id, [...notes, ...(sizes.length === 0 ? [] : [sizes.join(', ')])]];
   });
-  return [
-    `Commit ${run.commit}, ${run.startedAt.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ` +
-      `${machine.memoryGigabytes} GB, Node ${machine.node}, ${machine.system}.`,
-    '',
-    markdown(run.cases.map(row)),
-    '',
-    ...notes,
-    ...run.skipped.map((why) => `- left out: ${why}`),
-    '',
-  ].join('\n');
+  return Object.fromEntries(notes.filter(([, texts]) => texts.length > 0));
+}
+
+/** The notes of a run as a list, and what it left out. */
+export function notesList(run: RunResult): string {
+  const lines = Object.entries(resultNotes(run)).flatMap(([id, texts]) =>
+    texts.map((text) => `- \`${id}\` ${text}\n`),
+  );
+  return [...lines, ...run.skipped.map((why) => `- left out: ${why}\n`)].join('');
 }
 
 /** One line while a run goes on. */

@@ -1,6 +1,6 @@
 /** Every bound of the service that is not configuration, in one place; units last. */
 export const limits = {
-  // Events (contract: an event is at most 1 MiB, times from 1970 to 2200).
+  // Events (contract: Ingest).
   eventBytesMax: 1024 * 1024,
   eventDepthMax: 128,
   eventTimeMicrosMin: 0,

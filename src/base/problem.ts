@@ -1,5 +1,5 @@
 /**
- * The one table of errors a client can see (contract: Errors; RFC 9457). A test holds it against openapi.yaml.
+ * The one table of errors a client can see (contract: Errors). A test holds it against openapi.yaml.
  * Words never carry SQL, stacks, paths or engine text: those go to the operational log under the request id.
  */
 export const problemTable = {

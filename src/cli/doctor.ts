@@ -69,7 +69,8 @@ async function examine(session: Session): Promise<void> {
   }
   const healthy = checks.every((one) => one.healthy);
   print(parts.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
-  if (!healthy) throw new Error('something is damaged: see above, and "Damage" in README.md for the way on');
+  if (!healthy)
+    throw new Error('something is damaged: see above, and "Damage" in docs/operating.md for the way on');
 }
 
 function textOf({ name, healthy, findings, notes }: Check): string {

@@ -1,4 +1,4 @@
-/** Events as producers send them and as readers get them (contract: Ingest, Resources), and the client's options. */
+/** Events as producers send them and as readers get them (contract: Ingest, Audit event), and the client's options. */
 
 /** RFC 3339 with an offset, or Unix microseconds. */
 export type Instant = string | number;
@@ -74,7 +74,7 @@ export interface AuditEvent {
   };
 }
 
-/** What to read (contract: Endpoints, GET audit); everything that is given must hold. */
+/** What to read (contract: Read, GET audit); everything that is given must hold. */
 export interface EventFilter {
   /** At or after; RFC 3339 with an offset. */
   readonly startTime?: string | undefined;

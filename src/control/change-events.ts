@@ -20,7 +20,7 @@ export interface EventOrigin {
   readonly flowId: string;
 }
 
-/** What the service itself does that an organization must be able to see (contract: Sessions, last paragraph). */
+/** What the service itself does that an organization must be able to see (contract: Sessions). */
 export interface ServiceEvent {
   /** UUID */
   readonly organizationId: string;

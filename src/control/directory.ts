@@ -87,7 +87,7 @@ function repeatedly(work: () => Promise<void>, pauseMs: number): { start(): void
 
 /**
  * The directory of an engine, empty until the first `refresh`. Changes of other processes arrive within
- * `limits.controlRefreshMs` and the time of a query (contract: Credentials, revocation).
+ * `limits.controlRefreshMs` and the time of a query (contract: Credentials).
  */
 export function createDirectory(parts: {
   readonly storage: Storage;

@@ -29,7 +29,7 @@ export interface User {
   readonly name: string;
   readonly role: Role;
   readonly passwordHash: string;
-  /** Sessions carry it; one that carries another number has ended (contract: Sessions, claim `ver`). */
+  /** Sessions carry it; one that carries another number has ended (contract: Sessions). */
   readonly credentialVersion: number;
   readonly createdMicros: number;
   readonly disabledMicros: number | undefined;

@@ -4,7 +4,7 @@ import type { Role, User } from '../control/users.ts';
 import type { Handler, Method, RequestContext } from './router.ts';
 import type { Reply } from './response.ts';
 
-/** Which of the configured rates (contract: Configuration, RATE_LIMIT_…) an endpoint counts against. */
+/** Which of the configured rates (contract: Rate limits) an endpoint counts against. */
 export type RateClass = 'tenant' | 'audit' | 'ingest' | 'login';
 
 /** A request with a good API key. */

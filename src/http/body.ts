@@ -130,7 +130,7 @@ function createDiscard(onExcess: () => void) {
   };
 }
 
-/** Receives one body (contract: Errors, 413 and 503). Kept bytes are charged to the budget until they are released. */
+/** Receives one body (contract: Errors). Kept bytes are charged to the budget until they are released. */
 export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
   const { announcement, maxBytes, budget } = options;
   const announcedBytes = announcement.kind === 'sized' ? announcement.bytes : undefined;

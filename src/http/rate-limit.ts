@@ -2,7 +2,7 @@ import { limits } from '../base/limits.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 import type { Rate } from '../base/rates.ts';
 
-/** The state of a client's window after a request (contract: Errors, RateLimit headers). */
+/** The state of a client's window after a request (contract: Rate limits). */
 export interface Verdict {
   readonly allowed: boolean;
   readonly limit: number;

@@ -105,7 +105,7 @@ function refusal(
   return undefined;
 }
 
-/** The handler of a match: the route's, or one that answers for the router (contract: Errors, 404 and 405). */
+/** The handler of a match: the route's, or one that answers for the router (contract: Errors). */
 function handlerOf(match: Match): Handler {
   switch (match.kind) {
     case 'route':

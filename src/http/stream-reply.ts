@@ -63,7 +63,7 @@ export interface StreamSendOptions {
 
 /**
  * Sends a body while it is being made, with backpressure: what is held here is what one read of the source gave, at
- * most. The body ends cleanly only when the source does (contract: a failure in mid-stream breaks the connection). A
+ * most. The body ends cleanly only when the source does (contract: export). A
  * client that goes away destroys the source. Throws, with nothing sent, when a header cannot be sent.
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {

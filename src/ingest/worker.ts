@@ -238,7 +238,7 @@ function directoryOf(shared: SharedDirectory): Map<string, OrgReference> {
   return known.byReference;
 }
 
-/** Which organization an event belongs to (contract: Ingest, `message.org`), or why it cannot be stored. */
+/** Which organization an event belongs to (contract: Ingest), or why it cannot be stored. */
 function organizationResolver(
   own: OrganizationFacts | undefined,
   shared: SharedDirectory | undefined,

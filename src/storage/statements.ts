@@ -29,7 +29,7 @@ export interface EventsViewOptions {
  * The statements that drop and create the view `ocsf_events` (org, time, seq, event), where `event` is one whole
  * audit event as JSON (contract: Fixed names). The constants are in the view and not in the rows, so it is made again
  * when the product's names have changed. `logged_time` is the moment of the query, in Unix
- * microseconds (contract: metadata).
+ * microseconds (contract: Audit event).
  */
 export function eventsView(options: EventsViewOptions): { drop: string; create: string } {
   const database = quoteIdentifier(options.database);

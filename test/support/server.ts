@@ -300,7 +300,7 @@ export interface Tenant {
   /** Posts events that must all be accepted. */
   record(events: readonly unknown[]): Promise<void>;
   /**
-   * The events that making the organization and its key left in it (contract: Sessions, last rule), newest first.
+   * The events that making the organization and its key left in it (contract: Sessions), newest first.
    * They lie at the time of the test, so tests that count everything put their own events into other years.
    */
   own(): Promise<readonly AuditEvent[]>;

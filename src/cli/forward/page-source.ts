@@ -57,7 +57,7 @@ interface Slice {
 }
 
 /**
- * Follows a server that has no feed, by limit and offset (contract: What the service does, rule 6). Each look covers
+ * Follows a server that has no feed, by limit and offset (contract: What the service does). Each look covers
  * the time since the last one and an overlap before it, so events that come late by less than the overlap are found;
  * what was delivered of it is remembered. Long stretches are divided until one can be held, and delivered oldest
  * first. An event dated in the future is delivered when its time has come.

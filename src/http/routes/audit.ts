@@ -5,7 +5,7 @@ import { unauthorizedKey } from '../authenticate.ts';
 import { type Reply, replyOf } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 
-/** GET /api/v1/audit: a page of the organization's events, newest first (contract: Endpoints, GET audit). */
+/** GET /api/v1/audit: a page of the organization's events, newest first (contract: Read, GET audit). */
 export function auditHandler(readPage: PageReader) {
   return async (context: RequestContext, { key }: KeyCaller): Promise<Reply> => {
     if (key.organizationId === undefined) throw unauthorizedKey();

@@ -5,7 +5,7 @@ import type { RequestContext } from '../router.ts';
 
 /**
  * GET /api/v1/dashboard/organization/get-events-in-org: the organization's events as their producers sent them,
- * newest first, streamed (contract: Endpoints, get-events-in-org). A self-hosted deployment does not have it.
+ * newest first, streamed (contract: Read, get-events-in-org). A self-hosted deployment does not have it.
  */
 export function organizationEventsHandler(readLegacy: LegacyReader) {
   return async (context: RequestContext, { organization }: SessionCaller): Promise<Reply> => {

@@ -1,0 +1,115 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, normalize } from 'node:path';
+
+/**
+ * Holds the documents to the sources, and to each other; run by `npm run check`.
+ *
+ * - Every `(contract: Section, section)` of a comment names sections of docs/contract.md.
+ * - Every relative link of a document leads to a file, and to a heading where it names one.
+ * - Files that ARCHITECTURE.md names are there, and its table of arrows is that of .dependency-cruiser.cjs.
+ * - README.md stays short: the rest belongs into docs/.
+ */
+const readmeLinesMax = 210;
+
+async function filesOf(folder, ending) {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** @returns {string[]} the headings of a document, without those inside of code */
+function headings(text) {
+  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, '');
+  return [...prose.matchAll(/^#+ (.+)$/gm)].map(([, title]) => title);
+}
+
+/** The name by which a link finds a heading. */
+const anchorOf = (title) =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+    .replaceAll(' ', '-');
+
+async function contractFaults() {
+  const sections = new Set(headings(await readFile('docs/contract.md', 'utf8')));
+  const files = await Promise.all(['src', 'test', 'bench'].map((folder) => filesOf(folder, '.ts')));
+  const faults = [];
+  let references = 0;
+  for (const file of files.flat()) {
+    const text = await readFile(file, 'utf8');
+    for (const [, names] of text.matchAll(/\(contract:([^)]*)\)/g)) {
+      references++;
+      for (const name of names.replaceAll(/\s*\n\s*(\*|\/\/)?\s*/g, ' ').split(','))
+        if (!sections.has(name.trim()))
+          faults.push(`${file}: docs/contract.md has no section "${name.trim()}"`);
+    }
+  }
+  return references > 0 ? faults : ['no comment points to docs/contract.md: is the pattern still right?'];
+}
+
+async function linkFaults(documents) {
+  const texts = new Map();
+  for (const document of documents) texts.set(document, await readFile(document, 'utf8'));
+  const faults = [];
+  for (const [document, text] of texts) {
+    for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? document : normalize(join(dirname(document), path));
+      const linked = texts.get(file) ?? (await readFile(file, 'utf8').catch(() => undefined));
+      const found =
+        anchor === undefined || headings(linked ?? '').some((title) => anchorOf(title) === anchor);
+      if (linked === undefined || !found) faults.push(`${document}: ${target} leads nowhere`);
+    }
+  }
+  return faults;
+}
+
+/** Sources that ARCHITECTURE.md names, by their path or its end. */
+async function namedFileFaults(text) {
+  const files = await Promise.all(['src', 'test', 'bench'].map((folder) => filesOf(folder, '.ts')));
+  const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => name);
+  return named
+    .filter((name) => !files.flat().some((file) => `/${file}`.endsWith(`/${name}`)))
+    .map((name) => `ARCHITECTURE.md: there is no ${name}`);
+}
+
+/** What the rows `| src/folder | … | a, b |` allow, against what the linter of layers does. */
+function arrowFaults(text) {
+  const { allowed } = createRequire(import.meta.url)('../../.dependency-cruiser.cjs');
+  const rules = allowed.flatMap(({ from, to }) => {
+    const folder = /^\^src\/(\w+)\/$/.exec(from.path)?.[1];
+    const [own, ...others] = /\(([\w|]+)\)/.exec(to.path ?? '')?.[1]?.split('|') ?? [];
+    return folder === own && folder !== undefined ? [`${folder}: ${others.toSorted().join(', ')}`] : [];
+  });
+  const rows = [...text.matchAll(/^\| `src\/(\w+)` \|.*\| ([\w, –]+) \|$/gm)].map(
+    ([, folder, others]) => `${folder}: ${others.replace('–', '').split(', ').toSorted().join(', ')}`,
+  );
+  if (rules.length === 0) return ['.dependency-cruiser.cjs has no rule by folder any more'];
+  return [
+    ...rules
+      .filter((rule) => !rows.includes(rule))
+      .map((rule) => `ARCHITECTURE.md has not the arrows ${rule}`),
+    ...rows.filter((row) => !rules.includes(row)).map((row) => `.dependency-cruiser.cjs has not ${row}`),
+  ];
+}
+
+async function lengthFaults() {
+  const lines = (await readFile('README.md', 'utf8')).split('\n').length - 1;
+  return lines > readmeLinesMax ? [`README.md has ${lines} lines; ${readmeLinesMax} are enough`] : [];
+}
+
+const architecture = await readFile('ARCHITECTURE.md', 'utf8');
+const loose = (await readdir('.')).filter((name) => name.endsWith('.md'));
+const folders = await Promise.all(['docs', 'bench', 'test'].map((folder) => filesOf(folder, '.md')));
+const faults = [
+  ...(await contractFaults()),
+  ...(await linkFaults([...loose, ...folders.flat()])),
+  ...(await namedFileFaults(architecture)),
+  ...arrowFaults(architecture),
+  ...(await lengthFaults()),
+];
+for (const fault of faults) process.stdout.write(`${fault}\n`);
+if (faults.length > 0) process.exitCode = 1;
