@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { comparisonTable, regressions } from './compare.ts';
 import { runGuard } from './guard.ts';
+import { UserError } from './lab/user-error.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
 import { measureInProcesses, microIds } from './micro/run.ts';
@@ -86,4 +87,8 @@ async function main(): Promise<number> {
   return slower.length > 0 ? 1 : 0;
 }
 
-process.exitCode = await main();
+process.exitCode = await main().catch((error: unknown) => {
+  if (!(error instanceof UserError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  return 1;
+});

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { Lab } from './lab.ts';
+import { UserError } from './user-error.ts';
 
 /** Rows on the disk while partitions are merged: one partition is there twice, and the newest parts are not merged yet. */
 const mergeShare = 0.25;
@@ -38,7 +39,7 @@ export function createGrowth(lab: Lab, from: number, to: number): Growth {
     );
     // A server elsewhere has a disk of its own.
     if (lab.engine.access.pid !== undefined && bytes > bavail * bsize)
-      throw new Error(
+      throw new UserError(
         `the disk of ${lab.directory} has ${((bavail * bsize) / gibibyte).toFixed(1)} GiB left`,
       );
   }

@@ -3,6 +3,7 @@ import { batchEvents, writeDataset } from '../lab/dataset.ts';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createGrowth } from './growth.ts';
+import { UserError } from './user-error.ts';
 
 /** Who is asked for in filtered reads; `none` matches nothing. */
 export interface Wanted {
@@ -116,7 +117,7 @@ function loadFacts(lab: Lab, rowsMax: number): Facts | undefined {
   if (!existsSync(path)) return undefined;
   const facts = JSON.parse(readFileSync(path, 'utf8')) as Facts;
   if (facts.format !== 1 || facts.rowsMax !== rowsMax)
-    throw new Error(
+    throw new UserError(
       `${lab.keptIn} holds ${facts.rowsMax} events: use --rows ${facts.rowsMax} or another --data`,
     );
   return facts;
