@@ -10,6 +10,7 @@ import { limits } from './base/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
+import { Repeated } from './base/repeated.ts';
 import { shareFor } from './base/share.ts';
 import { removeServerFile, writeServerFile } from './base/server-file.ts';
 import { type Config, ConfigError } from './config/config.ts';
@@ -371,21 +372,17 @@ async function publishSettled(
 ): Promise<() => Promise<void>> {
   let published = await ingest.lowestUnsettled();
   await publishWatermark(storage, instance, published);
-  let publishing = Promise.resolve();
   const publish = async (): Promise<void> => {
     const low = await ingest.lowestUnsettled();
     if (low === published) return;
     await publishWatermark(storage, instance, low);
     published = low;
   };
-  const timer = setInterval(() => {
-    publishing = publishing.then(publish).catch((error: unknown) => {
-      log.debug(errorFacts(error), 'how far the log has settled could not be published yet');
-    });
-  }, limits.watermarkPublishMs);
+  const publishing = new Repeated(limits.watermarkPublishMs, publish, (error) =>
+    log.debug(errorFacts(error), 'how far the log has settled could not be published yet'),
+  );
   return async () => {
-    clearInterval(timer);
-    await publishing;
+    await publishing.stop();
     if (ingest.unsent() === 0) await withdrawWatermark(storage, instance);
   };
 }

@@ -130,7 +130,8 @@ function listen(path: string, state: () => State): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());
-      socket.end(state());
+      // Whoever asks need not hang up, and a lock that is released waits for all of them.
+      socket.end(state(), () => socket.destroy());
     });
     server.once('error', reject);
     server.listen({ path, readableAll: false }, () => {

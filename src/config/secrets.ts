@@ -42,7 +42,7 @@ export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
 async function isOwnDirectory(dataDir: string, mode: number): Promise<boolean> {
   const names = await readdir(dataDir);
   const isShared = (mode & 0o1000) !== 0;
-  return (names.length === 0 && !isShared) || names.some((name) => ownNames.includes(name));
+  return !isShared && (names.length === 0 || names.some((name) => ownNames.includes(name)));
 }
 
 /** False where the mode cannot be changed: the file is another user's, or the file system has no say. */

@@ -25,7 +25,7 @@ interface Entry {
 export interface Idempotency {
   /** The id of a key as one API key uses it. */
   id(apiKey: string, idempotencyKey: string): string;
-  /** Runs `work` when no other request of this id is under way; a second one waits for the first. */
+  /** Runs `work` when no other request of this id is under way; those that wait have their turn in order. */
   exclusively<T>(id: string, work: () => Promise<T>): Promise<T>;
   /** What was answered within the window: `undefined` when nothing was, `other` when it was for another body. */
   recall(id: string, bodyHash: string): BatchAnswer | 'other' | undefined;
@@ -51,7 +51,8 @@ export async function openIdempotency(
   log: Logger,
 ): Promise<Idempotency> {
   const entries = createOldestFirst<{ entry: Entry; bytes: number }>();
-  const running = new Map<string, Promise<unknown>>();
+  /** The last request of each id, settled when it and all before it have ended. */
+  const running = new Map<string, Promise<void>>();
   let bytes = 0;
 
   function put(entry: Entry, size: number): void {
@@ -116,23 +117,18 @@ export async function openIdempotency(
   let keeping: Promise<void> = Promise.resolve();
   return {
     id: (apiKey, key) => createHash('sha256').update(apiKey).update('\0').update(key).digest('base64url'),
-    async exclusively(id, work) {
-      let other = running.get(id);
-      while (other) {
-        await other;
-        other = running.get(id);
-      }
-      const result = work();
+    exclusively(id, work) {
+      // Each waits for the one before it alone: if all were woken each time, a thousand would cost a million wakes.
+      const result = (running.get(id) ?? Promise.resolve()).then(work);
       const settled = result.then(
         () => undefined,
         () => undefined,
       );
       running.set(id, settled);
-      try {
-        return await result;
-      } finally {
-        running.delete(id);
-      }
+      void settled.then(() => {
+        if (running.get(id) === settled) running.delete(id);
+      });
+      return result;
     },
     recall(id, bodyHash) {
       const found = entries.get(id)?.entry;

@@ -83,6 +83,8 @@ interface Field {
   /** One past the slots of the field and its members. */
   readonly slotEnd: number;
   readonly isExtra: boolean;
+  /** It is `extra`, or `extra` is among its members. */
+  readonly holdsExtra: boolean;
   readonly members: Members;
 }
 
@@ -108,6 +110,7 @@ export const kind = {
   array: 8,
 } as const;
 
+const extraPath: FieldPath = 'message.extra';
 const fileHashName = Buffer.from('fileHash');
 
 const bucketCount = 64;
@@ -129,7 +132,8 @@ function membersBelow(prefix: string): Members {
         nameBytes: Buffer.from(name),
         slot,
         slotEnd,
-        isExtra: path === 'message.extra',
+        isExtra: path === extraPath,
+        holdsExtra: `${extraPath}.`.startsWith(`${path}.`),
         members,
       };
     });
@@ -270,7 +274,7 @@ function readField(r: SourceReading, field: Field, at: number, depth: number): n
   const { cursor: c, kinds } = r;
   const { slot } = field;
   for (let one = slot; one < field.slotEnd; one++) kinds[one] = kind.absent;
-  if (field.isExtra) kinds[r.fileHashSlot] = kind.absent;
+  if (field.holdsExtra) kinds[r.fileHashSlot] = kind.absent;
   const code = codeAt(c, at);
   if (code === quote) {
     const next = scanString(c, at);

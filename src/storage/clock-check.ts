@@ -1,6 +1,7 @@
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { gauge } from '../base/metrics.ts';
+import { Repeated } from '../base/repeated.ts';
 import type { Storage } from './storage.ts';
 
 interface ClockCheckOptions {
@@ -15,11 +16,15 @@ interface ClockCheckOptions {
  * How many milliseconds the clock of this process is behind: the engine's, or that of another process on it, as the
  * newest place that it has taken in the order tells; 0 when it is not. Rejects with EngineError.
  */
-async function clockBehindMs({ storage, instance, timeOfSegment }: ClockCheckOptions): Promise<number> {
+async function clockBehindMs(
+  { storage, instance, timeOfSegment }: ClockCheckOptions,
+  signal?: AbortSignal,
+): Promise<number> {
   const [row] = await storage.rows<{ now: string; newest: string }>(
     `SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now, toString(max(low)) AS newest FROM watermarks FINAL
      WHERE until > now64(3) AND writer != {instance:UUID}`,
     { instance },
+    signal === undefined ? {} : { signal },
   );
   // Of after the answer, so that the way of it does not count.
   const ownMs = Date.now();
@@ -40,17 +45,11 @@ export async function watchClock(options: ClockCheckOptions): Promise<() => Prom
   }
   const help = 'How far the clock is behind the engine and the other processes on it';
   gauge('auditlog_clock_behind_seconds', help, [], (metric) => metric.set(behindMs / 1000));
-  let checking = Promise.resolve();
-  const check = async (): Promise<void> => {
-    behindMs = await clockBehindMs(options);
+  const check = async (signal: AbortSignal): Promise<void> => {
+    behindMs = await clockBehindMs(options, signal);
   };
-  const timer = setInterval(() => {
-    checking = checking.then(check).catch((error: unknown) => {
-      options.log.debug(errorFacts(error), 'the clock could not be compared yet');
-    });
-  }, limits.clockCheckMs);
-  return async () => {
-    clearInterval(timer);
-    await checking;
-  };
+  const checks = new Repeated(limits.clockCheckMs, check, (error) =>
+    options.log.debug(errorFacts(error), 'the clock could not be compared yet'),
+  );
+  return () => checks.stop();
 }

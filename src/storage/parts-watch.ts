@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/damage.ts';
 import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { unlessAborted } from '../base/unless-aborted.ts';
 import { Ledger, type MissingRows } from './ledger.ts';
 import { readLedger, writeLedger } from './ledger-file.ts';
 import { partsSetAside, type SetAsidePart, stillActive } from './parts.ts';
@@ -65,7 +66,7 @@ export class PartsWatch {
     this.#running = this.#run();
   }
 
-  /** Counts what was stored last, if the engine answers soon. */
+  /** Ends all questions to the engine, then counts what was stored last, if it answers soon. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -116,7 +117,7 @@ export class PartsWatch {
     const stored = this.#options.stored();
     const began = performance.now();
     try {
-      const to = (await this.#options.settledBefore()) - 1n;
+      const to = (await unlessAborted(this.#options.settledBefore(), signal)) - 1n;
       if (to > this.#ledger.through) {
         this.#ledger.advance(to, await countStored(storage, this.#ledger.through, to, signal));
         this.#isWritten = false;
@@ -134,7 +135,7 @@ export class PartsWatch {
     const began = performance.now();
     let pauseMs: number = limits.ledgerRetryMs;
     try {
-      const setAside = await partsSetAside(storage);
+      const setAside = await partsSetAside(storage, this.#stopping.signal);
       const { missing, raised } = await compareWithTable(storage, this.#ledger, this.#stopping.signal);
       if (raised > 0) {
         log.info({ rows: raised }, 'the table has more events than the ledger; they are counted now');
@@ -152,12 +153,12 @@ export class PartsWatch {
   async #look(): Promise<void> {
     const { storage } = this.#options;
     this.#lookedMs = performance.now();
-    const found = await partsSetAside(storage);
+    const found = await partsSetAside(storage, this.#stopping.signal);
     const isKnown = ({ name }: SetAsidePart): boolean => this.#setAside.some((known) => known.name === name);
     if (!found.every(isKnown)) await this.#compare();
     await this.#forgetGone();
     // A merged part that is cut short must be known before what it was made of is removed.
-    await this.#options.checkWritten();
+    await unlessAborted(this.#options.checkWritten(), this.#stopping.signal);
   }
 
   #tellMissing(missing: readonly MissingRows[]): void {
@@ -202,7 +203,7 @@ export class PartsWatch {
     const { storage, damage, log } = this.#options;
     const unreadable = damage.list().flatMap(({ kind, id }) => (kind === 'unreadable' ? [id] : []));
     if (unreadable.length === 0) return;
-    const active = await stillActive(storage, unreadable);
+    const active = await stillActive(storage, unreadable, this.#stopping.signal);
     for (const part of unreadable) {
       if (active.has(part)) continue;
       damage.clear('unreadable', part);

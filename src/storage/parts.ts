@@ -11,10 +11,12 @@ export interface SetAsidePart {
 }
 
 /** Parts that an operator has taken out have no reason, and are not among them. */
-export function partsSetAside(storage: Storage): Promise<SetAsidePart[]> {
+export function partsSetAside(storage: Storage, signal?: AbortSignal): Promise<SetAsidePart[]> {
   return storage.rows<SetAsidePart>(
     `SELECT name, reason, ifNull(partition_id, '') AS partition FROM system.detached_parts
      WHERE database = currentDatabase() AND table = 'events' AND reason != '' ORDER BY name`,
+    {},
+    signal === undefined ? {} : { signal },
   );
 }
 
@@ -40,10 +42,15 @@ export async function activeParts(storage: Storage): Promise<ActivePart[]> {
 }
 
 /** Those of the names that a table of the service still is made of. */
-export async function stillActive(storage: Storage, names: readonly string[]): Promise<Set<string>> {
+export async function stillActive(
+  storage: Storage,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<Set<string>> {
   const rows = await storage.rows<{ name: string }>(
     'SELECT name FROM system.parts WHERE database = currentDatabase() AND active AND has({names:Array(String)}, name)',
     { names },
+    { signal },
   );
   return new Set(rows.map(({ name }) => name));
 }

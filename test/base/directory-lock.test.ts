@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { link, mkdir, open, readdir, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { lockDirectory } from '../../src/base/directory-lock.ts';
@@ -46,6 +46,19 @@ describe('lock of the data directory', () => {
     await assert.rejects(lockDirectory(directory), { message: `another process uses DATA_DIR ${directory}` });
     await lock.release();
     await (await lockDirectory(directory)).release();
+  });
+
+  it('is released also while somebody who asked for it does not hang up', async () => {
+    const lock = await lockDirectory(directory);
+    const handle = await open(directory, 'r');
+    const [name] = (await readdir(directory)).filter((one) => one.startsWith('lock.'));
+    const path = join(`/proc/self/fd/${handle.fd}`, name ?? '');
+    const asking = connect({ path, allowHalfOpen: true });
+    const [state] = (await once(asking, 'data')) as [Buffer];
+    assert.equal(state.toString(), 'held');
+    await lock.release();
+    asking.destroy();
+    await handle.close();
   });
 
   it('goes to one of many that ask at the same time', async () => {

@@ -67,12 +67,15 @@ test('a directory of the service that others can enter is made private, and that
   }
 });
 
-test('an empty one that all share is not taken from them', async () => {
+test('one that all share is not taken from them, empty or not', async () => {
   const dataDir = join(root, 'shared');
   await mkdir(dataDir);
   await chmod(dataDir, 0o1777);
-  await assert.rejects(makeDataDir(dataDir, log), ConfigError);
-  assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
+  for (const made of [[], ['engine'], ['wal', 'session-secret']]) {
+    for (const name of made) await mkdir(join(dataDir, name));
+    await assert.rejects(makeDataDir(dataDir, log), ConfigError);
+    assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
+  }
 });
 
 test('one that holds other files is refused and left as it is, unless nobody else can enter it', async () => {

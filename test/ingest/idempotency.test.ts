@@ -75,6 +75,20 @@ describe('remembered answers', () => {
     assert.equal(all.filter(({ status }) => status === 'rejected').length, 7);
   });
 
+  it('cost no more for each of many requests of a key that wait than for each of a few', async () => {
+    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    const millisecondsOf = async (requests: number): Promise<number> => {
+      const before = process.cpuUsage();
+      const work = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+      await Promise.all(Array.from({ length: requests }, () => memory.exclusively('id', work)));
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1000;
+    };
+    const few = await millisecondsOf(1000);
+    // Where each that ends wakes all that wait it is 64 times as much.
+    assert.ok((await millisecondsOf(8000)) < few * 24);
+  });
+
   it('stay within their bounds, the oldest going first', async () => {
     const memory = await openIdempotency(disk().files, Date.now, silentLog);
     const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(1024 * 1024) }] };

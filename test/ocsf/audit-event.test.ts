@@ -233,6 +233,10 @@ test('names and hashes for matching are lower-cased and distinct', () => {
     mapped('{"time":0,"message":{"action":1,"extra":{"fileHash":"A"},"extra":null}}').fileHashes,
     [],
   );
+  assert.deepEqual(
+    mapped('{"time":0,"message":{"extra":{"fileHash":"A"}},"message":{"action":1}}').fileHashes,
+    [],
+  );
 });
 
 test('a redacted hash reaches no column', () => {

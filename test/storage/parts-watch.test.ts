@@ -190,3 +190,33 @@ test('a part is not whole when a file of it is shorter than the engine believes'
   await written.trustLoaded();
   assert.deepEqual(await written.findBroken(), []);
 });
+
+test('a stop does not wait for an engine that does not answer', async () => {
+  const watch = new PartsWatch({
+    storage,
+    dataDir,
+    damage: new DamageRegister(),
+    log: silentLog,
+    settledBefore: async () => {
+      await storage.rows('SELECT 1');
+      return nextSeq;
+    },
+    stored: () => 1,
+    checkWritten: async () => {},
+    engineStarts: () => 0,
+  });
+  const pid = engine.pid() ?? 0;
+  process.kill(pid, 'SIGSTOP');
+  try {
+    // Its first turn asks at once, and in vain.
+    await watch.start();
+    const question = storage.rows('SELECT 1').catch(() => undefined);
+    const first = await Promise.race([
+      watch.stop().then(() => 'the watch'),
+      question.then(() => 'a question'),
+    ]);
+    assert.equal(first, 'the watch');
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+});
