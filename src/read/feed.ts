@@ -12,6 +12,7 @@ import type { FeedCursors } from './feed-cursor.ts';
 import {
   type AuditFilter,
   hasColumnFilter,
+  type OrganizationNames,
   type QueryParameter,
   readFilter,
   readLimit,
@@ -60,7 +61,7 @@ export interface FeedOptions {
 }
 
 /** The request that query parameters describe (contract: Read, feed); all but the cursor are read leniently. */
-export function readFeedRequest(parameter: QueryParameter, organization: string): FeedRequest {
+export function readFeedRequest(parameter: QueryParameter, organization: OrganizationNames): FeedRequest {
   const wait = parameter('wait') ?? '';
   return {
     filter: readFilter(parameter, organization),
