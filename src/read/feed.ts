@@ -104,11 +104,18 @@ export function createFeedReader(options: FeedOptions): FeedReader {
     queue,
     (organization: string, request: FeedRequest, found: Found, after: string, signal: AbortSignal) =>
       readData(options, organization, request, found, after, signal),
+    (body) => ('flow' in body ? body.flow : undefined),
   );
 
   const ahead = new ReadAhead(
-    inTurn(queue, (organization: string, after: bigint, limit: number, signal: AbortSignal) =>
-      readChunk(options, organization, after, limit, signal),
+    inTurn(
+      queue,
+      (
+        organization: string,
+        after: bigint,
+        range: { readonly limit: number; readonly pages: number },
+        signal: AbortSignal,
+      ) => readChunk(options, organization, after, range, signal),
     ),
   );
   stopping.addEventListener('abort', () => ahead.stop(), { once: true });
@@ -145,9 +152,11 @@ export function createFeedReader(options: FeedOptions): FeedReader {
       }
     }
     const after = metaText(organization, found);
-    if (follows && found.more) ahead.begin(organization, found.last, request.limit);
-    if (found.rows) return read(organization, request, found, after, signal);
-    return { bytes: Buffer.from(`{"data":[]${after}`), release: () => {} };
+    if (!found.rows) return { bytes: Buffer.from(`{"data":[]${after}`), release: () => {} };
+    const body = await read(organization, request, found, after, signal);
+    if (follows && found.more && 'bytes' in body)
+      ahead.begin(organization, found.last, request.limit, body.bytes.length);
+    return body;
   };
 }
 
@@ -396,12 +405,11 @@ async function readChunk(
   options: FeedOptions,
   organization: string,
   after: bigint,
-  limit: number,
+  { limit, pages }: { readonly limit: number; readonly pages: number },
   signal: AbortSignal,
 ): Promise<Chunk | undefined> {
   const { storage } = options;
   const settledBefore = await options.settledBefore();
-  const pages = Math.floor(limits.feedAheadEventsMax / limit);
   const range = { after: String(after), before: String(settledBefore), limit, rows: pages * limit + 1 };
   const [row] = await storage.rows<{ ends: string[] }>(
     pageEnds,
