@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
-import { type Config, loadConfig } from '../config/config.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
@@ -63,7 +63,8 @@ async function examine(session: Session): Promise<void> {
       if (options.quick === undefined) checks.push(await checkParts(storage, parts.io));
     });
   } catch (error) {
-    if (isReached) throw error;
+    // A wrong setting is no damage: it is for the operator to mend.
+    if (isReached || error instanceof ConfigError) throw error;
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
     checks.unshift(check('engine_reachable', [{ id: 'engine', detail }]));
   }
