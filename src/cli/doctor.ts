@@ -51,12 +51,12 @@ async function doctor(parts: CliParts, options: DoctorOptions): Promise<void> {
 /** Looks at everything and prints it; fails when something is damaged. */
 async function examine(session: Session): Promise<void> {
   const { parts, config, log, options } = session;
-  const checks: Check[] = [await checkLogFolder(config.dataDir)];
+  const checks: Check[] = [];
   let isReached = false;
   try {
     await withStorage(config, log, async (storage) => {
       isReached = true;
-      checks.unshift(check('engine_reachable', []));
+      checks.push(check('engine_reachable', []));
       // A server's parts have replicas, and monitoring of their own.
       if (config.clickhouse.url !== undefined) return;
       checks.push(...(await checkLedger(storage, config.dataDir)));
@@ -66,8 +66,9 @@ async function examine(session: Session): Promise<void> {
     // A wrong setting is no damage: it is for the operator to mend.
     if (isReached || error instanceof ConfigError) throw error;
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
-    checks.unshift(check('engine_reachable', [{ id: 'engine', detail }]));
+    checks.push(check('engine_reachable', [{ id: 'engine', detail }]));
   }
+  checks.push(await checkLogFolder(config.dataDir));
   const healthy = checks.every((one) => one.healthy);
   print(parts.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
   if (!healthy) throw new Error('something is damaged: see above, and "Damage" in README.md for the way on');
