@@ -32,7 +32,10 @@ function filter(): MicroCase {
     units: each,
     run: repeated(() => {
       const parameters = new URLSearchParams(query);
-      const request = readPageRequest((name) => parameters.get(name) ?? undefined, organization);
+      const request = readPageRequest((name) => parameters.get(name) ?? undefined, {
+        id: organization,
+        slug: 'acme',
+      });
       return whereClause(organization, request.filter);
     }),
     reference: {

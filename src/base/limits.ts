@@ -162,10 +162,12 @@ export const limits = {
   feedWaitSecondsMax: 30,
   /** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
   feedLimitMax: 10_000,
-  /** Read ahead for a follower at once, for how many followers of an organization and of all, and how long it is kept. */
+  /** Read ahead at once: events, bytes (of pages as large as the one before), how often for an organization and for all. */
   feedAheadEventsMax: 10_000,
+  feedAheadBytesMax: 16 * 1024 * 1024,
   feedAheadPerOrganizationMax: 2,
   feedAheadMax: 4,
+  /** So long it is kept for somebody who asks for it. */
   feedAheadMsMax: 5_000,
   feedPollMs: 250,
   /** How far the order has settled is asked this often; an older answer is true as well. */

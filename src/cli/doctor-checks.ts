@@ -29,10 +29,11 @@ export function check(name: string, findings: readonly Finding[], notes: readonl
 
 const keptFor: Readonly<Record<string, string>> = {
   damaged: 'a segment of the log that was damaged on disk; what was intact in it has been stored',
+  missing: 'a segment of the log whose file was gone; those of its events are lost that were not stored',
   refused: 'a segment of the log whose content the engine refused; its events are in this file only',
 };
 
-/** Files that the log keeps as evidence. */
+/** Files that the log keeps as evidence: of loss, or to be looked at (README, Operations). */
 export async function checkLogFolder(dataDir: string): Promise<Check> {
   const names = await namesIn(join(dataDir, 'wal'));
   const findings = names.flatMap((id) => {
@@ -40,7 +41,11 @@ export async function checkLogFolder(dataDir: string): Promise<Check> {
     return detail === undefined ? [] : [{ id, detail }];
   });
   const waiting = names.filter((name) => name.endsWith('.wal')).length;
-  return check('log_intact', findings, [`${waiting} segments in the log`]);
+  const strays = names.filter((name) => name.endsWith('.unknown'));
+  return check('log_intact', findings, [
+    `${waiting} segments in the log`,
+    ...strays.map((name) => `${name}: a file that bore the name of a segment and is none; it was set aside`),
+  ]);
 }
 
 async function namesIn(directory: string): Promise<string[]> {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
-import { type Config, loadConfig } from '../config/config.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
@@ -51,22 +51,24 @@ async function doctor(parts: CliParts, options: DoctorOptions): Promise<void> {
 /** Looks at everything and prints it; fails when something is damaged. */
 async function examine(session: Session): Promise<void> {
   const { parts, config, log, options } = session;
-  const checks: Check[] = [await checkLogFolder(config.dataDir)];
+  const checks: Check[] = [];
   let isReached = false;
   try {
     await withStorage(config, log, async (storage) => {
       isReached = true;
-      checks.unshift(check('engine_reachable', []));
+      checks.push(check('engine_reachable', []));
       // A server's parts have replicas, and monitoring of their own.
       if (config.clickhouse.url !== undefined) return;
       checks.push(...(await checkLedger(storage, config.dataDir)));
       if (options.quick === undefined) checks.push(await checkParts(storage, parts.io));
     });
   } catch (error) {
-    if (isReached) throw error;
+    // A wrong setting is no damage: it is for the operator to mend.
+    if (isReached || error instanceof ConfigError) throw error;
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
-    checks.unshift(check('engine_reachable', [{ id: 'engine', detail }]));
+    checks.push(check('engine_reachable', [{ id: 'engine', detail }]));
   }
+  checks.push(await checkLogFolder(config.dataDir));
   const healthy = checks.every((one) => one.healthy);
   print(parts.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
   if (!healthy)

@@ -15,7 +15,7 @@ import { createExportReader, type ExportFormat, exportFormats } from '../read/ex
 import { csvHeader } from '../read/export-csv.ts';
 import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportSlice, planExport } from '../read/export-plan.ts';
-import { type AuditFilter, readFilter } from '../read/filter.ts';
+import { type AuditFilter, type OrganizationNames, readFilter } from '../read/filter.ts';
 import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliParts } from './context.ts';
@@ -78,7 +78,7 @@ function readFormat({ format, output = '' }: ExportOptions): Format {
 }
 
 /** Unlike a request, a command with a filter that cannot be understood exports nothing. */
-function readFilters(options: ExportOptions, organization: string) {
+function readFilters(options: ExportOptions, organization: OrganizationNames) {
   const filtersGiven: Partial<Record<FilterName, string>> = {};
   for (const [name] of filterOptions) {
     const value = options[name];
@@ -297,10 +297,10 @@ async function run(parts: CliParts, options: ExportOptions): Promise<void> {
   const format = readFormat(options);
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
   // Wrong usage is told before an engine is started.
-  readFilters(options, '');
+  readFilters(options, { id: '', slug: '' });
   await withStorage(config, log, async (storage) => {
     const organization = await findOrganization(storage, options.org);
-    const filters = readFilters(options, organization.id);
+    const filters = readFilters(options, organization);
     const one: Run = { parts, config, log, storage, organization, format, ...filters };
     if (options.output === undefined || options.output === '-') await toOutput(one);
     else await toFile(one, options, resolve(options.output));

@@ -77,6 +77,7 @@ export class PasswordThrottle {
   readonly #accounts = createOldestFirst<Account>();
   /** One for each check that waits; ends its wait. */
   readonly #waits = new Set<(problem: Problem) => void>();
+  #stopped = false;
   readonly #delayed = counter(
     'auditlog_password_checks_delayed_total',
     'Password checks that had to wait, or were refused as too many waited, after many failures of an account.',
@@ -111,10 +112,10 @@ export class PasswordThrottle {
     return result;
   }
 
-  /** Ends all waits: for a service that stops. */
+  /** Ends all waits, those that would begin later included: for a service that stops. */
   stop(): void {
-    const problem = new Problem('unavailable', 'The server is shutting down.', { retryAfterSeconds: 1 });
-    for (const end of this.#waits) end(problem);
+    this.#stopped = true;
+    for (const end of this.#waits) end(shuttingDown());
   }
 
   #accountOf({ scope, email }: Attempt): Account {
@@ -145,6 +146,7 @@ export class PasswordThrottle {
 
   #wait(account: Account, attempt: Attempt, now: number): Promise<void> {
     const { delayMsMin, delayMsMax } = this.#bounds;
+    if (this.#stopped) throw shuttingDown();
     if (!this.#hasPlace(account, attempt)) {
       this.#delayed.inc({ outcome: 'refused' });
       throw this.#tooMany(account, attempt, now);
@@ -201,6 +203,10 @@ export class PasswordThrottle {
       else signal.addEventListener('abort', onGone, { once: true });
     });
   }
+}
+
+function shuttingDown(): Problem {
+  return new Problem('unavailable', 'The server is shutting down.', { retryAfterSeconds: 1 });
 }
 
 function succeed(account: Account, { client, signedIn }: Attempt): void {

@@ -66,7 +66,7 @@ export function endpointTable(parts: EndpointParts): Endpoint[] {
 
 /** For programs, with an API key. */
 function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointParts): Endpoint[] {
-  const audit = auditHandler(read.page);
+  const audit = auditHandler(read.page, organizationOf);
   const ingest = ingestHandler(accept, organizationOf);
   const body = { maxBytes: bodyBytesMax };
   const at = '/api/v1/audit';
@@ -79,7 +79,7 @@ function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointPa
       access: 'key',
       scope: 'read',
       rate: 'audit',
-      handler: feedHandler(read.feed),
+      handler: feedHandler(read.feed, organizationOf),
     },
     {
       method: 'POST',

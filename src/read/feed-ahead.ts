@@ -19,13 +19,14 @@ export interface PageAhead {
 }
 
 /**
- * Reads pages of `limit` events behind `after`; undefined where fewer than a page and one event are settled there, or
- * where they are too large to be held. Rejects with EngineError, or with a Problem when it gets no turn.
+ * Reads at most `pages` pages of `limit` events behind `after`; undefined where fewer than a page and one event are
+ * settled there, or where they are too large to be held. Rejects with EngineError, or with a Problem when it gets no
+ * turn.
  */
 export type ReadChunk = (
   organization: string,
   after: bigint,
-  limit: number,
+  range: { readonly limit: number; readonly pages: number },
   signal: AbortSignal,
 ) => Promise<Chunk | undefined>;
 
@@ -50,31 +51,41 @@ const lineFeed = 0x0a;
 export class ReadAhead {
   readonly #read: ReadChunk;
   readonly #entries = new Map<string, Entry>();
+  /** All that hold memory, or will: those of the map, and those that a request waits for. */
+  readonly #live = new Set<Entry>();
+  #stopped = false;
 
   constructor(read: ReadChunk) {
     this.#read = read;
   }
 
-  /** Begins to read what follows a page that has just been read, if that fits into the bounds. */
-  begin(organization: string, after: bigint, limit: number): void {
+  /** Begins to read what follows a page of `pageBytes` that has just been read, if that fits into the bounds. */
+  begin(organization: string, after: bigint, limit: number, pageBytes: number): void {
     const key = keyOf(organization, after, limit);
-    if (limit * 2 > limits.feedAheadEventsMax || this.#entries.has(key)) return;
-    const own = [...this.#entries.values()].filter((entry) => entry.organization === organization).length;
-    if (own >= limits.feedAheadPerOrganizationMax || this.#entries.size >= limits.feedAheadMax) return;
-    const reading = new AbortController();
-    const chunk = this.#read(organization, after, limit, reading.signal).catch((error: unknown) => {
-      // Whoever asks for the page reads it then, and hears of a failure that lasts.
-      if (error instanceof EngineError || error instanceof Problem) return undefined;
-      throw error;
-    });
-    const entry = { organization, limit, chunk, reading, page: 0, start: 0, expiry: undefined };
-    this.#put(key, entry);
-    chunk.then(
-      (found) => {
-        if (found === undefined) this.#drop(key);
-      },
-      () => this.#drop(key),
+    const pages = Math.floor(
+      Math.min(limits.feedAheadEventsMax / limit, limits.feedAheadBytesMax / pageBytes),
     );
+    if (this.#stopped || pages < 2 || this.#entries.has(key)) return;
+    const own = [...this.#live].filter((entry) => entry.organization === organization).length;
+    if (own >= limits.feedAheadPerOrganizationMax || this.#live.size >= limits.feedAheadMax) return;
+    const reading = new AbortController();
+    const chunk = this.#read(organization, after, { limit, pages }, reading.signal).catch(
+      (error: unknown) => {
+        // Whoever asks for the page reads it then, and hears of a failure that lasts.
+        if (error instanceof EngineError || error instanceof Problem) return undefined;
+        throw error;
+      },
+    );
+    const entry = { organization, limit, chunk, reading, page: 0, start: 0, expiry: undefined };
+    this.#live.add(entry);
+    this.#put(key, entry);
+    const forget = (): void => {
+      this.#live.delete(entry);
+      if (this.#entries.get(key) === entry) this.#drop(key);
+    };
+    chunk.then((found) => {
+      if (found === undefined) forget();
+    }, forget);
   }
 
   /**
@@ -95,18 +106,36 @@ export class ReadAhead {
     clearTimeout(entry.expiry);
     const chunk = await entry.chunk;
     if (chunk === undefined) return undefined;
-    const page = cut(chunk, entry);
-    const used = use(page);
-    entry.page += 1;
-    const end = chunk.pageEnds.at(-1) as bigint;
-    if (entry.page * 2 >= chunk.pageEnds.length) this.begin(organization, end, limit);
-    if (entry.page < chunk.pageEnds.length) this.#put(keyOf(organization, page.last, limit), entry);
-    else chunk.rows.release();
-    return used;
+    try {
+      const page = cut(chunk, entry);
+      const used = use(page);
+      entry.page += 1;
+      this.#goOn(entry, chunk, page.last);
+      return used;
+    } catch (error) {
+      this.#release(entry, chunk);
+      throw error;
+    }
   }
 
-  /** Ends what is being read and gives all memory back. */
+  /** What comes of an entry when a page of it, up to `last`, has been handed out. */
+  #goOn(entry: Entry, { rows, pageEnds }: Chunk, last: bigint): void {
+    const { organization, limit } = entry;
+    const end = pageEnds.at(-1) as bigint;
+    const pageBytes = (rows.end - rows.start) / pageEnds.length;
+    if (entry.page * 2 >= pageEnds.length) this.begin(organization, end, limit, pageBytes);
+    if (entry.page < pageEnds.length && !this.#stopped) this.#put(keyOf(organization, last, limit), entry);
+    else this.#release(entry, { rows });
+  }
+
+  #release(entry: Entry, { rows }: Pick<Chunk, 'rows'>): void {
+    this.#live.delete(entry);
+    rows.release();
+  }
+
+  /** Ends what is being read and gives all memory back; who waits for a page still gets it. */
   stop(): void {
+    this.#stopped = true;
     for (const key of this.#entries.keys()) this.#drop(key);
   }
 
@@ -124,7 +153,9 @@ export class ReadAhead {
     clearTimeout(entry.expiry);
     entry.reading.abort();
     void entry.chunk.then(
-      (chunk) => chunk?.rows.release(),
+      (chunk) => {
+        if (chunk !== undefined) this.#release(entry, chunk);
+      },
       // Told to nobody: nobody has asked for this page.
       () => undefined,
     );

@@ -7,11 +7,12 @@ import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { FairQueue } from '../base/fair-queue.ts';
 import { inTurn } from './fair-queue.ts';
-import { type Chunk, linesOf, ReadAhead } from './feed-ahead.ts';
+import { type Chunk, linesOf, ReadAhead, type ReadChunk } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
 import {
   type AuditFilter,
   hasColumnFilter,
+  type OrganizationNames,
   type QueryParameter,
   readFilter,
   readLimit,
@@ -60,7 +61,7 @@ export interface FeedOptions {
 }
 
 /** The request that query parameters describe (contract: Read, feed); all but the cursor are read leniently. */
-export function readFeedRequest(parameter: QueryParameter, organization: string): FeedRequest {
+export function readFeedRequest(parameter: QueryParameter, organization: OrganizationNames): FeedRequest {
   const wait = parameter('wait') ?? '';
   return {
     filter: readFilter(parameter, organization),
@@ -85,69 +86,110 @@ interface Found {
  * the table is looked at, so everything below it is there.
  */
 export function createFeedReader(options: FeedOptions): FeedReader {
-  const { storage, cursors, queue, stopping } = options;
-  const waiting = createWaiting();
-  const empty = createEmptyStretches(options.arrivedBefore);
+  const feed = new Feed(options);
+  return (organization, request, signal) => feed.read(organization, request, signal);
+}
 
-  const look = inTurn(
-    queue,
-    async (organization: string, request: FeedRequest, from: bigint | undefined, signal: AbortSignal) => {
-      const settledBefore = await options.settledBefore();
-      // After it: who writes later than this takes a place behind it.
-      const others = await options.othersStamp();
-      const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
-      return find({ storage, empty }, organization, request, { after, settledBefore, others }, signal);
-    },
-  );
-  const read = inTurn(
-    queue,
-    (organization: string, request: FeedRequest, found: Found, after: string, signal: AbortSignal) =>
-      readData(options, organization, request, found, after, signal),
-  );
+class Feed {
+  readonly #options: FeedOptions;
+  readonly #waiting = createWaiting();
+  readonly #empty: EmptyStretches;
+  readonly #ahead: ReadAhead;
+  /** The parts of an answer that ask the engine, each in its turn. */
+  readonly #look: (
+    organization: string,
+    request: FeedRequest,
+    from: bigint | undefined,
+    signal: AbortSignal,
+  ) => Promise<Found>;
+  readonly #readData: (
+    organization: string,
+    request: FeedRequest,
+    found: Found,
+    after: string,
+    signal: AbortSignal,
+  ) => Promise<ReadBody>;
 
-  const ahead = new ReadAhead(
-    inTurn(queue, (organization: string, after: bigint, limit: number, signal: AbortSignal) =>
-      readChunk(options, organization, after, limit, signal),
-    ),
-  );
-  stopping.addEventListener('abort', () => ahead.stop(), { once: true });
-  const metaText = (organization: string, found: Pick<Found, 'last' | 'more' | 'settledBefore'>): string => {
+  constructor(options: FeedOptions) {
+    const { queue, stopping } = options;
+    const readAhead: ReadChunk = (...request) => readChunk(options, ...request);
+    this.#options = options;
+    this.#empty = createEmptyStretches(options.arrivedBefore);
+    this.#ahead = new ReadAhead(inTurn(queue, readAhead));
+    this.#look = inTurn(queue, (...request) => this.#lookNow(...request));
+    this.#readData = inTurn(
+      queue,
+      (...request) => readData(options, ...request),
+      (body) => ('flow' in body ? body.flow : undefined),
+    );
+    stopping.addEventListener('abort', () => this.#ahead.stop(), { once: true });
+  }
+
+  async read(organization: string, request: FeedRequest, signal: AbortSignal): Promise<ReadBody> {
+    const { cursor, filter, limit } = request;
+    const from = cursor === '' ? undefined : this.#options.cursors.read(organization, cursor);
+    const follows = from !== undefined && !isFiltered(filter);
+    if (follows) {
+      const body = await this.#ahead.take(organization, from, limit, (page) =>
+        bodyOf(page.events, this.#metaText(organization, { ...page, more: true })),
+      );
+      if (body !== undefined) return body;
+    }
+    const found = await this.#find(organization, request, from, signal);
+    const after = this.#metaText(organization, found);
+    if (!found.rows) return { bytes: Buffer.from(`{"data":[]${after}`), release: () => {} };
+    const body = await this.#readData(organization, request, found, after, signal);
+    if (follows && found.more && 'bytes' in body)
+      this.#ahead.begin(organization, found.last, limit, body.bytes.length);
+    return body;
+  }
+
+  /** Looks once, and again for as long as the request waits and there is nothing. */
+  async #find(
+    organization: string,
+    request: FeedRequest,
+    from: bigint | undefined,
+    signal: AbortSignal,
+  ): Promise<Found> {
+    const { stopping } = this.#options;
+    const deadline = performance.now() + request.waitSeconds * 1000;
+    let found = await this.#look(organization, request, from, signal);
+    if (found.rows || found.more || request.waitSeconds === 0) return found;
+    const leave = this.#waiting.enter(organization);
+    try {
+      while (!found.rows && !found.more && performance.now() < deadline && !stopping.aborted) {
+        await pause(Math.min(limits.feedPollMs, deadline - performance.now()), signal, stopping);
+        found = await this.#look(organization, request, found.last, signal);
+      }
+    } finally {
+      leave();
+    }
+    return found;
+  }
+
+  async #lookNow(
+    organization: string,
+    request: FeedRequest,
+    from: bigint | undefined,
+    signal: AbortSignal,
+  ): Promise<Found> {
+    const { storage } = this.#options;
+    const settledBefore = await this.#options.settledBefore();
+    // After it: who writes later than this takes a place behind it.
+    const others = await this.#options.othersStamp();
+    const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
+    const parts = { storage, empty: this.#empty };
+    return find(parts, organization, request, { after, settledBefore, others }, signal);
+  }
+
+  #metaText(organization: string, found: Pick<Found, 'last' | 'more' | 'settledBefore'>): string {
     const meta = {
-      next_cursor: cursors.write(organization, found.last),
+      next_cursor: this.#options.cursors.write(organization, found.last),
       has_more: found.more,
       settled_through: microsOfSeq(found.settledBefore),
     };
     return `,"meta":${JSON.stringify(meta)}}`;
-  };
-
-  return async (organization, request, signal) => {
-    const deadline = performance.now() + request.waitSeconds * 1000;
-    let from = request.cursor === '' ? undefined : cursors.read(organization, request.cursor);
-    const follows = from !== undefined && !isFiltered(request.filter);
-    if (follows) {
-      const body = await ahead.take(organization, from as bigint, request.limit, (page) =>
-        bodyOf(page.events, metaText(organization, { ...page, more: true })),
-      );
-      if (body !== undefined) return body;
-    }
-    let found = await look(organization, request, from, signal);
-    if (!found.rows && !found.more && request.waitSeconds > 0) {
-      const leave = waiting.enter(organization);
-      try {
-        while (!found.rows && !found.more && performance.now() < deadline && !stopping.aborted) {
-          await pause(Math.min(limits.feedPollMs, deadline - performance.now()), signal, stopping);
-          from = found.last;
-          found = await look(organization, request, from, signal);
-        }
-      } finally {
-        leave();
-      }
-    }
-    const after = metaText(organization, found);
-    if (follows && found.more) ahead.begin(organization, found.last, request.limit);
-    if (found.rows) return read(organization, request, found, after, signal);
-    return { bytes: Buffer.from(`{"data":[]${after}`), release: () => {} };
-  };
+  }
 }
 
 /** When a place in the order was given out, Unix microseconds: see ingest/sequence.ts for what it is made of. */
@@ -395,12 +437,11 @@ async function readChunk(
   options: FeedOptions,
   organization: string,
   after: bigint,
-  limit: number,
+  { limit, pages }: { readonly limit: number; readonly pages: number },
   signal: AbortSignal,
 ): Promise<Chunk | undefined> {
   const { storage } = options;
   const settledBefore = await options.settledBefore();
-  const pages = Math.floor(limits.feedAheadEventsMax / limit);
   const range = { after: String(after), before: String(settledBefore), limit, rows: pages * limit + 1 };
   const [row] = await storage.rows<{ ends: string[] }>(
     pageEnds,

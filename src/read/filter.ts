@@ -22,6 +22,12 @@ export interface PageRequest {
   readonly offset: number;
 }
 
+/** Whose events are read; `id` is a lower-case UUID. */
+export interface OrganizationNames {
+  readonly id: string;
+  readonly slug: string;
+}
+
 /** The first value of a query parameter, or undefined when it is not there. */
 export type QueryParameter = (name: string) => string | undefined;
 
@@ -32,7 +38,7 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
  * The request that query parameters describe (contract: Read parameters). Nothing is ever an error: what is invalid
  * is as if it had not been given.
  */
-export function readPageRequest(parameter: QueryParameter, organization: string): PageRequest {
+export function readPageRequest(parameter: QueryParameter, organization: OrganizationNames): PageRequest {
   return {
     filter: readFilter(parameter, organization),
     limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.pageLimitMax),
@@ -40,10 +46,11 @@ export function readPageRequest(parameter: QueryParameter, organization: string)
   };
 }
 
-/** The filters of query parameters, without paging; `organization` is the caller's, a lower-case UUID. */
-export function readFilter(parameter: QueryParameter, organization: string): AuditFilter {
+/** The filters of query parameters, without paging; `organization` is the caller's. */
+export function readFilter(parameter: QueryParameter, { id, slug }: OrganizationNames): AuditFilter {
   const flowId = uuid(parameter('flowId'));
   const orgId = parameter('orgId')?.toLowerCase() ?? '';
+  const isOther = orgId !== '' && orgId !== id && orgId !== slug;
   return {
     ...readTimeRange(parameter),
     ...given('actorEmail', lower(parameter('actor'))),
@@ -52,7 +59,7 @@ export function readFilter(parameter: QueryParameter, organization: string): Aud
     ...given('fileHash', lower(parameter('fileHash'))),
     ...given('flowId', flowId),
     // The nil UUID stands for "no flow" in the table, and no event can carry it.
-    ...((orgId !== '' && orgId !== organization) || flowId === nilUuid ? { nothing: true as const } : {}),
+    ...(isOther || flowId === nilUuid ? { nothing: true as const } : {}),
   };
 }
 

@@ -233,6 +233,14 @@ describe('exit codes', () => {
     assert.match(answer.error, /^auditlog: PORT is "x".*\nauditlog: WORKERS is "0".*\n$/);
   });
 
+  test('2: a data directory that cannot be, also for doctor, which tells of damage otherwise', async () => {
+    for (const command of [['org', 'list'], ['doctor']]) {
+      const answer = await run(command, { environment: { DATA_DIR: '/dev/null/data' } });
+      assert.equal(answer.code, 2, answer.out + answer.error);
+      assert.match(answer.error, /^auditlog: DATA_DIR is .*\n$/);
+    }
+  });
+
   test('1: an engine that does not answer, in one line without credentials', async () => {
     const environment = {
       CLICKHOUSE_URL: 'http://127.0.0.1:9',

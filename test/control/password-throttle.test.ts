@@ -214,6 +214,8 @@ describe('checks at the same time', () => {
     throttle.stop();
     await settle();
     assert.equal(second.code, 'unavailable');
+    // A request whose body was still on its way: it must not hold the stop back either.
+    assert.equal((await begin(throttle, from(3))).code, 'unavailable');
   });
 });
 

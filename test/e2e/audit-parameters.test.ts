@@ -371,7 +371,9 @@ describe('flowId', () => {
 describe('orgId', () => {
   test("the key's own organization changes nothing, any other gives no events", async () => {
     assert.equal(await total({ orgId: tenant.organization.id }), all);
+    assert.equal(await total({ orgId: tenant.organization.slug }), all);
     assert.equal(await total({ orgId: other.organization.id }), 0);
+    assert.equal(await total({ orgId: other.organization.slug }), 0);
     assert.equal(await total({ orgId: randomUUID() }), 0);
     assert.equal(await total({ orgId: 'nonsense' }), 0);
     assert.equal(await total({ orgId: '' }), all);

@@ -191,6 +191,7 @@ describe('the feed', () => {
     const { meta } = await feed(tenant, { startTime: '2189-01-01T00:00:00Z', limit: '1' });
     assert.deepEqual(await only({ cursor: meta.next_cursor, flowId: late }), [late]);
     assert.deepEqual(await only({ orgId: randomUUID() }), []);
+    assert.deepEqual(await only({ orgId: 'followed', flowId: other }), [other]);
     assert.deepEqual(await only({ flowId: 'nonsense', limit: '1', cursor }), [other]);
   });
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { readFilter, readLimit, readOffset, readPageRequest, whereClause } from '../../src/read/filter.ts';
 
-const organization = '11111111-2222-3333-4444-555555555555';
+const organization = { id: '11111111-2222-3333-4444-555555555555', slug: 'own-slug' };
 const uuid = 'ABCDEFAB-0000-4000-8000-00000000000f';
 
 const parse = (query: string) => {
@@ -92,7 +92,9 @@ describe('text filters', () => {
   });
 
   it('let another organization match nothing', () => {
-    assert.deepEqual(filterOf(`orgId=${organization.toUpperCase()}`), {});
+    assert.deepEqual(filterOf(`orgId=${organization.id.toUpperCase()}`), {});
+    assert.deepEqual(filterOf('orgId=own-slug'), {});
+    assert.deepEqual(filterOf('orgId=Own-Slug'), {});
     assert.deepEqual(filterOf(`orgId=${uuid}`), { nothing: true });
     assert.deepEqual(filterOf('orgId=acme'), { nothing: true });
   });
@@ -108,11 +110,11 @@ describe('conditions', () => {
       fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (actor, name) => {
         const values: Record<string, string> = { actor, fileName: name, startTime: '2024-01-01T00:00:00Z' };
         const where = whereClause(
-          organization,
+          organization.id,
           readFilter((of) => values[of], organization),
         );
         const plain = whereClause(
-          organization,
+          organization.id,
           readFilter((of) => ({ ...values, actor: 'a', fileName: 'b' })[of], organization),
         );
         assert.equal(where.sql, plain.sql);
@@ -121,6 +123,6 @@ describe('conditions', () => {
         assert.equal(where.parameters['name'], name.toLowerCase());
       }),
     );
-    assert.match(whereClause(organization, { nothing: true }).sql, / AND 0$/);
+    assert.match(whereClause(organization.id, { nothing: true }).sql, / AND 0$/);
   });
 });

@@ -4,13 +4,15 @@ import type { KeyCaller } from '../access.ts';
 import { unauthorizedKey } from '../authenticate.ts';
 import { type Reply, replyOf } from '../response.ts';
 import type { RequestContext } from '../router.ts';
+import type { OrganizationLookup } from './ingest.ts';
 
 /** GET /api/v1/audit: a page of the organization's events, newest first (contract: Read, GET audit). */
-export function auditHandler(readPage: PageReader) {
+export function auditHandler(readPage: PageReader, organizationOf: OrganizationLookup) {
   return async (context: RequestContext, { key }: KeyCaller): Promise<Reply> => {
-    if (key.organizationId === undefined) throw unauthorizedKey();
-    const request = readPageRequest((name) => context.first(name), key.organizationId);
-    const page = await readPage(key.organizationId, request, context.signal);
+    const organization = organizationOf(key.organizationId ?? '');
+    if (organization === undefined) throw unauthorizedKey();
+    const request = readPageRequest((name) => context.first(name), organization);
+    const page = await readPage(organization.id, request, context.signal);
     return replyOf(page);
   };
 }

@@ -37,7 +37,7 @@ export function exportHandlers(parts: ExportParts) {
   ): Promise<StreamReply> => {
     const { read, trail, clock } = parts;
     const format = readFormat(context.first('format'));
-    const filter = readFilter((name) => context.first(name), organization.id);
+    const filter = readFilter((name) => context.first(name), organization);
     const now = clock();
     const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
     try {

@@ -11,7 +11,7 @@ import type { RequestContext } from '../router.ts';
  */
 export function histogramHandler(readHistogram: HistogramReader) {
   return async (context: RequestContext, { organization }: SessionCaller): Promise<Reply> => {
-    const filter = readFilter((name) => context.first(name), organization.id);
+    const filter = readFilter((name) => context.first(name), organization);
     const found = await readHistogram(organization.id, filter, context.signal);
     const data = found.buckets.map(({ startMicros, success, failure }) => ({
       start: formatMicros(startMicros),

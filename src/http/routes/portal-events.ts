@@ -7,7 +7,7 @@ import type { RequestContext } from '../router.ts';
 /** GET /api/v1/portal/events: what the audit endpoint answers, for a session instead of a key. */
 export function portalEventsHandler(readPage: PageReader) {
   return async (context: RequestContext, { organization }: SessionCaller): Promise<Reply> => {
-    const request = readPageRequest((name) => context.first(name), organization.id);
+    const request = readPageRequest((name) => context.first(name), organization);
     const page = await readPage(organization.id, request, context.signal);
     return replyOf(page);
   };

@@ -12,7 +12,7 @@ import type { RequestContext } from '../router.ts';
  */
 export function topValuesHandler(readTopValues: TopValuesReader) {
   return async (context: RequestContext, { organization }: SessionCaller): Promise<Reply> => {
-    const filter = readFilter((name) => context.first(name), organization.id);
+    const filter = readFilter((name) => context.first(name), organization);
     const limit = readLimit(context.first('limit'), limits.topValuesDefault, limits.topValuesMax);
     const top = await readTopValues(organization.id, filter, limit, context.signal);
     const data = {

@@ -1,0 +1,178 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { createFairQueue, type FairQueue } from '../../src/base/fair-queue.ts';
+import { limits } from '../../src/base/limits.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { type Chunk, ReadAhead } from '../../src/read/feed-ahead.ts';
+import { createFeedReader, type FeedReader } from '../../src/read/feed.ts';
+import { createFeedCursors } from '../../src/read/feed-cursor.ts';
+import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
+import { createRecorder } from './support.ts';
+
+const never = new AbortController().signal;
+
+const queueOf = (atOnce: number): FairQueue =>
+  createFairQueue({
+    atOncePerOrganization: atOnce,
+    atOnce,
+    waitingPerOrganization: 10,
+    waiting: 10,
+    waitMs: 60_000,
+    refusal: 'too many',
+    retryAfterSeconds: 1,
+  });
+
+describe('the feed of large events', () => {
+  const organization = randomUUID();
+  /** Of a megabyte each, so more together than is held of a page. */
+  const events = 36;
+  let engine: TestEngine;
+  let last = 0n;
+  before(async () => {
+    engine = await startTestEngine();
+    const record = createRecorder(engine.storage);
+    const big = 'x'.repeat(1_000_000);
+    for (let first = 0; first < events; first += 12) {
+      const some = Array.from({ length: 12 }, (_, n) => ({
+        message: { action: 2001, timestamp: '2026-01-01T00:00:00Z', extra: { n: first + n, big } },
+      }));
+      last = (await record(organization, some)).at(-1)?.seq ?? 0n;
+    }
+  });
+  after(() => engine.stop());
+
+  /** A reader, and how often it has read events (and not only their places). */
+  function createScene(): { queue: FairQueue; read: FeedReader; reads: () => number; stop: () => void } {
+    const queue = queueOf(4);
+    const stopping = new AbortController();
+    let reads = 0;
+    const { storage } = engine;
+    const read = createFeedReader({
+      storage: {
+        ...storage,
+        bytes(...query) {
+          reads += 1;
+          return storage.bytes(...query);
+        },
+      },
+      frame: { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) },
+      clock: () => 77,
+      cursors: createFeedCursors('a secret of at least 32 characters'),
+      settledBefore: async () => last + 1n,
+      othersStamp: async () => undefined,
+      arrivedBefore: () => undefined,
+      queue,
+      stopping: stopping.signal,
+    });
+    return { queue, read, reads: () => reads, stop: () => stopping.abort() };
+  }
+
+  async function page(read: FeedReader, cursor: string, limit: number) {
+    const body = await read(organization, { filter: {}, cursor, limit, waitSeconds: 0 }, never);
+    assert.ok('bytes' in body);
+    const { data, meta } = JSON.parse(Buffer.from(body.bytes).toString()) as {
+      data: { extra_map: { n: number } }[];
+      meta: { next_cursor: string; has_more: boolean };
+    };
+    body.release();
+    return { numbers: data.map(({ extra_map: extra }) => extra.n), ...meta };
+  }
+
+  test('a page that is streamed keeps its turn until it has ended', async () => {
+    const { queue, read } = createScene();
+    const body = await read(organization, { filter: {}, cursor: '', limit: 34, waitSeconds: 0 }, never);
+    assert.ok('flow' in body);
+    assert.equal(queue.size().running, 1);
+    body.flow.destroy();
+    await eventually('the turn is given back', async () => (queue.size().running === 0 ? true : undefined));
+  });
+
+  test('nothing is read ahead that could not be held', async () => {
+    const { queue, read, reads, stop } = createScene();
+    const first = await page(read, '', 10);
+    const second = await page(read, first.next_cursor, 10);
+    assert.equal(second.has_more, true);
+    await eventually('all reads have ended', async () => (queue.size().running === 0 ? true : undefined));
+    assert.equal(reads(), 2);
+    stop();
+  });
+
+  test('as many pages are read ahead as can be held, and each event comes once', async () => {
+    const { read, reads, stop } = createScene();
+    const all: number[] = [];
+    let pages = 0;
+    for (let cursor = '', more = true; more; pages++) {
+      const { numbers, next_cursor: next, has_more: hasMore } = await page(read, cursor, 4);
+      all.push(...numbers);
+      [cursor, more] = [next, hasMore];
+    }
+    assert.deepEqual(all, [...Array(events).keys()]);
+    assert.ok(reads() < pages, `${reads()} reads for ${pages} pages`);
+    stop();
+  });
+});
+
+describe('what is read ahead', () => {
+  /** Chunks of two pages of one event each, which end when the test says so. */
+  function createScene() {
+    const asked: { finish: () => void; signal: AbortSignal }[] = [];
+    let held = 0;
+    const ahead = new ReadAhead(
+      (_organization, after, _page, signal) =>
+        new Promise<Chunk>((resolve) => {
+          const finish = (): void => {
+            held += 1;
+            const buffer = new Uint8Array(Buffer.from('1,\n2'));
+            const rows = { buffer, start: 0, end: buffer.length, release: () => void (held -= 1) };
+            resolve({ rows, pageEnds: [after + 1n, after + 2n], settledBefore: after + 9n });
+          };
+          asked.push({ finish, signal });
+        }),
+    );
+    const take = (after: bigint) =>
+      ahead.take('org', after, 1, ({ events }) => Buffer.from(events).toString());
+    return { ahead, asked, take, held: () => held };
+  }
+
+  test('is bounded with what requests wait for', async () => {
+    const { ahead, asked, take, held } = createScene();
+    const waiting: Promise<string | undefined>[] = [];
+    for (let n = 0n; n < 100n; n += 10n) {
+      ahead.begin('org', n, 1, 100);
+      waiting.push(take(n));
+    }
+    assert.equal(asked.length, limits.feedAheadPerOrganizationMax);
+    for (const { finish } of asked) finish();
+    assert.deepEqual((await Promise.all(waiting)).slice(0, 3), ['1', '1', undefined]);
+    ahead.stop();
+    await eventually('all memory is given back', async () => (held() === 0 ? true : undefined));
+  });
+
+  test('ends with a stop: nothing is begun or kept after it, and who waits is served', async () => {
+    const { ahead, asked, take, held } = createScene();
+    ahead.begin('org', 0n, 1, 100);
+    const waiting = take(0n);
+    ahead.begin('org', 50n, 1, 100);
+    ahead.stop();
+    assert.equal(asked[1]?.signal.aborted, true);
+    for (const { finish } of asked) finish();
+    assert.equal(await waiting, '1');
+    await eventually('all memory is given back', async () => (held() === 0 ? true : undefined));
+    ahead.begin('org', 90n, 1, 100);
+    assert.equal(asked.length, 2);
+  });
+
+  test('gives its memory back where a page cannot be used', async () => {
+    const { ahead, asked, held } = createScene();
+    ahead.begin('org', 0n, 1, 100);
+    const broken = ahead.take('org', 0n, 1, () => {
+      throw new RangeError('no memory');
+    });
+    asked[0]?.finish();
+    await assert.rejects(broken, RangeError);
+    assert.equal(held(), 0);
+    ahead.stop();
+  });
+});
