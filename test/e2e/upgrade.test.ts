@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startEmbeddedEngine } from '../../src/storage/engine.ts';
@@ -9,7 +11,7 @@ import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
 import { silentLog } from '../support/engine.ts';
-import { call, eventually, pageOf } from '../support/http.ts';
+import { call, eventually, type Page, pageOf } from '../support/http.ts';
 import { migrateAsRelease010 } from '../support/old-release.ts';
 import { createKey, removeDirectory, startServer, temporaryDirectory } from '../support/server.ts';
 
@@ -111,5 +113,41 @@ test('an upgrade that is killed again and again ends with every event once, as i
     );
   } finally {
     assert.equal(await server.stop(), 0);
+  }
+});
+
+test('a directory that release 0.1.0 has left, killed with events in its log, reads as it did', async () => {
+  const parent = await temporaryDirectory();
+  const archive = fileURLToPath(new URL('../fixtures/release-0.1.0.tgz', import.meta.url));
+  assert.equal(spawnSync('tar', ['-xzf', archive, '-C', parent]).status, 0);
+  const answers = JSON.parse(await readFile(join(parent, 'answers.json'), 'utf8')) as Record<string, string>;
+  const server = await startServer({ dataDir: join(parent, 'data') });
+  try {
+    const keyOf = async (slug: string): Promise<string> =>
+      (await createKey(server, ['--org', slug, '--scopes', 'read,write'])).key;
+    const [acme, globex] = [await keyOf('acme'), await keyOf('globex')];
+    const read = async (key: string, query: string): Promise<string> => {
+      const answer = await call(`${server.url}/api/v1/${query}`, { headers: { 'x-api-key': key } });
+      assert.equal(answer.status, 200, answer.text);
+      return answer.text;
+    };
+    const queries = Object.entries(answers);
+    assert.equal(queries.length, 10);
+    for (const [query, before] of queries) {
+      const text = (await read(acme, query)).replaceAll(/"logged_time":\d+/g, '"logged_time":0');
+      assert.equal(text.replace(/,"meta":\{"next_cursor".*$/, '}'), before, query);
+    }
+    const count = async (query: string): Promise<number> =>
+      (JSON.parse(await read(globex, `audit?limit=1&${query}`)) as Page).meta.total;
+    await eventually('the events of the old log', async () => {
+      const found = [
+        await count('endTime=2026-10-01T00:00:00Z'),
+        await count('startTime=2100-01-01T00:00:00Z'),
+      ];
+      return found[0] === 16 && found[1] === 8 ? true : undefined;
+    });
+  } finally {
+    await server.stop();
+    await removeDirectory(parent);
   }
 });
