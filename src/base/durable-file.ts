@@ -11,9 +11,11 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Puts a file in another's place whole: at any moment one of the two is there, never a part. */
-export async function replaceFile(path: string, content: string): Promise<void> {
-  const temporary = `${path}.tmp`;
+/**
+ * Puts a file in another's place whole: at any moment one of the two is there, never a part. Until then its name is
+ * `temporary`; of two processes that may do this at once each needs one of its own.
+ */
+export async function replaceFile(path: string, content: string, temporary = `${path}.tmp`): Promise<void> {
   const handle = await open(temporary, 'w', 0o600);
   try {
     await handle.writeFile(content);

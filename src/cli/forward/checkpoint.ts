@@ -106,11 +106,13 @@ export async function openCheckpoint(
     throw new Problem('malformed', `${path} belongs to another --url or other filters: ${loaded.subject}`);
   const stream = loaded?.stream ?? randomUUID();
   let last = await fileMark(path);
+  // Of this run alone: another may be at the same checkpoint, which is found out with the next save.
+  const temporary = `${path}.${randomUUID().slice(0, 8)}.tmp`;
 
   async function save({ position, file }: CheckpointState): Promise<void> {
     if ((await fileMark(path)) !== last) throw new Error(`another process writes the checkpoint ${path}`);
     const content = { version, stream, subject: ours, updated: new Date().toISOString(), position, file };
-    await orTransient(replaceFile(path, `${JSON.stringify(content)}\n`));
+    await orTransient(replaceFile(path, `${JSON.stringify(content)}\n`, temporary));
     last = await fileMark(path);
   }
 
