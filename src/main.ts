@@ -136,6 +136,8 @@ async function startParts(
     flushIntervalMs: config.flushIntervalMs,
     segmentBytes: config.segmentBytes,
     walBytesMax: config.walMaxBytes,
+    // The engine needs room to take over what the log holds, or neither could go on.
+    keepFreeBytes: engine === undefined ? 0 : limits.walKeepFreeBytes,
     writer,
     sink: writeHealth.watch(createSegmentInsert(storage, log)),
     damage,

@@ -40,6 +40,15 @@ export class AppendQueue {
     this.#waiting.push(waiting);
   }
 
+  first(): Waiting | undefined {
+    return this.#waiting[0];
+  }
+
+  /** Takes the first away. */
+  shift(): void {
+    this.#bytes -= this.#waiting.shift()?.bytes ?? 0;
+  }
+
   /** The first of the queue that one write takes; at least one, unless nobody waits. */
   takeGroup(): Waiting[] {
     const group: Waiting[] = [];

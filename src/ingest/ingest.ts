@@ -25,6 +25,8 @@ export interface IngestOptions {
   readonly flushIntervalMs: number;
   readonly segmentBytes: number;
   readonly walBytesMax: number;
+  /** Bytes of the log's disk that are not for it. */
+  readonly keepFreeBytes?: number;
   /** Number of this process among those that share the engine. */
   readonly writer: number;
   readonly sink: SegmentSink;
@@ -57,6 +59,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     log,
     segmentBytes: options.segmentBytes,
     bytesMax: options.walBytesMax,
+    keepFreeBytes: options.keepFreeBytes ?? 0,
     writer: options.writer,
     nowMs: Date.now,
     damage: options.damage,
@@ -78,8 +81,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     keepNotes: idempotency.keep,
   });
   const pace = createPace({
-    waitingMs: batcher.waitingMs,
-    waitingBytes: () => wal.bytes(),
+    backlog: batcher.backlog,
     behindMs: flushIntervalMs + limits.segmentWaitMsMax,
     behindBytes: Math.min(options.segmentBytes, limits.paceBytesMin),
     nowMs: () => performance.now(),

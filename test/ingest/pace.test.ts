@@ -7,8 +7,7 @@ import { createPace } from '../../src/ingest/pace.ts';
 function setUp() {
   const state = { now: 10_000, waitingMs: 1001, waitingBytes: 1_000_001 };
   const pace = createPace({
-    waitingMs: () => state.waitingMs,
-    waitingBytes: () => state.waitingBytes,
+    backlog: () => ({ waitingMs: state.waitingMs, bytes: state.waitingBytes }),
     behindMs: 1000,
     behindBytes: 1_000_000,
     nowMs: () => state.now,
