@@ -23,7 +23,7 @@ const onFullDisk = (source: string, target: string): readonly string[] => [
   '-Urm',
   'sh',
   '-ec',
-  `mount -t tmpfs -o size=64m tmpfs "$2"; cp -a "$1/." "$2"
+  `mount -t tmpfs -o size=1g tmpfs "$2"; cp -a "$1/." "$2"
    fill() { cat /dev/zero >> "$1/filler" || true; }
    fill "$2" 2> /dev/null
    (while [ -d /proc/$$ ] && [ ! -e "$2/room" ]; do fill "$2"; sleep 0.02; done; rm "$2/filler") > /dev/null 2>&1 &
@@ -60,7 +60,10 @@ test('on a full disk the server starts, reads are answered, writes are 503 until
     assert.ok(retryAfterOf(refused) > 0);
     const ready = await call(`${server.url}/readyz`);
     problemOf(ready, 503);
-    assert.equal((JSON.parse(ready.text) as { checks: { log: unknown } }).checks.log, false);
+    assert.equal(
+      (JSON.parse(ready.text) as { checks: { log_takes_writes: unknown } }).checks.log_takes_writes,
+      false,
+    );
     assert.ok(server.stderrLines().some((line) => /disk is full: the write-ahead log/.test(line)));
     // By way of the process, as the disk is in no other's sight.
     await writeFile(`/proc/${server.pid}/root${target}/room`, '');

@@ -85,7 +85,11 @@ export class EventsService {
     const sent = [neighbour, ...events.flatMap((event) => [event, neighbour])];
     const isJson = sent.map(jsonOf);
     const spaced = sent.filter((_, at) => isJson[at] !== undefined && at % 4 < 2);
-    const lines = sent.filter((_, at) => isJson[at] === undefined || at % 4 >= 2).map(withoutNewlines);
+    // A blank line is no event, and not counted as one.
+    const lines = sent
+      .filter((_, at) => isJson[at] === undefined || at % 4 >= 2)
+      .map(withoutNewlines)
+      .filter((line) => line.toString('latin1').trim() !== '');
     const batch: Expected[] = [];
     for (const [bodies, body, type] of [
       [spaced, join(spaced, '[', ',', ']'), 'application/json'],

@@ -48,9 +48,11 @@ describe('pages at deep offsets', () => {
   let engine: TestEngine;
   let record: ReturnType<typeof createRecorder>;
   let recorded = 0;
+  /** Its month is the partition that events go to. */
+  let recordedAt = Date.now();
   before(async () => {
     engine = await startTestEngine();
-    record = createRecorder(engine.storage);
+    record = createRecorder(engine.storage, { now: () => recordedAt });
   });
   after(() => engine.stop());
 
@@ -230,7 +232,10 @@ describe('pages at deep offsets', () => {
       org,
       Array.from({ length: 9000 }, (_, n) => base + n * step),
     );
+    const realNow = recordedAt;
+    recordedAt = newMonth / 1000;
     const late = await add(org, Array<number>(3000).fill(newMonth + 5));
+    recordedAt = realNow;
     const readPage = readerOf(org, async () => 'still');
     const all = [...old, ...late].sort(newestFirst);
     for (const filter of [{}, { toMicros: newMonth + 6 }]) {

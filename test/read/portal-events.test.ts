@@ -25,16 +25,21 @@ describe('events for the portal', () => {
         async () => undefined,
       ),
     );
+    const begin = Date.UTC(2024, 0, 1) * 1000;
     const caller = createCaller();
     const other = createCaller();
     const event = (timestamp: number, actor: string) => ({ message: { action: 1001, timestamp, actor } });
-    await record(caller.organization.id, [event(5, 'a@x'), event(6, 'b@x'), event(7, 'A@x')]);
-    await record(other.organization.id, [event(8, 'a@x')]);
+    await record(caller.organization.id, [
+      event(begin + 5, 'a@x'),
+      event(begin + 6, 'b@x'),
+      event(begin + 7, 'A@x'),
+    ]);
+    await record(other.organization.id, [event(begin + 8, 'a@x')]);
     const page = await answerOf<Page>(handler, caller, { actor: 'a@X', limit: '1', offset: '1' });
     assert.deepEqual(page.meta, { total: 2, limit: 1, offset: 1 });
     assert.deepEqual(
       page.data.map(({ time, metadata }) => [time, metadata.logged_time]),
-      [[5, 77]],
+      [[begin + 5, 77]],
     );
     const foreign = await answerOf<Page>(handler, caller, { orgId: other.organization.id });
     assert.deepEqual(foreign, { data: [], meta: { total: 0, limit: 50, offset: 0 } });

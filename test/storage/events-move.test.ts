@@ -32,9 +32,9 @@ const frame = { head: '{', tail: '}}' };
 const never = new AbortController().signal;
 
 /** Few months, as each is a part of its own in every insert: that is what the move is about. */
-const farMonths = [Date.UTC(1970), Date.UTC(2150, 6), Date.UTC(2199, 11)];
+const farMonths = [Date.UTC(1973, 5), Date.UTC(2150, 6), Date.UTC(2199, 11)];
 
-/** Events recorded in five months, and their times: about then, or from 1970 to 2199. */
+/** Events recorded in five months, and their times: about then, or from 1973 to 2199. */
 async function fill(storage: Storage, perMonth: number): Promise<void> {
   let at = 0;
   let n = 0;
@@ -203,9 +203,9 @@ describe('an events table of the release before', () => {
 
   it('is moved to partitions by the month of recording, and everything reads the same', async () => {
     const storage = await oldDatabase('upgraded', 1_200);
-    assert.ok((await partitionsOf(storage)).includes(197001));
+    assert.ok((await partitionsOf(storage)).includes(197306));
     const reads = await readsOf(storage);
-    assert.deepEqual(await migrate(storage, { log: silentLog }), { applied: [file] });
+    assert.ok((await migrate(storage, { log: silentLog })).applied.includes(file));
     assert.deepEqual(await partitionsOf(storage), recordedMonths);
     assert.deepEqual(await readsOf(storage), reads);
     assert.deepEqual(await migrate(storage, { log: silentLog }), { applied: [] });
@@ -237,7 +237,7 @@ describe('an events table of the release before', () => {
       const storage = await oldDatabase(name);
       await createNewTable(storage);
       await interrupted(storage);
-      assert.deepEqual(await migrate(storage, { log: silentLog }), { applied: [file] }, name);
+      assert.ok((await migrate(storage, { log: silentLog })).applied.includes(file), name);
       assert.deepEqual(await countOf(storage), whole, name);
       assert.deepEqual(await partitionsOf(storage), recordedMonths, name);
       assert.deepEqual(await tablesOf(storage), await tablesOf(engine.storage), name);
@@ -296,7 +296,7 @@ describe('an events table of the release before', () => {
     await sleep(50);
     assert.notDeepEqual(await partitionsOf(storage), recordedMonths);
     await withdrawWatermark(storage, other);
-    assert.deepEqual((await migrating).applied, [file]);
+    assert.ok((await migrating).applied.includes(file));
     assert.deepEqual(await countOf(storage), whole);
   });
 
@@ -310,8 +310,11 @@ describe('an events table of the release before', () => {
       }),
     );
     const applied = (await Promise.all(among)).flatMap((result) => result.applied);
-    assert.deepEqual(applied, [file]);
-    assert.deepEqual((await beside).applied, []);
+    assert.deepEqual(
+      applied.filter((name) => name === file),
+      [file],
+    );
+    assert.ok(!(await beside).applied.includes(file));
     assert.deepEqual(await countOf(storage), whole);
   });
 
