@@ -7,6 +7,8 @@ export interface Waiting {
   readonly frames: readonly FrameInput[];
   readonly bytes: number;
   readonly rows: number;
+  /** The only one whose events are in the frames, where that is known. */
+  readonly organization?: string | undefined;
   /** With the segment that the frames are in, or that is open after a seal. */
   resolve(segment: number): void;
   reject(error: unknown): void;

@@ -28,6 +28,8 @@ export interface SealedSegment {
   readonly isDamaged: boolean;
   /** Holds one large request and nothing else: its INSERT takes long. */
   readonly isLarge: boolean;
+  /** The only organization whose events are in it, where that is known. */
+  readonly organization?: string | undefined;
   /** Left by an earlier process: whether it reached the engine is unknown. */
   readonly recovered: boolean;
   /** When its first rows came, or it was found; by `performance.now()`. */

@@ -55,8 +55,9 @@ export interface Wal {
   /**
    * Appends frames to the open segment and resolves with its number when they survive a power cut. Concurrent calls
    * share one sync; a large one has a segment of its own, and nobody waits for it. Rejects with a 503 Problem, having stored nothing, when the log is full or the disk fails.
+   * `organization` is the only one whose events are in them, where there is one.
    */
-  append(frames: readonly FrameInput[]): Promise<number>;
+  append(frames: readonly FrameInput[], organization?: string): Promise<number>;
   /**
    * Closes the open segment if it holds rows; it is then in `sealed()`. Appends go on into it until the next one is
    * on disk.
@@ -79,6 +80,8 @@ export interface Wal {
    * takes a new number first, so that it does not hold back what others write.
    */
   lowestUnsettled(): Promise<number>;
+  /** The same by organization: a large request of one holds back no other's. */
+  unsettled(): Promise<Unsettled>;
   /** Whether every row up to and in this segment is in the engine. */
   isStored(segment: number): boolean;
   /** The last segment that earlier processes left; 0 when there is none. */
@@ -87,6 +90,14 @@ export interface Wal {
   /** Undefined while appends work; otherwise why they do not. */
   failure(): string | undefined;
   close(): Promise<void>;
+}
+
+/** Lowest segment numbers whose rows may not be in the engine yet; see `lowestUnsettled`. */
+export interface Unsettled {
+  /** Of segments that may hold events of any organization. */
+  readonly lowest: number;
+  /** Of segments that hold events of one only, by its id. */
+  readonly ofOrganization: ReadonlyMap<string, number>;
 }
 
 interface OpenSegment {
@@ -164,8 +175,8 @@ class WriteAheadLog implements Wal {
   /** Each gets a segment of its own; written one after the other. */
   readonly #largeAppends = new AppendQueue();
   readonly #largeBytes: number;
-  /** Number of the one that is being written. */
-  #writingLarge: number | undefined;
+  /** The one that is being written. */
+  #writingLarge: Pick<SealedSegment, 'number' | 'organization'> | undefined;
   #isWorkingLarge = false;
   #workingLarge = Promise.resolve();
   /** Number of the newest of these segments. */
@@ -225,7 +236,7 @@ class WriteAheadLog implements Wal {
     }
   }
 
-  append(frames: readonly FrameInput[]): Promise<number> {
+  append(frames: readonly FrameInput[], organization?: string): Promise<number> {
     if (this.#closed) return Promise.reject(unavailable('The server is shutting down.'));
     const bytes = framesBytesMax(frames);
     const rows = rowsOf(frames);
@@ -239,7 +250,7 @@ class WriteAheadLog implements Wal {
     }
     this.#refusedBytes = 0;
     const isLarge = bytes >= this.#largeBytes;
-    return this.#enqueue(isLarge ? this.#largeAppends : this.#appends, { frames, bytes, rows });
+    return this.#enqueue(isLarge ? this.#largeAppends : this.#appends, { frames, bytes, rows, organization });
   }
 
   async seal(): Promise<void> {
@@ -294,22 +305,29 @@ class WriteAheadLog implements Wal {
   }
 
   async lowestUnsettled(): Promise<number> {
+    const { lowest, ofOrganization } = await this.unsettled();
+    return Math.min(lowest, ...ofOrganization.values());
+  }
+
+  async unsettled(): Promise<Unsettled> {
     if (this.#isStale()) await this.seal();
-    const waiting = this.#sealed.reduce(
-      (lowest, { number }) => Math.min(lowest, number),
-      Number.MAX_SAFE_INTEGER,
-    );
     // Never a number above all on disk: after a restart with the clock set back, lower ones would come.
     const coming = this.#coming?.number ?? Number.MAX_SAFE_INTEGER;
     const next = Math.min(coming, this.#newest + 1);
-    const large = this.#writingLarge ?? Number.MAX_SAFE_INTEGER;
-    return Math.min(waiting, large, this.#open?.number ?? next);
+    let lowest = this.#open?.number ?? next;
+    const ofOrganization = new Map<string, number>();
+    const waiting = this.#writingLarge === undefined ? this.#sealed : [...this.#sealed, this.#writingLarge];
+    for (const { number, organization } of waiting) {
+      if (organization === undefined) lowest = Math.min(lowest, number);
+      else ofOrganization.set(organization, Math.min(number, ofOrganization.get(organization) ?? number));
+    }
+    return { lowest, ofOrganization };
   }
 
   isStored(segment: number): boolean {
     const open = this.#open;
     const isOpenPast = open === undefined || open.rows === 0 || open.number > segment;
-    const isPast = isOpenPast && (this.#writingLarge === undefined || this.#writingLarge > segment);
+    const isPast = isOpenPast && (this.#writingLarge === undefined || this.#writingLarge.number > segment);
     return isPast && this.#sealed.every(({ number }) => number > segment);
   }
 
@@ -345,7 +363,7 @@ class WriteAheadLog implements Wal {
   // Work: one loop, so that nothing below runs twice at once but the making of the coming segment. Large appends have
   // a loop of their own, which touches nothing of the open segment.
 
-  #enqueue(queue: AppendQueue, work: Pick<Waiting, 'frames' | 'bytes' | 'rows'>): Promise<number> {
+  #enqueue(queue: AppendQueue, work: Omit<Waiting, 'resolve' | 'reject'>): Promise<number> {
     return new Promise((resolve, reject) => {
       queue.push({ ...work, resolve, reject });
       this.#wake();
@@ -455,11 +473,11 @@ class WriteAheadLog implements Wal {
   }
 
   /** Writes a request as a segment of its own. Returns its number once later requests get higher ones. */
-  async #writeLarge({ frames }: Waiting): Promise<number> {
+  async #writeLarge({ frames, organization }: Waiting): Promise<number> {
     const sinceMs = performance.now();
     const number = this.#nextNumber();
     this.#highest = number;
-    this.#writingLarge = number;
+    this.#writingLarge = { number, organization };
     try {
       const encoded: EncodedFrame[] = [];
       const at = { seed: frameSeed(number), bytes: fileHeaderBytes, rows: 0 };
@@ -471,7 +489,10 @@ class WriteAheadLog implements Wal {
       const checksum = encoded.reduce((before, { sum }) => chainSum(before, sum), 0);
       this.#totalBytes += bytes;
       this.#newestLarge = number;
-      this.#addSealed({ number, rows: rowsOf(frames), bytes, checksum, sinceMs }, true);
+      this.#addSealed(
+        { number, rows: rowsOf(frames), bytes, checksum, sinceMs },
+        { isLarge: true, organization },
+      );
     } finally {
       this.#writingLarge = undefined;
     }
@@ -658,9 +679,12 @@ class WriteAheadLog implements Wal {
     return this.#options.passedMs?.() ?? performance.now();
   }
 
-  #addSealed({ number, rows, bytes, checksum, sinceMs }: Sealing, isLarge = false): void {
+  #addSealed(
+    { number, rows, bytes, checksum, sinceMs }: Sealing,
+    content: Pick<SealedSegment, 'isLarge' | 'organization'> = { isLarge: false },
+  ): void {
     const sealed = { rows, bytes, checksum };
-    const facts = { number, rows, bytes, sealed, isLarge, sinceMs };
+    const facts = { number, rows, bytes, sealed, sinceMs, ...content };
     this.#sealed.push({ ...facts, isDamaged: false, recovered: false });
     this.#changes += 1;
     this.#toNote = this.#changes;

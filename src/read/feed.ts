@@ -44,8 +44,8 @@ export interface FeedOptions {
   readonly frame: EventFrame;
   readonly clock: Clock;
   readonly cursors: FeedCursors;
-  /** First `seq` that is not settled: no event below it can come any more. */
-  settledBefore(): Promise<bigint>;
+  /** First `seq` that is not settled: no event of the organization below it can come any more. */
+  settledBefore(organization: string): Promise<bigint>;
   /** The same number for as long as no other process has written; undefined when that cannot be told. */
   othersStamp(): Promise<number | undefined>;
   /**
@@ -92,7 +92,7 @@ export function createFeedReader(options: FeedOptions): FeedReader {
   const look = inTurn(
     queue,
     async (organization: string, request: FeedRequest, from: bigint | undefined, signal: AbortSignal) => {
-      const settledBefore = await options.settledBefore();
+      const settledBefore = await options.settledBefore(organization);
       // After it: who writes later than this takes a place behind it.
       const others = await options.othersStamp();
       const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
@@ -399,7 +399,7 @@ async function readChunk(
   signal: AbortSignal,
 ): Promise<Chunk | undefined> {
   const { storage } = options;
-  const settledBefore = await options.settledBefore();
+  const settledBefore = await options.settledBefore(organization);
   const pages = Math.floor(limits.feedAheadEventsMax / limit);
   const range = { after: String(after), before: String(settledBefore), limit, rows: pages * limit + 1 };
   const [row] = await storage.rows<{ ends: string[] }>(

@@ -50,7 +50,22 @@ interface Run {
   nextId: number;
   /** The highest segment below which the log once said that nothing can come any more. */
   settled: number;
+  /** Whose events a request holds, by id; and the same as `settled` for each organization. */
+  readonly organizationOf: Map<number, string>;
+  readonly settledOf: Map<string, number>;
 }
+
+const newRun = (): Run => ({
+  acknowledged: new Map(),
+  engine: new Map(),
+  appends: [],
+  nextId: 1,
+  settled: 0,
+  organizationOf: new Map(),
+  settledOf: new Map(),
+});
+
+const organizations = ['one', 'another'];
 
 /** Puts a segment into the pretended engine: what is at a place stays there, and must be the same row. */
 async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void> {
@@ -58,8 +73,12 @@ async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void
     const place = `${segment.number}:${position}`;
     const before = run.engine.get(place);
     assert.ok(before === undefined || before === id, `${place} holds ${before}, and now ${id} comes`);
-    const isLate = before === undefined && segment.number < run.settled;
-    assert.ok(!isLate || !run.acknowledged.has(id), `${place} comes after ${run.settled} had settled`);
+    // Of any organization where it is not said.
+    const owner = run.organizationOf.get(id);
+    const owners = owner === undefined ? organizations : [owner];
+    const settled = Math.max(run.settled, ...owners.map((one) => run.settledOf.get(one) ?? 0));
+    const isLate = before === undefined && segment.number < settled;
+    assert.ok(!isLate || !run.acknowledged.has(id), `${place} comes after ${settled} had settled`);
     run.engine.set(place, id);
   }
   await wal.release(segment);
@@ -78,7 +97,10 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
           [...Array(1 + Math.floor(random() * 5)).keys()].map(() => run.nextId++),
         );
         run.appends.push(frames.flat());
-        const segment = await wal.append(frames.map((ids) => frameOf(ids, Math.floor(random() * 1500))));
+        const owner = [...organizations, undefined][Math.floor(random() * 3)];
+        if (owner !== undefined) for (const id of frames.flat()) run.organizationOf.set(id, owner);
+        const inputs = frames.map((ids) => frameOf(ids, Math.floor(random() * 1500)));
+        const segment = await wal.append(inputs, owner);
         for (const id of frames.flat()) run.acknowledged.set(id, segment);
       });
       await Promise.allSettled(appends);
@@ -89,6 +111,13 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
     } else if (choice < 0.8) {
       const low = await wal.lowestUnsettled().catch(() => 0);
       run.settled = Math.max(run.settled, low);
+      const { lowest, ofOrganization } = await wal
+        .unsettled()
+        .catch(() => ({ lowest: 0, ofOrganization: new Map<string, number>() }));
+      for (const one of organizations) {
+        const own = Math.min(lowest, ofOrganization.get(one) ?? lowest);
+        run.settledOf.set(one, Math.max(own, run.settledOf.get(one) ?? 0));
+      }
     } else {
       // Large ones are passed by others.
       const segment = wal.sealed()[Math.floor(random() * 2)];
@@ -113,7 +142,7 @@ describe('write-ahead log', () => {
         fc.integer({ min: 0 }),
         async (cutAfter, faults, seed) => {
           const random = randomOf(seed);
-          const run: Run = { acknowledged: new Map(), engine: new Map(), appends: [], nextId: 1, settled: 0 };
+          const run = newRun();
           const disk = createTornFiles({ cutAfter, faultAt: new Set(faults), random });
           let now = Date.UTC(2026, 0, 1);
           const clock = (): number => (now += 7);
@@ -154,7 +183,7 @@ describe('write-ahead log', () => {
         fc.integer({ min: 0 }),
         async (faults, seed) => {
           const random = randomOf(seed);
-          const run: Run = { acknowledged: new Map(), engine: new Map(), appends: [], nextId: 1, settled: 0 };
+          const run = newRun();
           const faultAt = new Set(faults);
           const disk = createTornFiles({ cutAfter: 1e9, faultAt, random });
           let now = Date.UTC(2026, 0, 1);
@@ -335,6 +364,23 @@ describe('write-ahead log', () => {
       assert.ok(filler > 10 ? number > last : number >= last, `${number} after ${last}`);
       last = filler > 10 ? number + 1 : number;
     }
+    await wal.close();
+  });
+
+  it('lets the large requests of an organization hold back the order of no other', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const wal = await open(disk.files, Date.now, 1e9, undefined, 2000);
+    const own = await wal.append([frameOf([1], 2500)], 'one');
+    const later = await wal.append([frameOf([2], 2500)], 'one');
+    assert.ok(later > own);
+    const { lowest, ofOrganization } = await wal.unsettled();
+    assert.ok(lowest > later);
+    assert.deepEqual([...ofOrganization], [['one', own]]);
+    assert.equal(await wal.lowestUnsettled(), own);
+    const anybodys = await wal.append([frameOf([3], 2500)]);
+    assert.equal((await wal.unsettled()).lowest, anybodys);
+    await deliverAll(wal);
+    assert.equal((await wal.unsettled()).ofOrganization.size, 0);
     await wal.close();
   });
 
