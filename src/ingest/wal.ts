@@ -54,8 +54,9 @@ export interface WalOptions {
 export interface Wal {
   /**
    * Appends frames to the open segment and resolves with its number when they survive a power cut. Concurrent calls
-   * share one sync; a large one has a segment of its own, and nobody waits for it. Rejects with a 503 Problem, having stored nothing, when the log is full or the disk fails.
-   * `organization` is the only one whose events are in them, where there is one.
+   * share one sync; a large one has a segment of its own, and nobody waits for it. `organization` is the only one
+   * whose events are in them, where there is one. Rejects with a 503 Problem, having stored nothing, when the log is
+   * full or the disk fails.
    */
   append(frames: readonly FrameInput[], organization?: string): Promise<number>;
   /**

@@ -26,6 +26,19 @@ describe('the pace of ingest', () => {
     }
   });
 
+  it('holds small bodies for what they wait for themselves, large ones for all that waits', () => {
+    const backlog = { small: { waitingMs: 0, bytes: 0 }, all: { waitingMs: 1001, bytes: 1_000_001 } };
+    const nowMs = () => 10_000;
+    const pace = createPace({ backlog: (of) => backlog[of], behindMs: 1000, behindBytes: 1_000_000, nowMs });
+    pace.stored(1000, 500);
+    pace.small.took(10_000);
+    assert.equal(pace.small.turnMs(), 0);
+    assert.ok(pace.large.turnMs() > 0);
+    backlog.small = backlog.all;
+    pace.small.took(10_000);
+    assert.ok(pace.small.turnMs() > 0);
+  });
+
   for (const rowsOfTask of [100, 5000, 40_000]) {
     it(`lets in nine tenths of what an engine takes that is behind, in tasks of ${rowsOfTask} rows`, () => {
       const { state, pace } = setUp();
