@@ -137,6 +137,8 @@ async function startParts(
     flushIntervalMs: config.flushIntervalMs,
     segmentBytes: config.segmentBytes,
     walBytesMax: config.walMaxBytes,
+    // The engine needs room to take over what the log holds, or neither could go on.
+    keepFreeBytes: engine === undefined ? 0 : limits.walKeepFreeBytes,
     writer,
     sink: writeHealth.watch(createSegmentInsert(storage, log)),
     damage,
@@ -154,7 +156,7 @@ async function startParts(
       dataDir: config.dataDir,
       damage,
       log,
-      settledBefore: () => settledBefore({ ingest, instance, others }),
+      settledBefore: async () => (await settledBefore({ ingest, instance, others })).ofAll,
       stored: () => writeHealth.stored(),
       checkWritten: () => writeHealth.checkWritten(),
       engineStarts: () => engine.restarts(),
@@ -525,6 +527,7 @@ function readers(parts: ServerParts, secret: string): Readers {
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
+  const settled = shareFor(limits.feedSettledMs, () => settledBefore(parts));
   return {
     page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, others)), (page) =>
       'flow' in page ? page.flow : undefined,
@@ -535,7 +538,7 @@ function readers(parts: ServerParts, secret: string): Readers {
       frame,
       clock: systemClock,
       cursors: createFeedCursors(secret),
-      settledBefore: shareFor(limits.feedSettledMs, () => settledBefore(parts)),
+      settledBefore: async (organization) => (await settled()).of(organization),
       othersStamp: others.stamp,
       // What is in a segment lies below the first place of the next.
       arrivedBefore: (organization) => {
@@ -565,16 +568,27 @@ function otherWriters(storage: Storage, dataDir: string, instance: string | unde
   return watchCommands(storage, dataDir, () => segmentAtTime(Date.now()) + writersMax - 1);
 }
 
+/** First places in the order that are not settled. */
+interface Settled {
+  readonly ofAll: bigint;
+  of(organization: string): bigint;
+}
+
 /**
  * How far the order of ingest has settled: below what this process has yet to store and below what other writers say.
  * Where processes share an engine also below the clock, as a writer that begins now begins there; the clocks of
  * several machines differ a little. With an own engine no clock counts: commands begin above the newest segment.
  */
-async function settledBefore({ ingest, instance, others }: Writers): Promise<bigint> {
-  const own = await ingest.lowestUnsettled();
-  const lowest = Math.min(own, await others.lowest());
-  if (instance === undefined) return firstSeqOf(lowest);
-  return firstSeqOf(Math.min(lowest, segmentAtTime(Date.now() - limits.clockSkewMsMax)));
+async function settledBefore({ ingest, instance, others }: Writers): Promise<Settled> {
+  const { lowest, ofOrganization } = await ingest.unsettled();
+  const elsewhere = await others.lowest();
+  const byClock =
+    instance === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - limits.clockSkewMsMax);
+  const anybodys = Math.min(lowest, elsewhere, byClock);
+  return {
+    ofAll: firstSeqOf(Math.min(anybodys, ...ofOrganization.values())),
+    of: (organization) => firstSeqOf(Math.min(anybodys, ofOrganization.get(organization) ?? anybodys)),
+  };
 }
 
 /**

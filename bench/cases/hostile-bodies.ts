@@ -9,6 +9,8 @@ export interface HostileBody {
   readonly contentType: 'application/json' | 'application/x-ndjson';
   readonly encoding: 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd';
   readonly status: 202 | 400;
+  /** As large as a body may be, all of it stored: one at a time, beside which the neighbour goes on for long. */
+  readonly isLarge?: true;
   /** Made when it is needed: together they are large. */
   readonly make: () => Promise<Buffer> | Buffer;
 }
@@ -47,7 +49,19 @@ function months(): Buffer {
   return Buffer.from(lines.join('\n'));
 }
 
+/** A body of numbered lines, as many as it may have bytes for. */
+function numbered(line: (n: number) => string): Buffer {
+  const body = Buffer.allocUnsafe(bodyBytesMax);
+  let length = 0;
+  for (let n = 0; ; n += 1) {
+    const text = `${line(n)}\n`;
+    if (length + text.length > bodyBytesMax) return body.subarray(0, length);
+    length += body.write(text, length, 'latin1');
+  }
+}
+
 const lines = { contentType: 'application/x-ndjson', status: 202 } as const;
+const large = { ...lines, encoding: 'identity', isLarge: true } as const;
 const bomb = { contentType: 'application/x-ndjson', status: 400 } as const;
 
 export const hostileBodies: readonly HostileBody[] = [
@@ -121,5 +135,32 @@ export const hostileBodies: readonly HostileBody[] = [
     title: `${manyRejected} rejected events and a good one`,
     encoding: 'identity',
     make: () => Buffer.from(`${'{"message":{"action":"x"}}\n'.repeat(manyRejected)}${good}`),
+  },
+  {
+    ...large,
+    name: 'large',
+    title: '32 MiB of the smallest events',
+    make: () => numbered(() => good),
+  },
+  {
+    ...large,
+    name: 'large-titles',
+    title: '32 MiB of events with titles and levels of their own',
+    make: () =>
+      numbered(
+        (n) =>
+          `{"time":"2026-05-04T10:00:00Z","level":"L${n}","message":{"action":{"code":1001,"title":"T${n}"}}}`,
+      ),
+  },
+  {
+    ...large,
+    name: 'large-names',
+    title: '32 MiB of events with names and hashes of their own',
+    make: () =>
+      numbered(
+        (n) =>
+          `{"time":"2026-05-04T10:00:00Z","message":{"action":1001,"target":"t${n}",` +
+          `"sender":{"file":"f${n}","hash":"h${n}"}}}`,
+      ),
   },
 ];

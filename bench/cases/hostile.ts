@@ -12,6 +12,7 @@ import type { CaseResult } from '../stats/result.ts';
 import { median, summarize } from '../stats/summary.ts';
 import { type HostileBody, hostileBodies } from './hostile-bodies.ts';
 import { postHead } from './ingest.ts';
+import { type Reading, startReadable } from './readable.ts';
 
 /** Requests of the neighbour a second: far less than the service can take, so that its wait is the attacker's. */
 const neighbourRate = 200;
@@ -20,10 +21,13 @@ const attackerClients = 4;
 const rounds = 3;
 /** The neighbour's requests count once the attack has begun. */
 const attackLeadMs = 250;
+/** Beside one large body: longer than it takes to be received, mapped, written and made readable. */
+const largeSliceSeconds = 12;
 
 interface Scene {
   readonly lab: Lab;
   readonly dataset: Dataset;
+  readonly neighbourKey: string;
   readonly neighbourHead: string;
   readonly attackerKey: string;
   readonly attacker: Generator;
@@ -40,6 +44,7 @@ export async function benchHostile(
   const scene: Scene = {
     lab,
     dataset: await writeDataset(join(lab.directory, 'hostile.ndjson'), 2000, [neighbour.slug]),
+    neighbourKey: neighbour.key,
     neighbourHead: postHead(lab, neighbour.key),
     attackerKey,
     attacker: startGenerator(),
@@ -58,33 +63,47 @@ export async function benchHostile(
   }
 }
 
+/** A slice of the neighbour's single events, and how long some of them took to be readable. */
+interface Heard extends Slice {
+  readonly reading: Reading;
+}
+
 /** The neighbour's single events for one slice. */
-async function quiet({ lab, dataset, neighbourHead, seconds }: Scene): Promise<Slice> {
+async function quiet(scene: Scene, sliceSeconds = scene.seconds / rounds): Promise<Heard> {
+  const { lab, dataset, neighbourHead, neighbourKey } = scene;
   const job: Job = {
     targets: [lab.service],
     heads: [neighbourHead],
     steps: dataset.singles.map((body) => [{ target: 0, head: 0, body }]),
     clients: neighbourClients,
-    stop: { seconds: seconds / rounds },
+    stop: { seconds: sliceSeconds },
     stepsPerSecond: neighbourRate,
     dataFile: dataset.path,
     status: 202,
   };
-  return sliceOf(await lab.generator.run(job));
+  const readable = startReadable(lab.service.url, neighbourKey);
+  const result = await lab.generator.run(job);
+  return { ...sliceOf(result), reading: await readable.stop() };
 }
 
 const p99 = ({ latency = [] }: Slice): number => quantilesMs(latency, [0.99])[0] ?? Number.NaN;
 
 async function quietCase(scene: Scene): Promise<CaseResult> {
-  const slices: Slice[] = [];
+  const slices: Heard[] = [];
   for (let round = 0; round < rounds; round += 1) slices.push(await quiet(scene));
   return {
     id: 'hostile.quiet',
     title: `single events of a neighbour, ${neighbourRate} a second, nobody else`,
     unit: 'events',
     service: sideOf(slices),
-    notes: [],
+    notes: [`readable after ${readableWords(slices)}`],
   };
+}
+
+function readableWords(slices: readonly Heard[]): string {
+  const all = slices.flatMap(({ reading }) => reading.samplesMs);
+  const seconds = (ms: number): string => (ms / 1000).toFixed(2);
+  return `${seconds(median(all))} s (at most ${seconds(Math.max(...all))} s, ${all.length} times)`;
 }
 
 function sideOf(slices: readonly Slice[]): CaseResult['service'] {
@@ -110,8 +129,8 @@ function attackJob({ lab, dataset, attackerKey, seconds }: Scene, body: HostileB
     targets: [lab.service],
     heads: [head],
     steps: [[{ target: 0, head: 0, body: span }]],
-    clients: attackerClients,
-    stop: { seconds: seconds / rounds + attackLeadMs / 1000 },
+    clients: body.isLarge ? 1 : attackerClients,
+    stop: body.isLarge ? { steps: 1 } : { seconds: seconds / rounds + attackLeadMs / 1000 },
     dataFile: dataset.path,
     status: body.status,
   };
@@ -119,15 +138,15 @@ function attackJob({ lab, dataset, attackerKey, seconds }: Scene, body: HostileB
 
 async function hostileCase(scene: Scene, body: HostileBody): Promise<CaseResult> {
   const attack = attackJob(scene, body, append(scene.dataset.path, await body.make()));
-  const alone: Slice[] = [];
-  const attacked: Slice[] = [];
+  const alone: Heard[] = [];
+  const attacked: Heard[] = [];
   let attacks = 0;
   let slowestMs = 0;
   for (let round = 0; round < rounds; round += 1) {
     alone.push(await quiet(scene));
     const attacking = scene.attacker.run(attack);
     await sleep(attackLeadMs);
-    attacked.push(await quiet(scene));
+    attacked.push(await quiet(scene, body.isLarge && largeSliceSeconds));
     const { steps, latency } = await attacking;
     attacks += steps;
     slowestMs = Math.max(slowestMs, ...quantilesMs(latency, [1]));
@@ -135,9 +154,13 @@ async function hostileCase(scene: Scene, body: HostileBody): Promise<CaseResult>
   }
   const times = attacked.map((slice, round) => p99(slice) / p99(alone[round] as Slice));
   const [before, under] = [alone, attacked].map((slices) => median(slices.map(p99)));
+  const slowestAck = Math.max(...attacked.map(({ latency = [] }) => quantilesMs(latency, [1])[0] ?? 0));
   const note =
     `p99 of the neighbour ${under?.toFixed(1)} ms, quiet ${before?.toFixed(1)} ms: ` +
     `${median(times).toFixed(1)} times; ${attacks} attacks, the slowest ${(slowestMs / 1000).toFixed(2)} s`;
+  const waits =
+    `the slowest acknowledgement of the neighbour ${slowestAck.toFixed(0)} ms; readable after ` +
+    `${readableWords(attacked)}, quiet ${readableWords(alone)}`;
   return {
     id: `hostile.${body.name}`,
     title: `single events of a neighbour beside ${body.title}`,
@@ -145,7 +168,7 @@ async function hostileCase(scene: Scene, body: HostileBody): Promise<CaseResult>
     service: sideOf(attacked),
     reference: { name: 'the same without', side: sideOf(alone) },
     ratio: summarize(times.map((one) => 1 / one)),
-    notes: [note],
+    notes: [note, waits],
   };
 }
 

@@ -91,6 +91,7 @@ function memoryFiles(): LogFiles {
     remove: () => Promise.resolve(),
     rename: () => Promise.resolve(),
     syncDirectory: () => Promise.resolve(),
+    freeBytes: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
   };
 }
 

@@ -112,6 +112,8 @@ export const limits = {
   workerYoungMegabytesMax: 64,
   segmentRowsMax: 1024 * 1024,
   segmentsInFlightMax: 2,
+  /** Of them: the other place is for small ones, which then never wait for a large one. */
+  largeSegmentsInFlightMax: 1,
   /** Beyond FLUSH_INTERVAL; a third of what a reader is promised, as the INSERT that is under way takes time too. */
   segmentWaitMsMax: 350,
   /** With less than this in the log no engine is behind for want of processors. */
@@ -138,6 +140,17 @@ export const limits = {
   walProbeMs: 1_000,
   /** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
   walGroupBytesMax: 16 * 1024 * 1024,
+  /** An append from this size on has a segment of its own, so that nobody waits for it or for its INSERT, */
+  walLargeAppendBytesMin: 16 * 1024 * 1024,
+  /** and is written in slices, with the syncs of others between them. */
+  walSliceBytesMax: 4 * 1024 * 1024,
+  /**
+   * Of the disk that the log shares with the embedded engine: with less it takes no more events, since the engine
+   * needs `engineFreeBytesMin` to take them over, and the log some for what it is still being asked.
+   */
+  walKeepFreeBytes: 512 * 1024 * 1024,
+  /** How long what is known of the free room counts. */
+  walRoomMsMax: 250,
   /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
   walOverfullBytesMax: 1024 ** 3,
   /** Segments that a manifest of the log names; of more that wait, the end of the oldest is not checked. */

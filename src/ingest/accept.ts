@@ -134,7 +134,8 @@ export function createAccept(options: AcceptOptions): Accept {
     frames: readonly FrameInput[],
   ): Promise<void> {
     const organizations = new Set(of.map(({ request }) => request.organization?.id));
-    await arrivals.during(organizations, () => wal.append(frames));
+    const only = organizations.size === 1 ? [...organizations][0] : undefined;
+    await arrivals.during(organizations, () => wal.append(frames, only));
   }
 
   async function settle(group: readonly Pending[], result: MapResult): Promise<void> {

@@ -7,6 +7,8 @@ export interface Waiting {
   readonly frames: readonly FrameInput[];
   readonly bytes: number;
   readonly rows: number;
+  /** The only one whose events are in the frames, where that is known. */
+  readonly organization?: string | undefined;
   /** With the segment that the frames are in, or that is open after a seal. */
   resolve(segment: number): void;
   reject(error: unknown): void;
@@ -38,6 +40,15 @@ export class AppendQueue {
   push(waiting: Waiting): void {
     this.#bytes += waiting.bytes;
     this.#waiting.push(waiting);
+  }
+
+  first(): Waiting | undefined {
+    return this.#waiting[0];
+  }
+
+  /** Takes the first away. */
+  shift(): void {
+    this.#bytes -= this.#waiting.shift()?.bytes ?? 0;
   }
 
   /** The first of the queue that one write takes; at least one, unless nobody waits. */

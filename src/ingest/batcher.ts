@@ -37,19 +37,29 @@ export interface BatcherOptions {
   keepNotes(notes: readonly Uint8Array[]): Promise<void>;
 }
 
+export interface Backlog {
+  /** Of the oldest rows; 0 when there are none. */
+  readonly waitingMs: number;
+  readonly bytes: number;
+}
+
 export interface Batcher {
   /** Seals what is open and waits until every segment is in the engine; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean>;
   stop(): void;
-  /** For how long the oldest rows have waited that the engine has not failed to take; 0 when there are none. */
-  waitingMs(): number;
+  /** What waits for the engine and has not failed: all, or what large requests are no part of. */
+  backlog(of: 'all' | 'small'): Backlog;
   counts(): { stored: number; refused: number; retries: number; inFlight: number };
 }
 
-/** Sends sealed segments to the engine, oldest first, a few at a time, for ever until each is stored or refused. */
+/**
+ * Sends sealed segments to the engine, oldest first, a few at a time, for ever until each is stored or refused. Those
+ * of one large request go one at a time, and smaller ones past them.
+ */
 export function startBatcher(options: BatcherOptions): Batcher {
   const { wal, sink, log } = options;
   const taken = new Set<number>();
+  const takenLarge = new Set<number>();
   /** Of those, the ones that an attempt has failed for. */
   const failing = new Set<number>();
   const counts = { stored: 0, refused: 0, retries: 0 };
@@ -58,8 +68,8 @@ export function startBatcher(options: BatcherOptions): Batcher {
   const stopping = new AbortController();
   let waiters: (() => void)[] = [];
 
-  /** Whether a sealed segment waits for one that is under way. */
-  const untaken = (): boolean => wal.sealed().some(({ number }) => !taken.has(number));
+  /** Whether a sealed segment waits for one that is under way, which a new one would wait for, too. */
+  const untaken = (): boolean => wal.sealed().some(({ number, isLarge }) => !isLarge && !taken.has(number));
 
   function seal(): void {
     timer = undefined;
@@ -76,11 +86,14 @@ export function startBatcher(options: BatcherOptions): Batcher {
     if (!stopping.signal.aborted) timer ??= setTimeout(seal, options.flushIntervalMs);
   }
 
+  const isLargeLeft = (): boolean => takenLarge.size < limits.largeSegmentsInFlightMax;
+
   function pump(): void {
     for (const segment of wal.sealed()) {
       if (stopping.signal.aborted || taken.size >= limits.segmentsInFlightMax) return;
-      if (taken.has(segment.number)) continue;
+      if (taken.has(segment.number) || (segment.isLarge && !isLargeLeft())) continue;
       taken.add(segment.number);
+      if (segment.isLarge) takenLarge.add(segment.number);
       void deliver(segment);
     }
   }
@@ -114,6 +127,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
       delayMs = Math.min(delayMs * 2, limits.retryDelayMsMax);
     }
     taken.delete(segment.number);
+    takenLarge.delete(segment.number);
     failing.delete(segment.number);
     pump();
     if (isOverdue && !untaken() && !stopping.signal.aborted) {
@@ -199,7 +213,12 @@ export function startBatcher(options: BatcherOptions): Batcher {
       clearTimeout(timer);
       stopping.abort();
     },
-    waitingMs: () => wal.waitingMs(failing),
+    backlog(of) {
+      const larges = of === 'all' ? [] : wal.sealed().filter(({ isLarge }) => isLarge);
+      const bytes = wal.bytes() - larges.reduce((sum, large) => sum + large.bytes, 0);
+      const without = new Set([...failing, ...larges.map(({ number }) => number)]);
+      return { waitingMs: wal.waitingMs(without), bytes };
+    },
     counts: () => ({ ...counts, inFlight: taken.size }),
   };
 }

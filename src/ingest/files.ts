@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { segmentOfName } from './segment.ts';
 
@@ -27,6 +27,8 @@ export interface LogFiles {
   remove(name: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   syncDirectory(): Promise<void>;
+  /** Bytes of the disk that are free for us. */
+  freeBytes(): Promise<number>;
 }
 
 /**
@@ -78,6 +80,10 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
       } finally {
         await handle.close();
       }
+    },
+    async freeBytes() {
+      const { bavail, bsize } = await statfs(directory);
+      return bavail * bsize;
     },
   };
 }

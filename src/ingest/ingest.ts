@@ -12,7 +12,7 @@ import { startPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejection-log.ts';
 import type { SharedDirectory } from './task.ts';
-import { openWal } from './wal.ts';
+import { openWal, type Unsettled } from './wal.ts';
 
 export interface IngestOptions {
   /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
@@ -25,6 +25,8 @@ export interface IngestOptions {
   readonly flushIntervalMs: number;
   readonly segmentBytes: number;
   readonly walBytesMax: number;
+  /** Bytes of the log's disk that are not for it. */
+  readonly keepFreeBytes?: number;
   /** Number of this process among those that share the engine. */
   readonly writer: number;
   readonly sink: SegmentSink;
@@ -36,6 +38,8 @@ export interface Ingest {
   readonly accept: Accept;
   /** The lowest segment whose events may not be in the engine yet; nothing that comes later is below it. */
   lowestUnsettled(): Promise<number>;
+  /** The same by organization: a large request of one holds back no other's. */
+  unsettled(): Promise<Unsettled>;
   /** The last segment that may hold events of an organization; Infinity while some are being written. */
   lastSegmentOf(organization: string): number;
   /** Whether every event up to and in this segment is in the engine. */
@@ -57,6 +61,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     log,
     segmentBytes: options.segmentBytes,
     bytesMax: options.walBytesMax,
+    keepFreeBytes: options.keepFreeBytes ?? 0,
     writer: options.writer,
     nowMs: Date.now,
     damage: options.damage,
@@ -78,8 +83,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     keepNotes: idempotency.keep,
   });
   const pace = createPace({
-    waitingMs: batcher.waitingMs,
-    waitingBytes: () => wal.bytes(),
+    backlog: batcher.backlog,
     behindMs: flushIntervalMs + limits.segmentWaitMsMax,
     behindBytes: Math.min(options.segmentBytes, limits.paceBytesMin),
     nowMs: () => performance.now(),
@@ -138,6 +142,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   return {
     accept,
     lowestUnsettled: () => wal.lowestUnsettled(),
+    unsettled: () => wal.unsettled(),
     lastSegmentOf: arrivals.lastSegmentOf,
     isStored: (segment) => wal.isStored(segment),
     unsent: () => wal.sealed().length,

@@ -12,7 +12,7 @@
  *
  * - A file is removed only after a manifest that does not name it is durable, in a newer segment.
  * - A segment that no manifest names was open, or has reached the engine: its end may be torn, and it is sent with
- *   doubt.
+ *   doubt. Or it is that of a large request, whole and not acknowledged yet.
  */
 export interface ManifestEntry {
   readonly number: number;

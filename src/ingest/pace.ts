@@ -1,11 +1,9 @@
 import { limits } from '../base/limits.ts';
 
 export interface PaceOptions {
-  /** For how long the oldest rows have waited that the engine has not refused; 0 when none wait. */
-  readonly waitingMs: () => number;
-  /** All that waits. */
-  readonly waitingBytes: () => number;
-  /** From when on, and from how much on, that is too long. */
+  /** What waits for the engine that it has not refused: all, or what small bodies wait for. */
+  readonly backlog: (of: 'all' | 'small') => { readonly waitingMs: number; readonly bytes: number };
+  /** From when on, and from how much on, that is too much. */
   readonly behindMs: number;
   readonly behindBytes: number;
   readonly nowMs: () => number;
@@ -38,7 +36,7 @@ export interface Turns {
 const share = 0.9;
 
 export function createPace(options: PaceOptions): Pace {
-  const { waitingMs, waitingBytes, behindMs, behindBytes, nowMs } = options;
+  const { backlog, behindMs, behindBytes, nowMs } = options;
   /** What the engine took in the last `paceRateMs`. */
   let taken: { readonly from: number; readonly to: number; readonly rows: number }[] = [];
   const nextAt = { small: Number.NEGATIVE_INFINITY, large: Number.NEGATIVE_INFINITY };
@@ -59,7 +57,8 @@ export function createPace(options: PaceOptions): Pace {
   const turns = (size: 'small' | 'large'): Turns => ({
     turnMs() {
       const now = nowMs();
-      const isBehind = waitingMs() > behindMs && waitingBytes() > behindBytes;
+      const { waitingMs, bytes } = backlog(size === 'small' ? 'small' : 'all');
+      const isBehind = waitingMs > behindMs && bytes > behindBytes;
       if (!isBehind || rate(now) === 0) {
         nextAt[size] = now;
         return 0;

@@ -1,4 +1,5 @@
 import type { DamageRegister } from '../base/damage.ts';
+import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { LogFiles } from './files.ts';
 import type { Manifest, ManifestEntry } from './manifest.ts';
@@ -25,6 +26,10 @@ export interface SealedSegment {
   readonly sealed: SegmentFacts;
   /** Its file is kept as evidence once what can be read is stored. */
   readonly isDamaged: boolean;
+  /** Holds one large request and nothing else: its INSERT takes long. */
+  readonly isLarge: boolean;
+  /** The only organization whose events are in it, where that is known. */
+  readonly organization?: string | undefined;
   /** Left by an earlier process: whether it reached the engine is unknown. */
   readonly recovered: boolean;
   /** When its first rows came, or it was found; by `performance.now()`. */
@@ -147,7 +152,8 @@ export class Recovery {
       const { rows, bytes } = found;
       const sealed = entry?.isOpen === false ? entry : found;
       const sinceMs = performance.now();
-      this.#segments.push({ number, rows, bytes, sealed, isDamaged, recovered: true, sinceMs });
+      const facts = { number, rows, bytes, sealed, isLarge: isOneLarge(found), sinceMs };
+      this.#segments.push({ ...facts, isDamaged, recovered: true });
     } else if (isDamaged) {
       await this.#files.rename(segmentName(number), keptName(number, 'damaged'));
       await this.#files.syncDirectory();
@@ -227,6 +233,12 @@ function lastManifest(found: readonly Found[]): Manifest | undefined {
     if (scan.manifest !== undefined && scan.manifest.version >= (last?.version ?? 0)) last = scan.manifest;
   }
   return last;
+}
+
+/** Whether all frames are those of one large request. */
+function isOneLarge({ frames, bytes }: Assessment): boolean {
+  const isOne = frames.every(({ following }, index) => following === frames.length - 1 - index);
+  return isOne && bytes >= limits.walLargeAppendBytesMin;
 }
 
 /** A name alone may be anybody's: the number of a broken file counts if a clock can have given it. */

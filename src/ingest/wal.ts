@@ -3,6 +3,7 @@ import { limits } from '../base/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { AppendQueue, framesBytesMax, rowsOf, type Waiting } from './append-queue.ts';
+import { DiskRoom } from './disk-room.ts';
 import type { LogFile, LogFiles } from './files.ts';
 import { encodeManifest, type ManifestEntry } from './manifest.ts';
 import {
@@ -26,6 +27,7 @@ import {
   frameSeed,
   type SegmentContent,
   segmentName,
+  segmentOfName,
 } from './segment.ts';
 import { nextSegmentNumber, rowsPerSegmentMax } from './sequence.ts';
 
@@ -38,6 +40,10 @@ export interface WalOptions {
   readonly segmentBytes: number;
   /** Bytes of all segments together above which appends are refused. */
   readonly bytesMax: number;
+  /** An append of so many bytes gets a segment of its own; `walLargeAppendBytesMin` where it is left out. */
+  readonly largeBytes?: number;
+  /** Bytes of the disk that appends leave free; 0 where it is left out. */
+  readonly keepFreeBytes?: number;
   readonly writer: number;
   readonly nowMs: () => number;
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
@@ -48,9 +54,11 @@ export interface WalOptions {
 export interface Wal {
   /**
    * Appends frames to the open segment and resolves with its number when they survive a power cut. Concurrent calls
-   * share one sync. Rejects with a 503 Problem, having stored nothing, when the log is full or the disk fails.
+   * share one sync; a large one has a segment of its own, and nobody waits for it. `organization` is the only one
+   * whose events are in them, where there is one. Rejects with a 503 Problem, having stored nothing, when the log is
+   * full or the disk fails.
    */
-  append(frames: readonly FrameInput[]): Promise<number>;
+  append(frames: readonly FrameInput[], organization?: string): Promise<number>;
   /**
    * Closes the open segment if it holds rows; it is then in `sealed()`. Appends go on into it until the next one is
    * on disk.
@@ -73,6 +81,8 @@ export interface Wal {
    * takes a new number first, so that it does not hold back what others write.
    */
   lowestUnsettled(): Promise<number>;
+  /** The same by organization: a large request of one holds back no other's. */
+  unsettled(): Promise<Unsettled>;
   /** Whether every row up to and in this segment is in the engine. */
   isStored(segment: number): boolean;
   /** The last segment that earlier processes left; 0 when there is none. */
@@ -81,6 +91,14 @@ export interface Wal {
   /** Undefined while appends work; otherwise why they do not. */
   failure(): string | undefined;
   close(): Promise<void>;
+}
+
+/** Lowest segment numbers whose rows may not be in the engine yet; see `lowestUnsettled`. */
+export interface Unsettled {
+  /** Of segments that may hold events of any organization. */
+  readonly lowest: number;
+  /** Of segments that hold events of one only, by its id. */
+  readonly ofOrganization: ReadonlyMap<string, number>;
 }
 
 interface OpenSegment {
@@ -97,6 +115,8 @@ interface OpenSegment {
   /** Of its first rows. */
   sinceMs: number;
 }
+
+type Sealing = Pick<OpenSegment, 'number' | 'rows' | 'bytes' | 'checksum' | 'sinceMs'>;
 
 /** The segment after the open one, begun ahead of need. */
 interface ComingSegment {
@@ -119,6 +139,10 @@ export function openWal(options: WalOptions): Promise<Wal> {
  *
  *     sealed sealed sealed  open  (coming)
  *       └──────┴──────┴──────┘ its last manifest names these: see manifest.ts
+ *
+ * A large request has a segment of its own, which is written beside the open one and is sealed when it is whole: so
+ * neither the acknowledgement of smaller ones nor their INSERT waits for it. Its number is above that of the segment
+ * that was open then. Numbers must rise from the highest on disk, so it is acknowledged once a newer one is open.
  *
  * Whatever changes what is needed (a seal, a release) counts as a change, and the manifest of that change is written
  * into the open segment: with the next appends, or by itself when there are none. A file is removed once a manifest
@@ -149,6 +173,16 @@ class WriteAheadLog implements Wal {
   #totalBytes: number;
 
   readonly #appends = new AppendQueue();
+  /** Each gets a segment of its own; written one after the other. */
+  readonly #largeAppends = new AppendQueue();
+  readonly #largeBytes: number;
+  /** The one that is being written. */
+  #writingLarge: Pick<SealedSegment, 'number' | 'organization'> | undefined;
+  #isWorkingLarge = false;
+  #workingLarge = Promise.resolve();
+  /** Number of the newest of these segments. */
+  #newestLarge = 0;
+  readonly #room: DiskRoom;
   readonly #seals = new AppendQueue();
   /** Those who wait for a manifest. */
   readonly #notes = new AppendQueue();
@@ -166,6 +200,8 @@ class WriteAheadLog implements Wal {
     this.#files = options.files;
     this.#log = options.log;
     const { segmentBytes } = options;
+    this.#largeBytes = options.largeBytes ?? limits.walLargeAppendBytesMin;
+    this.#room = new DiskRoom(options.files, options.keepFreeBytes ?? 0, options.log);
     this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
     this.#sealed = recovered.segments;
     this.#highest = recovered.highest;
@@ -178,6 +214,7 @@ class WriteAheadLog implements Wal {
   static async open(options: WalOptions): Promise<WriteAheadLog> {
     const recovered = await new Recovery(options.files, options.log, options.damage).run();
     const wal = new WriteAheadLog(options, recovered);
+    await wal.#room.look();
     await wal.#beginFirst();
     await wal.#removing;
     return wal;
@@ -200,7 +237,7 @@ class WriteAheadLog implements Wal {
     }
   }
 
-  append(frames: readonly FrameInput[]): Promise<number> {
+  append(frames: readonly FrameInput[], organization?: string): Promise<number> {
     if (this.#closed) return Promise.reject(unavailable('The server is shutting down.'));
     const bytes = framesBytesMax(frames);
     const rows = rowsOf(frames);
@@ -208,12 +245,13 @@ class WriteAheadLog implements Wal {
       const why = `${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`;
       return Promise.reject(new Error(why));
     }
-    if (this.#totalBytes + this.#appends.bytes + bytes > this.#options.bytesMax) {
+    if (this.#isFull(bytes)) {
       this.#refusedBytes = bytes;
       return Promise.reject(unavailable('The write-ahead log is full; try again later.'));
     }
     this.#refusedBytes = 0;
-    return this.#enqueue(this.#appends, { frames, bytes, rows });
+    const isLarge = bytes >= this.#largeBytes;
+    return this.#enqueue(isLarge ? this.#largeAppends : this.#appends, { frames, bytes, rows, organization });
   }
 
   async seal(): Promise<void> {
@@ -225,9 +263,10 @@ class WriteAheadLog implements Wal {
   }
 
   waitingMs(without?: ReadonlySet<number>): number {
-    // They stand in the order in which they came.
-    const oldest = this.#sealed.find(({ number }) => without?.has(number) !== true) ?? this.#open;
-    return oldest === undefined || oldest.rows === 0 ? 0 : performance.now() - oldest.sinceMs;
+    const waiting = this.#sealed.filter(({ number }) => without?.has(number) !== true);
+    const open = this.#open !== undefined && this.#open.rows > 0 ? [this.#open] : [];
+    const now = performance.now();
+    return [...waiting, ...open].reduce((most, { sinceMs }) => Math.max(most, now - sinceMs), 0);
   }
 
   onChange(listener: { sealed(): void; started(): void }): void {
@@ -267,19 +306,29 @@ class WriteAheadLog implements Wal {
   }
 
   async lowestUnsettled(): Promise<number> {
+    const { lowest, ofOrganization } = await this.unsettled();
+    return Math.min(lowest, ...ofOrganization.values());
+  }
+
+  async unsettled(): Promise<Unsettled> {
     if (this.#isStale()) await this.seal();
-    const waiting = this.#sealed.reduce(
-      (lowest, { number }) => Math.min(lowest, number),
-      Number.MAX_SAFE_INTEGER,
-    );
-    // Never a number that is not on disk yet: after a restart with the clock set back, lower ones would come.
-    const next = this.#coming?.number === this.#newest ? this.#newest : this.#newest + 1;
-    return Math.min(waiting, this.#open?.number ?? next);
+    // Never a number above all on disk: after a restart with the clock set back, lower ones would come.
+    const coming = this.#coming?.number ?? Number.MAX_SAFE_INTEGER;
+    const next = Math.min(coming, this.#newest + 1);
+    let lowest = this.#open?.number ?? next;
+    const ofOrganization = new Map<string, number>();
+    const waiting = this.#writingLarge === undefined ? this.#sealed : [...this.#sealed, this.#writingLarge];
+    for (const { number, organization } of waiting) {
+      if (organization === undefined) lowest = Math.min(lowest, number);
+      else ofOrganization.set(organization, Math.min(number, ofOrganization.get(organization) ?? number));
+    }
+    return { lowest, ofOrganization };
   }
 
   isStored(segment: number): boolean {
     const open = this.#open;
-    const isPast = open === undefined || open.rows === 0 || open.number > segment;
+    const isOpenPast = open === undefined || open.rows === 0 || open.number > segment;
+    const isPast = isOpenPast && (this.#writingLarge === undefined || this.#writingLarge.number > segment);
     return isPast && this.#sealed.every(({ number }) => number > segment);
   }
 
@@ -288,15 +337,20 @@ class WriteAheadLog implements Wal {
   }
 
   failure(): string | undefined {
-    const wanted = this.#totalBytes + this.#appends.bytes + this.#refusedBytes;
-    return wanted > this.#options.bytesMax ? 'full' : this.#failure;
+    return this.#isFull(this.#refusedBytes) ? 'full' : this.#failure;
+  }
+
+  /** Whether so many bytes more are too many, for the log or for its disk. */
+  #isFull(bytes: number): boolean {
+    const coming = this.#appends.bytes + this.#largeAppends.bytes + bytes;
+    return this.#totalBytes + coming > this.#options.bytesMax || !this.#room.has(coming);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#probing);
-    while (this.#isWorking || this.#coming?.state === 'pending') {
-      await Promise.allSettled([this.#working, this.#coming?.segment]);
+    while (this.#isWorking || this.#isWorkingLarge || this.#coming?.state === 'pending') {
+      await Promise.allSettled([this.#working, this.#workingLarge, this.#coming?.segment]);
     }
     await this.#removing;
     await this.#open?.file.close();
@@ -307,9 +361,10 @@ class WriteAheadLog implements Wal {
     this.#coming = undefined;
   }
 
-  // Work: one loop, so that nothing below runs twice at once but the making of the coming segment.
+  // Work: one loop, so that nothing below runs twice at once but the making of the coming segment. Large appends have
+  // a loop of their own, which touches nothing of the open segment.
 
-  #enqueue(queue: AppendQueue, work: Pick<Waiting, 'frames' | 'bytes' | 'rows'>): Promise<number> {
+  #enqueue(queue: AppendQueue, work: Omit<Waiting, 'resolve' | 'reject'>): Promise<number> {
     return new Promise((resolve, reject) => {
       queue.push({ ...work, resolve, reject });
       this.#wake();
@@ -317,6 +372,10 @@ class WriteAheadLog implements Wal {
   }
 
   #wake(): void {
+    if (!this.#isWorkingLarge && this.#largeAppends.length > 0) {
+      this.#isWorkingLarge = true;
+      this.#workingLarge = this.#workLarge();
+    }
     if (this.#isWorking) return;
     this.#isWorking = true;
     this.#working = this.#work();
@@ -335,6 +394,16 @@ class WriteAheadLog implements Wal {
       }
     }
     this.#isWorking = false;
+  }
+
+  async #workLarge(): Promise<void> {
+    for (let next = this.#largeAppends.first(); next !== undefined; next = this.#largeAppends.first()) {
+      const large = next;
+      await this.#settle([large], () => this.#writeLarge(large));
+      // Its bytes count until it is done.
+      this.#largeAppends.shift();
+    }
+    this.#isWorkingLarge = false;
   }
 
   /** Tells all who wait for this work what became of it. */
@@ -404,6 +473,46 @@ class WriteAheadLog implements Wal {
     return segment.number;
   }
 
+  /** Writes a request as a segment of its own. Returns its number once later requests get higher ones. */
+  async #writeLarge({ frames, organization }: Waiting): Promise<number> {
+    const sinceMs = performance.now();
+    const number = this.#nextNumber();
+    this.#highest = number;
+    this.#writingLarge = { number, organization };
+    try {
+      const encoded: EncodedFrame[] = [];
+      const at = { seed: frameSeed(number), bytes: fileHeaderBytes, rows: 0 };
+      encodeGroup([{ frames }], at, encoded);
+      const parts = [encodeFileHeader(number), ...encoded.flatMap((frame) => frame.parts)];
+      const file = await this.#create(number, slicesOf(parts, limits.walSliceBytesMax));
+      await this.#closeFile(file);
+      const bytes = fileHeaderBytes + encoded.reduce((sum, frame) => sum + frame.bytes, 0);
+      const checksum = encoded.reduce((before, { sum }) => chainSum(before, sum), 0);
+      this.#totalBytes += bytes;
+      this.#newestLarge = number;
+      this.#addSealed(
+        { number, rows: rowsOf(frames), bytes, checksum, sinceMs },
+        { isLarge: true, organization },
+      );
+    } finally {
+      this.#writingLarge = undefined;
+    }
+    await this.#pass(number);
+    return number;
+  }
+
+  /** Opens a segment with a higher number. It is no fault of this one, which is durable, if that fails. */
+  async #pass(number: number): Promise<void> {
+    try {
+      while (!this.#closed && (this.#open?.number ?? 0) < number) await this.seal();
+    } catch (error) {
+      this.#log.warn(
+        { segment: number, ...errorFacts(error) },
+        'no segment after a large one could be opened yet',
+      );
+    }
+  }
+
   #count(segment: OpenSegment, frames: readonly EncodedFrame[], rows: number): void {
     const bytes = frames.reduce((sum, frame) => sum + frame.bytes, 0);
     this.#totalBytes += bytes;
@@ -462,32 +571,41 @@ class WriteAheadLog implements Wal {
     return nextSegmentNumber(this.#options.nowMs(), this.#options.writer, this.#highest);
   }
 
-  /** A file has its name once it is whole, so one with that name and without a header is damaged. */
   async #begin(number: number): Promise<OpenSegment> {
     this.#highest = number;
     const begunMs = this.#passedMs();
     const seed = frameSeed(number);
     const noted = this.#changes;
     const manifest = this.#manifestFrame(seed, fileHeaderBytes, this.#open);
+    const file = await this.#create(number, [[encodeFileHeader(number), ...manifest.parts]]);
+    const bytes = fileHeaderBytes + manifest.bytes;
+    const checksum = chainSum(0, manifest.sum);
+    return { number, file, seed, begunMs, bytes, rows: 0, checksum, noted, sinceMs: 0 };
+  }
+
+  /**
+   * Makes the file of a segment, one append a slice. It has its name once it is whole, so one with that name and
+   * without a header is damaged.
+   */
+  async #create(number: number, slices: Iterable<readonly Uint8Array[]>): Promise<LogFile> {
+    const change = this.#changes;
     const name = segmentName(number);
     const unfinished = `${name}${unfinishedEnding}`;
     const file = await this.#files.create(unfinished);
     try {
-      await file.append([encodeFileHeader(number), ...manifest.parts]);
+      for (const slice of slices) await file.append(slice);
       await this.#files.rename(unfinished, name);
       await this.#files.syncDirectory();
     } catch (error) {
       await this.#closeFile(file);
       // Nothing needs what there is of it; which name that has nobody knows.
-      for (const left of [unfinished, name]) this.#obsolete.set(left, { change: noted, bytes: 0 });
+      for (const left of [unfinished, name]) this.#obsolete.set(left, { change, bytes: 0 });
       // At once: a disk that is full for hours must not collect one for each attempt.
       await this.#remove([unfinished, name]);
       throw error;
     }
-    this.#newest = number;
-    const bytes = fileHeaderBytes + manifest.bytes;
-    const checksum = chainSum(0, manifest.sum);
-    return { number, file, seed, begunMs, bytes, rows: 0, checksum, noted, sinceMs: 0 };
+    this.#newest = Math.max(this.#newest, number);
+    return file;
   }
 
   /** The segment that takes appends from now on. */
@@ -546,14 +664,15 @@ class WriteAheadLog implements Wal {
     const open = this.#open;
     const isFull = open !== undefined && open.rows > 0 && open.bytes >= this.#options.segmentBytes;
     if (this.#seals.length === 0 && !isFull) return false;
-    if (open === undefined || open.rows === 0) return true;
+    if (open === undefined || (open.rows === 0 && !this.#isStale())) return true;
     this.#coming ??= this.#prepare();
     return this.#coming.state !== 'pending';
   }
 
-  /** True for an open segment that is empty and has been for a while. */
+  /** True for an open segment that is empty and has been for a while, or is not the newest. */
   #isStale(): boolean {
     if (this.#closed || this.#open === undefined || this.#open.rows > 0) return false;
+    if (this.#open.number < this.#newestLarge) return true;
     return this.#passedMs() - this.#open.begunMs > limits.walNumberAgeMsMax;
   }
 
@@ -561,9 +680,13 @@ class WriteAheadLog implements Wal {
     return this.#options.passedMs?.() ?? performance.now();
   }
 
-  #addSealed({ number, rows, bytes, checksum, sinceMs }: OpenSegment): void {
+  #addSealed(
+    { number, rows, bytes, checksum, sinceMs }: Sealing,
+    content: Pick<SealedSegment, 'isLarge' | 'organization'> = { isLarge: false },
+  ): void {
     const sealed = { rows, bytes, checksum };
-    this.#sealed.push({ number, rows, bytes, sealed, isDamaged: false, recovered: false, sinceMs });
+    const facts = { number, rows, bytes, sealed, sinceMs, ...content };
+    this.#sealed.push({ ...facts, isDamaged: false, recovered: false });
     this.#changes += 1;
     this.#toNote = this.#changes;
     this.#listener.sealed();
@@ -585,13 +708,16 @@ class WriteAheadLog implements Wal {
    * that was said to be settled, could come again after a restart with the clock set back.
    */
   async #outlive(segment: SealedSegment): Promise<void> {
-    if (segment.number >= this.#newest) await this.seal();
+    while (!this.#closed && segment.number >= this.#newest) await this.seal();
   }
 
   /** Removes what the open segment's manifest allows; what cannot be removed now is tried again after the next. */
   #removeObsolete(): void {
     const noted = this.#open?.noted ?? 0;
-    const names = [...this.#obsolete].filter(([, { change }]) => change <= noted).map(([name]) => name);
+    const open = this.#open?.number ?? 0;
+    const names = [...this.#obsolete]
+      .filter(([name, { change }]) => change <= noted && (segmentOfName(name) ?? 0) < open)
+      .map(([name]) => name);
     if (names.length > 0) this.#removing = this.#removing.then(() => this.#remove(names));
   }
 
@@ -624,7 +750,11 @@ class WriteAheadLog implements Wal {
 }
 
 /** Adds the frames of a group as they are appended to a segment. */
-function encodeGroup(group: readonly Waiting[], segment: OpenSegment, encoded: EncodedFrame[]): void {
+function encodeGroup(
+  group: readonly Pick<Waiting, 'frames'>[],
+  segment: Pick<OpenSegment, 'seed' | 'bytes' | 'rows'>,
+  encoded: EncodedFrame[],
+): void {
   const { seed, bytes: durableBytes } = segment;
   let firstRow = segment.rows;
   for (const { frames } of group) {
@@ -634,4 +764,23 @@ function encodeGroup(group: readonly Waiting[], segment: OpenSegment, encoded: E
       firstRow += frame.rows;
     }
   }
+}
+
+/** The same bytes in slices of at most so many: what else the disk has to sync goes in between. */
+function* slicesOf(parts: readonly Uint8Array[], bytesMax: number): Generator<readonly Uint8Array[]> {
+  let slice: Uint8Array[] = [];
+  let room = bytesMax;
+  for (const part of parts) {
+    for (let from = 0; from < part.length; ) {
+      const piece = part.subarray(from, from + room);
+      slice.push(piece);
+      from += piece.length;
+      room -= piece.length;
+      if (room > 0) continue;
+      yield slice;
+      slice = [];
+      room = bytesMax;
+    }
+  }
+  if (slice.length > 0) yield slice;
 }

@@ -45,8 +45,8 @@ export interface FeedOptions {
   readonly frame: EventFrame;
   readonly clock: Clock;
   readonly cursors: FeedCursors;
-  /** First `seq` that is not settled: no event below it can come any more. */
-  settledBefore(): Promise<bigint>;
+  /** First `seq` that is not settled: no event of the organization below it can come any more. */
+  settledBefore(organization: string): Promise<bigint>;
   /** The same number for as long as no other process has written; undefined when that cannot be told. */
   othersStamp(): Promise<number | undefined>;
   /**
@@ -174,7 +174,7 @@ class Feed {
     signal: AbortSignal,
   ): Promise<Found> {
     const { storage } = this.#options;
-    const settledBefore = await this.#options.settledBefore();
+    const settledBefore = await this.#options.settledBefore(organization);
     // After it: who writes later than this takes a place behind it.
     const others = await this.#options.othersStamp();
     const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
@@ -441,7 +441,7 @@ async function readChunk(
   signal: AbortSignal,
 ): Promise<Chunk | undefined> {
   const { storage } = options;
-  const settledBefore = await options.settledBefore();
+  const settledBefore = await options.settledBefore(organization);
   const range = { after: String(after), before: String(settledBefore), limit, rows: pages * limit + 1 };
   const [row] = await storage.rows<{ ends: string[] }>(
     pageEnds,

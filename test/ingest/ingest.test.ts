@@ -289,6 +289,44 @@ describe('ingest, from request to sink', () => {
     assert.deepEqual(stored, ['small']);
   });
 
+  it('stores the events of others, and lets their order settle, while a large body of one is being inserted', async () => {
+    const stored: string[] = [];
+    let end = (): void => {};
+    const held = new Promise<void>((resolve) => (end = resolve));
+    let isInserting = false;
+    const { ingest } = await start(
+      async (insert) => {
+        const names = markers(insert);
+        if (names.includes('large')) {
+          isInserting = true;
+          await held;
+        }
+        stored.push(...names);
+        return 'stored';
+      },
+      { bodyBytesMax: 64 * 1024 * 1024, walBytesMax: 1e9, segmentBytes: 64 * 1024 * 1024 },
+    );
+    const pad = `{"time":0,"message":{"action":1,"extra":{"pad":"${'x'.repeat(900_000)}"}}}\n`;
+    const body = `${pad.repeat(12)}${event('large')}`;
+    assert.ok(body.length * 2 > limits.walLargeAppendBytesMin, 'an event is in the log twice');
+    const large = request(body);
+    const other = '11111111-1111-4111-8111-111111111111';
+    const small = { ...request(event('small')), organization: { ...organization, id: other } };
+    await ingest.accept(large);
+    await until(() => isInserting);
+    await ingest.accept(small);
+    await until(() => stored.length > 0);
+    assert.deepEqual(stored, ['small']);
+    await until(() => ingest.unsent() === 1);
+    const { lowest, ofOrganization } = await ingest.unsettled();
+    assert.deepEqual([...ofOrganization.keys()], [organization.id]);
+    assert.ok(lowest > ingest.lastSegmentOf(other), 'the feed of the other may go so far');
+    assert.ok((ofOrganization.get(organization.id) ?? 0) <= ingest.lastSegmentOf(organization.id));
+    end();
+    assert.equal(await ingest.flush(20_000), true);
+    assert.deepEqual(stored, ['small', 'large']);
+  });
+
   it('gathers many small requests into few segments and answers each for itself', async () => {
     let segments = 0;
     const stored: string[] = [];

@@ -7,8 +7,7 @@ import { createPace } from '../../src/ingest/pace.ts';
 function setUp() {
   const state = { now: 10_000, waitingMs: 1001, waitingBytes: 1_000_001 };
   const pace = createPace({
-    waitingMs: () => state.waitingMs,
-    waitingBytes: () => state.waitingBytes,
+    backlog: () => ({ waitingMs: state.waitingMs, bytes: state.waitingBytes }),
     behindMs: 1000,
     behindBytes: 1_000_000,
     nowMs: () => state.now,
@@ -25,6 +24,19 @@ describe('the pace of ingest', () => {
       pace.large.took(1_000_000);
       assert.equal(pace.large.turnMs(), 0);
     }
+  });
+
+  it('holds small bodies for what they wait for themselves, large ones for all that waits', () => {
+    const backlog = { small: { waitingMs: 0, bytes: 0 }, all: { waitingMs: 1001, bytes: 1_000_001 } };
+    const nowMs = () => 10_000;
+    const pace = createPace({ backlog: (of) => backlog[of], behindMs: 1000, behindBytes: 1_000_000, nowMs });
+    pace.stored(1000, 500);
+    pace.small.took(10_000);
+    assert.equal(pace.small.turnMs(), 0);
+    assert.ok(pace.large.turnMs() > 0);
+    backlog.small = backlog.all;
+    pace.small.took(10_000);
+    assert.ok(pace.small.turnMs() > 0);
   });
 
   for (const rowsOfTask of [100, 5000, 40_000]) {

@@ -121,9 +121,9 @@ describe('the wait of what the engine has not taken', () => {
       stored: () => undefined,
       keepNotes: async () => undefined,
     });
-    assert.ok(batcher.waitingMs() >= 5);
+    assert.ok(batcher.backlog('all').waitingMs >= 5);
     while (batcher.counts().retries === 0) await sleep(5);
-    assert.equal(batcher.waitingMs(), 0);
+    assert.equal(batcher.backlog('all').waitingMs, 0);
     assert.ok(wal.waitingMs() >= 5);
     batcher.stop();
     await wal.close();

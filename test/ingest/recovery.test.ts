@@ -30,7 +30,8 @@ async function open(files: LogFiles, nowMs: () => number = Date.now): Promise<Op
     warn: () => undefined,
     error: (facts: object, words: string) => errors.push(`${JSON.stringify(facts)} ${words}`),
   };
-  const wal = await openWal({ files, log, segmentBytes: 4000, bytesMax: 1e9, writer: 3, nowMs, damage });
+  const sizes = { segmentBytes: 4000, largeBytes: 1200, bytesMax: 1e9 };
+  const wal = await openWal({ files, log, ...sizes, writer: 3, nowMs, damage });
   return { wal, errors, damaged: () => damage.list().map(({ id }) => Number(id)) };
 }
 

@@ -18,9 +18,15 @@ function open(
   clock: () => number,
   bytesMax = 1e9,
   damage = new DamageRegister(),
+  largeBytes = 1e9,
 ): Promise<Wal> {
-  const passedMs = clock;
-  return openWal({ files, log, segmentBytes: 4000, bytesMax, writer: 3, nowMs: clock, passedMs, damage });
+  const bounds = { segmentBytes: 4000, bytesMax, largeBytes };
+  return openWal({ files, log, ...bounds, writer: 3, nowMs: clock, passedMs: clock, damage });
+}
+
+/** As `open`, and some of the appends of `history` get segments of their own. */
+function openBoth(files: LogFiles, clock: () => number, damage = new DamageRegister()): Promise<Wal> {
+  return open(files, clock, 1e9, damage, 1800);
 }
 
 /** What a call waits for until the test lets it go on, or fail. */
@@ -44,7 +50,22 @@ interface Run {
   nextId: number;
   /** The highest segment below which the log once said that nothing can come any more. */
   settled: number;
+  /** Whose events a request holds, by id; and the same as `settled` for each organization. */
+  readonly organizationOf: Map<number, string>;
+  readonly settledOf: Map<string, number>;
 }
+
+const newRun = (): Run => ({
+  acknowledged: new Map(),
+  engine: new Map(),
+  appends: [],
+  nextId: 1,
+  settled: 0,
+  organizationOf: new Map(),
+  settledOf: new Map(),
+});
+
+const organizations = ['one', 'another'];
 
 /** Puts a segment into the pretended engine: what is at a place stays there, and must be the same row. */
 async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void> {
@@ -52,11 +73,19 @@ async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void
     const place = `${segment.number}:${position}`;
     const before = run.engine.get(place);
     assert.ok(before === undefined || before === id, `${place} holds ${before}, and now ${id} comes`);
-    const isLate = before === undefined && segment.number < run.settled;
-    assert.ok(!isLate || !run.acknowledged.has(id), `${place} comes after ${run.settled} had settled`);
+    // Of any organization where it is not said.
+    const owner = run.organizationOf.get(id);
+    const owners = owner === undefined ? organizations : [owner];
+    const settled = Math.max(run.settled, ...owners.map((one) => run.settledOf.get(one) ?? 0));
+    const isLate = before === undefined && segment.number < settled;
+    assert.ok(!isLate || !run.acknowledged.has(id), `${place} comes after ${settled} had settled`);
     run.engine.set(place, id);
   }
   await wal.release(segment);
+}
+
+async function deliverAll(wal: Wal): Promise<void> {
+  for (const segment of wal.sealed()) await wal.release(segment);
 }
 
 async function history(wal: Wal, run: Run, random: Random, steps: number): Promise<void> {
@@ -68,7 +97,10 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
           [...Array(1 + Math.floor(random() * 5)).keys()].map(() => run.nextId++),
         );
         run.appends.push(frames.flat());
-        const segment = await wal.append(frames.map((ids) => frameOf(ids, Math.floor(random() * 1500))));
+        const owner = [...organizations, undefined][Math.floor(random() * 3)];
+        if (owner !== undefined) for (const id of frames.flat()) run.organizationOf.set(id, owner);
+        const inputs = frames.map((ids) => frameOf(ids, Math.floor(random() * 1500)));
+        const segment = await wal.append(inputs, owner);
         for (const id of frames.flat()) run.acknowledged.set(id, segment);
       });
       await Promise.allSettled(appends);
@@ -79,8 +111,16 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
     } else if (choice < 0.8) {
       const low = await wal.lowestUnsettled().catch(() => 0);
       run.settled = Math.max(run.settled, low);
+      const { lowest, ofOrganization } = await wal
+        .unsettled()
+        .catch(() => ({ lowest: 0, ofOrganization: new Map<string, number>() }));
+      for (const one of organizations) {
+        const own = Math.min(lowest, ofOrganization.get(one) ?? lowest);
+        run.settledOf.set(one, Math.max(own, run.settledOf.get(one) ?? 0));
+      }
     } else {
-      const segment = wal.sealed()[0];
+      // Large ones are passed by others.
+      const segment = wal.sealed()[Math.floor(random() * 2)];
       if (segment) await deliver(wal, segment, run).catch(onlyDisk);
     }
     const stored = new Set(run.engine.values());
@@ -102,17 +142,17 @@ describe('write-ahead log', () => {
         fc.integer({ min: 0 }),
         async (cutAfter, faults, seed) => {
           const random = randomOf(seed);
-          const run: Run = { acknowledged: new Map(), engine: new Map(), appends: [], nextId: 1, settled: 0 };
+          const run = newRun();
           const disk = createTornFiles({ cutAfter, faultAt: new Set(faults), random });
           let now = Date.UTC(2026, 0, 1);
           const clock = (): number => (now += 7);
-          const first = await open(disk.files, clock).catch(() => undefined);
+          const first = await openBoth(disk.files, clock).catch(() => undefined);
           if (first) await history(first, run, random, 12);
 
           // The clock may have been set back meanwhile: numbers must not come again all the same.
           now -= Math.floor(random() * 2) * 100_000;
           const damage = new DamageRegister();
-          const second = await open(disk.afterPowerCut(), clock, 1e9, damage);
+          const second = await openBoth(disk.afterPowerCut(), clock, damage);
           assert.deepEqual(damage.list(), [], 'what was not acknowledged is no damage');
           await history(second, run, random, 4);
           await second.seal();
@@ -143,11 +183,11 @@ describe('write-ahead log', () => {
         fc.integer({ min: 0 }),
         async (faults, seed) => {
           const random = randomOf(seed);
-          const run: Run = { acknowledged: new Map(), engine: new Map(), appends: [], nextId: 1, settled: 0 };
+          const run = newRun();
           const faultAt = new Set(faults);
           const disk = createTornFiles({ cutAfter: 1e9, faultAt, random });
           let now = Date.UTC(2026, 0, 1);
-          const wal = await open(disk.files, () => (now += 700)).catch(() => undefined);
+          const wal = await openBoth(disk.files, () => (now += 700)).catch(() => undefined);
           if (wal === undefined) return assert.equal(disk.handles(), 0);
           await history(wal, run, random, 15);
           faultAt.clear();
@@ -268,6 +308,102 @@ describe('write-ahead log', () => {
     made.open();
     assert.ok((await wal.append([frameOf([6], 10)])) > second);
     await wal.close();
+  });
+
+  it('writes a large append beside the open segment: smaller ones are acknowledged meanwhile', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const written = gate();
+    let slices = 0;
+    const create = async (name: string) => {
+      const file = await disk.files.create(name);
+      const append = async (parts: readonly Uint8Array[]) => {
+        const isLarge = parts.some(({ length }) => length > 3000);
+        if (isLarge) slices += 1;
+        if (isLarge) await written.passed;
+        return file.append(parts);
+      };
+      return { append, truncate: file.truncate, close: file.close };
+    };
+    const wal = await open({ ...disk.files, create }, Date.now, 1e9, undefined, 2000);
+    const first = await wal.append([frameOf([1], 10)]);
+    const large = wal.append([frameOf([2], 10), frameOf([3], 5000)]);
+    assert.equal(await wal.append([frameOf([4], 10)]), first);
+    await wal.seal();
+    await deliverAll(wal);
+    assert.equal(slices, 1, 'it is being written');
+    assert.equal(wal.isStored(Number.MAX_SAFE_INTEGER), false);
+    assert.equal(wal.isStored(first), true);
+    assert.ok((await wal.lowestUnsettled()) > first);
+    await wal.append([frameOf([5], 10)]);
+    const unsettled = await wal.lowestUnsettled();
+    written.open();
+    const own = await large;
+    assert.ok(own >= unsettled, 'nothing comes below what had settled');
+    assert.equal(wal.isStored(own), false);
+    assert.ok((await wal.append([frameOf([6], 10)])) > own, 'what comes later has a higher number');
+    const sealed = wal.sealed().find(({ number }) => number === own) as SealedSegment;
+    assert.deepEqual([sealed.rows, sealed.isLarge], [2, true]);
+    const ids = (await rowsOf(wal, sealed)).map(([, id]) => id);
+    assert.deepEqual(ids, [2, 3], 'and nothing else');
+    await wal.close();
+    const again = await open(disk.files, Date.now);
+    const left = await Promise.all(again.sealed().map((segment) => rowsOf(again, segment)));
+    assert.deepEqual(
+      left.flat().map(([, id]) => id),
+      [5, 2, 3, 6].toSorted((a, b) => a - b),
+    );
+    await again.close();
+  });
+
+  it('gives what comes after a large append higher numbers, also into a segment that was open before', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const wal = await open(disk.files, Date.now, 1e9, undefined, 2000);
+    let last = 0;
+    for (const [id, filler] of [10, 2500, 10, 10, 2500, 2500, 10].entries()) {
+      const number = await wal.append([frameOf([id], filler)]);
+      assert.ok(filler > 10 ? number > last : number >= last, `${number} after ${last}`);
+      last = filler > 10 ? number + 1 : number;
+    }
+    await wal.close();
+  });
+
+  it('lets the large requests of an organization hold back the order of no other', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const wal = await open(disk.files, Date.now, 1e9, undefined, 2000);
+    const own = await wal.append([frameOf([1], 2500)], 'one');
+    const later = await wal.append([frameOf([2], 2500)], 'one');
+    assert.ok(later > own);
+    const { lowest, ofOrganization } = await wal.unsettled();
+    assert.ok(lowest > later);
+    assert.deepEqual([...ofOrganization], [['one', own]]);
+    assert.equal(await wal.lowestUnsettled(), own);
+    const anybodys = await wal.append([frameOf([3], 2500)]);
+    assert.equal((await wal.unsettled()).lowest, anybodys);
+    await deliverAll(wal);
+    assert.equal((await wal.unsettled()).ofOrganization.size, 0);
+    await wal.close();
+  });
+
+  it('keeps the file of a large append until a higher number is on disk', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    let creatable = 2;
+    const create = async (name: string) => {
+      creatable -= 1;
+      if (creatable < 0) throw Object.assign(new Error('no'), { code: 'EIO' });
+      return disk.files.create(name);
+    };
+    const wal = await open({ ...disk.files, create }, Date.now, 1e9, undefined, 2000);
+    const own = await wal.append([frameOf([1], 5000)]);
+    const [sealed] = wal.sealed();
+    assert.equal(sealed?.number, own, 'it is durable though no other segment can be made');
+    await wal.release(sealed);
+    assert.ok((await disk.files.list()).includes(segmentName(own)));
+    creatable = 1e9;
+    await wal.append([frameOf([2], 10)]);
+    await wal.seal();
+    assert.ok((await wal.append([frameOf([3], 10)])) > own);
+    await wal.close();
+    assert.ok(!(await disk.files.list()).includes(segmentName(own)));
   });
 
   it('does not hold the failure of a segment against the one after it', async () => {
@@ -433,5 +569,53 @@ describe('a disk that is full when the log is opened', () => {
     const broken = Object.assign(new Error('bad sector'), { code: 'EIO' });
     const files: LogFiles = { ...disk, create: () => Promise.reject(broken) };
     await assert.rejects(open(files, clock), { code: 'EIO' });
+  });
+});
+
+describe('a disk that the log leaves room on', () => {
+  it('takes no more than leaves so much free, and writes again by itself', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 }).files;
+    let freeBytes = 10_000;
+    const asked: number[] = [];
+    const files: LogFiles = {
+      ...disk,
+      freeBytes() {
+        asked.push(freeBytes);
+        return Promise.resolve(freeBytes);
+      },
+    };
+    const wal = await openWal({
+      files,
+      log,
+      segmentBytes: 4000,
+      bytesMax: 1e9,
+      keepFreeBytes: 8000,
+      writer: 3,
+      nowMs: Date.now,
+      damage: new DamageRegister(),
+    });
+    const askedOnceMore = async () => {
+      const goal = asked.length + 1;
+      while (asked.length < goal) {
+        wal.failure();
+        await sleep(5);
+      }
+    };
+    await wal.append([frameOf([1], 10)]);
+    assert.equal(wal.failure(), undefined);
+    await assert.rejects(wal.append([frameOf([2], 3000)]), { code: 'unavailable', message: /full/ });
+    assert.equal(wal.failure(), 'full');
+    freeBytes = 7000;
+    await askedOnceMore();
+    await assert.rejects(wal.append([frameOf([3], 10)]), { code: 'unavailable' });
+    // What is there can be sealed and let go of: that makes room.
+    await wal.seal();
+    await deliverAll(wal);
+    freeBytes = 20_000;
+    const before = asked.length;
+    while (wal.failure() !== undefined) await sleep(5);
+    assert.ok(asked.length - before <= 2, 'it is not asked at every look');
+    await wal.append([frameOf([4], 3000)]);
+    await wal.close();
   });
 });

@@ -120,6 +120,7 @@ export function createTornFiles(options: {
         await step(life, () => {});
         syncedNames = new Map(names);
       },
+      freeBytes: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
     };
   }
 

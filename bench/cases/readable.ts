@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** From the moment that an event was sent to the moment that a reader had it, for each one that was tried. */
+export interface Reading {
+  readonly samplesMs: readonly number[];
+}
+
+const pollMs = 25;
+const readableMsMax = 120_000;
+
+/** Sends single events of an organization, one after the other, and looks for each until it can be read. */
+export function startReadable(url: string, key: string): { stop(): Promise<Reading> } {
+  const samplesMs: number[] = [];
+  const over = new AbortController();
+  const working = (async () => {
+    while (!over.signal.aborted) samplesMs.push(await readableAfterMs(url, key));
+  })();
+  // Its error is that of `stop`.
+  working.catch(() => undefined);
+  return {
+    async stop() {
+      over.abort();
+      await working;
+      return { samplesMs };
+    },
+  };
+}
+
+async function readableAfterMs(url: string, key: string): Promise<number> {
+  const flow = randomUUID();
+  const headers = { 'X-API-Key': key, 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ message: { timestamp: Date.now() * 1000, action: 1001, flow_id: flow } });
+  const began = performance.now();
+  const answer = await fetch(`${url}/api/v1/audit`, { method: 'POST', headers, body });
+  if (answer.status !== 202) throw new Error(`an event was answered ${answer.status}`);
+  for (;;) {
+    const page = await fetch(`${url}/api/v1/audit?flowId=${flow}`, { headers: { 'X-API-Key': key } });
+    if (!page.ok) throw new Error(`a page was answered ${page.status}`);
+    const { data } = (await page.json()) as { data: unknown[] };
+    const ms = performance.now() - began;
+    if (data.length > 0) return ms;
+    if (ms > readableMsMax) throw new Error('an event did not become readable');
+    await sleep(pollMs);
+  }
+}

@@ -1,0 +1,90 @@
+import { strict as assert } from 'node:assert';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DamageRegister } from '../../src/base/damage.ts';
+import { createLogger } from '../../src/base/log.ts';
+import { startBatcher } from '../../src/ingest/batcher.ts';
+import { openWal } from '../../src/ingest/wal.ts';
+import { createTornFiles } from '../support/torn-files.ts';
+import { frameOf } from './log-support.ts';
+
+const log = createLogger('silent');
+
+/** A log and its batcher, with an engine that ends an INSERT when the test says so. */
+async function setUp() {
+  const { files } = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+  const damage = new DamageRegister();
+  const sizes = { segmentBytes: 1e6, bytesMax: 1e9, largeBytes: 2000 };
+  const wal = await openWal({ files, log, ...sizes, writer: 0, nowMs: Date.now, damage });
+  /** INSERTs that are under way, by segment, and how each is ended. */
+  const inserts = new Map<number, () => void>();
+  const batcher = startBatcher({
+    wal,
+    sink: ({ number }) =>
+      new Promise((resolve) => {
+        inserts.set(number, () => {
+          inserts.delete(number);
+          resolve('stored');
+        });
+      }),
+    log,
+    damage,
+    flushIntervalMs: 5,
+    stored: () => undefined,
+    keepNotes: async () => undefined,
+  });
+  let id = 0;
+  return {
+    wal,
+    batcher,
+    inserts,
+    append: (fillerBytes: number) => wal.append([frameOf([++id], fillerBytes)]),
+    async until(condition: () => boolean) {
+      while (!condition()) await sleep(2);
+    },
+    async close() {
+      batcher.stop();
+      for (const end of inserts.values()) end();
+      await wal.close();
+    },
+  };
+}
+
+describe('the INSERTs of large requests', () => {
+  it('hold up no small ones, and go one at a time in their order', async () => {
+    const { wal, batcher, inserts, append, until, close } = await setUp();
+    const large = [await append(3000), await append(3000), await append(3000)];
+    await until(() => inserts.size > 0);
+    for (let round = 0; round < 3; round++) {
+      const small = await append(10);
+      assert.ok(!large.includes(small), 'it is in another segment');
+      await until(() => inserts.has(small));
+      assert.deepEqual([...inserts.keys()].toSorted(byNumber), [large[0], small]);
+      inserts.get(small)?.();
+      await until(() => wal.isStored(small) || wal.sealed().every(({ number }) => number !== small));
+    }
+    for (const number of large) {
+      await until(() => inserts.has(number));
+      assert.deepEqual([...inserts.keys()], [number]);
+      inserts.get(number)?.();
+    }
+    await until(() => batcher.counts().stored === 6);
+    await close();
+  });
+
+  it('are no backlog for small bodies', async () => {
+    const { wal, batcher, inserts, append, until, close } = await setUp();
+    const number = await append(3000);
+    await until(() => inserts.has(number));
+    await until(() => batcher.backlog('all').waitingMs >= 5);
+    assert.equal(batcher.backlog('small').waitingMs, 0);
+    assert.ok(batcher.backlog('all').bytes - batcher.backlog('small').bytes > 3000);
+    const small = await append(10);
+    await until(() => inserts.has(small));
+    await until(() => batcher.backlog('small').waitingMs >= 5);
+    assert.equal(batcher.backlog('all').bytes, wal.bytes());
+    await close();
+  });
+});
+
+const byNumber = (a: number, b: number): number => a - b;
