@@ -27,7 +27,7 @@ const organizationOf = (slug: string) => ({
   slug,
   retentionDays: undefined,
 });
-const good = (marker: string): string => `{"time":1,"message":{"action":1,"extra":{"marker":"${marker}"}}}`;
+const good = (marker: string): string => `{"time":0,"message":{"action":1,"extra":{"marker":"${marker}"}}}`;
 
 function request(slug: string, body: string | Buffer, more: Partial<IngestRequest> = {}): IngestRequest {
   const encode = encoders[more.encoding ?? 'identity'];

@@ -29,12 +29,12 @@ describe('the reason of a rejected event', () => {
     ['1', 'object'],
     [`{"a":"${'x'.repeat(limits.eventBytesMax)}"}`, 'size'],
     ['{}', 'required'],
-    ['{"time":1,"message":{}}', 'required'],
+    ['{"time":0,"message":{}}', 'required'],
     ['{"time":"noon","message":{"action":1}}', 'time'],
     ['{"message":{"timestamp":"noon","action":1}}', 'time'],
-    ['{"time":1,"message":{"action":1,"org":"other"}}', 'organization'],
-    ['{"time":1,"message":{"action":"x"}}', 'value'],
-    ['{"time":1,"message":{"action":1,"remote":{"port":70000}}}', 'value'],
+    ['{"time":0,"message":{"action":1,"org":"other"}}', 'organization'],
+    ['{"time":0,"message":{"action":"x"}}', 'value'],
+    ['{"time":0,"message":{"action":1,"remote":{"port":70000}}}', 'value'],
   ];
   for (const [text, reason] of cases) {
     it(`is ${reason} for ${text.slice(0, 60)}`, () => assert.equal(reasonOf(errorOf(text)), reason));
