@@ -32,7 +32,7 @@ interface RecorderOptions {
 
 export function createRecorder(storage: Storage, options: RecorderOptions = {}): Recorder {
   const { now = Date.now, retentionDays } = options;
-  const map = createMapper({ appName: 'Test', redactKeys: ['password'] });
+  const map = createMapper({ appName: 'Test', redactKeys: ['password'], now });
   const insert = createSegmentInsert(storage, silentLog);
   let segment = 0;
   return async (org, events) => {
