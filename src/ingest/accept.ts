@@ -162,8 +162,8 @@ export function createAccept(options: AcceptOptions): Accept {
 
   /** The answer of a batch with at least one good event, its events counted; otherwise throws why there is none. */
   function answerOf({ apiKey }: IngestRequest, outcome: Outcome): BatchAnswer {
-    if (outcome.kind === 'answered' && outcome.rejections.length > 0)
-      options.rejected(apiKey, outcome.rejections);
+    const { rejections = [] } = outcome;
+    if (rejections.length > 0) options.rejected(apiKey, rejections);
     return acceptedOf(outcome);
   }
 

@@ -144,7 +144,7 @@ class MappedPieces {
 
   /** One outcome of all pieces, in their order; a problem of one is a problem of all. */
   outcome(bodyHash: string | undefined): Outcome {
-    if (this.#accepted + this.#rejected > limits.batchEventsMax) return tooManyEvents;
+    if (this.#accepted + this.#rejected > limits.batchEventsMax) return this.#tooMany();
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
     const rejections = new RejectionCounts();
     const whole = (isEnded: boolean): Answered => {
@@ -165,6 +165,15 @@ class MappedPieces {
       if (outcome.isEnded) return whole(true);
     }
     return whole(answer.rejected > limits.rejectedEventsMax);
+  }
+
+  #tooMany(): Outcome {
+    const rejections = new RejectionCounts();
+    for (const result of this.#results) {
+      const outcome = outcomeOf(result, 0);
+      if (outcome.kind === 'answered') rejections.addAll(outcome.rejections);
+    }
+    return { ...tooManyEvents, rejections: rejections.list() };
   }
 }
 

@@ -40,8 +40,11 @@ function reasonOfWhole(error: string): RejectionReason {
   return error.startsWith(': must be an object') ? 'object' : 'value';
 }
 
+/** A rule may hold a semicolon: only one before a pointer ends it. */
+const nextPointer = /; (?=[/:])/;
+
 function firstOf(error: string): string {
-  const end = error.indexOf('; ');
+  const end = error.search(nextPointer);
   return end === -1 ? error : error.slice(0, end);
 }
 

@@ -95,6 +95,8 @@ export interface Refused {
   readonly kind: 'problem';
   readonly code: ProblemCode;
   readonly detail: string;
+  /** Events that had been rejected by then. */
+  readonly rejections?: readonly Rejection[];
 }
 
 export interface MapResult {

@@ -6,6 +6,7 @@ import type { Standing } from './migration-claims.ts';
 import { renderPlaceholders } from './render-migration.ts';
 import { EngineError, type Parameters, type Settings, type Storage } from './storage.ts';
 import { othersWriting } from './watermarks.ts';
+import { WrittenParts } from './written-parts.ts';
 
 export interface MoveOptions {
   readonly storage: Storage;
@@ -63,7 +64,8 @@ const compareSettings: Settings = {
  *
  * The tables themselves tell how far it has come, so it can be killed at any point and is taken up by the next start.
  * Rows are compared by organization (number, and a hash of time and `seq`); a month that differs is copied anew, after
- * its partition was dropped, so no row can be there twice. Rows that have expired are left behind.
+ * its partition was dropped, so no row can be there twice. Rows that have expired are left behind. The embedded engine
+ * does not notice a write that fails, so before the old table goes the files of the new one are looked at as well.
  *
  * Rejects with an EngineError, or an Error for the operator: somebody writes to the table, or the disk is too small.
  */
@@ -80,6 +82,7 @@ export async function moveEvents(options: MoveOptions): Promise<void> {
 class EventsMove {
   readonly #storage: Storage;
   readonly #log: Logger;
+  readonly #cluster: string | undefined;
   readonly #standing: Standing;
   readonly #quietMsMax: number;
   readonly #render: (sql: string) => string;
@@ -87,6 +90,7 @@ class EventsMove {
   constructor({ storage, cluster, log, standing, quietMsMax }: MoveOptions) {
     this.#storage = storage;
     this.#log = log;
+    this.#cluster = cluster;
     this.#standing = standing;
     this.#quietMsMax = quietMsMax ?? limits.migrationQuietMsMax;
     this.#render = (sql) => renderPlaceholders(sql, { database: storage.database, cluster });
@@ -115,15 +119,33 @@ class EventsMove {
   async copyAll(): Promise<void> {
     await this.#requireQuiet();
     for (let round = 0; round <= roundsMax; round += 1) {
-      const months = await this.#differing('events', 'events_by_ingest');
+      const months = await this.#differing('events', 'events_by_ingest', await this.#cutShort());
       if (months.length === 0) return this.#settle();
       if (round === roundsMax) break;
       if (round === 0) await this.#requireRoom();
       await this.#copyMonths(months);
     }
     throw new Error(
-      'the events table changes while it is moved: stop all servers, then start this one again',
+      'the events table changes while it is moved, or its copy cannot be written: stop all servers, look at the disk, ' +
+        'then start this one again',
     );
+  }
+
+  /** Months of the new table that have a part whose files are not whole, as far as this process can see them. */
+  async #cutShort(): Promise<number[]> {
+    if (this.#standing.kind !== 'alone' || this.#cluster !== undefined) return [];
+    const written = new WrittenParts(this.#storage, 'events_by_ingest');
+    // Twice: one may have been merged with others, and half removed, while it was looked at.
+    const suspects = await written.findBroken();
+    const parts = suspects.length === 0 ? [] : await written.findBroken();
+    if (parts.length > 0) {
+      const facts = { parts: parts.slice(0, limits.damageShownMax) };
+      this.#log.error(
+        facts,
+        'the engine could not write its files and has not noticed; they are copied again',
+      );
+    }
+    return [...new Set(parts.map((name) => Number.parseInt(name, 10)))];
   }
 
   /** From here on the new table is as its migration has made it. */
@@ -207,8 +229,11 @@ class EventsMove {
     }
   }
 
-  /** Months of recording in which the tables do not hold the same unexpired events, with what `from` has of them. */
-  async #differing(from: string, to: string): Promise<Month[]> {
+  /**
+   * Months of recording in which the tables do not hold the same unexpired events, and those of `also`, with what
+   * `from` has of them.
+   */
+  async #differing(from: string, to: string, also: readonly number[] = []): Promise<Month[]> {
     const side = (table: string, sign: number) =>
       `SELECT ${sign} AS side, org, time, seq FROM ${table} WHERE expires > today()`;
     const rows = await this.#storage.rows<Record<keyof Month, string>>(
@@ -216,8 +241,8 @@ class EventsMove {
          SELECT ${await this.#ingestMonth()} AS month, org, min(seq) AS low, max(seq) AS high, countIf(side = 1) AS rows,
            sum(side) AS difference, groupBitXor(cityHash64(time, seq)) AS mark
          FROM (${side(from, 1)} UNION ALL ${side(to, -1)}) GROUP BY month, org)
-       GROUP BY month HAVING max(difference != 0 OR mark != 0) ORDER BY month`,
-      {},
+       GROUP BY month HAVING max(difference != 0 OR mark != 0) OR has({also:Array(UInt32)}, month) ORDER BY month`,
+      { also },
       { ...long, settings: compareSettings },
     );
     return rows.map(({ month, events, ...range }) => ({

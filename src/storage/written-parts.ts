@@ -23,10 +23,12 @@ interface NewPart {
  */
 export class WrittenParts {
   readonly #storage: Storage;
+  readonly #table: string;
   #whole = new Set<string>();
 
-  constructor(storage: Storage) {
+  constructor(storage: Storage, table = 'events') {
     this.#storage = storage;
+    this.#table = table;
   }
 
   /** Takes the parts that are there for whole: the engine has just loaded them, and then it looks at their files. */
@@ -51,7 +53,8 @@ export class WrittenParts {
   #active(): Promise<NewPart[]> {
     return this.#storage.rows<NewPart>(
       `SELECT name, path, bytes_on_disk AS bytes FROM system.parts
-       WHERE database = currentDatabase() AND table = 'events' AND active`,
+       WHERE database = currentDatabase() AND table = {table:String} AND active`,
+      { table: this.#table },
     );
   }
 }

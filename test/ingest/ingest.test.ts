@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { limits } from '../../src/base/limits.ts';
+import { renderMetrics } from '../../src/base/metrics.ts';
 import type { Problem } from '../../src/base/problem.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/ingest/batcher.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
@@ -40,6 +41,12 @@ async function until(condition: () => boolean): Promise<void> {
     assert.ok(Date.now() < deadline, 'waited too long');
     await sleep(5);
   }
+}
+
+/** Rejected events that were no objects, in the metrics. */
+async function rejectedObjects(): Promise<number> {
+  const found = /^auditlog_ingest_rejected_total\{reason="object"\} (\d+)$/m.exec(await renderMetrics());
+  return Number(found?.[1] ?? 0);
 }
 
 describe('ingest, from request to sink', () => {
@@ -272,7 +279,8 @@ describe('ingest, from request to sink', () => {
       { bodyBytesMax: 64 * 1024 * 1024, walBytesMax: 1e9, segmentBytes: 64 * 1024 * 1024 },
     );
     const line = '{"time":0,"message":{"action":1}}\n';
-    const body = brotliCompressSync(line.repeat(limits.batchEventsMax + 1), {
+    const before = await rejectedObjects();
+    const body = brotliCompressSync('1\n'.repeat(5) + line.repeat(limits.batchEventsMax - 4), {
       params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
     });
     const huge = { ...request(''), body: new Uint8Array(body), encoding: 'br' as const };
@@ -285,6 +293,7 @@ describe('ingest, from request to sink', () => {
       'too_many_events',
     );
     assert.equal(taken.status, 'fulfilled');
+    assert.equal(await rejectedObjects(), before + 5, 'rejected events of a refused body count');
     assert.equal(await ingest.flush(5000), true);
     assert.deepEqual(stored, ['small']);
   });

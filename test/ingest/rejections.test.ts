@@ -69,6 +69,15 @@ it('counts by reason, whole or in parts, and keep the first error of each', () =
   );
 });
 
+it('keeps a rule whole that has a semicolon', () => {
+  const error = errorOf('{"time":1714558272,"message":{"action":"x"}}');
+  const counts = new RejectionCounts();
+  counts.add(error);
+  const [first] = counts.list();
+  assert.match(first?.first ?? '', /^\/time: .*; an integer .* looks like seconds or milliseconds$/);
+  assert.equal(first?.reason, 'time');
+});
+
 describe('the log of rejected events', () => {
   let close = (): void => undefined;
   afterEach(() => close());

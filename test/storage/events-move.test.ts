@@ -1,8 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toReadable, type ByteFlow } from '../../src/base/byte-flow.ts';
+import { formatMicros } from '../../src/base/timestamp.ts';
 import { createExportReader, exportFormats } from '../../src/read/export.ts';
 import { createFeedReader } from '../../src/read/feed.ts';
 import { createFeedCursors } from '../../src/read/feed-cursor.ts';
@@ -53,7 +56,7 @@ function eventOf(n: number, at: number, perMonth: number): object {
   return {
     level: n % 4 === 0 ? 'WARN' : 'INFO',
     message: {
-      timestamp: when * 1000 + n,
+      timestamp: formatMicros(when * 1000 + n),
       action: [1001, 2000, 2001, 2010][n % 4],
       actor: n % 3 === 0 ? user : `user-${n % 50}@example.com`,
       target: `Target ${n % 20}`,
@@ -244,6 +247,36 @@ describe('an events table of the release before', () => {
     }
   });
 
+  it('is copied again where the engine has cut a part short and not noticed', async () => {
+    const storage = await oldDatabase('cut_short');
+    let cuts = 0;
+    /** As a disk that is full in the midst of a month: the engine answers as if all had been written. */
+    const cut = async (): Promise<void> => {
+      const [part] = await storage.rows<{ path: string }>(
+        `SELECT path FROM system.parts WHERE database = currentDatabase() AND table = 'events_by_ingest' AND active
+         AND partition_id = '202407'`,
+      );
+      if (part === undefined || cuts > 0) return;
+      cuts += 1;
+      const file = join(part.path, 'data.bin');
+      await truncate(file, (await stat(file)).size - 100);
+    };
+    const failing: Storage = {
+      ...storage,
+      command: async (sql, parameters, options) => {
+        await storage.command(sql, parameters, options);
+        if (sql.startsWith('INSERT INTO events_by_ingest')) await cut();
+      },
+    };
+    await migrate(failing, { log: silentLog });
+    assert.equal(cuts, 1);
+    assert.deepEqual(await countOf(storage), whole);
+    const [read] = await storage.rows<{ n: string }>(
+      "SELECT countIf(startsWith(source, '{') AND endsWith(source, '}')) AS n FROM events",
+    );
+    assert.equal(read?.n, String(whole.rows));
+  });
+
   it('leaves behind what has expired, and keeps what has not', async () => {
     const storage = await oldDatabase('expiring');
     await storage.command('SYSTEM STOP MERGES events');
@@ -310,10 +343,7 @@ describe('an events table of the release before', () => {
       }),
     );
     const applied = (await Promise.all(among)).flatMap((result) => result.applied);
-    assert.deepEqual(
-      applied.filter((name) => name === file),
-      [file],
-    );
+    assert.equal(applied.filter((name) => name === file).length, 1);
     assert.ok(!(await beside).applied.includes(file));
     assert.deepEqual(await countOf(storage), whole);
   });
