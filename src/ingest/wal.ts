@@ -291,6 +291,8 @@ class WriteAheadLog implements Wal {
 
   async setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void> {
     await this.#outlive(segment);
+    // While the log closes it stays what it is: the next start finds it again, and its number cannot come twice.
+    if (this.#closed) return;
     await this.#files.rename(segmentName(segment.number), keptName(segment.number, why));
     this.#forget(segment);
     this.#toNote = this.#changes;

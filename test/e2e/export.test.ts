@@ -15,6 +15,7 @@ import {
   problemOf,
 } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { dangerous, harmless } from '../support/harmless-cell.ts';
 import { patience } from '../support/patience.ts';
 
 /** The export endpoint (contract: Read, export), black box against the embedded engine. */
@@ -80,20 +81,6 @@ const invisible = Array.from(
   ' \n\v\f\u0001\u001b\u007f\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u180e\u2000\u2003\u200b\u200d\u200e' +
     '\u2028\u2029\u202e\u202f\u205f\u2060\u2800\u3000\u3164\ufe0f\ufeff\uffa0\u{e0020}',
 );
-const dangerous = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r'];
-
-const isInvisible = (character: string) =>
-  /[\p{White_Space}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u.test(character);
-
-/** The rule in the plainest words there are: what is seen first, or a tab or carriage return before it. */
-function harmless(text: string): string {
-  for (const character of text) {
-    if (dangerous.includes(character)) return `'${text}`;
-    if (!isInvisible(character)) return text;
-  }
-  return text;
-}
-
 interface Message {
   readonly target?: string | { readonly name?: string };
   readonly sender?: { readonly file?: string };

@@ -106,7 +106,11 @@ describe('the feed', () => {
     await walked.caughtUp();
     const seen = ({ data }: FeedPage) =>
       data.map(({ extra_map: extra, activity_id: id }) => extra?.['n'] ?? id);
-    const own = seen(await feed(walked, { limit: '10' })).filter((value) => value === 1300);
+    // What making the organization and its key has left in it comes first.
+    const { data: first } = await feed(walked, { limit: '10' });
+    const own = first
+      .filter(({ extra_map: extra }) => extra?.['n'] === undefined)
+      .map(({ activity_id: id }) => id);
     const expected = [...own, ...lines.keys()];
     for (const limit of [700, 1000, 3000, 5000, 10_000]) {
       const all: unknown[] = [];

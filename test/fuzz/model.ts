@@ -1,4 +1,5 @@
 import { activityName } from '../../src/ocsf/activities.ts';
+import { harmless } from '../support/harmless-cell.ts';
 import { leaf, type Member, memberOf, type Node, printTree } from './tree.ts';
 
 /**
@@ -226,25 +227,25 @@ function isoOf(micros: number): string {
 
 function csvOf(facts: Facts): Record<string, string> {
   const { message, extra } = facts;
-  const harmless = (text: string | undefined): string => (text ?? '').replace(/^(?=[=+\-@\t\r])/, "'");
+  const cell = (text: string | undefined): string => harmless(text ?? '');
   const port = numberAt(message, 'remote', 'port');
   return {
     time: String(facts.micros),
     time_iso: isoOf(facts.micros),
-    activity_id: harmless(String(facts.code)),
-    activity_name: harmless(facts.name),
+    activity_id: cell(String(facts.code)),
+    activity_name: cell(facts.name),
     severity: facts.severity,
     status: facts.isFailure ? 'Failure' : 'Success',
-    status_detail: harmless(facts.detail),
-    message: harmless(facts.text),
-    actor_name: harmless(facts.actorName),
-    actor_email: harmless(facts.actorEmail),
-    actor_type: harmless(facts.actorType),
-    src_ip: harmless(textAt(message, 'remote', 'ip')),
+    status_detail: cell(facts.detail),
+    message: cell(facts.text),
+    actor_name: cell(facts.actorName),
+    actor_email: cell(facts.actorEmail),
+    actor_type: cell(facts.actorType),
+    src_ip: cell(textAt(message, 'remote', 'ip')),
     src_port: port === undefined ? '' : String(port + 0),
     flow_id: facts.flow ?? '',
-    target_name: harmless(facts.target),
-    file_name: harmless(facts.file),
+    target_name: cell(facts.target),
+    file_name: cell(facts.file),
     extra_map: extra?.kind === 'object' && extra.members.length > 0 ? printTree(extra) : '',
   };
 }
