@@ -367,8 +367,10 @@ class WriteAheadLog implements Wal {
   // a loop of their own, which touches nothing of the open segment.
 
   #enqueue(queue: AppendQueue, work: Omit<Waiting, 'resolve' | 'reject'>): Promise<number> {
+    const { frames, bytes, rows, organization } = work;
     return new Promise((resolve, reject) => {
-      queue.push({ ...work, resolve, reject });
+      // Member by member: spreading the object takes a fifth of an append.
+      queue.push({ frames, bytes, rows, organization, resolve, reject });
       this.#wake();
     });
   }
