@@ -45,7 +45,8 @@ const lineFeed = 0x0a;
 
 /**
  * Reads ahead of followers of the feed. The engine takes a third less for ten pages in one query than for ten queries,
- * and works while the follower does: a follower of full pages reads twice as fast (bench: `feed.follow`). Entries are
+ * and works while the follower does: beside ingest a follower of full pages reads four times as fast (bench:
+ * `feed.follow`). Entries are
  * found by where their next page begins, so a client that asks for another place is served as if there were none.
  */
 export class ReadAhead {
