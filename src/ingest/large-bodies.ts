@@ -36,11 +36,6 @@ export class LargeBodies {
     });
   }
 
-  /** Bodies that wait for their turn. */
-  waiting(): number {
-    return this.#turns.size().waiting;
-  }
-
   /** Maps a body; `turn` names whose turn it takes. Rejects with a Problem: 429, or what the pool says. */
   async map(request: IngestRequest, turn: string): Promise<Done> {
     const leave = await this.#turns.enter(turn);
