@@ -6,7 +6,10 @@ import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
 import { lockDirectory } from './base/directory-lock.ts';
 import { fullDiskWords, isDiskFull } from './base/full-disk.ts';
-import { limits } from './base/limits.ts';
+import { limits as httpLimits } from './http/limits.ts';
+import { limits as ingestLimits } from './ingest/limits.ts';
+import { limits as readLimits } from './read/limits.ts';
+import { limits as storageLimits } from './storage/limits.ts';
 import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
@@ -138,7 +141,7 @@ async function startParts(
     segmentBytes: config.segmentBytes,
     walBytesMax: config.walMaxBytes,
     // The engine needs room to take over what the log holds, or neither could go on.
-    keepFreeBytes: engine === undefined ? 0 : limits.walKeepFreeBytes,
+    keepFreeBytes: engine === undefined ? 0 : ingestLimits.walKeepFreeBytes,
     writer,
     sink: writeHealth.watch(createSegmentInsert(storage, log)),
     damage,
@@ -209,8 +212,8 @@ async function startParts(
       server.stopAccepting();
       for (const stop of waiters) stop();
 
-      const answered = await server.drained(limits.shutdownRequestsMsMax);
-      const flushed = await ingest.flush(limits.shutdownFlushMsMax).catch((error: unknown) => {
+      const answered = await server.drained(httpLimits.shutdownRequestsMsMax);
+      const flushed = await ingest.flush(ingestLimits.shutdownFlushMsMax).catch((error: unknown) => {
         log.warn(errorFacts(error), 'the log could not be sealed');
         return false;
       });
@@ -284,14 +287,14 @@ async function startStorage(
  * One that answers and refuses is not going to change its mind.
  */
 async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
-  const deadline = performance.now() + limits.engineStartMsMax;
+  const deadline = performance.now() + storageLimits.engineStartMsMax;
   for (let told = false; ; told = true) {
     try {
       // In a database that is there already: ours may still have to be made.
       await storage.rows(
         'SELECT 1',
         {},
-        { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax },
+        { settings: { database: 'default' }, timeoutMs: storageLimits.readinessMsMax },
       );
       return;
     } catch (error) {
@@ -307,7 +310,7 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
         });
       }
       if (!told) log.warn({ url, ...errorFacts(error) }, 'waiting for the ClickHouse server');
-      await sleep(limits.engineRestartDelayMsMin);
+      await sleep(storageLimits.engineRestartDelayMsMin);
     }
   }
 }
@@ -331,13 +334,13 @@ async function watchWrites(
 
 /** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */
 async function startEngine({ dataDir, clickhouse }: Config, log: Logger): Promise<EmbeddedEngine> {
-  const deadline = performance.now() + limits.commandEngineMsMax;
+  const deadline = performance.now() + storageLimits.commandEngineMsMax;
   for (;;) {
     try {
       return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log });
     } catch (error) {
       if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
-      await sleep(limits.engineRestartDelayMsMin);
+      await sleep(storageLimits.engineRestartDelayMsMin);
     }
   }
 }
@@ -357,7 +360,7 @@ async function startWriter(
     renewWriter(storage, instance, writer).catch((error: unknown) => {
       log.warn(errorFacts(error), 'the claim of this writer number could not be renewed yet');
     });
-  }, limits.writerRenewMs);
+  }, storageLimits.writerRenewMs);
   started.push(async () => clearInterval(timer));
   return { writer, instance };
 }
@@ -380,7 +383,7 @@ async function publishSettled(
     await publishWatermark(storage, instance, low);
     published = low;
   };
-  const publishing = new Repeated(limits.watermarkPublishMs, publish, (error) =>
+  const publishing = new Repeated(storageLimits.watermarkPublishMs, publish, (error) =>
     log.debug(errorFacts(error), 'how far the log has settled could not be published yet'),
   );
   return async () => {
@@ -478,7 +481,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     organizationOf,
     read: readers(parts, secret),
     readiness: {
-      engineReachable: () => storage.ping(limits.readinessMsMax),
+      engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => parts.writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
       damage: () => parts.damage.list(),
@@ -527,7 +530,7 @@ function readers(parts: ServerParts, secret: string): Readers {
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
-  const settled = shareFor(limits.feedSettledMs, () => settledBefore(parts));
+  const settled = shareFor(readLimits.feedSettledMs, () => settledBefore(parts));
   return {
     page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, others)), (page) =>
       'flow' in page ? page.flow : undefined,
@@ -583,7 +586,9 @@ async function settledBefore({ ingest, instance, others }: Writers): Promise<Set
   const { lowest, ofOrganization } = await ingest.unsettled();
   const elsewhere = await others.lowest();
   const byClock =
-    instance === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - limits.clockSkewMsMax);
+    instance === undefined
+      ? Number.MAX_SAFE_INTEGER
+      : segmentAtTime(Date.now() - storageLimits.clockSkewMsMax);
   const anybodys = Math.min(lowest, elsewhere, byClock);
   return {
     ofAll: firstSeqOf(Math.min(anybodys, ...ofOrganization.values())),
@@ -614,7 +619,7 @@ function asProblem(error: unknown, changing = false): Problem {
     return new Problem('internal', 'The server could not process the request.', { cause: error });
   }
   if (changing) {
-    const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
+    const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
     return new Problem('unavailable', 'The change could not be stored; try again later.', options);
   }
   if (error.damagedPart !== undefined) {
@@ -624,7 +629,7 @@ function asProblem(error: unknown, changing = false): Problem {
       'The operator of the service has been told.';
     return new Problem('internal', detail, { cause: error });
   }
-  const options = { retryAfterSeconds: limits.engineRetryAfterSeconds, cause: error };
+  const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
   return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
 }
 

@@ -1,6 +1,6 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 export type FileCompression = 'none' | 'gzip' | 'zstd';
 

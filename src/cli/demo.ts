@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { createLogger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { loadConfig } from '../config/config.ts';

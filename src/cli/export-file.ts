@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, readFile, rename, rm } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import { pipeline, type Readable } from 'node:stream';
 import { lockDirectory } from '../base/directory-lock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { ExportPlan, ExportSlice } from '../read/export-plan.ts';
 import { createFileCompressor, type FileCompression } from './compress.ts';
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { type Command, Option } from 'commander';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { formatMicros } from '../base/timestamp.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { CliParts } from './context.ts';
 import { formatNames } from './forward/formats.ts';
 import { type ForwardOptions, forwardPlan } from './forward/options.ts';

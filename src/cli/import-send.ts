@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { ImportChunk } from './import-source.ts';
 
 /** A line that is not an event of the service now, and why. */
@@ -51,7 +52,7 @@ export function createSender(target: ImportTarget, source: string, signal: Abort
   const begun = performance.now();
 
   async function post(body: Buffer, idempotencyKey: string): Promise<Answer> {
-    const answer = await fetch(`${target.url}/api/v1/audit?maxErrors=${limits.rejectedErrorsAskedMax}`, {
+    const answer = await fetch(`${target.url}/api/v1/audit?maxErrors=${baseLimits.rejectedErrorsAskedMax}`, {
       method: 'POST',
       headers: {
         'X-API-Key': target.key,

@@ -4,7 +4,7 @@ import { open, stat } from 'node:fs/promises';
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 

@@ -1,5 +1,5 @@
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { RejectedLine } from './import-send.ts';
 
 /** How far an import has come: everything before `offset` was answered, nothing after it is counted. */

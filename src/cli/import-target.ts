@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { answers, readServerFile } from '../base/server-file.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { CliParts } from './context.ts';
 import { createSender, type SentChunk } from './import-send.ts';
 import {

@@ -1,5 +1,6 @@
 import { text as readText } from 'node:stream/consumers';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
+import { limits as controlLimits } from '../control/limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { CliIo } from './context.ts';
 
@@ -43,7 +44,7 @@ function promptLine(io: CliIo, terminal: NodeJS.ReadStream, question: string): P
           return;
         }
         if (erase.has(character)) typed = Array.from(typed).slice(0, -1).join('');
-        else if (typed.length < limits.passwordBytesMax) typed += character;
+        else if (typed.length < controlLimits.passwordBytesMax) typed += character;
       }
     }
 

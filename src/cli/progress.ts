@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { CliIo } from './context.ts';
 
 export interface Progress {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../base/limits.ts';
+import { limits } from '../storage/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
 import { prepareDataDir } from '../config/data-dir.ts';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { ConfigError } from './config.ts';
 
 /** The soft limit as the system tells it; undefined where it does not, or where there is none. */

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { ApiKey } from './api-keys.ts';
 import type { Directory } from './directory.ts';
 import { keyDigest, keyId, noDigest } from './key-text.ts';

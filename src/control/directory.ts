@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { ApiKey } from './api-keys.ts';

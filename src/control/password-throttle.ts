@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { counter } from '../base/metrics.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 import { Problem } from '../base/problem.ts';

@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 
 /** argon2id (the library's default variant) with 19 MiB and two passes, OWASP's first recommendation. */

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type ApiKeyRow, apiKeyColumns, readApiKey } from './api-keys.ts';
 import type { ControlRows } from './directory-state.ts';

@@ -1,6 +1,6 @@
 import sonicBoom from 'sonic-boom';
 import type { Clock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { counter } from '../base/metrics.ts';
 

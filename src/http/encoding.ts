@@ -1,7 +1,7 @@
 import { type Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { loadZstd, ZstdCompressor } from './zstd-compressor.ts';
 
 export type Encoding = 'zstd' | 'br' | 'gzip';

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { Rate } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';

@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { RequestContext } from './router.ts';
 

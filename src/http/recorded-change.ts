@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import { type Change, eventOfChange, userActor } from '../control/change-events.ts';
 import type { Directory } from '../control/directory.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { addressText, clientAddress, type HeaderMap } from './client-address.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 

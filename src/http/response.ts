@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { ByteFlow } from '../base/byte-flow.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { compressBody, type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
 import { writeStandingHeaders } from './standing-headers.ts';

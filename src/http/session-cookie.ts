@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { RequestContext } from './router.ts';
 
 /** The session cookie (contract: Authentication, Sessions): named after the service, out of reach of scripts. */

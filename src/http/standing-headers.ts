@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 

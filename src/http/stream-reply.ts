@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream';
 import { type ByteFlow, fromReadable, toReadable } from '../base/byte-flow.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { createCompressor, type Encoding } from './encoding.ts';
 import { clientGoneStatus, type Exchange } from './exchange.ts';
 import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './response.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
+import { limits as ingestLimits } from '../ingest/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
@@ -69,7 +70,7 @@ function prepare(event: ServiceEvent, origin: EventOrigin, clock: Clock): Prepar
 }
 
 function unavailable(detail: string, cause?: unknown): Problem {
-  return new Problem('unavailable', detail, { retryAfterSeconds: limits.walRetryAfterSeconds, cause });
+  return new Problem('unavailable', detail, { retryAfterSeconds: ingestLimits.walRetryAfterSeconds, cause });
 }
 
 /** Trying again helps where the log was full or failing, not where the event itself is refused. */

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 /**
  * The one file that loads uWebSockets.js, typed as far as the server uses it. Accepts named exports (the repack on

@@ -1,6 +1,6 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import type { Zstd } from '@hpcc-js/wasm-zstd';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 /** Loaded on first use: compiling it takes 60 ms, which most processes never need. */
 export async function loadZstd(): Promise<Zstd> {

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { type FrameInput, frameHeaderBytes } from './segment.ts';
 import { rowsPerSegmentMax } from './sequence.ts';
 

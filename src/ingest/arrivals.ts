@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 
 /**

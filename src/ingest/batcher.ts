@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { SegmentContent } from './segment.ts';
 import type { DamageReports } from './recovery.ts';
@@ -104,7 +105,7 @@ export function startBatcher(options: BatcherOptions): Batcher {
   }
 
   async function deliver(segment: SealedSegment): Promise<void> {
-    let delayMs: number = limits.retryDelayMsMin;
+    let delayMs: number = baseLimits.retryDelayMsMin;
     let doubtful = segment.recovered;
     let tries = 0;
     while (!stopping.signal.aborted && waits(segment)) {

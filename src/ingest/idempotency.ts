@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 import type { LogFiles } from './files.ts';

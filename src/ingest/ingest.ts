@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { type Accept, createAccept } from './accept.ts';

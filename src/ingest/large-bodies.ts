@@ -1,6 +1,6 @@
 import { buffers } from '../base/buffer-pool.ts';
 import { createFairQueue, type FairQueue } from '../base/fair-queue.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { frameOf, loneTask, outcomeOf, type TaskFacts } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import { RejectionCounts } from './rejections.ts';

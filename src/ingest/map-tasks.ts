@@ -1,5 +1,5 @@
 import { buffers } from '../base/buffer-pool.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { FrameInput } from './segment.ts';
 import type { MapResult, MapTask, Outcome, RequestKind, SharedDirectory } from './task.ts';
 

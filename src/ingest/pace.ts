@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 export interface PaceOptions {
   /** What waits for the engine that it has not refused: all, or what small bodies wait for. */

@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { Turns } from './pace.ts';

@@ -1,5 +1,5 @@
 import type { DamageRegister } from '../base/damage.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { LogFiles } from './files.ts';
 import type { Manifest, ManifestEntry } from './manifest.ts';

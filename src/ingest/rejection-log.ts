@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { createOldestFirst, type OldestFirst } from '../base/oldest-first.ts';
 import type { Rejection, RejectionReason } from './rejections.ts';

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { FrameInput } from './segment.ts';
 import type { BodyForm, OrganizationFacts, Outcome, RequestKind } from './task.ts';
 

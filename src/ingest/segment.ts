@@ -1,5 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { decodeManifest, type Manifest } from './manifest.ts';
 import { segmentNumberMax } from './sequence.ts';
 

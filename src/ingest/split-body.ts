@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
+import { limits as ocsfLimits } from '../ocsf/limits.ts';
 import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { RequestKind } from './task.ts';
@@ -60,7 +61,7 @@ export function looksLikeLines(body: Uint8Array): boolean {
   const bytes = withoutByteOrderMark(body);
   const start = firstToken(bytes, 0, bytes.length);
   const end = bytes.indexOf(newline, start);
-  const isLine = bytes[start] === openBrace && end > 0 && end - start <= limits.eventBytesMax;
+  const isLine = bytes[start] === openBrace && end > 0 && end - start <= ocsfLimits.eventBytesMax;
   if (!isLine || firstToken(bytes, end, bytes.length) === bytes.length) return false;
   try {
     JSON.parse(bytes.toString('utf8', start, end));

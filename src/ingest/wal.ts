@@ -1,5 +1,5 @@
 import { isDiskFull } from '../base/full-disk.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { AppendQueue, framesBytesMax, rowsOf, type Waiting } from './append-queue.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { workerData } from 'node:worker_threads';
 import { crc32c } from '@node-rs/crc32';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import { firstToken, splitArray } from '../ocsf/json-array.ts';
 import { openBracket } from '../ocsf/json-cursor.ts';

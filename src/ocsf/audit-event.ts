@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { activityName } from './activities.ts';
 import { createArena, OutOfRoom, openArena, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
 import type { Window } from './byte-text.ts';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ErrorObject, type SchemaObject } from 'ajv/dist/2020.js';
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { fromByteText } from './byte-text.ts';
 import { type FieldPath, kind, numberOf, type SourceReading, slotOf, textOf } from './source-fields.ts';
 import { parseEventTimeMicros } from '../base/timestamp.ts';
@@ -215,7 +216,9 @@ export function createValidator(): {
 }
 
 function isEventTime(micros: number | undefined): boolean {
-  return micros !== undefined && micros >= limits.eventTimeMicrosMin && micros <= limits.eventTimeMicrosMax;
+  return (
+    micros !== undefined && micros >= baseLimits.eventTimeMicrosMin && micros <= baseLimits.eventTimeMicrosMax
+  );
 }
 
 function describeError(error: ErrorObject): string {

@@ -1,4 +1,5 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
+import { limits as storageLimits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { exportWhere } from './export.ts';
 import { type AuditFilter, timesOf, whereClause } from './filter.ts';
@@ -52,7 +53,7 @@ export async function planExport(
       '{slice_rows:UInt64}) AS slice FROM (SELECT intDiv(toUnixTimestamp64Micro(time), {minute:Int64}) AS minute, ' +
       `count() AS events FROM events WHERE ${where.sql} GROUP BY minute)) GROUP BY slice ORDER BY slice`,
     { ...where.parameters, slice_rows: sliceRows, minute: minuteMicros },
-    { settings: { max_bytes_before_external_group_by: limits.readSpillBytes } },
+    { settings: { max_bytes_before_external_group_by: storageLimits.readSpillBytes } },
   );
   const slices: ExportSlice[] = [];
   let toMicros = to;

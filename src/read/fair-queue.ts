@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { ByteFlow } from '../base/byte-flow.ts';
 import { createFairQueue, type FairQueue } from '../base/fair-queue.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { gauge } from '../base/metrics.ts';
 import { EngineError } from '../storage/storage.ts';
 

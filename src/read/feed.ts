@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buffers } from '../base/buffer-pool.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';

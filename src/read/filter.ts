@@ -1,4 +1,5 @@
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { parseRfc3339Micros } from '../base/timestamp.ts';
 
 /** Which events of an organization are asked for; every part may be absent, all that are given must hold. */
@@ -89,7 +90,7 @@ function time(text: string | undefined): number | undefined {
   // A plus sign that nobody encoded arrives as a space.
   const micros = parseRfc3339Micros((text ?? '').replace(/ (?=\d\d:\d\d$)/, '+'));
   if (micros === undefined) return undefined;
-  return Math.max(limits.eventTimeMicrosMin - 1, Math.min(limits.eventTimeMicrosMax + 1, micros));
+  return Math.max(baseLimits.eventTimeMicrosMin - 1, Math.min(baseLimits.eventTimeMicrosMax + 1, micros));
 }
 
 /** Rows wanted, at most `max` however many digits there are; `otherwise` when the text is no positive integer. */
@@ -113,7 +114,7 @@ export function hasColumnFilter({ actorEmail, actorId, name, fileHash, flowId }:
 
 /** The range of times that can match, Unix microseconds, both inclusive. */
 export function timesOf({ fromMicros, toMicros }: AuditFilter): { from: number; to: number } {
-  return { from: fromMicros ?? limits.eventTimeMicrosMin, to: toMicros ?? limits.eventTimeMicrosMax };
+  return { from: fromMicros ?? baseLimits.eventTimeMicrosMin, to: toMicros ?? baseLimits.eventTimeMicrosMax };
 }
 
 export interface Where {

@@ -1,4 +1,5 @@
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
 
@@ -91,7 +92,7 @@ export function createHistogramReader(storage: Storage): HistogramReader {
 /** A time outside of what an event can have is moved to its edge. */
 function clamp(micros: number | undefined): number | undefined {
   if (micros === undefined) return undefined;
-  return Math.max(limits.eventTimeMicrosMin, Math.min(limits.eventTimeMicrosMax, micros));
+  return Math.max(baseLimits.eventTimeMicrosMin, Math.min(baseLimits.eventTimeMicrosMax, micros));
 }
 
 async function readRange(

@@ -1,4 +1,5 @@
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { createOldestFirst } from '../base/oldest-first.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
 import { countEvents } from './count.ts';
@@ -161,7 +162,7 @@ export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmar
     const range = {
       org: organization,
       from: from * microsPerSecond,
-      to: to === undefined ? limits.eventTimeMicrosMax + 1 : to * microsPerSecond,
+      to: to === undefined ? baseLimits.eventTimeMicrosMax + 1 : to * microsPerSecond,
     };
     const inside = await ask(bySecond, range, signal);
     // Another request may have done the same meanwhile.

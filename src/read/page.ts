@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { EngineError, type Storage } from '../storage/storage.ts';
 import { countEvents, countOf } from './count.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';

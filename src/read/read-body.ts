@@ -1,5 +1,5 @@
 import type { ByteFlow } from '../base/byte-flow.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { BytesOptions, HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 
 /**

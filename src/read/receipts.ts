@@ -1,5 +1,5 @@
 import { formatMicros } from '../base/timestamp.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Moment, momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';

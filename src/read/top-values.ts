@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
 import { momentKey, readAtMoments } from './moments.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buffers } from '../base/buffer-pool.ts';
 import type { ByteFlow } from '../base/byte-flow.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { createEngineHttp, type EngineHttp, type HttpCall } from './engine-http.ts';
 import { createGuardedFlow } from './guarded-flow.ts';

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';

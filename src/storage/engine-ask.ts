@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { shortMessage } from './response-body.ts';
 import { EngineError } from './storage.ts';
 import type { EngineConnection } from './storage.ts';

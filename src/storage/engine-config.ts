@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 const gibibyte = 1024 ** 3;
 const mebibyte = 1024 ** 2;

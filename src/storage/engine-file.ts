@@ -1,6 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { isSameFile } from '../base/same-file.ts';
 import { askEngine } from './engine-ask.ts';

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 /** Where an answer goes, in this order: `head`, any number of `data`, then `end`; or at any point `failed`. */
 export interface Receiver {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDiskFull } from '../base/full-disk.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { askEngine } from './engine-ask.ts';
 import { renderConfig, renderUsers } from './engine-config.ts';
 import type { EngineConfig } from './engine-config.ts';

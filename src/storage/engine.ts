@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fullDiskWords, isDiskFull } from '../base/full-disk.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts } from '../base/log.ts';
 import type { Logger } from '../base/log.ts';
 import { askEngine } from './engine-ask.ts';

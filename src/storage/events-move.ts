@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { Standing } from './migration-claims.ts';
 import { renderPlaceholders } from './render-migration.ts';
@@ -139,7 +140,7 @@ class EventsMove {
     const suspects = await written.findBroken();
     const parts = suspects.length === 0 ? [] : await written.findBroken();
     if (parts.length > 0) {
-      const facts = { parts: parts.slice(0, limits.damageShownMax) };
+      const facts = { parts: parts.slice(0, baseLimits.damageShownMax) };
       this.#log.error(
         facts,
         'the engine could not write its files and has not noticed; they are copied again',

@@ -1,5 +1,5 @@
 import type { ByteFlow, ByteSink } from '../base/byte-flow.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { exceptionInTail } from './response-body.ts';
 
 export interface FlowSource {

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 /** Rows of one partition of the table that expire on the same day. */
 export interface StoredCount {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { moveEvents } from './events-move.ts';
 import { inTurn, type Standing } from './migration-claims.ts';
@@ -55,7 +56,7 @@ async function withRetry<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       const concurrent = error instanceof EngineError && concurrentCodes.has(error.engineCode);
       if (!concurrent || attempt === limits.migrationAttemptsMax) throw error;
-      await sleep(limits.retryDelayMsMin * attempt);
+      await sleep(baseLimits.retryDelayMsMin * attempt);
     }
   }
 }

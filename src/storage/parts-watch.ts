@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/damage.ts';
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { unlessAborted } from '../base/unless-aborted.ts';
 import { Ledger, type MissingRows } from './ledger.ts';

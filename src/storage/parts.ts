@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { quoteString } from './statements.ts';
 import { EngineError, type Storage } from './storage.ts';
 

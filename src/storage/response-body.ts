@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { damagedPartIn } from './damaged-part.ts';
 import { EngineError } from './storage.ts';
 

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 
 /**
  * How long to wait before an engine that ended is started again. The delay doubles with each end, so that one that

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { quoteIdentifier } from './statements.ts';
 import type { Storage } from './storage.ts';
 

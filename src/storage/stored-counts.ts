@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import { dayOf, type Ledger, type MissingRows, type StoredCount } from './ledger.ts';
 import type { Parameters, Storage } from './storage.ts';
 

@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
 /** Far enough for a process that runs: it withdraws its row when it stops with nothing left to send. */

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
-import { limits } from '../base/limits.ts';
+import { limits as baseLimits } from '../base/limits.ts';
+import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { WrittenParts } from './written-parts.ts';
 
@@ -66,7 +67,7 @@ export class WriteHealth {
   async checkWritten(): Promise<void> {
     const broken = (await this.#own?.written.findBroken()) ?? [];
     if (broken.length === 0) return;
-    const facts = { parts: broken.slice(0, limits.damageShownMax) };
+    const facts = { parts: broken.slice(0, baseLimits.damageShownMax) };
     this.#log.error(facts, 'the engine could not write its files and has not noticed; it is started again');
     this.#own?.restart();
     throw new Error('the engine has not written what it was given');

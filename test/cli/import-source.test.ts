@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import * as fc from 'fast-check';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/cli/limits.ts';
 import { chunksOf, type ImportChunk, openFileSource, openInputSource } from '../../src/cli/import-source.ts';
 
 let directory: string;

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/control/limits.ts';
 import { Problem } from '../../src/base/problem.ts';
 import {
   checkPassword,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/read/limits.ts';
 import { call, eventually, problemOf, retryAfterOf } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 import { withEngine } from './export-support.ts';

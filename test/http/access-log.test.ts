@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.ts';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/http/limits.ts';
 import { accessLine, type AccessRecord, createAccessLog } from '../../src/http/access-log.ts';
 import { recordingLogger, until } from './support.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/http/limits.ts';
 import { Problem } from '../../src/base/problem.ts';
 import { fromReadable } from '../../src/base/byte-flow.ts';
 import type { Route } from '../../src/http/router.ts';

@@ -4,7 +4,7 @@ import { before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { decompress } from 'fzstd';
 import { ZSTDDecoder } from 'zstddec';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/http/limits.ts';
 import {
   compressBody,
   createCompressor,

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/http/limits.ts';
 import { createApiKey } from '../../src/control/api-keys.ts';
 import { authenticateKey } from '../../src/control/authenticate-key.ts';
 import type { Organization } from '../../src/control/organizations.ts';

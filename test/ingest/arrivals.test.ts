@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ingest/limits.ts';
 import { createArrivals } from '../../src/ingest/arrivals.ts';
 
 const never = Number.POSITIVE_INFINITY;

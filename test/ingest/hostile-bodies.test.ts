@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import { DamageRegister } from '../../src/base/damage.ts';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ingest/limits.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import type { Problem } from '../../src/base/problem.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';

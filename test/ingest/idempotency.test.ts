@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ingest/limits.ts';
 import { type BatchAnswer, openIdempotency } from '../../src/ingest/idempotency.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';

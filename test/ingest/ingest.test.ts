@@ -5,7 +5,7 @@ import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { DamageRegister } from '../../src/base/damage.ts';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ingest/limits.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import type { Problem } from '../../src/base/problem.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/ingest/batcher.ts';

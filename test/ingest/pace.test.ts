@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ingest/limits.ts';
 import { createPace } from '../../src/ingest/pace.ts';
 
 /** A pace on a clock that is set by hand; at first the engine is behind. */

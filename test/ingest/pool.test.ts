@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patience } from '../support/patience.ts';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ingest/limits.ts';
 import { createArrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept } from '../../src/ingest/accept.ts';
 import { startBatcher } from '../../src/ingest/batcher.ts';

@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { afterEach, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ingest/limits.ts';
+import { limits as ocsfLimits } from '../../src/ocsf/limits.ts';
 import { RejectionLog } from '../../src/ingest/rejection-log.ts';
 import { RejectionCounts, type RejectionReason, reasonOf } from '../../src/ingest/rejections.ts';
 import { createMapper } from '../../src/ocsf/audit-event.ts';
@@ -27,7 +28,7 @@ describe('the reason of a rejected event', () => {
     ['{"time":1', 'json'],
     ['[1]', 'object'],
     ['1', 'object'],
-    [`{"a":"${'x'.repeat(limits.eventBytesMax)}"}`, 'size'],
+    [`{"a":"${'x'.repeat(ocsfLimits.eventBytesMax)}"}`, 'size'],
     ['{}', 'required'],
     ['{"time":0,"message":{}}', 'required'],
     ['{"time":"noon","message":{"action":1}}', 'time'],

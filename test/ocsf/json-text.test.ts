@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ocsf/limits.ts';
 import { fromByteText, toByteText } from '../../src/ocsf/byte-text.ts';
 import { createCursor, openCursor } from '../../src/ocsf/json-cursor.ts';
 import { describeFault, finish, isAtEnd, skipValue } from '../../src/ocsf/json-text.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/ocsf/limits.ts';
 import { createMapper } from '../../src/ocsf/audit-event.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { alwaysRedacted } from '../../src/ocsf/redact.ts';

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/read/limits.ts';
 import type { AuditFilter } from '../../src/read/filter.ts';
 import { createLandmarks, type VersionOf } from '../../src/read/landmarks.ts';
 import { createPageReader } from '../../src/read/page.ts';

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { createFairQueue, type FairQueue } from '../../src/base/fair-queue.ts';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/read/limits.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { type Chunk, ReadAhead } from '../../src/read/feed-ahead.ts';
 import { createFeedReader, type FeedReader } from '../../src/read/feed.ts';

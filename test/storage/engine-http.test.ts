@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/storage/limits.ts';
 import { createEngineHttp, type EngineHttp, type HttpCall } from '../../src/storage/engine-http.ts';
 
 /** What the other side does with the next request, once it has its head. */

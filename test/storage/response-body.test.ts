@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { toReadable } from '../../src/base/byte-flow.ts';
-import { limits } from '../../src/base/limits.ts';
+import { limits } from '../../src/storage/limits.ts';
 import { createGuardedFlow } from '../../src/storage/guarded-flow.ts';
 import { exceptionInTail, refusal, shortMessage } from '../../src/storage/response-body.ts';
 import { EngineError } from '../../src/storage/storage.ts';

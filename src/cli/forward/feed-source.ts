@@ -6,7 +6,8 @@ import {
   type FeedPage,
 } from '../../client/client.ts';
 import { pause } from '../../client/retry.ts';
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
+import { limits as readLimits } from '../../read/limits.ts';
 import { type Batch, type ForwardedEvent, oneLine, shortHash } from './batch.ts';
 
 export interface SourceOptions {
@@ -96,7 +97,8 @@ export async function* feedSource(
     if (page.hasMore) continue;
     if (once) return;
     if (intervalMs !== undefined) await pause(intervalMs, signal);
-    else if (events.length === 0 && tookMs < limits.feedPollMs) await pause(limits.feedPollMs, signal);
+    else if (events.length === 0 && tookMs < readLimits.feedPollMs)
+      await pause(readLimits.feedPollMs, signal);
     asked = ask(cursor, intervalMs === undefined ? limits.forwardWaitSeconds : 0);
   }
 }

@@ -1,7 +1,7 @@
 import { appendFile, open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
 import { AuditlogError } from '../../client/client.ts';
 import { request } from '../../client/transport.ts';
 import type { ForwardedEvent } from './batch.ts';

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { parseDurationMs } from '../../base/durations.ts';
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseBytes } from '../../base/sizes.ts';
 import { parseRfc3339Micros } from '../../base/timestamp.ts';

@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import { type EventPage, eventIdentity } from '../../client/client.ts';
 import { pause } from '../../client/retry.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseRfc3339Micros } from '../../base/timestamp.ts';
 import { AuditlogError, type Client, createClient } from '../../client/client.ts';

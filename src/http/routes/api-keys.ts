@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatRate, parseRate, type Rate } from '../../base/rates.ts';
 import { formatMicros } from '../../base/timestamp.ts';

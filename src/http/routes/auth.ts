@@ -1,4 +1,5 @@
-import { limits } from '../../base/limits.ts';
+import { limits as controlLimits } from '../../control/limits.ts';
+import { limits } from '../limits.ts';
 import { errorFacts, type Logger } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Directory } from '../../control/directory.ts';
@@ -123,7 +124,7 @@ async function findUser(
   credentials: Credentials,
   verify: PasswordVerifier['verify'],
 ): Promise<Candidate | undefined> {
-  await parts.directory.freshen(limits.controlFreshMsMax);
+  await parts.directory.freshen(controlLimits.controlFreshMsMax);
   const candidates = findCandidates(parts, context, credentials);
   // One password check, whoever is or is not there: the time it takes must not tell.
   const only = candidates.length === 1 ? candidates[0] : undefined;

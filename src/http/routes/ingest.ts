@@ -1,4 +1,6 @@
-import { limits } from '../../base/limits.ts';
+import { limits as baseLimits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
+import { limits as ingestLimits } from '../../ingest/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiKey } from '../../control/api-keys.ts';
 import type { Accept } from '../../ingest/accept.ts';
@@ -47,8 +49,8 @@ function readHeaders(
     idempotency: idempotency(context.header('idempotency-key'), key.id),
     errorsMax: readLimit(
       context.first('maxErrors'),
-      limits.rejectedErrorsReportedMax,
-      limits.rejectedErrorsAskedMax,
+      ingestLimits.rejectedErrorsReportedMax,
+      baseLimits.rejectedErrorsAskedMax,
     ),
   };
 }

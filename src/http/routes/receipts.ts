@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts';
+import { limits } from '../../read/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
 import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';

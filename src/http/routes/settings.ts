@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
 import type { Administration } from '../../control/administration.ts';
 import { changeOfOrganization, retentionText } from '../../control/change-events.ts';
 import {

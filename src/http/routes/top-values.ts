@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts';
+import { limits } from '../limits.ts';
 import { readFilter, readLimit } from '../../read/filter.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
 import type { SessionCaller } from '../access.ts';
