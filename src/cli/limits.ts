@@ -1,0 +1,47 @@
+/** Bounds of the commands; units last. */
+export const limits = {
+  /** Snapshots that such an export takes before it gives up on a table that does not come to rest. */
+  exportSnapshotsMax: 5,
+  /** Put into one frame of a compressed file. */
+  zstdFrameBytes: 4 * 1024 * 1024,
+  cliServerAskMsMax: 2_000,
+  /** A key that a command has just made is known to a running server within this. */
+  cliKeyKnownMsMax: 10_000,
+  cliPasswordMsMax: 120_000,
+  progressIntervalMs: 250,
+  /** What an import sends at once, each part of at most so many bytes (and the rest of a line) and lines. */
+  importRequestsAtOnceMax: 8,
+  importChunkBytes: 700_000,
+  importChunkLinesMax: 10_000,
+  /** A longer line is not even sent; it could not be an event. */
+  importLineBytesMax: 4 * 1024 * 1024,
+  importRequestMsMax: 120_000,
+  /** How long an import goes on trying to send the same part. */
+  importRetryMsMax: 600_000,
+  importRetryDelayMsMin: 200,
+  importRetryDelayMsMax: 30_000,
+  importCheckpointMs: 1_000,
+  importHeadBytes: 64 * 1024,
+  demoBatchEvents: 2_000,
+  demoBatchesAtOnceMax: 4,
+  demoFlushMsMax: 60_000,
+  forwardBatchEventsMax: 1000,
+  forwardFileBytesMin: 4096,
+  /** Short enough for the line of figures to be of now. */
+  forwardWaitSeconds: 10,
+  /** Events of a stretch of time that is read as one, where the server has no feed. */
+  forwardSliceEventsMax: 10_000,
+  /** Events of one microsecond, which cannot be divided further. */
+  forwardInstantEventsMax: 200_000,
+  forwardSliceTriesMax: 5,
+  /** Events remembered so that the overlap is not forwarded twice; with more, the overlap is shortened. */
+  forwardKnownEventsMax: 50_000,
+  /** A batch that is being delivered when the process is asked to end. */
+  forwardStopMsMax: 10_000,
+  /** Attempts of `--once` go on this long. */
+  forwardOnceMsMax: 120_000,
+  /** A position that moved without any event is written down this often. */
+  forwardIdleSaveMs: 60_000,
+  forwardAnswerBytesMax: 64 * 1024 * 1024,
+  forwardHeaderFileBytesMax: 64 * 1024,
+} as const;

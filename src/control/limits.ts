@@ -1,0 +1,30 @@
+/** Bounds of organizations, users and keys; units last. */
+export const limits = {
+  controlRefreshMs: 1_000,
+  controlRefreshMsMax: 5_000,
+  /** Rows that became visible this long after they were written are still seen by the next refresh. */
+  controlOverlapMs: 30_000,
+  /** A caller that failed to authenticate is checked once more against a state no older than this. */
+  controlFreshMsMax: 100,
+  passwordChecksAtOnceMax: 2,
+  passwordChecksWaitingMax: 64,
+  passwordBytesMax: 1024,
+  /** So many failures of an account in the window, and each further check of it waits: first the least, then doubled. */
+  passwordFailuresMax: 10,
+  passwordFailuresWindowMs: 15 * 60_000,
+  passwordDelayMsMin: 1_000,
+  passwordDelayMsMax: 60_000,
+  /** Accounts of which failures are remembered, whether they exist or not. */
+  passwordAccountsMax: 50_000,
+  /** Checks that wait at once; the reserved ones are for clients that the account knows. */
+  passwordWaitsPerAccountMax: 8,
+  passwordWaitsPerAccountReserved: 2,
+  passwordWaitsMax: 1_024,
+  passwordWaitsReserved: 256,
+  /** Control rows read at once; a table of any size is read in pages of this. */
+  controlPageRowsMax: 20_000,
+  /** Changes of one organization that wait for each other. */
+  apiKeysPerOrganizationMax: 1_000,
+  usersPerOrganizationMax: 20_000,
+  controlChangesWaitingMax: 32,
+} as const;

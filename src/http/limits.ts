@@ -1,0 +1,49 @@
+/** Bounds of requests, answers and connections; units last. */
+export const limits = {
+  compressBytesMin: 1024,
+  topValuesDefault: 10,
+  topValuesMax: 100,
+  headersBytesMax: 16 * 1024,
+  /** How long clients are told that an idle connection stays. The library closes it after 8 to 12 s. */
+  keepAliveHintSeconds: 7,
+  /** How long browsers are told to come over TLS only. */
+  strictTransportSeconds: 365 * 24 * 3600,
+  requestIdCharactersMax: 128,
+  idempotencyKeyCharactersMax: 255,
+  /** Of one body while nobody has asked for it. */
+  unreadBodyBytesMax: 64 * 1024,
+  /** Of the room for bodies (`bodiesInFlightBytesMax`), kept for those of at most `unreadBodyBytesMax`. */
+  bodiesInFlightSmallShare: 1 / 8,
+  accessLogBufferedBytesMax: 16 * 1024 * 1024,
+  accessLogFlushMs: 100,
+  accessLogCloseMsMax: 2_000,
+  requestsInFlightMax: 20_000,
+  /** A request body that is one small JSON object, such as a login or a setting. */
+  jsonBodyBytesMax: 64 * 1024,
+  /** A request body nobody wants is swallowed up to this size; a larger one costs its sender the connection. */
+  ignoredBodyBytesMax: 64 * 1024,
+  /** First allocation for a body; what a sender announces beyond it is allocated once it has sent this much. */
+  bodyFirstAllocationBytes: 1024 * 1024,
+  pooledBodyBytesMin: 32 * 1024,
+  /** After an early refusal the rest of the body is thrown away this long and this far, so that the answer is seen. */
+  refusedBodyDrainBytesMax: 128 * 1024 * 1024,
+  refusedBodyDrainMsMax: 10_000,
+  refusedBodyQuietMs: 100,
+  /** A reader of a stream may stand still this long before it is dropped. */
+  streamStallMsMax: 120_000,
+  streamStallCheckMs: 3_000,
+  /** WebAssembly zstd runs on the event loop: a body above this goes in pieces of the other size, others between them. */
+  zstdAtOnceBytesMax: 128 * 1024,
+  zstdPieceBytes: 64 * 1024,
+  /** Beyond this clients get another encoding. */
+  zstdCompressorsMax: 64,
+  rateLimitClientsMax: 200_000,
+  sessionTokenCharactersMax: 4096,
+  /** Cookies of the service's name that are looked at in one request. */
+  sessionCookiesMax: 8,
+  /** Events of the service itself that happened and could not be recorded yet. */
+  trailHeldEventsMax: 1_000,
+  trailRetryMs: 1_000,
+  engineRetryAfterSeconds: 2,
+  shutdownRequestsMsMax: 10_000,
+} as const;

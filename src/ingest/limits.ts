@@ -1,0 +1,81 @@
+/** Bounds of ingest and of its log; units last. */
+export const limits = {
+  rejectedErrorsReportedMax: 100,
+  gatherDelayMsMax: 2,
+  /** Also what one hostile sender can add to the wait of those gathered with it: 20 ms where all of it is rejected. */
+  gatherBytesMax: 64 * 1024,
+  gatherRequestsMax: 256,
+  /** From so many tasks that wait for a worker on, a group waits until it is full or the one before is mapped. */
+  gatherQueuedTasks: 64,
+  /** Plain bodies up to this size have a worker thread of their own, which nothing large ever holds. */
+  smallBodyBytesMax: 16 * 1024,
+  /** Bodies above this, and all compressed ones, are divided between the workers, in pieces of about this size. */
+  splitBytesMin: 1024 * 1024,
+  pieceBytes: 512 * 1024,
+  /** Larger bodies are worked on, and are in memory decompressed, for as many organizations at once, */
+  largeBodyOrganizationsMax: 4,
+  /** and of one organization for as many as there are threads and this, so that none waits for its next task. */
+  largeBodiesBeyondThreads: 1,
+  largeBodiesWaitingPerOrganizationMax: 256,
+  largeBodiesWaitingMax: 1024,
+  largeBodyWaitMsMax: 30_000,
+  /** The rejected event after these ends the work on its body, and nothing of the body is stored. */
+  rejectedEventsMax: 100_000,
+  /** The first rejected event of an API key and reason in this time is logged, for at most so many of them. */
+  rejectionLogMs: 60_000,
+  rejectionLogKeysMax: 10_000,
+  /** Text is cut from a body in strings of this size: they must be small to be cheap. */
+  windowBytes: 64 * 1024,
+  workerQueueTasksMax: 1024,
+  workerTaskMsMax: 30_000,
+  workerHeapMegabytesMax: 512,
+  workerYoungMegabytesMax: 64,
+  segmentsInFlightMax: 2,
+  /** Of them: the other place is for small ones, which then never wait for a large one. */
+  largeSegmentsInFlightMax: 1,
+  /** Beyond FLUSH_INTERVAL; a third of what a reader is promised, as the INSERT that is under way takes time too. */
+  segmentWaitMsMax: 350,
+  /** With less than this in the log no engine is behind for want of processors. */
+  paceBytesMin: 32 * 1024 * 1024,
+  /** The oldest task waits no longer for an engine that is behind, and a large batch is held against later ones no longer. */
+  paceHoldMsMax: 2_000,
+  paceDebtMsMax: 10_000,
+  /** So often it is looked whether the engine has caught up. */
+  paceCheckMs: 50,
+  /** Over this time it is measured what the engine takes. */
+  paceRateMs: 2_000,
+  damagedSegmentTries: 3,
+  frameBytesMax: 256 * 1024 * 1024,
+  blockRowsMax: 65_536,
+  /** Events that one request may hold; a segment numbers a few more. */
+  batchEventsMax: 1_000_000,
+  blockPayloadBytesMax: 16 * 1024 * 1024,
+  idempotencyWindowMs: 24 * 3_600_000,
+  idempotencyKeysMax: 500_000,
+  idempotencyBytesMax: 128 * 1024 * 1024,
+  retryDelayMsMax: 5_000,
+  walRetryAfterSeconds: 5,
+  walProbeMs: 1_000,
+  /** One sync covers at most this much, so that the first of a long queue does not wait for the last. */
+  walGroupBytesMax: 16 * 1024 * 1024,
+  /** An append from this size on has a segment of its own, so that nobody waits for it or for its INSERT, */
+  walLargeAppendBytesMin: 16 * 1024 * 1024,
+  /** and is written in slices, with the syncs of others between them. */
+  walSliceBytesMax: 4 * 1024 * 1024,
+  /**
+   * Of the disk that the log shares with the embedded engine: with less it takes no more events, since the engine
+   * needs `engineFreeBytesMin` to take them over, and the log some for what it is still being asked.
+   */
+  walKeepFreeBytes: 512 * 1024 * 1024,
+  /** How long what is known of the free room counts. */
+  walRoomMsMax: 250,
+  /** A segment takes appends until the next is there, up to twice its size, but no more than a read takes. */
+  walOverfullBytesMax: 1024 ** 3,
+  /** Segments that a manifest of the log names; of more that wait, the end of the oldest is not checked. */
+  walManifestSegmentsMax: 4_096,
+  /** Organizations of which it is remembered when events last came. */
+  arrivalsOrganizationsMax: 10_000,
+  /** An empty segment older than this gets a new number when somebody asks how far the log has settled. */
+  walNumberAgeMsMax: 200,
+  shutdownFlushMsMax: 10_000,
+} as const;

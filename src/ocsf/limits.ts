@@ -1,0 +1,8 @@
+/** Bounds of events; units last. */
+export const limits = {
+  eventBytesMax: 1024 * 1024,
+  eventDepthMax: 128,
+  /** A smaller integer, zero aside, is taken for seconds or milliseconds. */
+  eventTimeIntegerMin: 100_000_000_000_000,
+  remoteIpCharactersMax: 255,
+} as const;

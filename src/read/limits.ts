@@ -1,0 +1,57 @@
+/** Bounds of reads; units last. */
+export const limits = {
+  pageLimitDefault: 50,
+  pageLimitMax: 1000,
+  /** A page up to this size is held until the engine has finished it; a larger one is streamed. */
+  pageBufferedBytesMax: 32 * 1024 * 1024,
+  histogramBucketsMax: 120,
+  exportsPerOrganizationMax: 4,
+  /** All organizations together: each holds one of `engineConnectionsMax`, as do `sourceStreamsMax`. */
+  exportsMax: 24,
+  exportRetryAfterSeconds: 10,
+  /** Streams of events as their producers sent them. */
+  sourceStreamsPerOrganizationMax: 8,
+  sourceStreamsMax: 24,
+  /** Parts in which a command exports to a file; an interrupted one loses at most one of them. */
+  exportSliceRowsMin: 250_000,
+  exportSlicesMax: 2_000,
+  /** Reads other than streams that the engine is given at once: for each core, and never fewer than this. */
+  readsAtOncePerCore: 4,
+  readsAtOnceMin: 8,
+  readsWaitingPerOrganizationMax: 256,
+  readsWaitingMax: 4_096,
+  readWaitMsMax: 10_000,
+  readRetryAfterSeconds: 2,
+  /** Long polls that wait, of one organization and of all. */
+  feedWaitingPerOrganizationMax: 16,
+  feedWaitingMax: 1_024,
+  feedWaitSecondsMax: 30,
+  /** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
+  feedLimitMax: 10_000,
+  /** Read ahead at once: events, bytes (of pages as large as the one before), how often for an organization and for all. */
+  feedAheadEventsMax: 10_000,
+  feedAheadBytesMax: 16 * 1024 * 1024,
+  feedAheadPerOrganizationMax: 2,
+  feedAheadMax: 4,
+  /** So long it is kept for somebody who asks for it. */
+  feedAheadMsMax: 5_000,
+  feedPollMs: 250,
+  /** How far the order has settled is asked this often; an older answer is true as well. */
+  feedSettledMs: 50,
+  /** Organizations of which it is remembered where nothing is to be found. */
+  feedEmptyStretchesMax: 10_000,
+  /** Events that one request of a filtered feed looks through before it answers with what it has. */
+  feedWindowRows: 20_000,
+  feedWindowsMax: 25,
+  /** Offsets from here on are found by landmarks (landmarks.ts); below, skipping the events costs less. */
+  deepOffsetMin: 5_000,
+  /** Events between two landmarks at least, landmarks of an organization at most, and organizations that have some. */
+  landmarkStepEvents: 1_000,
+  landmarksMax: 16_384,
+  landmarkOrganizationsMax: 64,
+  landmarkRangesMax: 16,
+  /** More events than this between two landmarks are looked at second by second. */
+  landmarkGapEventsMax: 20_000,
+  /** A page that finds itself this much farther from its landmark than expected looks for another one. */
+  landmarkMissEventsMax: 50_000,
+} as const;

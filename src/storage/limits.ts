@@ -1,0 +1,78 @@
+/** Bounds of the engine and of what is asked of it; units last. */
+export const limits = {
+  /** Memory of grouping or sorting a read, above which the engine goes on on the disk. */
+  readSpillBytes: 128 * 1024 * 1024,
+  segmentRowsMax: 1024 * 1024,
+  readMemoryBytesMax: 768 * 1024 * 1024,
+  /** Processes that share an engine publish how far they have settled this often, and keep their clocks this close. */
+  watermarkPublishMs: 1_000,
+  clockSkewMsMax: 2_000,
+  /** The clock is compared with theirs this often. */
+  clockCheckMs: 30_000,
+  /** A command's claim ends by itself after this, longer than its insert can take. */
+  watermarkClaimMsMax: 600_000,
+  engineStartMsMax: 20_000,
+  engineStopMsMax: 8_000,
+  engineRestartDelayMsMin: 100,
+  engineRestartDelayMsMax: 2_000,
+  engineConnectionsMax: 128,
+  /** Shorter than any engine keeps an idle connection (3 s at least). */
+  engineIdleConnectionMs: 2_500,
+  /** Read from a socket at once. */
+  engineReadBytes: 256 * 1024,
+  engineHeadBytesMax: 64 * 1024,
+  engineHeadLinesMax: 200,
+  engineRefusalBytesMax: 64 * 1024,
+  readQueryMsMax: 30_000,
+  insertMsMax: 120_000,
+  /** An earlier attempt ends within this time after it has been asked to. */
+  insertEndMsMax: 60_000,
+  /** Result of one parsed read (not a page: those are passed on as bytes). */
+  engineRowsBytesMax: 64 * 1024 * 1024,
+  /** End of a result that is held back until the engine has said whether it failed; an exception fits in it. */
+  engineTailBytes: 32 * 1024,
+  engineErrorCharactersMax: 600,
+  engineStderrBytesMax: 16 * 1024,
+  enginePollDelayMs: 10,
+  engineAskMsMax: 1_000,
+  enginePortAttemptsMax: 50,
+  engineBindAttemptsMax: 5,
+  migrationAttemptsMax: 8,
+  /** With less room on its disk the engine is given nothing, and merges nothing: it does not notice a full disk. */
+  engineFreeBytesMin: 256 * 1024 * 1024,
+  /** The ledger of stored events: how often it looks whether there is something to do, counts, and compares. */
+  ledgerTurnMs: 1_000,
+  ledgerCountMs: 5_000,
+  ledgerCompareMs: 3_600_000,
+  /** After a comparison that failed, as the engine was away or a part cannot be read. */
+  ledgerRetryMs: 5_000,
+  /** While events are missing: what the operator has mended or recorded is soon seen. */
+  ledgerRecompareMs: 10_000,
+  /** What takes long is done less often: its pauses are so many times as long as it took. */
+  ledgerShareOfTime: 50,
+  ledgerQueryMsMax: 600_000,
+  ledgerStopMsMax: 2_000,
+  /** Days of partitions; each is some 60 bytes. */
+  ledgerCountsMax: 100_000,
+  /** Parts that the engine has set aside are looked for, and while damage is known, whether it is still there. */
+  partsLookMs: 60_000,
+  damageLookMs: 2_000,
+  /** Reading one part whole. */
+  partCheckMsMax: 1_800_000,
+  /** A migration that copies all events, and whoever waits for it. */
+  migrationMsMax: 7 * 24 * 3_600_000,
+  migrationProgressMs: 10_000,
+  /** Of processes that share an engine one migrates: its claim, and any sign of a writer, counts for so long. */
+  migrationClaimMsMax: 30_000,
+  migrationClaimRenewMs: 5_000,
+  migrationClaimPollMs: 500,
+  /** Longer than an insert takes to become visible, so that of two claims made at once each sees the other. */
+  migrationClaimSettleMs: 400,
+  /** Other servers are given so long to stop, which is also until one that died is known to be gone. */
+  migrationQuietMsMax: 40_000,
+  cliEngineWaitMsMax: 15_000,
+  cliEngineWaitDelayMs: 200,
+  readinessMsMax: 2_000,
+  commandEngineMsMax: 10_000,
+  writerRenewMs: 3_600_000,
+} as const;
