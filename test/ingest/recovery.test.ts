@@ -7,7 +7,8 @@ import { createLogger } from '../../src/base/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
 import { segmentName, segmentOfName } from '../../src/ingest/segment.ts';
 import { nextSegmentNumber, segmentNumberMax } from '../../src/ingest/sequence.ts';
-import { openWal, type SealedSegment, type Wal } from '../../src/ingest/wal.ts';
+import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
+import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
 
@@ -31,7 +32,7 @@ async function open(files: LogFiles, nowMs: () => number = Date.now): Promise<Op
     error: (facts: object, words: string) => errors.push(`${JSON.stringify(facts)} ${words}`),
   };
   const sizes = { segmentBytes: 4000, largeBytes: 1200, bytesMax: 1e9 };
-  const wal = await openWal({ files, log, ...sizes, writer: 3, nowMs, damage });
+  const wal = await Wal.open({ files, log, ...sizes, writer: 3, nowMs, damage });
   return { wal, errors, damaged: () => damage.list().map(({ id }) => Number(id)) };
 }
 
