@@ -22,7 +22,7 @@ async function atPlaceOfItsOwn(
   const [sequence, watermarks, { announceCommand }, { newestSegmentIn }] = await Promise.all([
     import('./ingest/sequence.ts'),
     import('./storage/watermarks.ts'),
-    import('./storage/other-writers.ts'),
+    import('./storage/peers.ts'),
     import('./ingest/files.ts'),
   ]);
   const hasOwnEngine = config.clickhouse.url === undefined;

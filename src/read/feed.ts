@@ -48,7 +48,7 @@ export interface FeedOptions {
   /** First `seq` that is not settled: no event of the organization below it can come any more. */
   settledBefore(organization: string): Promise<bigint>;
   /** The same number for as long as no other process has written; undefined when that cannot be told. */
-  othersStamp(): Promise<number | undefined>;
+  peersVersion(): Promise<number | undefined>;
   /**
    * A place before which all events of the organization are that this process took, or others by the time of their
    * stamp; undefined while it takes some, or when that cannot be told.
@@ -176,7 +176,7 @@ class Feed {
     const { storage } = this.#options;
     const settledBefore = await this.#options.settledBefore(organization);
     // After it: who writes later than this takes a place behind it.
-    const others = await this.#options.othersStamp();
+    const others = await this.#options.peersVersion();
     const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
     const parts = { storage, empty: this.#empty };
     return find(parts, organization, request, { after, settledBefore, others }, signal);
@@ -452,7 +452,7 @@ async function readChunk(
   const last = ends.at(-1);
   if (last === undefined) return undefined;
   const { query, parameters, settings } = dataQuery(options, whereClause(organization, {}), { after, last });
-  const holding = { signal, settings, front: 0, back: 0, bytesMax: limits.pageBufferedBytesMax };
+  const holding = { signal, settings, headroom: 0, tailroom: 0, bytesMax: limits.pageBufferedBytesMax };
   const rows = await storage.bytes(query, parameters, holding);
   if (!('release' in rows)) {
     rows.destroy();

@@ -24,7 +24,7 @@ export interface Framer {
 }
 
 /** Room around the held bytes, for `before` and `after`. */
-const room = { front: 64, back: 1024 };
+const room = { headroom: 64, tailroom: 1024 };
 
 /** Reads a result and puts its frame around it. Rejects with EngineError. */
 export async function readFramed(

@@ -136,7 +136,7 @@ async function feedOf(storage: Storage, org: string): Promise<string> {
     clock: () => 0,
     cursors: createFeedCursors('a secret of the test'),
     settledBefore: async () => 2n ** 62n,
-    othersStamp: async () => undefined,
+    peersVersion: async () => undefined,
     arrivedBefore: () => undefined,
     queue: readQueue(),
     stopping: never,
@@ -314,12 +314,12 @@ describe('an events table of the release before', () => {
     const storage = await oldDatabase('another_writer');
     await createNewTable(storage);
     const [own, other] = [randomUUID(), randomUUID()];
-    const standing = { kind: 'among', instance: own } as const;
+    const mode = { kind: 'shared', instance: own } as const;
     await publishWatermark(storage, own, 1);
     await publishWatermark(storage, other, 1);
-    const options = { storage, cluster: undefined, log: silentLog, standing, quietMsMax: 300 };
+    const options = { storage, cluster: undefined, log: silentLog, mode, quietMsMax: 300 };
     await assert.rejects(moveEvents(options), /other servers write to this database: stop all of them/);
-    const migrating = migrate(storage, { log: silentLog, standing });
+    const migrating = migrate(storage, { log: silentLog, mode });
     await eventually('the claim', async () =>
       (await storage.rows('SELECT * FROM system.tables WHERE name = {n:String}', { n: 'migration_claims' }))
         .length > 0
@@ -335,11 +335,11 @@ describe('an events table of the release before', () => {
 
   it('is moved by one of several servers that start at once; commands wait for it', async () => {
     const storage = await oldDatabase('at_once');
-    const beside = migrate(open('at_once'), { log: silentLog, standing: { kind: 'beside' } });
+    const beside = migrate(open('at_once'), { log: silentLog, mode: { kind: 'follower' } });
     const among = [1, 2, 3].map(() =>
       migrate(open('at_once'), {
         log: silentLog,
-        standing: { kind: 'among', instance: randomUUID() },
+        mode: { kind: 'shared', instance: randomUUID() },
       }),
     );
     const applied = (await Promise.all(among)).flatMap((result) => result.applied);
@@ -369,7 +369,7 @@ describe('an events table of the release before', () => {
       },
     };
     await createNewTable(storage);
-    await moveEvents({ storage: cluster, cluster: 'main', log: silentLog, standing: { kind: 'alone' } });
+    await moveEvents({ storage: cluster, cluster: 'main', log: silentLog, mode: { kind: 'exclusive' } });
     assert.deepEqual(await countOf(storage), whole);
     for (const statement of statements) {
       if (!statement.startsWith('INSERT')) assert.match(statement, / ON CLUSTER `main`/);
