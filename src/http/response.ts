@@ -180,7 +180,7 @@ function sendNow(
   body: string | Uint8Array,
   encoding?: Encoding,
 ): void {
-  exchange.body?.letCome();
+  exchange.body?.resume();
   const { res, head } = exchange;
   const outstanding = exchange.body?.outstanding() ?? 0;
   if (outstanding > limits.ignoredBodyBytesMax) return sendClosing(exchange, reply, body);

@@ -68,7 +68,7 @@ export interface StreamSendOptions {
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return reply.stream.destroy();
-  exchange.body?.letCome();
+  exchange.body?.resume();
   checkHeaders(reply.headers);
   const { res } = exchange;
   const { watch, onEarlyFailure, onLateFailure } = options;
