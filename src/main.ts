@@ -26,7 +26,7 @@ import { effectiveRetentionDays, type Organization } from './control/organizatio
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
-import { createTrail } from './http/trail.ts';
+import { Trail } from './http/trail.ts';
 import { type AccessLog, createAccessLog } from './http/access-log.ts';
 import { AddressError, checkAddress } from './http/address.ts';
 import { createKeyCheck } from './http/authenticate.ts';
@@ -463,7 +463,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
   });
   const cookie = createSessionCookie(config.serviceName);
   const { tenantDomain } = config;
-  const trail = createTrail({
+  const trail = new Trail({
     accept: ingest.accept,
     organizationOf,
     clock: systemClock,
