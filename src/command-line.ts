@@ -114,7 +114,7 @@ const code = await runCli(process.argv.slice(2), {
     input: process.stdin,
   },
   recordEvents,
-  eventFrame: (config) => ({ head: eventHead, tail: eventTail(config) }),
+  eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
   startService: async (config, parts) => (await import('./main.ts')).startService(config, parts),
   untilStopped,
 });

@@ -42,7 +42,7 @@ import { firstSeqOf, segmentAtTime, segmentTimeMs, writersMax } from './ingest/s
 import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createExportReader } from './read/export.ts';
-import { exportPlaces, inTurn, readQueue, sourceStreamPlaces } from './read/fair-queue.ts';
+import { exportSlots, inTurn, readQueue, sourceStreamSlots } from './read/fair-queue.ts';
 import { createFeedReader } from './read/feed.ts';
 import { createFeedCursors } from './read/feed-cursor.ts';
 import { createHistogramReader } from './read/histogram.ts';
@@ -526,19 +526,19 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
 
 function readers(parts: ServerParts, secret: string): Readers {
   const { storage, config, ingest, peers } = parts;
-  const frame = { head: eventHead, tail: eventTail(config) };
+  const envelope = { head: eventHead, tail: eventTail(config) };
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
   const settled = shareFor(readLimits.feedSettledMs, () => settledBefore(parts));
   return {
-    page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, peers)), (page) =>
+    page: inTurn(queue, createPageReader(storage, envelope, systemClock, versions(ingest, peers)), (page) =>
       'flow' in page ? page.flow : undefined,
     ),
-    export: inTurn(exportPlaces(), createExportReader(storage, frame), (result) => result.stream),
+    export: inTurn(exportSlots(), createExportReader(storage, envelope), (result) => result.stream),
     feed: createFeedReader({
       storage,
-      frame,
+      envelope,
       clock: systemClock,
       cursors: createFeedCursors(secret),
       settledBefore: async (organization) => (await settled()).of(organization),
@@ -551,7 +551,7 @@ function readers(parts: ServerParts, secret: string): Readers {
       queue,
       stopping: stopping.signal,
     }),
-    legacy: inTurn(sourceStreamPlaces(), createLegacyReader(storage), (stream) => stream),
+    legacy: inTurn(sourceStreamSlots(), createLegacyReader(storage), (stream) => stream),
     receipts: inTurn(queue, createReceiptsReader(storage)),
     histogram: inTurn(queue, createHistogramReader(storage)),
     topValues: inTurn(queue, createTopValuesReader(storage)),

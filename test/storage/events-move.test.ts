@@ -31,7 +31,7 @@ const user = { id: 'u-1', email: 'ann@example.com' };
 const flows = Array.from({ length: 40 }, () => randomUUID());
 const recordedMonths = [202401, 202402, 202407, 202412, 202511];
 const manyEvents = 1_000;
-const frame = { head: '{', tail: '}}' };
+const envelope = { head: '{', tail: '}}' };
 const never = new AbortController().signal;
 
 /** Few months, as each is a part of its own in every insert: that is what the move is about. */
@@ -100,11 +100,11 @@ const filters: readonly AuditFilter[] = [
 async function readsOf(storage: Storage): Promise<Record<string, string>> {
   const page = createPageReader(
     storage,
-    frame,
+    envelope,
     () => 0,
     async () => undefined,
   );
-  const exports = createExportReader(storage, frame);
+  const exports = createExportReader(storage, envelope);
   const legacy = createLegacyReader(storage);
   const reads: Record<string, string> = {};
   for (const org of [acme, globex]) {
@@ -132,7 +132,7 @@ async function readsOf(storage: Storage): Promise<Record<string, string>> {
 async function feedOf(storage: Storage, org: string): Promise<string> {
   const feed = createFeedReader({
     storage,
-    frame,
+    envelope,
     clock: () => 0,
     cursors: createFeedCursors('a secret of the test'),
     settledBefore: async () => 2n ** 62n,
