@@ -15,8 +15,8 @@ import { createOrganization, findOrganization, type Organization } from '../cont
 import { createUser, setPassword } from '../control/users.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliParts, RunningService } from './context.ts';
-import { demoEvents } from './demo-events.ts';
-import { type DemoUser, demoStaff } from './demo-people.ts';
+import { demoBodies } from '../demo/events.ts';
+import { type DemoUser, demoStaff } from '../demo/people.ts';
 
 interface DemoOptions {
   readonly dataDir?: string;
@@ -99,23 +99,11 @@ async function hasEvents(storage: Storage, organizationId: string): Promise<bool
   return (await storage.rows(query, { org: organizationId })).length > 0;
 }
 
-/** Lines in batches, as one body each. */
-function* batches(lines: Iterable<string>): Generator<Uint8Array, void, undefined> {
-  let batch: string[] = [];
-  for (const line of lines) {
-    batch.push(line);
-    if (batch.length < limits.demoBatchEvents) continue;
-    yield Buffer.from(batch.join('\n'));
-    batch = [];
-  }
-  if (batch.length > 0) yield Buffer.from(batch.join('\n'));
-}
-
-/** Sends the events of one company with a few batches on their way at once; how many were taken. */
+/** Sends the events of one company with a few bodies on their way at once; how many were taken. */
 async function recordCompany(service: RunningService, company: DemoCompany, count: number): Promise<number> {
   const { slug: organization, staff: users } = company;
   const seed = companies.indexOf(company) + 1;
-  const bodies = batches(demoEvents({ organization, users, count, endMicros: systemClock(), seed }));
+  const bodies = demoBodies({ organization, users, count, endMicros: systemClock(), seed });
   let accepted = 0;
 
   async function send(): Promise<void> {
@@ -128,7 +116,7 @@ async function recordCompany(service: RunningService, company: DemoCompany, coun
   }
 
   // The senders share one iterator; generating in this thread goes on while workers encode what was sent.
-  await Promise.all(Array.from({ length: limits.demoBatchesAtOnceMax }, send));
+  await Promise.all(Array.from({ length: limits.demoBodiesAtOnceMax }, send));
   return accepted;
 }
 
