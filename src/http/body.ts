@@ -79,7 +79,7 @@ export interface BodyReceiverOptions {
   readonly budget: BodyBudget;
   /** More than the bound of thrown-away bytes arrived: the connection is not worth keeping. */
   readonly onExcess: () => void;
-  /** Stops and goes on with receiving. */
+  /** Pauses and resumes receiving. */
   readonly pause: () => void;
   readonly resume: () => void;
 }
