@@ -5,6 +5,7 @@ import { limits as ingestLimits } from '../ingest/limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
+import { singleFlight } from '../base/single-flight.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import { type EventOrigin, type ServiceEvent, sourceEvent, userActor } from '../control/change-events.ts';
 import type { Organization } from '../control/organizations.ts';
@@ -124,7 +125,6 @@ function createHeld(send: (one: Prepared) => Promise<void>, log: Logger) {
   const waiting: Prepared[] = [];
   const lost = counter('auditlog_trail_lost_events_total', 'Events of the service itself not recorded', []);
   let timer: NodeJS.Timeout | undefined;
-  let trying: Promise<void> | undefined;
   gauge('auditlog_trail_held_events', 'Events of the service itself that wait to be recorded', [], (metric) =>
     metric.set(waiting.length),
   );
@@ -149,14 +149,11 @@ function createHeld(send: (one: Prepared) => Promise<void>, log: Logger) {
     }
   }
 
-  function tryNow(): Promise<void> {
+  const tryNow = singleFlight(async () => {
     clearTimeout(timer);
-    trying ??= tryAll().finally(() => {
-      trying = undefined;
-      if (waiting.length > 0) arm();
-    });
-    return trying;
-  }
+    await tryAll();
+    if (waiting.length > 0) arm();
+  });
 
   function arm(): void {
     clearTimeout(timer);
@@ -172,7 +169,7 @@ function createHeld(send: (one: Prepared) => Promise<void>, log: Logger) {
         'an event of the service itself waits to be recorded',
       );
       waiting.push(one);
-      if (trying === undefined) arm();
+      arm();
     },
     count: () => waiting.length,
     tryNow,
