@@ -38,6 +38,11 @@ export function replyOf(
   return { status: 200, body: body.bytes, release: body.release };
 }
 
+/** An answer in JSON; members that are undefined are left out. */
+export function jsonReply(status: number, value: object, headers: ReplyHeaders = {}): FixedReply {
+  return { status, headers, body: JSON.stringify(value) };
+}
+
 const statusLines = new Map<number, string>([
   // In the words of RFC 9110, which Node learned only in later versions.
   [413, '413 Content Too Large'],
@@ -161,12 +166,12 @@ function sendClosing(exchange: Exchange, reply: FixedReply, body: string | Uint8
     clearTimeout(quiet);
     clearTimeout(last);
     if (!exchange.open()) return;
-    if (unframed) return exchange.breakOff(status);
+    if (unframed) return exchange.abort(status);
     res.cork(() => res.end());
     exchange.finish({ status, bytesSent });
   };
   const quiet = setTimeout(end, limits.refusedBodyQuietMs);
-  const last = setTimeout(() => exchange.breakOff(status), limits.refusedBodyDrainMsMax);
+  const last = setTimeout(() => exchange.abort(status), limits.refusedBodyDrainMsMax);
   exchange.onGone(end);
   exchange.body?.discard(limits.refusedBodyDrainBytesMax, (isLast) => {
     if (isLast && !unframed) end();
@@ -180,7 +185,7 @@ function sendNow(
   body: string | Uint8Array,
   encoding?: Encoding,
 ): void {
-  exchange.body?.letCome();
+  exchange.body?.resume();
   const { res, head } = exchange;
   const outstanding = exchange.body?.outstanding() ?? 0;
   if (outstanding > limits.ignoredBodyBytesMax) return sendClosing(exchange, reply, body);

@@ -1,3 +1,4 @@
+import { Mutex } from '../base/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { type FrameInput, frameHeaderBytes } from './segment.ts';
 import { rowsPerSegmentMax } from './sequence.ts';
@@ -31,10 +32,10 @@ export function rowsOf(frames: readonly FrameInput[]): number {
 export class GroupCommit {
   /** Makes a group durable, also an empty one, and resolves with its segment. */
   readonly #write: (group: readonly Append[]) => Promise<number>;
+  readonly #turns = new Mutex();
   readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #isScheduled = false;
-  #lastTurn: Promise<unknown> = Promise.resolve();
 
   constructor(write: (group: readonly Append[]) => Promise<number>) {
     this.#write = write;
@@ -64,14 +65,12 @@ export class GroupCommit {
 
   /** Does work while no group is written; in the order of the calls. */
   exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#lastTurn.then(work);
-    this.#lastTurn = done.catch(() => undefined);
-    return done;
+    return this.#turns.run(work);
   }
 
   /** Resolves when nothing waits and nothing is written. */
   async idle(): Promise<void> {
-    do await this.#lastTurn;
+    do await this.#turns.run(() => Promise.resolve());
     while (this.isWaiting);
   }
 

@@ -1,10 +1,10 @@
 import { buffers } from '../base/buffer-pool.ts';
-import { createFairQueue, type FairQueue } from '../base/fair-queue.ts';
+import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { frameOf, loneTask, outcomeOf, type TaskFacts } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import { RejectionCounts } from './rejections.ts';
-import { type Done, errorsMaxOf, type IngestRequest } from './request.ts';
+import { type MappedRequest, errorsMaxOf, type IngestRequest } from './request.ts';
 import { type Answered, type MapResult, type Outcome, type RequestKind, tooManyEvents } from './task.ts';
 
 export interface LargeBodiesOptions {
@@ -24,10 +24,10 @@ export class LargeBodies {
   constructor({ pool, facts }: LargeBodiesOptions) {
     this.#pool = pool;
     this.#facts = facts;
-    const atOncePerOrganization = pool.threads + limits.largeBodiesBeyondThreads;
-    this.#turns = createFairQueue({
-      atOncePerOrganization,
-      atOnce: atOncePerOrganization * limits.largeBodyOrganizationsMax,
+    const slotsPerOrganization = pool.threads + limits.largeBodiesBeyondThreads;
+    this.#turns = new FairQueue({
+      slotsPerOrganization,
+      slots: slotsPerOrganization * limits.largeBodyOrganizationsMax,
       waitingPerOrganization: limits.largeBodiesWaitingPerOrganizationMax,
       waiting: limits.largeBodiesWaitingMax,
       waitMs: limits.largeBodyWaitMsMax,
@@ -37,8 +37,8 @@ export class LargeBodies {
   }
 
   /** Maps a body; `turn` names whose turn it takes. Rejects with a Problem: 429, or what the pool says. */
-  async map(request: IngestRequest, turn: string): Promise<Done> {
-    const leave = await this.#turns.enter(turn);
+  async map(request: IngestRequest, turn: string): Promise<MappedRequest> {
+    const leave = await this.#turns.acquire(turn);
     try {
       const isWhole = request.encoding === 'identity' && request.body.length <= limits.splitBytesMin;
       return await (isWhole ? this.#whole(request) : this.#divided(request));
@@ -47,7 +47,7 @@ export class LargeBodies {
     }
   }
 
-  async #whole(request: IngestRequest): Promise<Done> {
+  async #whole(request: IngestRequest): Promise<MappedRequest> {
     const { body, form } = request;
     const isHashed = request.idempotency !== undefined;
     const result = await this.#pool.map(loneTask(this.#facts, body, kindOf(request, form, isHashed)));
@@ -59,7 +59,7 @@ export class LargeBodies {
    * As many of its pieces are with the workers at once as there are threads: a body uses all of them, and what came
    * after it is served between its pieces.
    */
-  async #divided(request: IngestRequest): Promise<Done> {
+  async #divided(request: IngestRequest): Promise<MappedRequest> {
     const split = await this.#pool.split({
       kind: 'split',
       input: request.body,
@@ -177,7 +177,7 @@ function kindOf(request: IngestRequest, form: RequestKind['form'], isHashed: boo
   return { form, encoding: 'identity', organization, apart: isHashed, errorsMax: errorsMaxOf(request) };
 }
 
-function doneOf(results: readonly MapResult[], outcome: Outcome): Done {
+function doneOf(results: readonly MapResult[], outcome: Outcome): MappedRequest {
   const frames = results.flatMap((result) => result.blocks.map((block) => frameOf(result, block)));
   return {
     outcome,

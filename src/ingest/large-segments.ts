@@ -1,8 +1,15 @@
-import type { FrameInput } from './segment.ts';
-import type { SegmentFiles } from './segment-files.ts';
-import type { SealedSegment, SealedSegments } from './sealed-segments.ts';
-import { encodeFileHeader, encodeRequests, factsWith, fileHeaderBytes, frameSeed } from './segment.ts';
+import { Mutex } from '../base/keyed-mutex.ts';
 import { limits } from './limits.ts';
+import type { SealedSegment, SealedSegments } from './sealed-segments.ts';
+import type { SegmentFiles } from './segment-files.ts';
+import {
+  encodeFileHeader,
+  encodeRequests,
+  factsWith,
+  fileHeaderBytes,
+  type FrameInput,
+  frameSeed,
+} from './segment.ts';
 import type { SegmentNumbers } from './sequence.ts';
 
 /** A request that gets a segment of its own. */
@@ -23,10 +30,10 @@ type LargeSegment = Pick<SealedSegment, 'number' | 'organization'>;
 /** Writes large requests, one after the other: each becomes a sealed segment beside the open one. */
 export class LargeSegments {
   readonly #options: LargeSegmentsOptions;
+  readonly #turns = new Mutex();
   #waitingBytes = 0;
   #writing: LargeSegment | undefined;
   #newest = 0;
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: LargeSegmentsOptions) {
     this.#options = options;
@@ -48,18 +55,18 @@ export class LargeSegments {
   }
 
   /** Does `work` with a request in its turn: it calls `write`, and what else makes the request acknowledged. */
-  inTurn(append: LargeAppend, work: () => Promise<number>): Promise<number> {
+  async inTurn(append: LargeAppend, work: () => Promise<number>): Promise<number> {
     this.#waitingBytes += append.bytes;
-    const done = this.#last.then(work).finally(() => {
+    try {
+      return await this.#turns.run(work);
+    } finally {
       this.#waitingBytes -= append.bytes;
-    });
-    this.#last = done.catch(() => undefined);
-    return done;
+    }
   }
 
   /** Resolves when all requests so far are done. */
-  async idle(): Promise<void> {
-    while (this.#waitingBytes > 0) await this.#last;
+  idle(): Promise<void> {
+    return this.#turns.run(() => Promise.resolve());
   }
 
   /** Writes the segment of a request in slices, and seals it. Resolves with its number. */

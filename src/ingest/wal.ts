@@ -1,4 +1,4 @@
-import { isDiskFull } from '../base/full-disk.ts';
+import { isDiskFull } from '../base/system-error.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { DiskHealth, unavailable } from './disk-health.ts';
 import type { LogFiles } from './files.ts';

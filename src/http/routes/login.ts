@@ -1,5 +1,4 @@
 import { limits as controlLimits } from '../../control/limits.ts';
-import { limits } from '../limits.ts';
 import { errorFacts, type Logger } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Directory } from '../../control/directory.ts';
@@ -8,15 +7,16 @@ import type { PasswordThrottle } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { Sessions } from '../../control/sessions.ts';
 import type { User } from '../../control/users.ts';
-import type { Endpoint } from '../access.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf } from '../password-attempt.ts';
 import type { Handler, RequestContext } from '../router.ts';
+import { jsonReply } from '../response.ts';
 import type { SessionCookie } from '../session-cookie.ts';
 import { slugOfHost } from '../tenant-host.ts';
-import { loggedOut, loginFailed, loginSucceeded, type Trail, trailOrigin } from '../trail.ts';
+import { type Trail, trailOrigin } from '../trail.ts';
+import { loginFailed, loginSucceeded } from '../trail-events.ts';
 
-export interface AuthParts {
+export interface LoginDeps {
   readonly directory: Directory;
   readonly sessions: Sessions;
   readonly passwords: PasswordThrottle;
@@ -32,7 +32,7 @@ interface Credentials {
   readonly organization?: string;
 }
 
-const credentialsSchema = {
+const schema = {
   type: 'object',
   required: ['email', 'password'],
   additionalProperties: false,
@@ -43,71 +43,35 @@ const credentialsSchema = {
   },
 } as const;
 
-const everyRole = ['admin', 'auditor', 'member'] as const;
-
-/** The endpoints of sessions (contract: Sessions). */
-export function authEndpoints(parts: AuthParts): Endpoint[] {
-  const { sessions, cookie, trail } = parts;
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/auth/login-handler',
-      name: 'login',
-      access: 'login',
-      handler: loginHandler(parts),
-      body: { maxBytes: limits.jsonBodyBytesMax },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/auth/token',
-      name: 'token',
-      access: 'session',
-      roles: everyRole,
-      handler: (_, { session }) => ({ status: 200, body: JSON.stringify({ token: session.token }) }),
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/auth/logout',
-      name: 'logout',
-      access: 'session',
-      roles: everyRole,
-      changes: true,
-      handler: async (context, { user, organization, session }) => {
-        await sessions.end({ ...session, user, organization });
-        await trail.done(loggedOut(user, organization), trailOrigin(context));
-        return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
-      },
-    },
-  ];
-}
-
-function loginHandler(parts: AuthParts): Handler {
-  const { sessions, passwords, cookie, trail, tenantDomain } = parts;
+/**
+ * POST /api/v1/auth/login-handler: checks the credentials and sets the cookie of a new session (contract: Sessions).
+ * Everything that is wrong with the credentials is one and the same 401.
+ */
+export function loginHandler(deps: LoginDeps): Handler {
+  const { sessions, passwords, cookie, trail, tenantDomain } = deps;
   return async (context) => {
-    requireTenantHost(parts, context);
-    const credentials = await readJson<Credentials>(context, credentialsSchema);
+    requireTenantHost(context, tenantDomain);
+    const credentials = await readJson<Credentials>(context, schema);
     const attempt = attemptOf(context, tenantDomain, credentials);
-    const found = await passwords.check(attempt, (verify) => findUser(parts, context, credentials, verify));
+    const found = await passwords.check(attempt, (verify) => findUser(deps, context, credentials, verify));
     if (found === undefined) {
       throw new Problem('unauthorized', 'E-mail address, password or organization are not right.');
     }
     const { user, organization } = found;
     const session = await sessions.issue(user, organization);
-    await trail(loginSucceeded(user, organization), trailOrigin(context));
-    const maxAge = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
-    return {
-      status: 200,
-      headers: { 'Set-Cookie': cookie.set(context, session.token, maxAge) },
-      body: JSON.stringify({
-        user: { name: user.name, email: user.email, role: user.role },
-        organization: { id: organization.id, slug: organization.slug, name: organization.name },
-      }),
+    await trail.recordBefore(loginSucceeded(user, organization), trailOrigin(context));
+    const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
+    const { id, slug, name } = organization;
+    const answer = {
+      user: { name: user.name, email: user.email, role: user.role },
+      organization: { id, slug, name },
     };
+    return jsonReply(200, answer, { 'Set-Cookie': cookie.set(context, session.token, maxAgeSeconds) });
   };
 }
 
 /** Where organizations have hosts of their own, nobody can be signed in on another: the session would not be good there. */
-function requireTenantHost({ tenantDomain }: AuthParts, context: RequestContext): void {
+function requireTenantHost(context: RequestContext, tenantDomain: string | undefined): void {
   if (tenantDomain === undefined || slugOfHost(context.header('host'), tenantDomain) !== undefined) return;
   throw new Problem('unauthorized', 'Sign in on the host of your organization.');
 }
@@ -119,13 +83,13 @@ interface Candidate {
 
 /** The user that the credentials are right for. A failure is recorded with everybody who may have been meant. */
 async function findUser(
-  parts: AuthParts,
+  deps: LoginDeps,
   context: RequestContext,
   credentials: Credentials,
   verify: PasswordVerifier['verify'],
 ): Promise<Candidate | undefined> {
-  await parts.directory.freshen(controlLimits.controlFreshMsMax);
-  const candidates = findCandidates(parts, context, credentials);
+  await deps.directory.freshen(controlLimits.controlFreshMsMax);
+  const candidates = findCandidates(deps, context, credentials);
   // One password check, whoever is or is not there: the time it takes must not tell.
   const only = candidates.length === 1 ? candidates[0] : undefined;
   const active = only?.user.disabledMicros === undefined ? only : undefined;
@@ -133,18 +97,21 @@ async function findUser(
   if (active !== undefined && matches) return active;
   // Not waited for: an answer that takes as long as a write would tell that there is such a user.
   for (const { user, organization } of candidates) {
-    parts.trail
-      .done(loginFailed(user, organization, { ambiguous: candidates.length > 1 }), trailOrigin(context))
+    deps.trail
+      .recordAfter(
+        loginFailed(user, organization, { ambiguous: candidates.length > 1 }),
+        trailOrigin(context),
+      )
       .catch((error: unknown) => {
-        parts.log.error(errorFacts(error), 'a failed login could not be recorded');
+        deps.log.error(errorFacts(error), 'a failed login could not be recorded');
       });
   }
   return undefined;
 }
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */
-function findCandidates(parts: AuthParts, context: RequestContext, credentials: Credentials): Candidate[] {
-  const { directory, tenantDomain } = parts;
+function findCandidates(deps: LoginDeps, context: RequestContext, credentials: Credentials): Candidate[] {
+  const { directory, tenantDomain } = deps;
   const hostSlug = slugOfHost(context.header('host'), tenantDomain);
   const slug = hostSlug ?? credentials.organization;
   if (credentials.organization !== undefined && credentials.organization !== slug) return [];
