@@ -308,11 +308,10 @@ export function assess(scan: Scan, durable: number, sealed?: SegmentFacts): Asse
     .filter(({ from }) => from < end)
     .map(({ from, to }) => ({ from, to: Math.min(to, end) }));
   if (scan.bytes < end) gaps.push({ from: scan.bytes, to: end });
-  const tornFrom = Math.min(
-    gaps.find(({ from }) => from >= known)?.from ?? end,
-    unfinishedRequest(inside, known) ?? end,
-  );
-  const frames = inside.filter((frame) => frame.end <= tornFrom);
+  const tornGap = gaps.find(({ from }) => from >= known)?.from ?? end;
+  const before = inside.filter((frame) => frame.end <= tornGap);
+  const tornFrom = unfinishedRequest(before, known) ?? tornGap;
+  const frames = before.filter((frame) => frame.end <= tornFrom);
   const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
   const checksum = frames.reduce((sum, frame) => chainSum(sum, frame.sum), 0);
   const damage = gaps.filter(({ from }) => from < known);
