@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
 import { createFairQueue, type FairQueueOptions } from '../../src/base/fair-queue.ts';
 import { inTurn } from '../../src/read/fair-queue.ts';
-import { EngineError } from '../../src/storage/storage.ts';
+import { EngineError } from '../../src/base/engine-error.ts';
 
 const usual: FairQueueOptions = {
   atOncePerOrganization: 2,
