@@ -70,7 +70,7 @@ async function examine(session: Session): Promise<void> {
   }
   checks.push(await checkLogFolder(config.dataDir));
   const healthy = checks.every((one) => one.healthy);
-  print(parts.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
+  print(parts.io, options.json, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (!healthy)
     throw new Error('something is damaged: see above, and "Damage" in docs/operating.md for the way on');
 }
@@ -142,10 +142,16 @@ async function record(session: Session, storage: Storage, loss: Loss): Promise<v
   }
   const value = { hole, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
-  print(parts.io, options.json, value, `${events} events ${what}; told to ${trail.length} organizations`);
+  print(
+    parts.io,
+    options.json,
+    'CliLoss',
+    value,
+    `${events} events ${what}; told to ${trail.length} organizations`,
+  );
 }
 
-function shareView({ organizationId, events }: PartShare): object {
+function shareView({ organizationId, events }: PartShare): { id: string; events: number } {
   return { id: organizationId, events };
 }
 

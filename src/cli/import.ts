@@ -15,7 +15,7 @@ import {
 import { type ImportPosition, openImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
 import type { ImportTarget } from './import-send.ts';
-import { print } from './output.ts';
+import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 
 interface ImportOptions extends TargetOptions {
@@ -126,7 +126,11 @@ function report(parts: CliParts, source: ImportSource, options: ImportOptions, r
       accepted_now: acceptedNow,
       rejected_now: rejectedNow,
     };
-    print(parts.io, true, { ...facts, seconds: Number(seconds.toFixed(3)), rejected_file: file }, '');
+    printJson(parts.io, 'CliImport', {
+      ...facts,
+      seconds: Number(seconds.toFixed(3)),
+      rejected_file: file,
+    });
     return;
   }
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';

@@ -41,7 +41,7 @@ async function printIssued(
   const owner = organization ?? 'all organizations';
   const words = `API key ${id} of ${owner} (${scopes.join(', ')}), ${expires_at === null ? 'no expiry' : `until ${expires_at}`}`;
   const view = { id, key: text, organization, scopes, expires_at };
-  print(parts.io, json, view, `${words}\n${text}\nThe key is shown this once only.`);
+  print(parts.io, json, 'CliIssuedKey', view, `${words}\n${text}\nThe key is shown this once only.`);
 }
 
 async function create(parts: CliParts, options: CreateOptions): Promise<void> {
@@ -81,7 +81,7 @@ async function list(parts: CliParts, options: JsonOption & { readonly org?: stri
       stateOf(one.revoked_at, one.expires_at),
     ]);
     const heading = ['id', 'organization', 'scopes', 'name', 'rate limit', 'state'];
-    print(parts.io, options.json, views, table(heading, rows));
+    print(parts.io, options.json, 'CliKeys', views, table(heading, rows));
     return [];
   });
 }
@@ -102,7 +102,13 @@ async function revoke(parts: CliParts, id: string, options: JsonOption): Promise
   await runControlCommand(parts, async ({ storage }) => {
     const key = await revokeApiKey(storage, id);
     const revoked_at = timeText(key.revokedMicros);
-    print(parts.io, options.json, { id, revoked_at }, `API key ${id} revoked at ${revoked_at}`);
+    print(
+      parts.io,
+      options.json,
+      'CliRevokedKey',
+      { id, revoked_at },
+      `API key ${id} revoked at ${revoked_at}`,
+    );
     return changesOfKey(key, 'apiKeyRevoked');
   });
 }

@@ -29,7 +29,13 @@ async function create(
   await runControlCommand(parts, async ({ storage }) => {
     const organization = await createOrganization(storage, options);
     const { id, slug, name } = organization;
-    print(parts.io, options.json, { id, slug, name }, `Organization ${slug} created, id ${id}`);
+    print(
+      parts.io,
+      options.json,
+      'CliNewOrganization',
+      { id, slug, name },
+      `Organization ${slug} created, id ${id}`,
+    );
     return [changeOfOrganization(organization, 'organizationCreated')];
   });
 }
@@ -48,6 +54,7 @@ async function list(parts: CliParts, options: JsonOption): Promise<void> {
     print(
       parts.io,
       options.json,
+      'CliOrganizations',
       views,
       table(['slug', 'name', 'retention', 'receipts', 'created', 'id'], rows),
     );
@@ -68,7 +75,13 @@ async function set(
   }
   await runControlCommand(parts, async ({ storage }) => {
     const organization = await updateOrganization(storage, reference, options);
-    print(parts.io, options.json, view(organization), `Organization ${organization.slug} changed`);
+    print(
+      parts.io,
+      options.json,
+      'CliOrganization',
+      view(organization),
+      `Organization ${organization.slug} changed`,
+    );
     return [changeOfOrganization(organization, 'organizationUpdated')];
   });
 }

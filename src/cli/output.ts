@@ -1,3 +1,5 @@
+import type { SchemaName, Schemas } from '../contract/document.ts';
+import { stringifierOf } from '../contract/stringifier.ts';
 import type { CliIo } from './context.ts';
 
 /** Wide in a terminal: East Asian scripts and emoji take two columns. */
@@ -23,9 +25,21 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
   return [line(heading.map((title) => title.toUpperCase())), ...rows.map(line)].join('\n');
 }
 
-/** One line of JSON for programs, or the text for people. */
-export function print(io: CliIo, json: boolean | undefined, value: unknown, text: string): void {
-  io.out(`${json === true ? JSON.stringify(value) : text}\n`);
+/** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
+export function printJson<Name extends SchemaName>(io: CliIo, schema: Name, value: Schemas[Name]): void {
+  io.out(`${stringifierOf(schema)(value)}\n`);
+}
+
+/** One line of JSON for programs where `json` is set, or the text for people. */
+export function print<Name extends SchemaName>(
+  io: CliIo,
+  json: boolean | undefined,
+  schema: Name,
+  value: Schemas[Name],
+  text: string,
+): void {
+  if (json === true) printJson(io, schema, value);
+  else io.out(`${text}\n`);
 }
 
 /** RFC 3339 with milliseconds. */

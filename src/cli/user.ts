@@ -48,6 +48,7 @@ async function create(parts: CliParts, options: CreateOptions): Promise<void> {
     print(
       parts.io,
       options.json,
+      'CliNewUser',
       { id, organization: slug, email, name, role },
       `User ${email} created, id ${id}`,
     );
@@ -78,6 +79,7 @@ async function list(parts: CliParts, options: WhichOptions): Promise<void> {
     print(
       parts.io,
       options.json,
+      'CliUsers',
       views,
       table(['organization', 'email', 'name', 'role', 'state', 'id'], rows),
     );
@@ -90,7 +92,13 @@ async function disable(parts: CliParts, given: string | undefined, options: Whic
   await runControlCommand(parts, async ({ storage }) => {
     const user = await disableUser(storage, reference);
     const disabled_at = timeTextOrNull(user.disabledMicros);
-    print(parts.io, options.json, { id: user.id, disabled_at }, `User ${user.email} disabled`);
+    print(
+      parts.io,
+      options.json,
+      'CliDisabledUser',
+      { id: user.id, disabled_at },
+      `User ${user.email} disabled`,
+    );
     return [changeOfUser(user, 'userDisabled')];
   });
 }
@@ -105,7 +113,13 @@ async function changePassword(
   await runControlCommand(parts, async ({ storage }) => {
     const user = await setPassword(storage, reference, password);
     const { id, email } = user;
-    print(parts.io, options.json, { id, email }, `Password of ${email} changed; sessions have ended`);
+    print(
+      parts.io,
+      options.json,
+      'CliUserPassword',
+      { id, email },
+      `Password of ${email} changed; sessions have ended`,
+    );
     return [changeOfUser(user, 'passwordChanged')];
   });
 }

@@ -1,6 +1,10 @@
 import { type Logger, errorFacts } from '../base/log.ts';
 import { Problem, problemTable } from '../base/problem.ts';
+import type { Schemas } from '../contract/document.ts';
+import { stringifierOf } from '../contract/stringifier.ts';
 import type { FixedReply } from './response.ts';
+
+const stringify = stringifierOf('Problem');
 
 export interface ProblemContext {
   readonly requestId: string;
@@ -30,7 +34,8 @@ export function problemReply(error: unknown, context: ProblemContext): FixedRepl
       'a request could not be answered',
     );
   }
-  const standard = {
+  const body: Schemas['Problem'] = {
+    ...members,
     type: 'about:blank',
     title,
     status,
@@ -46,7 +51,6 @@ export function problemReply(error: unknown, context: ProblemContext): FixedRepl
         : { 'Retry-After': String(Math.max(0, Math.ceil(retryAfterSeconds))) }),
       'Content-Type': 'application/problem+json',
     },
-    // The standard members come first, and further members cannot replace them.
-    body: JSON.stringify({ ...standard, ...members, ...standard }),
+    body: stringify(body),
   };
 }

@@ -1,16 +1,13 @@
 import { limits } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Schemas } from '../../contract/document.ts';
+import { stringifierOf } from '../../contract/stringifier.ts';
 import type { Handler } from '../router.ts';
+
+const stringify = stringifierOf('Readiness');
 
 /** GET /healthz: the process is up. */
 export const healthRoute: Handler = () => ({ status: 200, body: '{"status":"ok"}' });
-
-/** What is known to be damaged of the stored events, for the operator; no content of events. */
-interface KnownDamage {
-  readonly kind: string;
-  readonly id: string;
-  readonly detail: string;
-}
 
 /** What readiness depends on. */
 export interface Readiness {
@@ -18,8 +15,8 @@ export interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
-  /** Told, but nothing that keeps the service from answering. */
-  damage(): readonly KnownDamage[];
+  /** What is known to be damaged: told, but nothing that keeps the service from answering. */
+  damage(): readonly Schemas['Damage'][];
 }
 
 /** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
@@ -36,7 +33,7 @@ export function readyRoute(readiness: Readiness): Handler {
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
     };
     if (Object.values(needed).every(Boolean))
-      return { status: 200, body: JSON.stringify({ status: 'ready', ...members }) };
+      return { status: 200, body: stringify({ status: 'ready', ...members }) };
     throw new Problem('unavailable', 'The service is not ready.', { retryAfterSeconds: 1, members });
   };
 }
