@@ -10,7 +10,8 @@ const folders = {
   control: ['storage', 'base'],
   http: ['ingest', 'read', 'control', 'contract', 'base'],
   client: [],
-  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'contract', 'base'],
+  demo: [],
+  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'contract', 'demo', 'base'],
 };
 
 const allowed = Object.entries(folders).map(([folder, others]) => ({

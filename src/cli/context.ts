@@ -2,7 +2,7 @@ import type { Logger } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import type { Directory } from '../control/directory.ts';
-import type { EventFrame } from '../read/page.ts';
+import type { EventEnvelope } from '../read/envelope.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** Standard streams as the commands use them. */
@@ -28,13 +28,13 @@ export type RecordEvents = (
 ) => Promise<void>;
 
 /** What the commands are handed; nothing of it is found by import, so a test can run any command in its own process. */
-export interface CliParts {
+export interface CliDeps {
   readonly environment: Environment;
   readonly io: CliIo;
   readonly recordEvents: RecordEvents;
   /** What every audit event has in common, as readers put it around the stored text. */
-  readonly eventFrame: (config: Config) => EventFrame;
-  readonly startService: (config: Config, parts: ServiceOutputs) => Promise<RunningService>;
+  readonly eventEnvelope: (config: Config) => EventEnvelope;
+  readonly startService: (config: Config, deps: ServiceOutputs) => Promise<RunningService>;
   /** Resolves when the process is asked to end. */
   readonly untilStopped: () => Promise<void>;
 }

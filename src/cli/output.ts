@@ -1,6 +1,8 @@
 import type { SchemaName, Schemas } from '../contract/document.ts';
 import { stringifierOf } from '../contract/stringifier.ts';
-import type { CliIo } from './context.ts';
+import type { CliDeps } from './context.ts';
+
+type Output = Pick<CliDeps, 'io'>;
 
 /** Wide in a terminal: East Asian scripts and emoji take two columns. */
 const wide =
@@ -26,20 +28,20 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
 }
 
 /** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
-export function printJson<Name extends SchemaName>(io: CliIo, schema: Name, value: Schemas[Name]): void {
-  io.out(`${stringifierOf(schema)(value)}\n`);
+export function printJson<Name extends SchemaName>(deps: Output, schema: Name, value: Schemas[Name]): void {
+  deps.io.out(`${stringifierOf(schema)(value)}\n`);
 }
 
-/** One line of JSON for programs where `json` is set, or the text for people. */
+/** As `printJson` where the command was called with `--json`, else the text for people. */
 export function print<Name extends SchemaName>(
-  io: CliIo,
-  json: boolean | undefined,
+  deps: Output,
+  options: { readonly json?: true },
   schema: Name,
   value: Schemas[Name],
   text: string,
 ): void {
-  if (json === true) printJson(io, schema, value);
-  else io.out(`${text}\n`);
+  if (options.json === true) printJson(deps, schema, value);
+  else deps.io.out(`${text}\n`);
 }
 
 /** RFC 3339 with milliseconds. */
