@@ -22,7 +22,7 @@ async function atPlaceOfItsOwn(
   const [sequence, watermarks, { announceCommand }, { newestSegmentIn }] = await Promise.all([
     import('./ingest/sequence.ts'),
     import('./storage/watermarks.ts'),
-    import('./storage/other-writers.ts'),
+    import('./storage/peers.ts'),
     import('./ingest/files.ts'),
   ]);
   const hasOwnEngine = config.clickhouse.url === undefined;
@@ -114,7 +114,7 @@ const code = await runCli(process.argv.slice(2), {
     input: process.stdin,
   },
   recordEvents,
-  eventFrame: (config) => ({ head: eventHead, tail: eventTail(config) }),
+  eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
   startService: async (config, parts) => (await import('./main.ts')).startService(config, parts),
   untilStopped,
 });

@@ -26,7 +26,7 @@ import { effectiveRetentionDays, type Organization } from './control/organizatio
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
-import { createTrail } from './http/trail.ts';
+import { Trail } from './http/trail.ts';
 import { type AccessLog, createAccessLog } from './http/access-log.ts';
 import { AddressError, checkAddress } from './http/address.ts';
 import { createKeyCheck } from './http/authenticate.ts';
@@ -42,7 +42,7 @@ import { firstSeqOf, segmentAtTime, segmentTimeMs, writersMax } from './ingest/s
 import type { OrganizationFacts, SharedDirectory } from './ingest/task.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createExportReader } from './read/export.ts';
-import { exportPlaces, inTurn, readQueue, sourceStreamPlaces } from './read/fair-queue.ts';
+import { exportSlots, inTurn, readQueue, sourceStreamSlots } from './read/fair-queue.ts';
 import { createFeedReader } from './read/feed.ts';
 import { createFeedCursors } from './read/feed-cursor.ts';
 import { createHistogramReader } from './read/histogram.ts';
@@ -56,11 +56,11 @@ import { DataDirLockedError } from './storage/engine-process.ts';
 import { keepEventsView } from './storage/events-view.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { migrate } from './storage/migrate.ts';
-import type { Standing } from './storage/migration-claims.ts';
+import type { MigrationMode } from './storage/migration-claims.ts';
 import { checkRights } from './storage/rights.ts';
 import { PartsWatch, reportUnreadable } from './storage/parts-watch.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
-import { type OtherWriters, watchCommands, watchProcesses } from './storage/other-writers.ts';
+import { type Peers, commandPeers, serverPeers } from './storage/peers.ts';
 import { watchDamage } from './storage/watch-damage.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
 import { watchClock } from './storage/clock-check.ts';
@@ -152,14 +152,14 @@ async function startParts(
     started.push(await watchClock({ storage, instance, log, timeOfSegment: segmentTimeMs }));
     started.push(await publishSettled(storage, ingest, instance, log));
   }
-  const others = otherWriters(storage, config.dataDir, instance);
+  const peers = peersOf(storage, config.dataDir, instance);
   if (engine !== undefined) {
     const watch = new PartsWatch({
       storage,
       dataDir: config.dataDir,
       damage,
       log,
-      settledBefore: async () => (await settledBefore({ ingest, instance, others })).ofAll,
+      settledBefore: async () => (await settledBefore({ ingest, instance, peers })).ofAll,
       stored: () => writeHealth.stored(),
       checkWritten: () => writeHealth.checkWritten(),
       engineStarts: () => engine.restarts(),
@@ -181,7 +181,7 @@ async function startParts(
     organizationOf,
     started,
     instance,
-    others,
+    peers,
     damage,
     writeHealth,
     stopWaiting: (stop) => waiters.push(stop),
@@ -271,13 +271,13 @@ async function startStorage(
   }
   const storage = watchDamage(openStorage(connection, log), (part) => reportUnreadable(damage, log, part));
   started.push(() => storage.close());
-  let standing: Standing = { kind: 'alone' };
+  let mode: MigrationMode = { kind: 'exclusive' };
   if (url !== undefined) {
     await waitForServer(storage, url, user, log);
     await checkRights(storage, user, cluster);
-    standing = { kind: 'among', instance: await readInstance(config.dataDir) };
+    mode = { kind: 'shared', instance: await readInstance(config.dataDir) };
   }
-  await migrate(storage, { log, cluster, standing });
+  await migrate(storage, { log, cluster, mode });
   await keepEventsView(storage, { database, head: eventHead, tail: eventTail(config), cluster });
   return { storage, engine };
 }
@@ -444,7 +444,7 @@ interface ServerParts {
   readonly started: (() => Promise<unknown>)[];
   /** This process among those that share an engine; undefined where it has its own. */
   readonly instance: string | undefined;
-  readonly others: OtherWriters;
+  readonly peers: Peers;
   readonly damage: DamageRegister;
   readonly writeHealth: WriteHealth;
   /** What ends requests that only wait, when the server stops. */
@@ -463,7 +463,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
   });
   const cookie = createSessionCookie(config.serviceName);
   const { tenantDomain } = config;
-  const trail = createTrail({
+  const trail = new Trail({
     accept: ingest.accept,
     organizationOf,
     clock: systemClock,
@@ -525,33 +525,33 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
 }
 
 function readers(parts: ServerParts, secret: string): Readers {
-  const { storage, config, ingest, others } = parts;
-  const frame = { head: eventHead, tail: eventTail(config) };
+  const { storage, config, ingest, peers } = parts;
+  const envelope = { head: eventHead, tail: eventTail(config) };
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
   const settled = shareFor(readLimits.feedSettledMs, () => settledBefore(parts));
   return {
-    page: inTurn(queue, createPageReader(storage, frame, systemClock, versions(ingest, others)), (page) =>
+    page: inTurn(queue, createPageReader(storage, envelope, systemClock, versions(ingest, peers)), (page) =>
       'flow' in page ? page.flow : undefined,
     ),
-    export: inTurn(exportPlaces(), createExportReader(storage, frame), (result) => result.stream),
+    export: inTurn(exportSlots(), createExportReader(storage, envelope), (result) => result.stream),
     feed: createFeedReader({
       storage,
-      frame,
+      envelope,
       clock: systemClock,
       cursors: createFeedCursors(secret),
       settledBefore: async (organization) => (await settled()).of(organization),
-      othersStamp: others.stamp,
+      peersVersion: peers.version,
       // What is in a segment lies below the first place of the next.
       arrivedBefore: (organization) => {
-        const last = Math.max(ingest.lastSegmentOf(organization), others.writtenThrough());
+        const last = Math.max(ingest.lastSegmentOf(organization), peers.writtenThrough());
         return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
       },
       queue,
       stopping: stopping.signal,
     }),
-    legacy: inTurn(sourceStreamPlaces(), createLegacyReader(storage), (stream) => stream),
+    legacy: inTurn(sourceStreamSlots(), createLegacyReader(storage), (stream) => stream),
     receipts: inTurn(queue, createReceiptsReader(storage)),
     histogram: inTurn(queue, createHistogramReader(storage)),
     topValues: inTurn(queue, createTopValuesReader(storage)),
@@ -561,14 +561,14 @@ function readers(parts: ServerParts, secret: string): Readers {
 /** All that write events, as far as this process can know. */
 interface Writers {
   readonly ingest: Ingest;
-  readonly others: OtherWriters;
+  readonly peers: Peers;
   /** See ServerParts. */
   readonly instance: string | undefined;
 }
 
-function otherWriters(storage: Storage, dataDir: string, instance: string | undefined): OtherWriters {
-  if (instance !== undefined) return watchProcesses(storage, instance);
-  return watchCommands(storage, dataDir, () => segmentAtTime(Date.now()) + writersMax - 1);
+function peersOf(storage: Storage, dataDir: string, instance: string | undefined): Peers {
+  if (instance !== undefined) return serverPeers(storage, instance);
+  return commandPeers(storage, dataDir, () => segmentAtTime(Date.now()) + writersMax - 1);
 }
 
 /** First places in the order that are not settled. */
@@ -582,9 +582,9 @@ interface Settled {
  * Where processes share an engine also below the clock, as a writer that begins now begins there; the clocks of
  * several machines differ a little. With an own engine no clock counts: commands begin above the newest segment.
  */
-async function settledBefore({ ingest, instance, others }: Writers): Promise<Settled> {
+async function settledBefore({ ingest, instance, peers }: Writers): Promise<Settled> {
   const { lowest, ofOrganization } = await ingest.unsettled();
-  const elsewhere = await others.lowest();
+  const elsewhere = await peers.watermark();
   const byClock =
     instance === undefined
       ? Number.MAX_SAFE_INTEGER
@@ -600,15 +600,12 @@ async function settledBefore({ ingest, instance, others }: Writers): Promise<Set
  * A text that stays the same for as long as no event of an organization is added to the table; undefined when that
  * cannot be told, since some are on their way or others may write.
  */
-function versions(
-  ingest: Ingest,
-  others: OtherWriters,
-): (organization: string) => Promise<string | undefined> {
+function versions(ingest: Ingest, peers: Peers): (organization: string) => Promise<string | undefined> {
   return async (organization) => {
-    const stamp = await others.stamp();
+    const version = await peers.version();
     const last = ingest.lastSegmentOf(organization);
-    const isKnown = stamp !== undefined && Number.isFinite(last) && ingest.isStored(last);
-    return isKnown ? `${last} ${stamp}` : undefined;
+    const isKnown = version !== undefined && Number.isFinite(last) && ingest.isStored(last);
+    return isKnown ? `${last} ${version}` : undefined;
   };
 }
 

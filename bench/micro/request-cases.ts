@@ -144,14 +144,14 @@ function pagePieces(): Buffer[] {
 function splice(): MicroCase {
   const pieces = pagePieces();
   const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  const hold = ({ front, back }: BytesOptions): HeldBytes => {
-    const buffer = new Uint8Array(buffers.take(front + bytes + back));
-    let end = front;
+  const hold = ({ headroom, tailroom }: BytesOptions): HeldBytes => {
+    const buffer = new Uint8Array(buffers.take(headroom + bytes + tailroom));
+    let end = headroom;
     for (const piece of pieces) {
       buffer.set(piece, end);
       end += piece.length;
     }
-    return { buffer, start: front, end, release: () => buffers.give(buffer.buffer) };
+    return { buffer, start: headroom, end, release: () => buffers.give(buffer.buffer) };
   };
   const storage = {
     bytes: (_query: string, _parameters: unknown, options: BytesOptions) => Promise.resolve(hold(options)),

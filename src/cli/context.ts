@@ -2,7 +2,7 @@ import type { Logger } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import type { Directory } from '../control/directory.ts';
-import type { EventFrame } from '../read/page.ts';
+import type { EventEnvelope } from '../read/envelope.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** Standard streams as the commands use them. */
@@ -33,7 +33,7 @@ export interface CliDeps {
   readonly io: CliIo;
   readonly recordEvents: RecordEvents;
   /** What every audit event has in common, as readers put it around the stored text. */
-  readonly eventFrame: (config: Config) => EventFrame;
+  readonly eventEnvelope: (config: Config) => EventEnvelope;
   readonly startService: (config: Config, deps: ServiceOutputs) => Promise<RunningService>;
   /** Resolves when the process is asked to end. */
   readonly untilStopped: () => Promise<void>;

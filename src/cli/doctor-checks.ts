@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLedger } from '../storage/ledger-file.ts';
-import { activeParts, checkPart, partsSetAside } from '../storage/parts.ts';
+import { activeParts, checkPart, quarantinedParts } from '../storage/parts.ts';
 import type { Storage } from '../storage/storage.ts';
 import { compareWithTable, listHoles } from '../storage/stored-counts.ts';
 import type { CliIo } from './context.ts';
@@ -72,19 +72,19 @@ export async function checkLedger(storage: Storage, dataDir: string): Promise<Ch
       `${rows} events of partition ${partition} were recorded as lost at ${recorded}Z`,
   );
   const notes = ledger === undefined && !isDamaged ? ['there is no ledger yet', ...holes] : holes;
-  const setAside = await partsSetAside(storage);
+  const quarantined = await quarantinedParts(storage);
   const isLoss = (partition: string): boolean => missing.some((one) => one.partition === partition);
   return [
     check('nothing_missing', findings, notes),
     check(
       'no_part_set_aside',
-      setAside
+      quarantined
         .filter(({ partition }) => isLoss(partition))
         .map(({ name, reason }) => ({
           id: name,
           detail: `set aside by the engine (${reason}), and events are missing`,
         })),
-      setAside
+      quarantined
         .filter(({ partition }) => !isLoss(partition))
         .map(({ name }) => `${name} was set aside by the engine, and no counted event is missing`),
     ),

@@ -140,7 +140,7 @@ function openParquet(run: Run, rows: number, { seqMax }: ExportSnapshot): Promis
 /** One slice of a file in any format; the first brings what opens the file, the last what closes it. */
 function sliceReader(run: Run, format: ExportFormat): ExportJob['readSlice'] {
   const { deps, config, storage, organization } = run;
-  const read = createExportReader(storage, deps.eventFrame(config));
+  const read = createExportReader(storage, deps.eventEnvelope(config));
   const opens = { ndjson: '', json: '[', csv: csvHeader }[format];
   const between = format === 'json' ? ',\n' : '';
   const closes = format === 'json' ? ']\n' : '';
@@ -272,7 +272,7 @@ async function parquetNow(run: Run): Promise<Readable> {
 
 async function eventsNow(run: Run, format: ExportFormat): Promise<Readable> {
   const { deps, config, storage, organization, filter } = run;
-  const read = createExportReader(storage, deps.eventFrame(config));
+  const read = createExportReader(storage, deps.eventEnvelope(config));
   const found = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
   await recordExport(run, found.total, 0);
   return toReadable(found.stream);

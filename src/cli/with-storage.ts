@@ -10,12 +10,12 @@ import { startEmbeddedEngine } from '../storage/engine.ts';
 import { readEngineFile } from '../storage/engine-file.ts';
 import { DataDirLockedError } from '../storage/engine-process.ts';
 import { migrate } from '../storage/migrate.ts';
-import type { Standing } from '../storage/migration-claims.ts';
+import type { MigrationMode } from '../storage/migration-claims.ts';
 import type { EngineConnection, Storage } from '../storage/storage.ts';
 
 interface Reached {
   readonly connection: EngineConnection;
-  readonly standing: Standing;
+  readonly mode: MigrationMode;
   release(): Promise<void>;
 }
 
@@ -32,13 +32,13 @@ async function reachEmbedded(config: Config, log: Logger): Promise<Reached> {
   for (let first = true; ; first = false) {
     const running = await readEngineFile(config.dataDir, first ? log : undefined);
     if (running !== undefined) {
-      return { connection: running, standing: { kind: 'beside' }, release: nothingToRelease };
+      return { connection: running, mode: { kind: 'follower' }, release: nothingToRelease };
     }
     try {
       const database = config.clickhouse.database;
       const engine = await startEmbeddedEngine({ dataDir: config.dataDir, database, log });
       const { connection } = engine;
-      return { connection, standing: { kind: 'alone' }, release: () => engine.stop() };
+      return { connection, mode: { kind: 'exclusive' }, release: () => engine.stop() };
     } catch (error) {
       if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
     }
@@ -50,7 +50,7 @@ async function reach(config: Config, log: Logger): Promise<Reached> {
   const { url, user, password, database } = config.clickhouse;
   if (url === undefined) return reachEmbedded(config, log);
   const connection = { url, user, password, database, headers: {} };
-  return { connection, standing: { kind: 'among', instance: randomUUID() }, release: nothingToRelease };
+  return { connection, mode: { kind: 'shared', instance: randomUUID() }, release: nothingToRelease };
 }
 
 /**
@@ -68,7 +68,7 @@ export async function withStorage<T>(
     const storage = openStorage(reached.connection, log);
     try {
       const { cluster } = config.clickhouse;
-      await migrate(storage, { log, cluster, standing: reached.standing });
+      await migrate(storage, { log, cluster, mode: reached.mode });
       return await work(storage);
     } finally {
       await storage.close();

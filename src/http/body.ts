@@ -79,14 +79,14 @@ export interface BodyReceiverOptions {
   readonly budget: BodyBudget;
   /** More than the bound of thrown-away bytes arrived: the connection is not worth keeping. */
   readonly onExcess: () => void;
-  /** Stops and goes on with receiving. */
+  /** Pauses and resumes receiving. */
   readonly pause: () => void;
   readonly resume: () => void;
 }
 
 export interface BodyReceiver {
   /** Before an answer goes out: what is left of the body must come, or the connection has no next request. */
-  letCome(): void;
+  resume(): void;
   /** To be called with every chunk; the chunk is copied. */
   data(chunk: ArrayBuffer, isLast: boolean): void;
   /** The client went away: a pending read rejects. */
@@ -151,7 +151,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
     paused = true;
     options.pause();
   };
-  const goOn = (): void => {
+  const resume = (): void => {
     if (!paused) return;
     paused = false;
     options.resume();
@@ -200,7 +200,7 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
       if (failure === undefined && (discarding || reading))
         failure = new Error('the body is not kept or was read before');
       reading = true;
-      goOn();
+      resume();
       return new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure);
         waiting = { resolve, reject };
@@ -209,13 +209,13 @@ export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
     },
     discard(bytesMax, onChunk) {
       discarded.allow(bytesMax, onChunk);
-      goOn();
+      resume();
       if (discarding) return;
       discarding = true;
       block.take();
       release();
     },
-    letCome: goOn,
+    resume,
     release,
     received: () => received,
     outstanding() {

@@ -15,7 +15,7 @@ export interface Outcome {
  * One request and its answer. `res` may be touched only while `open()`: the library ends it with the abort and with
  * the last byte of the answer.
  *
- *   open ──finish(status)──▶ closed        open ──client gone / breakOff(status)──▶ closed, signal aborted
+ *   open ──finish(status)──▶ closed        open ──client gone / abort(status)──▶ closed, signal aborted
  */
 export interface Exchange {
   readonly res: UwsResponse;
@@ -25,7 +25,7 @@ export interface Exchange {
   /** The answer is complete; reports it. */
   finish(outcome: Outcome): void;
   /** Breaks the connection without a clean end and reports this status. */
-  breakOff(status: number): void;
+  abort(status: number): void;
   /** Body bytes handed to the socket so far, reported should the client go away. */
   sent(bytes: number): void;
   /** Runs when the exchange closes without a complete answer; at once when it has. */
@@ -70,7 +70,7 @@ export function openExchange({ res, head, body, report }: ExchangeOptions): Exch
       for (const callback of finishedCallbacks) callback();
       report(outcome);
     },
-    breakOff(status) {
+    abort(status) {
       if (state !== 'open') return;
       goneStatus = status;
       res.close();

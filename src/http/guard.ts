@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts';
 import type { Rate } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import type { Session, Sessions } from '../control/sessions.ts';
-import type { Endpoint, RateClass, SessionCaller } from './access.ts';
+import type { Endpoint, RateClass, SessionCaller } from './endpoint.ts';
 import { hasScope, type KeyCheck, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
 import type { RateLimiter, Verdict } from './rate-limit.ts';
@@ -12,7 +12,7 @@ import type { Handler, RequestContext, Route } from './router.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import { isHostOf } from './tenant-host.ts';
 
-export interface GuardParts {
+export interface GuardDeps {
   readonly checkKey: KeyCheck;
   readonly sessions: Sessions;
   readonly cookie: SessionCookie;
@@ -34,48 +34,48 @@ export interface GuardParts {
  *              checks a password: rate of the address' logins ─over─▶ 429
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
-export function guardEndpoints(endpoints: readonly Endpoint[], parts: GuardParts): Route[] {
+export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
   return endpoints.map((endpoint) => ({
     method: endpoint.method,
     path: endpoint.path,
     name: endpoint.name,
-    handler: guarded(endpoint, parts),
+    handler: guarded(endpoint, deps),
     ...(endpoint.body === undefined ? {} : { body: endpoint.body }),
     ...(endpoint.head === undefined ? {} : { head: endpoint.head }),
   }));
 }
 
-function guarded(endpoint: Endpoint, parts: GuardParts): Handler {
+function guarded(endpoint: Endpoint, deps: GuardDeps): Handler {
   switch (endpoint.access) {
     case 'open':
       return endpoint.handler;
     case 'login':
       return (context) => {
-        const verdict = consume(parts, 'login', guesses(context));
-        return limited(parts, context, verdict, () => {
+        const verdict = consume(deps, 'login', guesses(context));
+        return limited(deps, context, verdict, () => {
           requireSameOriginJson(context);
           return endpoint.handler(context);
         });
       };
     case 'key':
       return async (context) => {
-        const key = await keyOrRefusal(context, parts);
-        const verdict = consume(parts, endpoint.rate, `${endpoint.rate} ${key.id}`, key.rateLimit);
-        return limited(parts, context, verdict, () => {
+        const key = await keyOrRefusal(context, deps);
+        const verdict = consume(deps, endpoint.rate, `${endpoint.rate} ${key.id}`, key.rateLimit);
+        return limited(deps, context, verdict, () => {
           requireScope(key, endpoint.scope);
           return endpoint.handler(context, { key });
         });
       };
     case 'session':
       return async (context) => {
-        const caller = await sessionOrRefusal(context, parts);
-        const verdict = consume(parts, 'tenant', `tenant ${caller.user.id}`);
-        return limited(parts, context, verdict, () => {
+        const caller = await sessionOrRefusal(context, deps);
+        const verdict = consume(deps, 'tenant', `tenant ${caller.user.id}`);
+        return limited(deps, context, verdict, () => {
           if (!endpoint.roles.includes(caller.user.role)) {
             throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
           }
           if (endpoint.changes) requireSameOriginJson(context);
-          if (endpoint.checksPassword) countGuess(context, parts);
+          if (endpoint.checksPassword) countGuess(context, deps);
           return endpoint.handler(context, caller);
         });
       };
@@ -91,14 +91,14 @@ function requireScope(key: ApiKey, scope: 'read' | 'write'): void {
   throw new Problem('forbidden', 'This API key does not have the scope "write".');
 }
 
-async function keyOrRefusal(context: RequestContext, parts: GuardParts): Promise<ApiKey> {
-  const known = parts.checkKey.known(context);
+async function keyOrRefusal(context: RequestContext, deps: GuardDeps): Promise<ApiKey> {
+  const known = deps.checkKey.known(context);
   if (known !== undefined) return known;
   // Guessing must not cost the engine anything either: an address past its limit is refused before the second look.
-  const rate = parts.rates.audit;
-  const verdict = rate === undefined ? undefined : parts.limiter.peek(refusals('audit', context), rate);
+  const rate = deps.rates.audit;
+  const verdict = rate === undefined ? undefined : deps.limiter.peek(refusals('audit', context), rate);
   if (verdict !== undefined && !verdict.allowed) throw tooMany(verdict);
-  return (await parts.checkKey.fresh(context)) ?? refuse(unauthorizedKey(), context, parts, 'audit');
+  return (await deps.checkKey.fresh(context)) ?? refuse(unauthorizedKey(), context, deps, 'audit');
 }
 
 function refusals(rate: RateClass, context: RequestContext): string {
@@ -110,27 +110,27 @@ function guesses(context: RequestContext): string {
   return `login ${clientOfAddress(context.ip)}`;
 }
 
-function countGuess(context: RequestContext, parts: GuardParts): void {
-  const verdict = consume(parts, 'login', guesses(context));
+function countGuess(context: RequestContext, deps: GuardDeps): void {
+  const verdict = consume(deps, 'login', guesses(context));
   if (verdict?.allowed === false) throw tooMany(verdict);
 }
 
-async function sessionOrRefusal(context: RequestContext, parts: GuardParts): Promise<SessionCaller> {
-  const session = await sessionOf(context, parts);
+async function sessionOrRefusal(context: RequestContext, deps: GuardDeps): Promise<SessionCaller> {
+  const session = await sessionOf(context, deps);
   if (session !== undefined) {
     const { user, organization, id, expiresMicros, token } = session;
     return { user, organization, session: { id, expiresMicros, token } };
   }
   const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
-  return refuse(problem, context, parts, 'tenant');
+  return refuse(problem, context, deps, 'tenant');
 }
 
 /**
  * Of several cookies the first that is good on this host. With good ones of different users nobody can tell who is
  * meant, so there is none.
  */
-async function sessionOf(context: RequestContext, parts: GuardParts): Promise<Session | undefined> {
-  const { cookie, sessions, tenantDomain } = parts;
+async function sessionOf(context: RequestContext, deps: GuardDeps): Promise<Session | undefined> {
+  const { cookie, sessions, tenantDomain } = deps;
   const host = context.header('host');
   const tokens = cookie.read(context).filter(({ length }) => length <= limits.sessionTokenCharactersMax);
   const verified = await Promise.all(tokens.map((token) => sessions.verify(token)));
@@ -141,15 +141,15 @@ async function sessionOf(context: RequestContext, parts: GuardParts): Promise<Se
 }
 
 /** Guessing is slow: refusals count for the address, and past the limit all of its refusals look the same. */
-function refuse(problem: Problem, context: RequestContext, parts: GuardParts, rate: RateClass): never {
-  const verdict = consume(parts, rate, refusals(rate, context));
+function refuse(problem: Problem, context: RequestContext, deps: GuardDeps, rate: RateClass): never {
+  const verdict = consume(deps, rate, refusals(rate, context));
   if (verdict === undefined) throw problem;
   throw verdict.allowed ? withHeaders(problem, verdict) : tooMany(verdict);
 }
 
-function consume(parts: GuardParts, rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
-  const rate = own ?? parts.rates[rateClass];
-  return rate === undefined ? undefined : parts.limiter.consume(client, rate);
+function consume(deps: GuardDeps, rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
+  const rate = own ?? deps.rates[rateClass];
+  return rate === undefined ? undefined : deps.limiter.consume(client, rate);
 }
 
 function headersOf({ limit, remaining, resetSeconds }: Verdict): Record<string, string> {
@@ -180,7 +180,7 @@ function withHeaders(problem: Problem, verdict: Verdict): Problem {
 
 /** The handler's answer or problem with the state of the limit in its headers; a 429 when the limit is passed. */
 async function limited(
-  { asProblem }: GuardParts,
+  { asProblem }: GuardDeps,
   context: RequestContext,
   verdict: Verdict | undefined,
   handle: () => Promise<Reply> | Reply,

@@ -2,11 +2,11 @@ import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import { type Change, eventOfChange, userActor } from '../control/change-events.ts';
 import type { Directory } from '../control/directory.ts';
-import type { SessionCaller } from './access.ts';
+import type { SessionCaller } from './endpoint.ts';
 import type { RequestContext } from './router.ts';
 import { type Trail, trailOrigin } from './trail.ts';
 
-export interface ChangeParts {
+export interface ChangeDeps {
   readonly trail: Trail;
   readonly directory: Pick<Directory, 'refresh'>;
 }
@@ -23,16 +23,16 @@ export interface Made<T> {
  * effect in this process has to wait: what the change gives access to, such as a new key, is then not handed out.
  */
 export async function recordedChange<T>(
-  { trail, directory }: ChangeParts,
+  { trail, directory }: ChangeDeps,
   context: RequestContext,
   { user }: Pick<SessionCaller, 'user'>,
   change: () => Promise<Made<T>>,
 ): Promise<T> {
-  await trail.ready();
+  await trail.requireRecordable();
   const { result, changes } = await change();
   const origin = trailOrigin(context);
   const outcomes = await Promise.allSettled([
-    ...changes.map((one) => trail.done(eventOfChange(one, userActor(user)), origin)),
+    ...changes.map((one) => trail.recordAfter(eventOfChange(one, userActor(user)), origin)),
     // A change that is not recorded must hold all the same: it may have ended somebody's access.
     takenOver(directory),
   ]);
@@ -40,7 +40,7 @@ export async function recordedChange<T>(
   return result;
 }
 
-async function takenOver(directory: ChangeParts['directory']): Promise<void> {
+async function takenOver(directory: ChangeDeps['directory']): Promise<void> {
   try {
     await directory.refresh();
   } catch (cause) {

@@ -161,12 +161,12 @@ function sendClosing(exchange: Exchange, reply: FixedReply, body: string | Uint8
     clearTimeout(quiet);
     clearTimeout(last);
     if (!exchange.open()) return;
-    if (unframed) return exchange.breakOff(status);
+    if (unframed) return exchange.abort(status);
     res.cork(() => res.end());
     exchange.finish({ status, bytesSent });
   };
   const quiet = setTimeout(end, limits.refusedBodyQuietMs);
-  const last = setTimeout(() => exchange.breakOff(status), limits.refusedBodyDrainMsMax);
+  const last = setTimeout(() => exchange.abort(status), limits.refusedBodyDrainMsMax);
   exchange.onGone(end);
   exchange.body?.discard(limits.refusedBodyDrainBytesMax, (isLast) => {
     if (isLast && !unframed) end();
@@ -180,7 +180,7 @@ function sendNow(
   body: string | Uint8Array,
   encoding?: Encoding,
 ): void {
-  exchange.body?.letCome();
+  exchange.body?.resume();
   const { res, head } = exchange;
   const outstanding = exchange.body?.outstanding() ?? 0;
   if (outstanding > limits.ignoredBodyBytesMax) return sendClosing(exchange, reply, body);

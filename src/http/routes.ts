@@ -6,11 +6,11 @@ import type { LegacyReader } from '../read/legacy.ts';
 import type { PageReader } from '../read/page.ts';
 import type { ReceiptsReader } from '../read/receipts.ts';
 import type { TopValuesReader } from '../read/top-values.ts';
-import type { Endpoint } from './access.ts';
-import { type ApiKeyParts, apiKeyEndpoints } from './routes/api-keys.ts';
+import type { Endpoint } from './endpoint.ts';
+import { type ApiKeyDeps, apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
 import { feedHandler } from './routes/feed.ts';
-import { type AuthParts, authEndpoints } from './routes/auth.ts';
+import { type AuthDeps, authEndpoints } from './routes/auth.ts';
 import { exportHandlers } from './routes/export.ts';
 import { healthRoute, type Readiness, readyRoute } from './routes/health.ts';
 import { histogramHandler } from './routes/histogram.ts';
@@ -20,9 +20,9 @@ import { openapiRoute } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
 import { portalEventsHandler } from './routes/portal-events.ts';
 import { receiptsHandler } from './routes/receipts.ts';
-import { type SettingsParts, settingsEndpoints } from './routes/settings.ts';
+import { type SettingsDeps, settingsEndpoints } from './routes/settings.ts';
 import { topValuesHandler } from './routes/top-values.ts';
-import { type UserParts, userEndpoints } from './routes/users.ts';
+import { type UserDeps, userEndpoints } from './routes/users.ts';
 import { whoamiEndpoints } from './routes/whoami.ts';
 
 /** What reads records, each for one organization. */
@@ -36,10 +36,10 @@ export interface Readers {
   readonly topValues: TopValuesReader;
 }
 
-export type EndpointParts = AuthParts &
-  ApiKeyParts &
-  UserParts &
-  SettingsParts & {
+export type EndpointDeps = AuthDeps &
+  ApiKeyDeps &
+  UserDeps &
+  SettingsDeps & {
     readonly accept: Accept;
     readonly organizationOf: OrganizationLookup;
     readonly read: Readers;
@@ -54,18 +54,18 @@ export type EndpointParts = AuthParts &
  * Every endpoint of the service, with who may use it; schema/openapi.yaml describes the same ones, and tests hold the
  * two together and try every credential on each.
  */
-export function endpointTable(parts: EndpointParts): Endpoint[] {
+export function endpointTable(deps: EndpointDeps): Endpoint[] {
   return [
-    ...keyEndpoints(parts),
-    ...exportEndpoints(parts),
-    ...authEndpoints(parts),
-    ...tenantEndpoints(parts),
-    ...operatorEndpoints(parts),
+    ...keyEndpoints(deps),
+    ...exportEndpoints(deps),
+    ...authEndpoints(deps),
+    ...tenantEndpoints(deps),
+    ...operatorEndpoints(deps),
   ];
 }
 
 /** For programs, with an API key. */
-function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointParts): Endpoint[] {
+function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointDeps): Endpoint[] {
   const audit = auditHandler(read.page, organizationOf);
   const ingest = ingestHandler(accept, organizationOf);
   const body = { maxBytes: bodyBytesMax };
@@ -95,8 +95,8 @@ function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointPa
 }
 
 /** The whole log as a file, for either; both count against the same number of exports at once. */
-function exportEndpoints(parts: EndpointParts): Endpoint[] {
-  const { byKey, bySession } = exportHandlers(parts);
+function exportEndpoints(deps: EndpointDeps): Endpoint[] {
+  const { byKey, bySession } = exportHandlers(deps);
   return [
     {
       method: 'GET',
@@ -119,14 +119,14 @@ function exportEndpoints(parts: EndpointParts): Endpoint[] {
 }
 
 /** For people, with a session. */
-function tenantEndpoints(parts: EndpointParts): Endpoint[] {
-  const { read } = parts;
+function tenantEndpoints(deps: EndpointDeps): Endpoint[] {
+  const { read } = deps;
   const everyone = ['admin', 'auditor', 'member'] as const;
   const readers = ['admin', 'auditor'] as const;
   const get = { method: 'GET', access: 'session' } as const;
   const portal = '/api/v1/portal';
   return [
-    ...(parts.selfHosted
+    ...(deps.selfHosted
       ? []
       : [
           {
@@ -165,15 +165,15 @@ function tenantEndpoints(parts: EndpointParts): Endpoint[] {
       roles: readers,
       handler: topValuesHandler(read.topValues),
     },
-    ...whoamiEndpoints(parts),
-    ...settingsEndpoints(parts),
-    ...apiKeyEndpoints(parts),
-    ...userEndpoints(parts),
+    ...whoamiEndpoints(deps),
+    ...settingsEndpoints(deps),
+    ...apiKeyEndpoints(deps),
+    ...userEndpoints(deps),
   ];
 }
 
 /** For operators and tools, without a credential. */
-function operatorEndpoints({ readiness, metricsPublic, trustProxy }: EndpointParts): Endpoint[] {
+function operatorEndpoints({ readiness, metricsPublic, trustProxy }: EndpointDeps): Endpoint[] {
   const get = { method: 'GET', access: 'open' } as const;
   return [
     { ...get, head: true, path: '/healthz', name: 'health', handler: healthRoute },

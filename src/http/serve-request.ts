@@ -160,7 +160,7 @@ function open(
   const body =
     announced.kind === 'none'
       ? undefined
-      : openBody(shared, res, announced, match, () => exchange.breakOff(413));
+      : openBody(shared, res, announced, match, () => exchange.abort(413));
   const exchange = openExchange({
     res,
     head,
@@ -181,7 +181,7 @@ function open(
 function send(shared: Shared, exchange: Exchange, answer: FixedReply): void {
   sendFixed(exchange, answer)?.catch((error: unknown) => {
     shared.log.error({ request_id: exchange.head.requestId, ...errorFacts(error) }, 'an answer broke off');
-    exchange.breakOff(500);
+    exchange.abort(500);
   });
 }
 

@@ -29,7 +29,7 @@ export function createStallWatch(): StallWatch {
   const waiting = new Map<Exchange, Waiting>();
   const timer = setInterval(() => {
     for (const [exchange, { sinceMs, nudge }] of waiting) {
-      if (performance.now() - sinceMs > limits.streamStallMsMax) exchange.breakOff(clientGoneStatus);
+      if (performance.now() - sinceMs > limits.streamStallMsMax) exchange.abort(clientGoneStatus);
       else nudge();
     }
   }, limits.streamStallCheckMs);
@@ -68,7 +68,7 @@ export interface StreamSendOptions {
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return reply.stream.destroy();
-  exchange.body?.letCome();
+  exchange.body?.resume();
   checkHeaders(reply.headers);
   const { res } = exchange;
   const { watch, onEarlyFailure, onLateFailure } = options;
@@ -167,7 +167,7 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
       watch.moving(exchange);
       if (started) {
         onLateFailure(error);
-        exchange.breakOff(500);
+        exchange.abort(500);
       } else {
         onEarlyFailure(error);
       }

@@ -7,7 +7,7 @@ import { LargeBodies } from './large-bodies.ts';
 import { frameOf, mapTask, outcomeOf, type TaskFacts } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import type { Rejection } from './rejections.ts';
-import { type Done, errorsMaxOf, type IngestRequest } from './request.ts';
+import { type MappedRequest, errorsMaxOf, type IngestRequest } from './request.ts';
 import type { FrameInput } from './segment.ts';
 import type { MapResult, MapTask, Outcome, RequestKind } from './task.ts';
 import type { Wal } from './wal.ts';
@@ -35,7 +35,7 @@ export interface AcceptOptions extends TaskFacts {
 
 interface Pending {
   readonly request: IngestRequest;
-  resolve(done: Done): void;
+  resolve(done: MappedRequest): void;
   reject(error: unknown): void;
 }
 
@@ -81,7 +81,7 @@ export function createAccept(options: AcceptOptions): Accept {
     else timer = setTimeout(dispatchInTime, limits.gatherDelayMsMax);
   }
 
-  function submit(request: IngestRequest): Promise<Done> {
+  function submit(request: IngestRequest): Promise<MappedRequest> {
     const { length } = request.body;
     // What a compressed body holds is not known yet: it could be far more than others can wait for.
     const isSmall = request.encoding === 'identity' && length <= limits.smallBodyBytesMax;
@@ -171,7 +171,7 @@ export function createAccept(options: AcceptOptions): Accept {
   async function storeOnce(
     request: IngestRequest,
     id: string,
-    { outcome, frames }: Done,
+    { outcome, frames }: MappedRequest,
   ): Promise<BatchAnswer> {
     const hash = outcome.kind === 'answered' ? (outcome.bodyHash ?? '') : '';
     const before = idempotency.recall(id, hash);
@@ -195,7 +195,10 @@ export function createAccept(options: AcceptOptions): Accept {
     return answer;
   }
 
-  async function storePlain(request: IngestRequest, { outcome, frames }: Done): Promise<BatchAnswer> {
+  async function storePlain(
+    request: IngestRequest,
+    { outcome, frames }: MappedRequest,
+  ): Promise<BatchAnswer> {
     const answer = answerOf(request, outcome);
     const plain = frames.map((frame) => ({ ...frame, notes: '' }));
     if (plain.length > 0) await store([{ request }], plain);
@@ -204,7 +207,11 @@ export function createAccept(options: AcceptOptions): Accept {
   }
 
   /** The key is what the body holds: nobody knows it before the body is mapped. */
-  async function storeByContent(request: IngestRequest, apiKey: string, done: Done): Promise<BatchAnswer> {
+  async function storeByContent(
+    request: IngestRequest,
+    apiKey: string,
+    done: MappedRequest,
+  ): Promise<BatchAnswer> {
     const hash = done.outcome.kind === 'answered' ? done.outcome.bodyHash : undefined;
     if (hash === undefined) return answerOf(request, done.outcome);
     // No key that a client can send has a line break.
@@ -214,7 +221,7 @@ export function createAccept(options: AcceptOptions): Accept {
 
   async function submitted(
     request: IngestRequest,
-    then: (done: Done) => Promise<BatchAnswer>,
+    then: (done: MappedRequest) => Promise<BatchAnswer>,
   ): Promise<BatchAnswer> {
     const done = await submit(request);
     const answer = await then(done);

@@ -161,11 +161,11 @@ export function startBatcher(options: BatcherOptions): Batcher {
     const ms = performance.now() - began;
     await options.keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
     if (damaged) {
-      await wal.setAside(segment, 'damaged');
+      await wal.quarantine(segment, 'damaged');
     } else if (outcome === 'refused') {
       const facts = { segment: segment.number, rows: segment.rows };
       log.error(facts, 'the engine refuses the content of a segment; it was set aside in the log folder');
-      await wal.setAside(segment, 'refused');
+      await wal.quarantine(segment, 'refused');
       counts.refused += 1;
     } else {
       await wal.release(segment);
@@ -182,10 +182,10 @@ export function startBatcher(options: BatcherOptions): Batcher {
       const { code } = errorFacts(error);
       if (tries < limits.damagedSegmentTries || (code !== 'ENOENT' && code !== 'EIO')) throw error;
       if (code === 'ENOENT') {
-        await wal.miss(segment);
+        await wal.reportMissing(segment);
       } else {
         reportLoss(segment, { frames: [], rows: 0, damage: [{ from: 0, to: segment.bytes }] });
-        await wal.setAside(segment, 'damaged');
+        await wal.quarantine(segment, 'damaged');
       }
       return undefined;
     }

@@ -7,7 +7,7 @@ import { createArrivals } from './arrivals.ts';
 import { type SegmentSink, startBatcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { openIdempotency } from './idempotency.ts';
-import { createPace } from './pace.ts';
+import { Throttle } from './throttle.ts';
 import { startPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejection-log.ts';
@@ -79,21 +79,21 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     log,
     damage: options.damage,
     flushIntervalMs,
-    stored: (rows, ms) => pace.stored(rows, ms),
+    stored: (rows, ms) => throttle.stored(rows, ms),
     keepNotes: idempotency.keep,
   });
-  const pace = createPace({
+  const throttle = new Throttle({
     backlog: batcher.backlog,
     behindMs: flushIntervalMs + limits.segmentWaitMsMax,
-    behindBytes: Math.min(options.segmentBytes, limits.paceBytesMin),
+    behindBytes: Math.min(options.segmentBytes, limits.throttleBytesMin),
     nowMs: () => performance.now(),
   });
   const worker = { appName: options.appName, redactKeys: options.redactKeys };
   const pools = {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
-    small: startPool(1, worker, log, { pace: pace.small }),
+    small: startPool(1, worker, log, { throttle: throttle.small }),
     // Their threads cost a start and memory, and where all bodies are small nobody needs them.
-    large: startPool(options.workers, worker, log, { pace: pace.large, isLazy: true }),
+    large: startPool(options.workers, worker, log, { throttle: throttle.large, isLazy: true }),
   };
   const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
   const rejectedEvents = counter('auditlog_ingest_rejected_total', 'Rejected events by the kind of rule', [

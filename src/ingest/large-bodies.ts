@@ -4,7 +4,7 @@ import { limits } from './limits.ts';
 import { frameOf, loneTask, outcomeOf, type TaskFacts } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import { RejectionCounts } from './rejections.ts';
-import { type Done, errorsMaxOf, type IngestRequest } from './request.ts';
+import { type MappedRequest, errorsMaxOf, type IngestRequest } from './request.ts';
 import { type Answered, type MapResult, type Outcome, type RequestKind, tooManyEvents } from './task.ts';
 
 export interface LargeBodiesOptions {
@@ -37,7 +37,7 @@ export class LargeBodies {
   }
 
   /** Maps a body; `turn` names whose turn it takes. Rejects with a Problem: 429, or what the pool says. */
-  async map(request: IngestRequest, turn: string): Promise<Done> {
+  async map(request: IngestRequest, turn: string): Promise<MappedRequest> {
     const leave = await this.#turns.enter(turn);
     try {
       const isWhole = request.encoding === 'identity' && request.body.length <= limits.splitBytesMin;
@@ -47,7 +47,7 @@ export class LargeBodies {
     }
   }
 
-  async #whole(request: IngestRequest): Promise<Done> {
+  async #whole(request: IngestRequest): Promise<MappedRequest> {
     const { body, form } = request;
     const isHashed = request.idempotency !== undefined;
     const result = await this.#pool.map(loneTask(this.#facts, body, kindOf(request, form, isHashed)));
@@ -59,7 +59,7 @@ export class LargeBodies {
    * As many of its pieces are with the workers at once as there are threads: a body uses all of them, and what came
    * after it is served between its pieces.
    */
-  async #divided(request: IngestRequest): Promise<Done> {
+  async #divided(request: IngestRequest): Promise<MappedRequest> {
     const split = await this.#pool.split({
       kind: 'split',
       input: request.body,
@@ -177,7 +177,7 @@ function kindOf(request: IngestRequest, form: RequestKind['form'], isHashed: boo
   return { form, encoding: 'identity', organization, apart: isHashed, errorsMax: errorsMaxOf(request) };
 }
 
-function doneOf(results: readonly MapResult[], outcome: Outcome): Done {
+function doneOf(results: readonly MapResult[], outcome: Outcome): MappedRequest {
   const frames = results.flatMap((result) => result.blocks.map((block) => frameOf(result, block)));
   return {
     outcome,

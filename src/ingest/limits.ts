@@ -36,14 +36,14 @@ export const limits = {
   /** Beyond FLUSH_INTERVAL; a third of what a reader is promised, as the INSERT that is under way takes time too. */
   segmentWaitMsMax: 350,
   /** With less than this in the log no engine is behind for want of processors. */
-  paceBytesMin: 32 * 1024 * 1024,
+  throttleBytesMin: 32 * 1024 * 1024,
   /** The oldest task waits no longer for an engine that is behind, and a large batch is held against later ones no longer. */
-  paceHoldMsMax: 2_000,
-  paceDebtMsMax: 10_000,
+  throttleHoldMsMax: 2_000,
+  throttleDebtMsMax: 10_000,
   /** So often it is looked whether the engine has caught up. */
-  paceCheckMs: 50,
+  throttleCheckMs: 50,
   /** Over this time it is measured what the engine takes. */
-  paceRateMs: 2_000,
+  throttleRateMs: 2_000,
   damagedSegmentTries: 3,
   frameBytesMax: 256 * 1024 * 1024,
   blockRowsMax: 65_536,

@@ -2,7 +2,7 @@ import { Piscina } from 'piscina';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
-import type { Turns } from './pace.ts';
+import type { Admission } from './throttle.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 
 export interface WorkerPool {
@@ -24,7 +24,7 @@ export interface PoolOptions {
   /** Threads are started with the first tasks that need them; else at once. */
   readonly isLazy?: boolean;
   /** Asked before a task begins that maps events, and told what came of it. */
-  readonly pace?: Turns;
+  readonly throttle?: Admission;
 }
 
 /** Run from its sources, a thread needs the TypeScript loader anew: threads do not inherit module hooks. */
@@ -62,7 +62,7 @@ export function startPool(
   threads: number,
   settings: WorkerSettings,
   log: Logger,
-  { filename, taskMsMax, isLazy = false, pace }: PoolOptions = {},
+  { filename, taskMsMax, isLazy = false, throttle }: PoolOptions = {},
 ): WorkerPool {
   const pool = new Piscina<Task, MapResult | SplitResult>({
     filename: filename ?? import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
@@ -86,11 +86,11 @@ export function startPool(
 
   /** Milliseconds for which a task has to wait for the engine. */
   function holdMs(next: Queued): number {
-    const waitMs = next.task.kind === 'map' && pace ? pace.turnMs() : 0;
+    const waitMs = next.task.kind === 'map' && throttle ? throttle.delayMs() : 0;
     if (waitMs === 0) return 0;
     const now = performance.now();
     next.heldSince ??= now;
-    return Math.max(0, Math.min(waitMs, next.heldSince + limits.paceHoldMsMax - now));
+    return Math.max(0, Math.min(waitMs, next.heldSince + limits.throttleHoldMsMax - now));
   }
 
   /** A task goes to the pool only when a thread is free for it and the engine keeps up, oldest first. */
@@ -104,7 +104,7 @@ export function startPool(
             held = undefined;
             dispatch();
           },
-          Math.min(Math.ceil(waitMs), limits.paceCheckMs),
+          Math.min(Math.ceil(waitMs), limits.throttleCheckMs),
         );
         return;
       }
@@ -123,7 +123,7 @@ export function startPool(
     const hung = AbortSignal.timeout(taskMsMax ?? limits.workerTaskMsMax);
     try {
       const result = await pool.run(task, { transferList: buffersOf(task), signal: hung });
-      if ('blocks' in result) pace?.took(result.blocks.reduce((sum, { rows }) => sum + rows, 0));
+      if ('blocks' in result) throttle?.admitted(result.blocks.reduce((sum, { rows }) => sum + rows, 0));
       return result;
     } catch (error) {
       log.error(

@@ -50,13 +50,13 @@ export interface Recovered {
 export type DamageReports = Pick<DamageRegister, 'report'>;
 
 /** What a file becomes that is kept outside of the log: `<number>.refused`, `.damaged` … */
-export type KeptAs = 'refused' | 'damaged' | 'missing';
+export type EvidenceKind = 'refused' | 'damaged' | 'missing';
 
 /** A file that is being made has this ending until it is whole. */
 export const unfinishedEnding = '.new';
 
 /** The name of what is kept of a segment that the log has let go of. */
-export function keptName(segment: number, as: KeptAs): string {
+export function evidenceName(segment: number, as: EvidenceKind): string {
   return segmentName(segment).replace(/wal$/, as);
 }
 
@@ -99,7 +99,7 @@ export class Recovery {
     };
   }
 
-  /** Every segment's file, in order; what bears the name of one and is none is set aside. */
+  /** Every segment's file, in order; it quarantines what has the name of a segment and is none. */
   async #scanAll(): Promise<Found[]> {
     const found: Found[] = [];
     for (const name of await this.#files.list()) {
@@ -155,7 +155,7 @@ export class Recovery {
       const facts = { number, rows, bytes, sealed, isLarge: isOneLarge(found), sinceMs };
       this.#segments.push({ ...facts, isDamaged, recovered: true });
     } else if (isDamaged) {
-      await this.#files.rename(segmentName(number), keptName(number, 'damaged'));
+      await this.#files.rename(segmentName(number), evidenceName(number, 'damaged'));
       await this.#files.syncDirectory();
     } else {
       this.#empty.push(segmentName(number));
@@ -182,14 +182,14 @@ export class Recovery {
     const names = new Set(await this.#files.list());
     for (const { number, rows } of needed) {
       const isKept = ['refused', 'damaged', 'missing'].some((as) =>
-        names.has(keptName(number, as as KeptAs)),
+        names.has(evidenceName(number, as as EvidenceKind)),
       );
       if (found.has(number) || isKept) continue;
       await noteMissing(this.#files, { number, rows }, { log: this.#log, damage: this.#damage });
     }
   }
 
-  /** What earlier runs set aside stays known until somebody takes the files away. */
+  /** What earlier runs quarantined stays known until somebody takes the files away. */
   async #reportKept(): Promise<void> {
     for (const name of await this.#files.list()) {
       const [, number, as] = /^(\d{16})\.(damaged|missing)$/.exec(name) ?? [];
@@ -214,7 +214,7 @@ export async function noteMissing(
   );
   const detail = `the file of ${rows} events is missing`;
   to.damage.report({ kind: 'log_segment', id: String(number), detail });
-  const file = await files.create(keptName(number, 'missing'));
+  const file = await files.create(evidenceName(number, 'missing'));
   try {
     await file.append([Buffer.from(`${detail}\n`)]);
   } finally {

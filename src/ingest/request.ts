@@ -23,7 +23,7 @@ export const errorsMaxOf = ({ errorsMax = limits.rejectedErrorsReportedMax }: In
   errorsMax;
 
 /** A request that was mapped. */
-export interface Done {
+export interface MappedRequest {
   readonly outcome: Outcome;
   /** Blocks that are not in the log yet: of a request that stands apart, or is large. */
   readonly frames: readonly Omit<FrameInput, 'notes'>[];

@@ -84,7 +84,7 @@ export function frameSeed(segment: number): number {
   return crc32c(number);
 }
 
-export interface FramePlace {
+export interface FramePosition {
   readonly seed: number;
   readonly firstRow: number;
   /** Frames of the same request that come after this one. */
@@ -100,20 +100,20 @@ export interface EncodedFrame {
   readonly sum: number;
 }
 
-export function encodeFrame(input: FrameInput, place: FramePlace, kind = rowsKind): EncodedFrame {
+export function encodeFrame(input: FrameInput, position: FramePosition, kind = rowsKind): EncodedFrame {
   const notes = Buffer.from(input.notes, 'utf8');
   const header = Buffer.alloc(frameHeaderBytes);
   frameMagic.copy(header);
   header.writeUInt32LE(notes.length, 4);
   header.writeUInt32LE(input.payload.length, 8);
   header.writeUInt32LE(input.rows, 12);
-  header.writeUInt32LE(place.firstRow, 16);
-  header.writeUInt32LE(place.following, 20);
-  header.writeBigUInt64LE(BigInt(place.durableBytes), 24);
+  header.writeUInt32LE(position.firstRow, 16);
+  header.writeUInt32LE(position.following, 20);
+  header.writeBigUInt64LE(BigInt(position.durableBytes), 24);
   header.writeUInt32LE(crc32c(notes), 32);
   header.writeUInt32LE(input.payloadCrc, 36);
   header.writeUInt32LE(kind, 40);
-  const sum = crc32c(header.subarray(0, 44), place.seed);
+  const sum = crc32c(header.subarray(0, 44), position.seed);
   header.writeUInt32LE(sum, 44);
   const parts = notes.length === 0 ? [header, input.payload] : [header, notes, input.payload];
   return { parts, bytes: frameHeaderBytes + notes.length + input.payload.length, sum };

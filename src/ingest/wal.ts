@@ -8,7 +8,7 @@ import type { LogFile, LogFiles } from './files.ts';
 import { encodeManifest, type ManifestEntry } from './manifest.ts';
 import {
   type DamageReports,
-  keptName,
+  evidenceName,
   noteMissing,
   type Recovered,
   Recovery,
@@ -73,9 +73,9 @@ export interface Wal {
   /** Lets go of a segment that has reached the engine: its file is deleted, or kept as evidence if it is damaged. */
   release(segment: SealedSegment): Promise<void>;
   /** Keeps a segment as `<number>.refused` (by the engine, for its content) or `.damaged`, outside of the log. */
-  setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void>;
+  quarantine(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void>;
   /** Gives up a segment whose file is gone, and reports that. */
-  miss(segment: SealedSegment): Promise<void>;
+  reportMissing(segment: SealedSegment): Promise<void>;
   /**
    * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. An idle log
    * takes a new number first, so that it does not hold back what others write.
@@ -279,7 +279,7 @@ class WriteAheadLog implements Wal {
   }
 
   async release(segment: SealedSegment): Promise<void> {
-    if (segment.isDamaged) return this.setAside(segment, 'damaged');
+    if (segment.isDamaged) return this.quarantine(segment, 'damaged');
     // Gone for this process, whatever the disk says: a file that stays is sent again after a restart, with doubt.
     this.#forget(segment);
     const { number, bytes } = segment;
@@ -289,18 +289,18 @@ class WriteAheadLog implements Wal {
     await this.#removing;
   }
 
-  async setAside(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void> {
+  async quarantine(segment: SealedSegment, why: 'refused' | 'damaged'): Promise<void> {
     await this.#outlive(segment);
     // While the log closes it stays what it is: the next start finds it again, and its number cannot come twice.
     if (this.#closed) return;
-    await this.#files.rename(segmentName(segment.number), keptName(segment.number, why));
+    await this.#files.rename(segmentName(segment.number), evidenceName(segment.number, why));
     this.#forget(segment);
     this.#toNote = this.#changes;
     await this.#files.syncDirectory();
     await this.#note();
   }
 
-  async miss(segment: SealedSegment): Promise<void> {
+  async reportMissing(segment: SealedSegment): Promise<void> {
     this.#forget(segment);
     this.#toNote = this.#changes;
     await noteMissing(this.#files, { number: segment.number, rows: segment.rows }, this.#options);

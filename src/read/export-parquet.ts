@@ -4,8 +4,7 @@ import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../storage/storage.ts';
 import { exportWhere, type ExportRequest } from './export.ts';
 import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
-import { newestFirst } from './framing.ts';
-import { steadyReading } from './steady-reading.ts';
+import { newestFirst, streamSettings } from './plans.ts';
 
 /** Row groups are held by the engine until they are whole, so they are kept small. */
 const parquetSettings: Settings = {
@@ -46,6 +45,6 @@ export async function streamParquet(
     `SELECT ${names} FROM (WITH ${csvAliases} SELECT ${typedColumns.join(', ')} FROM events ` +
     `WHERE ${where.sql} AND ${check} ${newestFirst}) FORMAT Parquet`;
   const parameters = { ...where.parameters, rows_expected: request.rows };
-  const settings = { ...steadyReading, ...parquetSettings };
+  const settings = { ...streamSettings, ...parquetSettings };
   return toReadable(await storage.flow(query, parameters, { settings, signal }));
 }

@@ -3,9 +3,8 @@ import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../storage/storage.ts';
 import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
 import { type AuditFilter, whereClause } from './filter.ts';
-import { framingSettings, newestFirst } from './framing.ts';
-import type { EventFrame } from './page.ts';
-import { steadyReading } from './steady-reading.ts';
+import { type EventEnvelope, envelopeSettings } from './envelope.ts';
+import { newestFirst, streamSettings } from './plans.ts';
 
 export const exportFormats = ['ndjson', 'json', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
@@ -57,13 +56,13 @@ interface Form {
 const withTotal = (column: string): string =>
   `concat(if(rowNumberInAllBlocks() = 0, concat(toString(total), '${totalEnd}'), ''), ${column})`;
 
-function eventForm({ head, tail }: EventFrame, request: ExportRequest, nowMicros: number): Form {
+function eventForm({ head, tail }: EventEnvelope, request: ExportRequest, nowMicros: number): Form {
   const lines = request.format === 'ndjson';
   const bare = request.bare === true || lines;
   const before = bare ? '' : '[';
   const after = bare ? '' : ']\n';
   const text = { before, rowBefore: head, rowAfter: `"logged_time":${nowMicros}${tail}`, after };
-  const settings = framingSettings(text);
+  const settings = envelopeSettings(text);
   return {
     inner: 'ocsf',
     outer: withTotal('ocsf'),
@@ -87,7 +86,7 @@ function csvForm(request: ExportRequest): Form {
     inner: csvColumns.join(', '),
     outer: [withTotal('c0'), ...names.slice(1)].join(', '),
     settings: {
-      ...framingSettings({ before: '', rowBefore: '', rowAfter: '\r\n', after: '' }),
+      ...envelopeSettings({ before: '', rowBefore: '', rowAfter: '\r\n', after: '' }),
       format_custom_row_between_delimiter: '',
       format_custom_escaping_rule: 'CSV',
       format_custom_field_delimiter: ',',
@@ -107,9 +106,9 @@ function csvForm(request: ExportRequest): Form {
  * see the same rows of the table, so the total is that of the stream whatever arrives, merges or expires meanwhile;
  * on a cluster that holds within a shard. The total travels as the beginning of the first row and is cut out here.
  */
-export function createExportReader(storage: Storage, frame: EventFrame): ExportReader {
+export function createExportReader(storage: Storage, envelope: EventEnvelope): ExportReader {
   return async (organization, request, nowMicros, signal) => {
-    const form = request.format === 'csv' ? csvForm(request) : eventForm(frame, request, nowMicros);
+    const form = request.format === 'csv' ? csvForm(request) : eventForm(envelope, request, nowMicros);
     const where = exportWhere(organization, request);
     const aliases = request.format === 'csv' ? `${csvAliases}, ` : '';
     const query =
@@ -117,7 +116,7 @@ export function createExportReader(storage: Storage, frame: EventFrame): ExportR
       `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst}) ` +
       'FORMAT CustomSeparated';
     // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
-    const settings = { ...steadyReading, ...form.settings, enable_shared_storage_snapshot_in_query: 1 };
+    const settings = { ...streamSettings, ...form.settings, enable_shared_storage_snapshot_in_query: 1 };
     const flow = await storage.flow(query, where.parameters, { settings, signal });
     try {
       return await takeTotal(flow, form);

@@ -54,7 +54,7 @@ export function readQueue(): FairQueue {
 }
 
 /** For exports, which last as long as their readers like: whoever finds no place comes back later. */
-export function exportPlaces(): FairQueue {
+export function exportSlots(): FairQueue {
   const most = limits.exportsPerOrganizationMax;
   return createFairQueue({
     atOncePerOrganization: most,
@@ -69,7 +69,7 @@ export function exportPlaces(): FairQueue {
 }
 
 /** For streams of source events, most of which are over soon. */
-export function sourceStreamPlaces(): FairQueue {
+export function sourceStreamSlots(): FairQueue {
   return createFairQueue({
     atOncePerOrganization: limits.sourceStreamsPerOrganizationMax,
     atOnce: limits.sourceStreamsMax,

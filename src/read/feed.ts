@@ -19,10 +19,9 @@ import {
   type Where,
   whereClause,
 } from './filter.ts';
-import { framingSettings } from './framing.ts';
-import type { EventFrame } from './page.ts';
+import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { feedOrder, feedPage } from './plans.ts';
-import { type ReadBody, readFramed } from './read-body.ts';
+import { type ReadBody, readEnveloped } from './read-body.ts';
 
 export interface FeedRequest {
   readonly filter: AuditFilter;
@@ -42,13 +41,13 @@ export interface FeedReader {
 
 export interface FeedOptions {
   readonly storage: Storage;
-  readonly frame: EventFrame;
+  readonly envelope: EventEnvelope;
   readonly clock: Clock;
   readonly cursors: FeedCursors;
   /** First `seq` that is not settled: no event of the organization below it can come any more. */
   settledBefore(organization: string): Promise<bigint>;
   /** The same number for as long as no other process has written; undefined when that cannot be told. */
-  othersStamp(): Promise<number | undefined>;
+  peersVersion(): Promise<number | undefined>;
   /**
    * A place before which all events of the organization are that this process took, or others by the time of their
    * stamp; undefined while it takes some, or when that cannot be told.
@@ -176,7 +175,7 @@ class Feed {
     const { storage } = this.#options;
     const settledBefore = await this.#options.settledBefore(organization);
     // After it: who writes later than this takes a place behind it.
-    const others = await this.#options.othersStamp();
+    const others = await this.#options.peersVersion();
     const after = from ?? (await startOf(storage, organization, request.filter, settledBefore, signal));
     const parts = { storage, empty: this.#empty };
     return find(parts, organization, request, { after, settledBefore, others }, signal);
@@ -381,20 +380,20 @@ async function placesOf(
 
 /** The query for all events of a range of the order, as the `data` of an answer. */
 function dataQuery(
-  { frame, clock }: FeedOptions,
+  { envelope, clock }: FeedOptions,
   where: Where,
   { after, last }: { readonly after: bigint; readonly last: bigint },
 ) {
-  const framing = framingSettings({
+  const delimiters = envelopeSettings({
     before: '',
-    rowBefore: frame.head,
-    rowAfter: `"logged_time":${clock()}${frame.tail}`,
+    rowBefore: envelope.head,
+    rowAfter: `"logged_time":${clock()}${envelope.tail}`,
     after: '',
   });
   return {
     query: `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`,
     parameters: { ...where.parameters, after: String(after), before: String(last + 1n) },
-    settings: { ...framing, ...feedPage },
+    settings: { ...delimiters, ...feedPage },
   };
 }
 
@@ -410,9 +409,14 @@ async function readData(
 ): Promise<ReadBody> {
   const where = whereClause(organization, withoutStart(filter));
   const { query, parameters, settings } = dataQuery(options, where, found);
-  const framed = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
-  const framer = { ofWhole: framed, ofStart: framed };
-  return readFramed(options.storage, query, parameters, { settings, signal }, framer);
+  const around = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
+  return readEnveloped(
+    options.storage,
+    query,
+    parameters,
+    { settings, signal },
+    { ofWhole: around, ofStart: around },
+  );
 }
 
 /** The same body around events that have been read before, in memory of its own. */
@@ -452,7 +456,7 @@ async function readChunk(
   const last = ends.at(-1);
   if (last === undefined) return undefined;
   const { query, parameters, settings } = dataQuery(options, whereClause(organization, {}), { after, last });
-  const holding = { signal, settings, front: 0, back: 0, bytesMax: limits.pageBufferedBytesMax };
+  const holding = { signal, settings, headroom: 0, tailroom: 0, bytesMax: limits.pageBufferedBytesMax };
   const rows = await storage.bytes(query, parameters, holding);
   if (!('release' in rows)) {
     rows.destroy();

@@ -2,8 +2,8 @@ import type { ByteFlow } from '../base/byte-flow.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type QueryParameter, readLimit, readOffset, readTimeRange } from './filter.ts';
 import { whereClause } from './filter.ts';
-import { framingSettings, newestFirst } from './framing.ts';
-import { steadyReading } from './steady-reading.ts';
+import { envelopeSettings } from './envelope.ts';
+import { newestFirst, streamSettings } from './plans.ts';
 
 /** Which source events of an organization are asked for; without a limit, all of them. */
 export interface LegacyRequest {
@@ -35,7 +35,7 @@ export function readLegacyRequest(parameter: QueryParameter): LegacyRequest {
   };
 }
 
-const framing = framingSettings({ before: '{"data":[', rowBefore: '', rowAfter: '', after: ']}' });
+const delimiters = envelopeSettings({ before: '{"data":[', rowBefore: '', rowAfter: '', after: ']}' });
 
 /**
  * Streams events as their producers sent them, newest first: the stored text of each goes out as it is. One query,
@@ -50,7 +50,7 @@ export function createLegacyReader(storage: Storage): LegacyReader {
       `SELECT source FROM events WHERE ${where.sql} ${newestFirst} ` +
       `${rows}OFFSET {offset:UInt64} FORMAT CustomSeparated`;
     const parameters = { ...where.parameters, offset, ...(limit === undefined ? {} : { limit }) };
-    const settings = { ...framing, ...steadyReading };
+    const settings = { ...delimiters, ...streamSettings };
     return storage.flow(query, parameters, { settings, signal });
   };
 }

@@ -3,16 +3,10 @@ import { limits } from './limits.ts';
 import { EngineError, type Storage } from '../storage/storage.ts';
 import { countEvents, countOf } from './count.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
-import { framingSettings, newestFirst } from './framing.ts';
+import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { createLandmarks, type Place, type VersionOf } from './landmarks.ts';
-import { planOf } from './plans.ts';
-import { type ReadBody, readFramed } from './read-body.ts';
-
-/** What every audit event begins and ends with; the engine writes it around the stored text. */
-export interface EventFrame {
-  readonly head: string;
-  readonly tail: string;
-}
+import { newestFirst, planOf } from './plans.ts';
+import { type ReadBody, readEnveloped } from './read-body.ts';
 
 export interface PageReader {
   /** The whole body of an answer. Rejects with EngineError. `organization` is a lower-case UUID. */
@@ -36,7 +30,7 @@ const placesMax = 3;
  */
 export function createPageReader(
   storage: Storage,
-  frame: EventFrame,
+  envelope: EventEnvelope,
   clock: Clock,
   versionOf: VersionOf,
 ): PageReader {
@@ -51,10 +45,10 @@ export function createPageReader(
     const { filter, offset, limit } = request;
     const where = whereClause(organization, filter);
     const plan = planOf(filter);
-    const rowAfter = `"logged_time":${clock()}${frame.tail}`;
+    const rowAfter = `"logged_time":${clock()}${envelope.tail}`;
     const settings = {
-      ...framingSettings({ before: '', rowBefore: '', rowAfter, after: ']' }),
-      format_custom_field_delimiter: frame.head,
+      ...envelopeSettings({ before: '', rowBefore: '', rowAfter, after: ']' }),
+      format_custom_field_delimiter: envelope.head,
       ...plan,
       // The default of this engine; named, so that another default cannot take it away.
       enable_shared_storage_snapshot_in_query: 1,
@@ -90,22 +84,22 @@ export function createPageReader(
       }
       return { digits: 0, total: Math.min(total, offset), newer: undefined };
     };
-    const framed = ({ digits, total }: Counts) => ({
+    const envelopeOf = ({ digits, total }: Counts) => ({
       skip: digits,
       before: '{"data":[',
       after: `,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`,
     });
-    return readFramed(
+    return readEnveloped(
       storage,
       pageQuery(where, whereClause(organization, {}), place),
       parameters,
       { settings, signal },
       {
-        ofWhole: async (rows) => framed(await countsOf(rows)),
+        ofWhole: async (rows) => envelopeOf(await countsOf(rows)),
         // A page at the wrong place holds one row: what is so large is proven.
         ofStart(rows) {
           const counts = leadingCounts(rows);
-          return framed({ ...counts, total: place?.exact?.total ?? counts.total });
+          return envelopeOf({ ...counts, total: place?.exact?.total ?? counts.total });
         },
       },
     );

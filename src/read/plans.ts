@@ -1,6 +1,9 @@
 import type { Settings } from '../storage/storage.ts';
 import { type AuditFilter, hasColumnFilter } from './filter.ts';
 
+/** Newest first, then last written first: a total order, since `seq` is unique. */
+export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
+
 /**
  * How the engine is to find rows. Left to itself it lets every projection whose key begins with `org` filter a query,
  * which reads a position for each event of the organization.
@@ -33,3 +36,15 @@ export const feedPage: Settings = byProjection;
 export function planOf(filter: AuditFilter): Settings {
   return hasColumnFilter(filter) ? byProjection : inKeyOrder;
 }
+
+/**
+ * Settings under which the engine reads its parts backwards side by side, a granule of each at a time, and hands rows
+ * on as they come. With its defaults it holds a thousand times as much: 1.2 GB against 22 MB for 3 million events of
+ * 740 bytes. What remains is some 70 KB for each part, and there are a few parts for each month that has events.
+ */
+export const streamSettings: Settings = {
+  max_threads: 1,
+  max_block_size: 1024,
+  read_in_order_use_buffering: 0,
+  output_format_parallel_formatting: 0,
+};

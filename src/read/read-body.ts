@@ -11,52 +11,52 @@ export type ReadBody =
   | { readonly flow: ByteFlow };
 
 /** What is left out at the beginning of the engine's bytes, and what is put around the rest. */
-export interface Frame {
+export interface BodyEnvelope {
   readonly skip: number;
   readonly before: string;
   readonly after: string;
 }
 
-/** How the frame follows from the engine's bytes: from all of them, or, when they are very many, from the first. */
-export interface Framer {
-  ofWhole(rows: Uint8Array): Frame | Promise<Frame>;
-  ofStart(rows: Uint8Array): Frame;
+/** How the envelope follows from the engine's bytes: from all of them, or, when they are very many, from the first. */
+export interface EnvelopeOf {
+  ofWhole(rows: Uint8Array): BodyEnvelope | Promise<BodyEnvelope>;
+  ofStart(rows: Uint8Array): BodyEnvelope;
 }
 
 /** Room around the held bytes, for `before` and `after`. */
-const room = { front: 64, back: 1024 };
+const room = { headroom: 64, tailroom: 1024 };
 
-/** Reads a result and puts its frame around it. Rejects with EngineError. */
-export async function readFramed(
+/** Reads a result and puts its envelope around it. Rejects with EngineError. */
+export async function readEnveloped(
   storage: Storage,
   query: string,
   parameters: Parameters,
   options: QueryOptions,
-  framer: Framer,
+  envelopeOf: EnvelopeOf,
 ): Promise<ReadBody> {
   const holding: BytesOptions = { ...options, ...room, bytesMax: limits.pageBufferedBytesMax };
   const result = await storage.bytes(query, parameters, holding);
-  if (!('release' in result)) return { flow: framedFlow(result, framer) };
+  if (!('release' in result)) return { flow: envelopFlow(result, envelopeOf) };
   try {
-    const frame = await framer.ofWhole(result.buffer.subarray(result.start, result.end));
-    return { bytes: frameHeld(result, frame), release: result.release };
+    const envelope = await envelopeOf.ofWhole(result.buffer.subarray(result.start, result.end));
+    return { bytes: envelopHeld(result, envelope), release: result.release };
   } catch (error) {
     result.release();
     throw error;
   }
 }
 
-function frameHeld({ buffer, start, end }: HeldBytes, { skip, before, after }: Frame): Uint8Array {
+function envelopHeld({ buffer, start, end }: HeldBytes, { skip, before, after }: BodyEnvelope): Uint8Array {
   const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, buffer.byteLength);
   const from = start + skip - Buffer.byteLength(before);
   if (from < 0 || end + Buffer.byteLength(after) > bytes.length)
-    throw new RangeError('no room for the frame');
+    throw new RangeError('no room for the envelope');
   bytes.write(before, from);
   return bytes.subarray(from, end + bytes.write(after, end));
 }
 
 /** The first piece of a flow is as long as what is held at most. */
-function framedFlow(flow: ByteFlow, framer: Framer): ByteFlow {
+function envelopFlow(flow: ByteFlow, envelopeOf: EnvelopeOf): ByteFlow {
   return {
     ...flow,
     to(sink) {
@@ -64,10 +64,10 @@ function framedFlow(flow: ByteFlow, framer: Framer): ByteFlow {
       flow.to({
         data(piece) {
           if (after !== undefined) return sink.data(piece);
-          const frame = framer.ofStart(piece);
-          ({ after } = frame);
-          const wanted = sink.data(Buffer.from(frame.before));
-          return sink.data(piece.subarray(frame.skip)) && wanted;
+          const envelope = envelopeOf.ofStart(piece);
+          ({ after } = envelope);
+          const wanted = sink.data(Buffer.from(envelope.before));
+          return sink.data(piece.subarray(envelope.skip)) && wanted;
         },
         end() {
           sink.data(Buffer.from(after ?? ''));

@@ -221,17 +221,17 @@ function createCollector(
 /** Gathers a body in one used-again buffer, with room before and behind; what becomes too large goes on as a flow. */
 function createHolder(
   asked: () => Asked,
-  { front, back, bytesMax }: BytesOptions,
+  { headroom, tailroom, bytesMax }: BytesOptions,
   done: (result: HeldBytes | ByteFlow) => void,
   failed: (error: EngineError) => void,
 ): AnswerSink {
-  let held = new Uint8Array(buffers.take(front + back + limits.engineReadBytes));
-  let end = front;
+  let held = new Uint8Array(buffers.take(headroom + tailroom + limits.engineReadBytes));
+  let end = headroom;
   let tag: string | undefined;
   let guarded: ReturnType<typeof createGuardedFlow> | undefined;
   const grow = (bytes: number): void => {
     const larger = new Uint8Array(buffers.take(Math.max(bytes, held.length * 2)));
-    larger.set(held.subarray(front, end), front);
+    larger.set(held.subarray(headroom, end), headroom);
     buffers.give(held.buffer);
     held = larger;
   };
@@ -240,25 +240,28 @@ function createHolder(
     begins: (given) => void (tag = given),
     data(piece) {
       if (guarded !== undefined) return guarded.sink.data(piece);
-      if (end - front + piece.length > bytesMax) {
+      if (end - headroom + piece.length > bytesMax) {
         guarded = createGuardedFlow(asked());
         guarded.tagged(tag);
         asked().limitSilence();
-        guarded.sink.data(held.subarray(front, end));
+        guarded.sink.data(held.subarray(headroom, end));
         const wanted = guarded.sink.data(piece);
         release();
         done(guarded.flow);
         return wanted;
       }
-      if (end + piece.length + back > held.length) grow(end + piece.length + back);
+      if (end + piece.length + tailroom > held.length) grow(end + piece.length + tailroom);
       held.set(piece, end);
       end += piece.length;
       return true;
     },
     end() {
       if (guarded !== undefined) return guarded.sink.end();
-      const failure = exceptionInTail(held.subarray(Math.max(front, end - limits.engineTailBytes), end), tag);
-      if (failure === undefined) return done({ buffer: held, start: front, end, release });
+      const failure = exceptionInTail(
+        held.subarray(Math.max(headroom, end - limits.engineTailBytes), end),
+        tag,
+      );
+      if (failure === undefined) return done({ buffer: held, start: headroom, end, release });
       release();
       failed(failure);
     },

@@ -3,17 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
-import type { Standing } from './migration-claims.ts';
+import type { MigrationMode } from './migration-claims.ts';
 import { renderPlaceholders } from './render-migration.ts';
 import { EngineError, type Parameters, type Settings, type Storage } from './storage.ts';
-import { othersWriting } from './watermarks.ts';
+import { arePeersWriting } from './watermarks.ts';
 import { WrittenParts } from './written-parts.ts';
 
 export interface MoveOptions {
   readonly storage: Storage;
   readonly cluster: string | undefined;
   readonly log: Logger;
-  readonly standing: Standing;
+  readonly mode: MigrationMode;
   /** How long others may go on writing before this gives up; milliseconds. */
   readonly quietMsMax?: number;
 }
@@ -84,15 +84,15 @@ class EventsMove {
   readonly #storage: Storage;
   readonly #log: Logger;
   readonly #cluster: string | undefined;
-  readonly #standing: Standing;
+  readonly #mode: MigrationMode;
   readonly #quietMsMax: number;
   readonly #render: (sql: string) => string;
 
-  constructor({ storage, cluster, log, standing, quietMsMax }: MoveOptions) {
+  constructor({ storage, cluster, log, mode, quietMsMax }: MoveOptions) {
     this.#storage = storage;
     this.#log = log;
     this.#cluster = cluster;
-    this.#standing = standing;
+    this.#mode = mode;
     this.#quietMsMax = quietMsMax ?? limits.migrationQuietMsMax;
     this.#render = (sql) => renderPlaceholders(sql, { database: storage.database, cluster });
   }
@@ -134,7 +134,7 @@ class EventsMove {
 
   /** Months of the new table that have a part whose files are not whole, as far as this process can see them. */
   async #cutShort(): Promise<number[]> {
-    if (this.#standing.kind !== 'alone' || this.#cluster !== undefined) return [];
+    if (this.#mode.kind !== 'exclusive' || this.#cluster !== undefined) return [];
     const written = new WrittenParts(this.#storage, 'events_by_ingest');
     // Twice: one may have been merged with others, and half removed, while it was looked at.
     const suspects = await written.findBroken();
@@ -200,9 +200,9 @@ class EventsMove {
    * one has left running in the engine is ended: its segment is still in its log, and asked for before it is sent again.
    */
   async #requireQuiet(): Promise<void> {
-    if (this.#standing.kind === 'among') {
+    if (this.#mode.kind === 'shared') {
       const deadline = performance.now() + this.#quietMsMax;
-      while (await othersWriting(this.#storage, this.#standing.instance, limits.migrationClaimMsMax)) {
+      while (await arePeersWriting(this.#storage, this.#mode.instance, limits.migrationClaimMsMax)) {
         if (performance.now() > deadline) {
           throw new Error(
             'other servers write to this database: stop all of them, then start one of this release, ' +

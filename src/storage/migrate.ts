@@ -5,7 +5,7 @@ import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { moveEvents } from './events-move.ts';
-import { inTurn, type Standing } from './migration-claims.ts';
+import { withMigrationClaim, type MigrationMode } from './migration-claims.ts';
 import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './statements.ts';
 import { EngineError } from './storage.ts';
@@ -16,7 +16,7 @@ export interface MigrateOptions {
   /** CLICKHOUSE_CLUSTER: every statement runs on every node, tables are replicated. */
   readonly cluster?: string | undefined;
   /** Who else could be at it; default is nobody. */
-  readonly standing?: Standing;
+  readonly mode?: MigrationMode;
   /** Folder of `NNNN_name.sql` files; default is the project's own. */
   readonly directory?: URL;
 }
@@ -161,14 +161,14 @@ class Migrator {
     const done = await readApplied(this.#storage, this.#migrations);
     for (const migration of this.#migrations) {
       if (done.has(migration.name)) continue;
-      if (steps.has(migration.name)) await this.#applyInTurn(migration);
+      if (steps.has(migration.name)) await this.#applyClaimed(migration);
       else await this.#apply(migration);
     }
     return this.#applied;
   }
 
-  async #applyInTurn(migration: Migration): Promise<void> {
-    const { cluster, log, standing = { kind: 'alone' } } = this.#options;
+  async #applyClaimed(migration: Migration): Promise<void> {
+    const { cluster, log, mode = { kind: 'exclusive' } } = this.#options;
     const turn = {
       storage: this.#storage,
       cluster,
@@ -176,13 +176,13 @@ class Migrator {
       migration: migration.name,
       isDone: async () => (await readApplied(this.#storage, this.#migrations)).has(migration.name),
     };
-    await inTurn(standing, turn, () => this.#apply(migration));
+    await withMigrationClaim(mode, turn, () => this.#apply(migration));
   }
 
   async #apply({ name, checksum, statements }: Migration): Promise<void> {
-    const { cluster, log, standing = { kind: 'alone' } } = this.#options;
+    const { cluster, log, mode = { kind: 'exclusive' } } = this.#options;
     for (const statement of statements) await withRetry(() => this.#storage.command(statement));
-    await steps.get(name)?.({ storage: this.#storage, cluster, log, standing });
+    await steps.get(name)?.({ storage: this.#storage, cluster, log, mode });
     await this.#storage.insertRows('schema_migrations', [{ name, checksum }]);
     this.#applied.push(name);
     log.info({ migration: name }, 'migration applied');

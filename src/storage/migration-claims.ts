@@ -6,14 +6,14 @@ import type { Storage } from './storage.ts';
 
 /** Who else could be at the same migration:
  *
- * - `alone`: nobody; the engine is this process' own;
- * - `among`: processes that share a ClickHouse server, this one being `instance` (a UUID that outlives a restart);
- * - `beside`: this is a command, and the engine is that of a running server, which migrates at its start.
+ * - `exclusive`: nobody; the engine is this process' own;
+ * - `shared`: processes that share a ClickHouse server, this one being `instance` (a UUID that outlives a restart);
+ * - `follower`: this is a command, and the engine is that of a running server, which migrates at its start.
  */
-export type Standing =
-  | { readonly kind: 'alone' }
-  | { readonly kind: 'among'; readonly instance: string }
-  | { readonly kind: 'beside' };
+export type MigrationMode =
+  | { readonly kind: 'exclusive' }
+  | { readonly kind: 'shared'; readonly instance: string }
+  | { readonly kind: 'follower' };
 
 interface Turn {
   readonly storage: Storage;
@@ -34,14 +34,18 @@ const claimsTable = `CREATE TABLE IF NOT EXISTS migration_claims {{on_cluster}} 
  *
  * Rejects with what `work` rejects with, an EngineError, or an Error when the others do not come to an end.
  */
-export async function inTurn(standing: Standing, turn: Turn, work: () => Promise<void>): Promise<void> {
-  if (standing.kind === 'alone') return work();
-  if (standing.kind === 'beside') return waitForServer(turn);
+export async function withMigrationClaim(
+  mode: MigrationMode,
+  turn: Turn,
+  work: () => Promise<void>,
+): Promise<void> {
+  if (mode.kind === 'exclusive') return work();
+  if (mode.kind === 'follower') return waitForServer(turn);
   const { storage, cluster } = turn;
   for (const statement of renderMigration(claimsTable, { database: storage.database, cluster })) {
     await storage.command(statement);
   }
-  const claim = new Claim(turn, standing.instance);
+  const claim = new Claim(turn, mode.instance);
   if (!(await claim.take())) return;
   try {
     await work();

@@ -5,7 +5,7 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { unlessAborted } from '../base/unless-aborted.ts';
 import { Ledger, type MissingRows } from './ledger.ts';
 import { readLedger, writeLedger } from './ledger-file.ts';
-import { partsSetAside, type SetAsidePart, stillActive } from './parts.ts';
+import { quarantinedParts, type QuarantinedPart, stillActive } from './parts.ts';
 import type { Storage } from './storage.ts';
 import { compareWithTable, countStored } from './stored-counts.ts';
 
@@ -51,7 +51,7 @@ export class PartsWatch {
   #countedStored = -1;
   #comparedStarts = -1;
   #missing: readonly MissingRows[] = [];
-  #setAside: readonly SetAsidePart[] = [];
+  #quarantined: readonly QuarantinedPart[] = [];
 
   constructor(options: PartsWatchOptions) {
     this.#options = options;
@@ -135,14 +135,14 @@ export class PartsWatch {
     const began = performance.now();
     let pauseMs: number = limits.ledgerRetryMs;
     try {
-      const setAside = await partsSetAside(storage, this.#stopping.signal);
+      const quarantined = await quarantinedParts(storage, this.#stopping.signal);
       const { missing, raised } = await compareWithTable(storage, this.#ledger, this.#stopping.signal);
       if (raised > 0) {
         log.info({ rows: raised }, 'the table has more events than the ledger; they are counted now');
         await writeLedger(dataDir, this.#ledger);
       }
-      this.#tellMissing(missing);
-      this.#tellSetAside(setAside);
+      this.#reportMissing(missing);
+      this.#reportQuarantined(quarantined);
       pauseMs = missing.length > 0 ? limits.ledgerRecompareMs : limits.ledgerCompareMs;
     } finally {
       this.#nextCompareMs = spaced(began, pauseMs);
@@ -153,15 +153,16 @@ export class PartsWatch {
   async #look(): Promise<void> {
     const { storage } = this.#options;
     this.#lookedMs = performance.now();
-    const found = await partsSetAside(storage, this.#stopping.signal);
-    const isKnown = ({ name }: SetAsidePart): boolean => this.#setAside.some((known) => known.name === name);
+    const found = await quarantinedParts(storage, this.#stopping.signal);
+    const isKnown = ({ name }: QuarantinedPart): boolean =>
+      this.#quarantined.some((known) => known.name === name);
     if (!found.every(isKnown)) await this.#compare();
     await this.#forgetGone();
     // A merged part that is cut short must be known before what it was made of is removed.
     await unlessAborted(this.#options.checkWritten(), this.#stopping.signal);
   }
 
-  #tellMissing(missing: readonly MissingRows[]): void {
+  #reportMissing(missing: readonly MissingRows[]): void {
     const { damage, log } = this.#options;
     for (const before of this.#missing) {
       const now = missing.find(({ partition }) => partition === before.partition);
@@ -179,14 +180,14 @@ export class PartsWatch {
   }
 
   /** Parts that were set aside are a loss where events are missing; else what they were made of is still there. */
-  #tellSetAside(found: readonly SetAsidePart[]): void {
+  #reportQuarantined(found: readonly QuarantinedPart[]): void {
     const { damage, log } = this.#options;
     const missing = new Set(this.#missing.map(({ partition }) => partition));
-    const isLoss = (part: SetAsidePart): boolean => missing.has(part.partition);
-    for (const known of this.#setAside) damage.clear('engine_part', known.name);
+    const isLoss = (part: QuarantinedPart): boolean => missing.has(part.partition);
+    for (const known of this.#quarantined) damage.clear('engine_part', known.name);
     for (const part of found) {
       const { name, reason } = part;
-      const isNew = !this.#setAside.some((known) => known.name === name);
+      const isNew = !this.#quarantined.some((known) => known.name === name);
       if (isLoss(part)) {
         const detail = `set aside by the engine (${reason}), and events of its partition are missing`;
         damage.report({ kind: 'engine_part', id: name, detail });
@@ -195,7 +196,7 @@ export class PartsWatch {
         log.info({ part: name, reason }, 'the engine has set a part aside; no counted event is missing');
       }
     }
-    this.#setAside = found;
+    this.#quarantined = found;
   }
 
   /** A damaged part that was taken out, or merged away, is in nobody's way any more. */

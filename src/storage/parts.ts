@@ -3,7 +3,7 @@ import { quoteString } from './statements.ts';
 import { EngineError, type Storage } from './storage.ts';
 
 /** A part that the engine has set aside by itself, as it could not be loaded or merged. */
-export interface SetAsidePart {
+export interface QuarantinedPart {
   /** Of its folder below `detached`: the reason, then the part, such as `broken-on-start_202611_4_4_0`. */
   readonly name: string;
   readonly reason: string;
@@ -11,8 +11,8 @@ export interface SetAsidePart {
 }
 
 /** Parts that an operator has taken out have no reason, and are not among them. */
-export function partsSetAside(storage: Storage, signal?: AbortSignal): Promise<SetAsidePart[]> {
-  return storage.rows<SetAsidePart>(
+export function quarantinedParts(storage: Storage, signal?: AbortSignal): Promise<QuarantinedPart[]> {
+  return storage.rows<QuarantinedPart>(
     `SELECT name, reason, ifNull(partition_id, '') AS partition FROM system.detached_parts
      WHERE database = currentDatabase() AND table = 'events' AND reason != '' ORDER BY name`,
     {},

@@ -50,7 +50,7 @@ export function neededGrants(database: string, user: string, cluster?: string): 
 async function isGranted(storage: Storage, { privilege, on }: Right): Promise<boolean> {
   const settings = { database: 'default', readonly: 0, cancel_http_readonly_queries_on_client_close: 0 };
   const bytesMax = limits.engineRefusalBytesMax;
-  const options = { front: 0, back: 0, bytesMax, settings };
+  const options = { headroom: 0, tailroom: 0, bytesMax, settings };
   const answer = await storage.bytes(`CHECK GRANT ${privilege} ON ${on}`, {}, options);
   if (!('buffer' in answer)) throw new Error('the answer to CHECK GRANT is too long');
   const text = Buffer.from(answer.buffer.subarray(answer.start, answer.end)).toString('latin1');

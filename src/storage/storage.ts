@@ -24,8 +24,8 @@ export interface QueryOptions {
 
 /** How a result is held: room to be left before and behind it, and from what size on it is not held any more. */
 export interface BytesOptions extends QueryOptions {
-  readonly front: number;
-  readonly back: number;
+  readonly headroom: number;
+  readonly tailroom: number;
   readonly bytesMax: number;
 }
 

@@ -57,7 +57,7 @@ export async function commandClaims(storage: Storage, signal: AbortSignal): Prom
 }
 
 /** The lowest segment that a writer other than `own` may still write; Infinity when there is no other. */
-export async function lowestOfOthers(storage: Storage, own: string, signal: AbortSignal): Promise<number> {
+export async function peersWatermark(storage: Storage, own: string, signal: AbortSignal): Promise<number> {
   const [row] = await storage.rows<{ low: string; writers: string }>(
     'SELECT min(low) AS low, count() AS writers FROM watermarks FINAL WHERE until > now64(3) AND writer != {own:UUID}',
     { own },
@@ -67,7 +67,7 @@ export async function lowestOfOthers(storage: Storage, own: string, signal: Abor
 }
 
 /** True when a writer other than `own` has published within the last `withinMs`: servers that run do each second. */
-export async function othersWriting(storage: Storage, own: string, withinMs: number): Promise<boolean> {
+export async function arePeersWriting(storage: Storage, own: string, withinMs: number): Promise<boolean> {
   const [row] = await storage.rows<{ writers: string }>(
     `SELECT count() AS writers FROM watermarks FINAL
      WHERE until > now64(3) AND writer != {own:UUID} AND written > now() - toIntervalMillisecond({withinMs:UInt32})`,

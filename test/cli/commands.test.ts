@@ -44,7 +44,7 @@ async function run(
     recordEvents: async (_storage, _config, _log, recorded) => {
       events.push(...recorded);
     },
-    eventFrame: () => ({ head: '', tail: '' }),
+    eventEnvelope: () => ({ head: '', tail: '' }),
     startService: unexpected,
     untilStopped: unexpected,
   };
@@ -146,7 +146,7 @@ describe('users', () => {
         input: terminal,
       },
       recordEvents: async () => undefined,
-      eventFrame: () => ({ head: '', tail: '' }),
+      eventEnvelope: () => ({ head: '', tail: '' }),
       startService: () => Promise.reject(new Error('no')),
       untilStopped: () => Promise.reject(new Error('no')),
     };

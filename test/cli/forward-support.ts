@@ -46,7 +46,7 @@ export async function forward(
       input: Readable.from([]),
       output,
     },
-    eventFrame: () => assert.fail('not for this command'),
+    eventEnvelope: () => assert.fail('not for this command'),
     recordEvents: () => Promise.reject(new Error('not for this command')),
     startService: () => Promise.reject(new Error('not for this command')),
     untilStopped: () =>

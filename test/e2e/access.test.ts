@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { type EndpointParts, endpointTable } from '../../src/http/routes.ts';
+import { type EndpointDeps, endpointTable } from '../../src/http/routes.ts';
 import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
 import {
   createKey,
@@ -288,8 +288,8 @@ function request(method: string, { path, body }: Try, headers: Record<string, st
 
 /** Names of endpoints as in `tries`. What the handlers would need is not there: none is called. */
 function endpointNames(): string[] {
-  const parts = { read: {}, readiness: {} } as unknown as EndpointParts;
-  return endpointTable(parts).map(({ method, path }) => `${method} ${path}`);
+  const deps = { read: {}, readiness: {} } as unknown as EndpointDeps;
+  return endpointTable(deps).map(({ method, path }) => `${method} ${path}`);
 }
 
 test('every endpoint is in the table of this test, and nothing else', () => {

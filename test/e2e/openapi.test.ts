@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { problemTable } from '../../src/base/problem.ts';
-import { type EndpointParts, endpointTable } from '../../src/http/routes.ts';
+import { type EndpointDeps, endpointTable } from '../../src/http/routes.ts';
 import { call, eventually, type HttpAnswer } from '../support/http.ts';
 import { at, conformance, type Conformance, type OpenApiDocument } from '../support/openapi.ts';
 import {
@@ -67,8 +67,8 @@ test('every endpoint is in it, with every parameter of the contract', () => {
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
   // The table of routes has one entry for all paths below a list; the document has them one by one.
-  const parts = { read: {}, readiness: {} } as unknown as EndpointParts;
-  const served = endpointTable(parts).map(({ method, path }) => `${method.toLowerCase()} ${path}`);
+  const deps = { read: {}, readiness: {} } as unknown as EndpointDeps;
+  const served = endpointTable(deps).map(({ method, path }) => `${method.toLowerCase()} ${path}`);
   const servedAs = (operation: string) =>
     served.find((one) =>
       one.endsWith('*')

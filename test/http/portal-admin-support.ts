@@ -17,7 +17,7 @@ import { settingsEndpoints } from '../../src/http/routes/settings.ts';
 import { userEndpoints } from '../../src/http/routes/users.ts';
 import { whoamiEndpoints } from '../../src/http/routes/whoami.ts';
 import { createSessionCookie } from '../../src/http/session-cookie.ts';
-import { createTrail, type Trail } from '../../src/http/trail.ts';
+import { Trail } from '../../src/http/trail.ts';
 import type { SegmentSink } from '../../src/ingest/batcher.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
@@ -89,7 +89,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     const slug = directory.organizationById(id)?.slug;
     return slug === undefined ? undefined : { id, slug, retentionDays: undefined };
   };
-  const trail = createTrail({
+  const trail = new Trail({
     accept: ingest.accept,
     organizationOf,
     clock: systemClock,

@@ -20,7 +20,7 @@ import {
   loginSucceeded,
   ownPasswordRefused,
   trailCodes,
-} from '../../src/http/trail.ts';
+} from '../../src/http/trail-events.ts';
 import { activityTitles } from '../../src/ocsf/activities.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { silentLog } from '../support/engine.ts';
@@ -77,11 +77,14 @@ describe('the trail', () => {
   test('stores logins, logouts and exports with who, where from, flow and result', async () => {
     const { acme, ann } = await start('events');
     const { trail } = world;
-    await trail(loginSucceeded(ann, acme), origin);
-    await trail.done(loginFailed(ann, acme), { ...origin, port: '0' });
-    await trail.done(loggedOut(ann, acme), { ...origin, ip: 'fe80::1%eth0' });
-    await trail(exported({ user: ann }, acme, { format: 'csv', filters: { actor: 'a\0\uD800"' } }), origin);
-    await trail.done(ownPasswordRefused(ann), origin);
+    await trail.recordBefore(loginSucceeded(ann, acme), origin);
+    await trail.recordAfter(loginFailed(ann, acme), { ...origin, port: '0' });
+    await trail.recordAfter(loggedOut(ann, acme), { ...origin, ip: 'fe80::1%eth0' });
+    await trail.recordBefore(
+      exported({ user: ann }, acme, { format: 'csv', filters: { actor: 'a\0\uD800"' } }),
+      origin,
+    );
+    await trail.recordAfter(ownPasswordRefused(ann), origin);
     const events = (await world.events(acme)).map(({ source, ocsf }) => ({ ...source, ocsf }));
     assert.deepEqual(
       events.map(({ level, message }) => [message.action, level, message['result'], message['remote']]),
@@ -108,8 +111,12 @@ describe('the trail', () => {
     const { acme, ann } = await start('refused');
     world.holdEngine(true);
     await fillLog(world, acme);
-    await assert.rejects(world.trail(loginSucceeded(ann, acme), origin), unavailable);
-    await assert.rejects(world.trail.ready(), unavailable, 'nothing may be changed that cannot be recorded');
+    await assert.rejects(world.trail.recordBefore(loginSucceeded(ann, acme), origin), unavailable);
+    await assert.rejects(
+      world.trail.requireRecordable(),
+      unavailable,
+      'nothing may be changed that cannot be recorded',
+    );
     world.holdEngine(false);
     const events = await world.events(acme);
     assert.ok(events.every(({ source }) => source.message.action === 4020));
@@ -125,7 +132,7 @@ describe('the trail', () => {
     await fillLog(world, acme);
 
     const done = eventOfChange(changeOfUser(ann, 'userDisabled'), userActor(ann));
-    await assert.rejects(world.trail.done(done, origin), unavailable);
+    await assert.rejects(world.trail.recordAfter(done, origin), unavailable);
     problemOf(await create('first'), 503);
     assert.equal((await listApiKeys(storage, acme.id)).length, 0, 'refused before it was made');
 
@@ -147,8 +154,8 @@ describe('the trail', () => {
       ...eventOfChange(changeOfUser(ann, 'userDisabled'), userActor(ann)),
       organizationId: '0b7f2a50-0000-4000-8000-000000000bad',
     };
-    await assert.rejects(world.trail.done(nowhere, origin), unavailable);
-    await world.trail.ready();
+    await assert.rejects(world.trail.recordAfter(nowhere, origin), unavailable);
+    await world.trail.requireRecordable();
   });
 
   test('a change that this process cannot take over yet is recorded, and its maker is told so', async () => {

@@ -154,7 +154,7 @@ describe('ingest, from request to sink', () => {
       waiting = Math.max(waiting, accepted - stored);
     });
     assert.equal(stored, accepted);
-    // Without a pace, 100,000.
+    // Without a throttle, 100,000.
     assert.ok(waiting < 2000 * rowsPerMs, `${waiting} of ${accepted} rows waited`);
     assert.ok(accepted > 1000 * rowsPerMs, `${accepted} rows were accepted`);
   });

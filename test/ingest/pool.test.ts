@@ -53,22 +53,22 @@ async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }>
 
 describe('workers that wait for the engine', () => {
   it('hold the oldest task until it is its turn, for two seconds at most, and close at once', async () => {
-    let turnMs = 60_000;
+    let delayMs = 60_000;
     let taken = 0;
-    const pace = { turnMs: () => turnMs, took: (rows: number) => (taken += rows) };
-    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { pace });
+    const throttle = { delayMs: () => delayMs, admitted: (rows: number) => (taken += rows) };
+    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { throttle });
     const { accept } = await acceptOn(pool);
     const began = performance.now();
     await accept(request('a'));
-    assert.ok(performance.now() - began >= limits.paceHoldMsMax);
+    assert.ok(performance.now() - began >= limits.throttleHoldMsMax);
     assert.equal(taken, 1);
     const second = accept(request('b'));
     await sleep(100);
     assert.equal(pool.queued(), 1);
-    turnMs = 0;
+    delayMs = 0;
     await second;
     assert.equal(taken, 2);
-    turnMs = 60_000;
+    delayMs = 60_000;
     const ended = assert.rejects(accept(request('c')), { code: 'unavailable' });
     await sleep(100);
     await pool.close();
@@ -80,9 +80,9 @@ describe('workers that wait for the engine', () => {
 
 describe('requests that wait for workers', () => {
   it('are gathered into few tasks', async () => {
-    let turnMs = 60_000;
-    const pace = { turnMs: () => turnMs, took: () => undefined };
-    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { pace });
+    let delayMs = 60_000;
+    const throttle = { delayMs: () => delayMs, admitted: () => undefined };
+    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { throttle });
     const { accept } = await acceptOn(pool);
     const aFifth = 'x'.repeat(limits.gatherBytesMax / 5);
     const all = Array.from({ length: limits.gatherQueuedTasks * 5 }, () => accept(request(aFifth)));
@@ -91,7 +91,7 @@ describe('requests that wait for workers', () => {
       await sleep(limits.gatherDelayMsMax * 2);
     }
     assert.equal(pool.queued(), limits.gatherQueuedTasks);
-    turnMs = 0;
+    delayMs = 0;
     for (const { accepted } of await Promise.all(all)) assert.equal(accepted, 1);
     await pool.close();
   });

@@ -14,7 +14,7 @@ const hour = 3_600_000_000;
 const step = Math.floor(hour / 7);
 const base = Date.UTC(2024, 4, 1) * 1000;
 const farFuture = Date.UTC(2150, 0, 1) * 1000;
-const frame = { head: '{', tail: '}}' };
+const envelope = { head: '{', tail: '}}' };
 
 interface PageBody {
   readonly data: readonly { readonly extra_map: { readonly n: number } }[];
@@ -57,7 +57,7 @@ describe('pages at deep offsets', () => {
   after(() => engine.stop());
 
   const readerOf = (org: string, versionOf: VersionOf, storage: Storage = engine.storage): ReadPage => {
-    const reader = createPageReader(storage, frame, () => 0, versionOf);
+    const reader = createPageReader(storage, envelope, () => 0, versionOf);
     return async (filter, limit, offset) => {
       const body = await reader(org, { filter, limit, offset }, AbortSignal.timeout(20_000));
       assert.ok('bytes' in body);

@@ -57,11 +57,11 @@ describe('the feed of large events', () => {
           return storage.bytes(...query);
         },
       },
-      frame: { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) },
+      envelope: { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) },
       clock: () => 77,
       cursors: createFeedCursors('a secret of at least 32 characters'),
       settledBefore: async () => last + 1n,
-      othersStamp: async () => undefined,
+      peersVersion: async () => undefined,
       arrivedBefore: () => undefined,
       queue,
       stopping: stopping.signal,

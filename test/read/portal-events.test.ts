@@ -16,11 +16,11 @@ describe('events for the portal', () => {
 
   it('are the page that the audit endpoint gives, of the session’s organization', async () => {
     const record = createRecorder(engine.storage);
-    const frame = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
+    const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
     const handler = portalEventsHandler(
       createPageReader(
         engine.storage,
-        frame,
+        envelope,
         () => 77,
         async () => undefined,
       ),

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { formatMicros } from '../../src/base/timestamp.ts';
-import type { SessionCaller } from '../../src/http/access.ts';
+import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { receiptsHandler } from '../../src/http/routes/receipts.ts';
 import { createReceiptsReader } from '../../src/read/receipts.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import type { Organization } from '../../src/control/organizations.ts';
 import type { User } from '../../src/control/users.ts';
-import type { SessionCaller } from '../../src/http/access.ts';
+import type { SessionCaller } from '../../src/http/endpoint.ts';
 import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/router.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import type { SessionCaller } from '../../src/http/access.ts';
+import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { topValuesHandler } from '../../src/http/routes/top-values.ts';
 import { createTopValuesReader } from '../../src/read/top-values.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';

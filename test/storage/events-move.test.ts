@@ -31,7 +31,7 @@ const user = { id: 'u-1', email: 'ann@example.com' };
 const flows = Array.from({ length: 40 }, () => randomUUID());
 const recordedMonths = [202401, 202402, 202407, 202412, 202511];
 const manyEvents = 1_000;
-const frame = { head: '{', tail: '}}' };
+const envelope = { head: '{', tail: '}}' };
 const never = new AbortController().signal;
 
 /** Few months, as each is a part of its own in every insert: that is what the move is about. */
@@ -100,11 +100,11 @@ const filters: readonly AuditFilter[] = [
 async function readsOf(storage: Storage): Promise<Record<string, string>> {
   const page = createPageReader(
     storage,
-    frame,
+    envelope,
     () => 0,
     async () => undefined,
   );
-  const exports = createExportReader(storage, frame);
+  const exports = createExportReader(storage, envelope);
   const legacy = createLegacyReader(storage);
   const reads: Record<string, string> = {};
   for (const org of [acme, globex]) {
@@ -132,11 +132,11 @@ async function readsOf(storage: Storage): Promise<Record<string, string>> {
 async function feedOf(storage: Storage, org: string): Promise<string> {
   const feed = createFeedReader({
     storage,
-    frame,
+    envelope,
     clock: () => 0,
     cursors: createFeedCursors('a secret of the test'),
     settledBefore: async () => 2n ** 62n,
-    othersStamp: async () => undefined,
+    peersVersion: async () => undefined,
     arrivedBefore: () => undefined,
     queue: readQueue(),
     stopping: never,
@@ -314,12 +314,12 @@ describe('an events table of the release before', () => {
     const storage = await oldDatabase('another_writer');
     await createNewTable(storage);
     const [own, other] = [randomUUID(), randomUUID()];
-    const standing = { kind: 'among', instance: own } as const;
+    const mode = { kind: 'shared', instance: own } as const;
     await publishWatermark(storage, own, 1);
     await publishWatermark(storage, other, 1);
-    const options = { storage, cluster: undefined, log: silentLog, standing, quietMsMax: 300 };
+    const options = { storage, cluster: undefined, log: silentLog, mode, quietMsMax: 300 };
     await assert.rejects(moveEvents(options), /other servers write to this database: stop all of them/);
-    const migrating = migrate(storage, { log: silentLog, standing });
+    const migrating = migrate(storage, { log: silentLog, mode });
     await eventually('the claim', async () =>
       (await storage.rows('SELECT * FROM system.tables WHERE name = {n:String}', { n: 'migration_claims' }))
         .length > 0
@@ -335,11 +335,11 @@ describe('an events table of the release before', () => {
 
   it('is moved by one of several servers that start at once; commands wait for it', async () => {
     const storage = await oldDatabase('at_once');
-    const beside = migrate(open('at_once'), { log: silentLog, standing: { kind: 'beside' } });
+    const beside = migrate(open('at_once'), { log: silentLog, mode: { kind: 'follower' } });
     const among = [1, 2, 3].map(() =>
       migrate(open('at_once'), {
         log: silentLog,
-        standing: { kind: 'among', instance: randomUUID() },
+        mode: { kind: 'shared', instance: randomUUID() },
       }),
     );
     const applied = (await Promise.all(among)).flatMap((result) => result.applied);
@@ -369,7 +369,7 @@ describe('an events table of the release before', () => {
       },
     };
     await createNewTable(storage);
-    await moveEvents({ storage: cluster, cluster: 'main', log: silentLog, standing: { kind: 'alone' } });
+    await moveEvents({ storage: cluster, cluster: 'main', log: silentLog, mode: { kind: 'exclusive' } });
     assert.deepEqual(await countOf(storage), whole);
     for (const statement of statements) {
       if (!statement.startsWith('INSERT')) assert.match(statement, / ON CLUSTER `main`/);

@@ -7,13 +7,13 @@ import type { Administration } from '../../control/administration.ts';
 import type { ApiKey, IssuedKey, Scope } from '../../control/api-keys.ts';
 import { changesOfKey } from '../../control/change-events.ts';
 import type { Organization } from '../../control/organizations.ts';
-import type { Endpoint, SessionCaller } from '../access.ts';
+import type { Endpoint, SessionCaller } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { type ChangeParts, recordedChange } from '../recorded-change.ts';
+import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 
-export interface ApiKeyParts extends ChangeParts {
+export interface ApiKeyDeps extends ChangeDeps {
   readonly administration: Administration;
   readonly clock: Clock;
   /** The service's own limit: a key made here may have a lower one, not a higher one. Undefined: no limit. */
@@ -55,7 +55,7 @@ const path = '/api/v1/portal/api-keys';
  *     POST /api/v1/portal/api-keys/{id}/rotate    a new text for a key, likewise
  *     POST /api/v1/portal/api-keys/{id}/revoke    the end of a key; again, it changes nothing
  */
-export function apiKeyEndpoints(parts: ApiKeyParts): Endpoint[] {
+export function apiKeyEndpoints(deps: ApiKeyDeps): Endpoint[] {
   const roles = ['admin'] as const;
   const body = { maxBytes: limits.jsonBodyBytesMax };
   return [
@@ -66,8 +66,8 @@ export function apiKeyEndpoints(parts: ApiKeyParts): Endpoint[] {
       access: 'session',
       roles,
       handler: async (_, { organization }) => {
-        const keys = await parts.administration.apiKeys(organization.id);
-        const now = parts.clock();
+        const keys = await deps.administration.apiKeys(organization.id);
+        const now = deps.clock();
         return {
           status: 200,
           body: JSON.stringify({ data: keys.map((key) => view(key, organization, now)) }),
@@ -82,7 +82,7 @@ export function apiKeyEndpoints(parts: ApiKeyParts): Endpoint[] {
       roles,
       changes: true,
       body,
-      handler: (context, caller) => create(parts, context, caller),
+      handler: (context, caller) => create(deps, context, caller),
     },
     {
       method: 'POST',
@@ -94,8 +94,8 @@ export function apiKeyEndpoints(parts: ApiKeyParts): Endpoint[] {
       body,
       handler: (context, caller) => {
         const [id = '', action, ...more] = context.path.slice(path.length + 1).split('/');
-        if (more.length === 0 && action === 'rotate') return rotate(parts, context, caller, id);
-        if (more.length === 0 && action === 'revoke') return revoke(parts, context, caller, id);
+        if (more.length === 0 && action === 'rotate') return rotate(deps, context, caller, id);
+        if (more.length === 0 && action === 'revoke') return revoke(deps, context, caller, id);
         throw new Problem('not_found', 'There is nothing at this path.');
       },
     },
@@ -133,16 +133,16 @@ function issued(status: number, { apiKey, text }: IssuedKey, organization: Organ
   return { status, body: JSON.stringify({ id, key: text, ...shown }) };
 }
 
-async function create(parts: ApiKeyParts, context: RequestContext, caller: SessionCaller): Promise<Reply> {
+async function create(deps: ApiKeyDeps, context: RequestContext, caller: SessionCaller): Promise<Reply> {
   const { scopes, name, expires, rate_limit: rateLimit } = await readJson<NewKeyBody>(context, newKeySchema);
   const { organization } = caller;
-  checkRate(rateLimit, parts.rateMax);
-  const made = await recordedChange(parts, context, caller, async () => {
+  checkRate(rateLimit, deps.rateMax);
+  const made = await recordedChange(deps, context, caller, async () => {
     const input = { scopes: scopes.join(','), name, expires, rateLimit };
-    const result = await parts.administration.createApiKey(organization.id, input);
+    const result = await deps.administration.createApiKey(organization.id, input);
     return { result, changes: changesOfKey(result.apiKey, 'apiKeyCreated') };
   });
-  return issued(201, made, organization, parts.clock());
+  return issued(201, made, organization, deps.clock());
 }
 
 function checkRate(text: string | undefined, max: Rate | undefined): void {
@@ -153,30 +153,30 @@ function checkRate(text: string | undefined, max: Rate | undefined): void {
 }
 
 async function rotate(
-  parts: ApiKeyParts,
+  deps: ApiKeyDeps,
   context: RequestContext,
   caller: SessionCaller,
   id: string,
 ): Promise<Reply> {
   const { grace } = await readJson<{ readonly grace?: string }>(context, rotationSchema);
   const { organization } = caller;
-  const made = await recordedChange(parts, context, caller, async () => {
-    const result = await parts.administration.rotateApiKey(organization.id, id, grace);
+  const made = await recordedChange(deps, context, caller, async () => {
+    const result = await deps.administration.rotateApiKey(organization.id, id, grace);
     return { result, changes: changesOfKey(result.apiKey, 'apiKeyRotated') };
   });
-  return issued(200, made, organization, parts.clock());
+  return issued(200, made, organization, deps.clock());
 }
 
 async function revoke(
-  parts: ApiKeyParts,
+  deps: ApiKeyDeps,
   context: RequestContext,
   caller: SessionCaller,
   id: string,
 ): Promise<Reply> {
   const { organization } = caller;
-  const revoked = await recordedChange(parts, context, caller, async () => {
-    const { before, now } = await parts.administration.revokeApiKey(organization.id, id);
+  const revoked = await recordedChange(deps, context, caller, async () => {
+    const { before, now } = await deps.administration.revokeApiKey(organization.id, id);
     return { result: now, changes: before === now ? [] : changesOfKey(now, 'apiKeyRevoked') };
   });
-  return { status: 200, body: JSON.stringify(view(revoked, organization, parts.clock())) };
+  return { status: 200, body: JSON.stringify(view(revoked, organization, deps.clock())) };
 }

@@ -1,6 +1,6 @@
 import { readPageRequest } from '../../read/filter.ts';
 import type { PageReader } from '../../read/page.ts';
-import type { KeyCaller } from '../access.ts';
+import type { KeyCaller } from '../endpoint.ts';
 import { unauthorizedKey } from '../authenticate.ts';
 import { type Reply, replyOf } from '../response.ts';
 import type { RequestContext } from '../router.ts';

@@ -8,15 +8,16 @@ import type { PasswordThrottle } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { Sessions } from '../../control/sessions.ts';
 import type { User } from '../../control/users.ts';
-import type { Endpoint } from '../access.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf } from '../password-attempt.ts';
 import type { Handler, RequestContext } from '../router.ts';
 import type { SessionCookie } from '../session-cookie.ts';
 import { slugOfHost } from '../tenant-host.ts';
-import { loggedOut, loginFailed, loginSucceeded, type Trail, trailOrigin } from '../trail.ts';
+import { type Trail, trailOrigin } from '../trail.ts';
+import { loggedOut, loginFailed, loginSucceeded } from '../trail-events.ts';
 
-export interface AuthParts {
+export interface AuthDeps {
   readonly directory: Directory;
   readonly sessions: Sessions;
   readonly passwords: PasswordThrottle;
@@ -46,15 +47,15 @@ const credentialsSchema = {
 const everyRole = ['admin', 'auditor', 'member'] as const;
 
 /** The endpoints of sessions (contract: Sessions). */
-export function authEndpoints(parts: AuthParts): Endpoint[] {
-  const { sessions, cookie, trail } = parts;
+export function authEndpoints(deps: AuthDeps): Endpoint[] {
+  const { sessions, cookie, trail } = deps;
   return [
     {
       method: 'POST',
       path: '/api/v1/auth/login-handler',
       name: 'login',
       access: 'login',
-      handler: loginHandler(parts),
+      handler: loginHandler(deps),
       body: { maxBytes: limits.jsonBodyBytesMax },
     },
     {
@@ -74,26 +75,26 @@ export function authEndpoints(parts: AuthParts): Endpoint[] {
       changes: true,
       handler: async (context, { user, organization, session }) => {
         await sessions.end({ ...session, user, organization });
-        await trail.done(loggedOut(user, organization), trailOrigin(context));
+        await trail.recordAfter(loggedOut(user, organization), trailOrigin(context));
         return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
       },
     },
   ];
 }
 
-function loginHandler(parts: AuthParts): Handler {
-  const { sessions, passwords, cookie, trail, tenantDomain } = parts;
+function loginHandler(deps: AuthDeps): Handler {
+  const { sessions, passwords, cookie, trail, tenantDomain } = deps;
   return async (context) => {
-    requireTenantHost(parts, context);
+    requireTenantHost(deps, context);
     const credentials = await readJson<Credentials>(context, credentialsSchema);
     const attempt = attemptOf(context, tenantDomain, credentials);
-    const found = await passwords.check(attempt, (verify) => findUser(parts, context, credentials, verify));
+    const found = await passwords.check(attempt, (verify) => findUser(deps, context, credentials, verify));
     if (found === undefined) {
       throw new Problem('unauthorized', 'E-mail address, password or organization are not right.');
     }
     const { user, organization } = found;
     const session = await sessions.issue(user, organization);
-    await trail(loginSucceeded(user, organization), trailOrigin(context));
+    await trail.recordBefore(loginSucceeded(user, organization), trailOrigin(context));
     const maxAge = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
     return {
       status: 200,
@@ -107,7 +108,7 @@ function loginHandler(parts: AuthParts): Handler {
 }
 
 /** Where organizations have hosts of their own, nobody can be signed in on another: the session would not be good there. */
-function requireTenantHost({ tenantDomain }: AuthParts, context: RequestContext): void {
+function requireTenantHost({ tenantDomain }: AuthDeps, context: RequestContext): void {
   if (tenantDomain === undefined || slugOfHost(context.header('host'), tenantDomain) !== undefined) return;
   throw new Problem('unauthorized', 'Sign in on the host of your organization.');
 }
@@ -119,13 +120,13 @@ interface Candidate {
 
 /** The user that the credentials are right for. A failure is recorded with everybody who may have been meant. */
 async function findUser(
-  parts: AuthParts,
+  deps: AuthDeps,
   context: RequestContext,
   credentials: Credentials,
   verify: PasswordVerifier['verify'],
 ): Promise<Candidate | undefined> {
-  await parts.directory.freshen(controlLimits.controlFreshMsMax);
-  const candidates = findCandidates(parts, context, credentials);
+  await deps.directory.freshen(controlLimits.controlFreshMsMax);
+  const candidates = findCandidates(deps, context, credentials);
   // One password check, whoever is or is not there: the time it takes must not tell.
   const only = candidates.length === 1 ? candidates[0] : undefined;
   const active = only?.user.disabledMicros === undefined ? only : undefined;
@@ -133,18 +134,21 @@ async function findUser(
   if (active !== undefined && matches) return active;
   // Not waited for: an answer that takes as long as a write would tell that there is such a user.
   for (const { user, organization } of candidates) {
-    parts.trail
-      .done(loginFailed(user, organization, { ambiguous: candidates.length > 1 }), trailOrigin(context))
+    deps.trail
+      .recordAfter(
+        loginFailed(user, organization, { ambiguous: candidates.length > 1 }),
+        trailOrigin(context),
+      )
       .catch((error: unknown) => {
-        parts.log.error(errorFacts(error), 'a failed login could not be recorded');
+        deps.log.error(errorFacts(error), 'a failed login could not be recorded');
       });
   }
   return undefined;
 }
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */
-function findCandidates(parts: AuthParts, context: RequestContext, credentials: Credentials): Candidate[] {
-  const { directory, tenantDomain } = parts;
+function findCandidates(deps: AuthDeps, context: RequestContext, credentials: Credentials): Candidate[] {
+  const { directory, tenantDomain } = deps;
   const hostSlug = slugOfHost(context.header('host'), tenantDomain);
   const slug = hostSlug ?? credentials.organization;
   if (credentials.organization !== undefined && credentials.organization !== slug) return [];

@@ -5,14 +5,15 @@ import type { ApiKey } from '../../control/api-keys.ts';
 import type { User } from '../../control/users.ts';
 import { exportFormats, type ExportFormat, type ExportReader } from '../../read/export.ts';
 import { type QueryParameter, readFilter } from '../../read/filter.ts';
-import type { KeyCaller, SessionCaller } from '../access.ts';
+import type { KeyCaller, SessionCaller } from '../endpoint.ts';
 import { unauthorizedKey } from '../authenticate.ts';
 import type { StreamReply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
-import { exported, type Trail, trailOrigin } from '../trail.ts';
+import { type Trail, trailOrigin } from '../trail.ts';
+import { exported } from '../trail-events.ts';
 import type { OrganizationLookup } from './ingest.ts';
 
-export interface ExportParts {
+export interface ExportDeps {
   readonly read: { readonly export: ExportReader };
   readonly trail: Trail;
   readonly clock: Clock;
@@ -29,20 +30,20 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
  * GET /api/v1/audit/export and /api/v1/portal/export: every matching event as one file, streamed (contract: Read,
  * export). The export is recorded before its first byte; a failure after that breaks the connection.
  */
-export function exportHandlers(parts: ExportParts) {
+export function exportHandlers(deps: ExportDeps) {
   const answer = async (
     context: RequestContext,
     by: { readonly user: User } | { readonly key: ApiKey },
     organization: { readonly id: string; readonly slug: string },
   ): Promise<StreamReply> => {
-    const { read, trail, clock } = parts;
+    const { read, trail, clock } = deps;
     const format = readFormat(context.first('format'));
     const filter = readFilter((name) => context.first(name), organization);
     const now = clock();
     const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
     try {
       const details = { format, filters: filtersGiven((name) => context.first(name)), events: total };
-      await trail(exported(by, organization, details), trailOrigin(context));
+      await trail.recordBefore(exported(by, organization, details), trailOrigin(context));
     } catch (error) {
       stream.destroy();
       throw error;
@@ -57,7 +58,7 @@ export function exportHandlers(parts: ExportParts) {
   };
   return {
     byKey: (context: RequestContext, { key }: KeyCaller): Promise<StreamReply> => {
-      const organization = parts.organizationOf(key.organizationId ?? '');
+      const organization = deps.organizationOf(key.organizationId ?? '');
       if (organization === undefined) throw unauthorizedKey();
       return answer(context, { key }, organization);
     },

@@ -1,5 +1,5 @@
 import { type FeedReader, readFeedRequest } from '../../read/feed.ts';
-import type { KeyCaller } from '../access.ts';
+import type { KeyCaller } from '../endpoint.ts';
 import { unauthorizedKey } from '../authenticate.ts';
 import { type Reply, replyOf } from '../response.ts';
 import type { RequestContext } from '../router.ts';

@@ -1,7 +1,7 @@
 import { formatMicros } from '../../base/timestamp.ts';
 import { readFilter } from '../../read/filter.ts';
 import type { HistogramReader } from '../../read/histogram.ts';
-import type { SessionCaller } from '../access.ts';
+import type { SessionCaller } from '../endpoint.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 

@@ -8,7 +8,7 @@ import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.
 import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm, OrganizationFacts } from '../../ingest/task.ts';
 import { readLimit } from '../../read/filter.ts';
-import type { KeyCaller } from '../access.ts';
+import type { KeyCaller } from '../endpoint.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 

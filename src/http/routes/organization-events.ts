@@ -1,5 +1,5 @@
 import { type LegacyReader, readLegacyRequest } from '../../read/legacy.ts';
-import type { SessionCaller } from '../access.ts';
+import type { SessionCaller } from '../endpoint.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 

@@ -1,6 +1,6 @@
 import { readPageRequest } from '../../read/filter.ts';
 import type { PageReader } from '../../read/page.ts';
-import type { SessionCaller } from '../access.ts';
+import type { SessionCaller } from '../endpoint.ts';
 import { type Reply, replyOf } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 

@@ -2,7 +2,7 @@ import { limits } from '../../read/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
 import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';
-import type { SessionCaller } from '../access.ts';
+import type { SessionCaller } from '../endpoint.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 

@@ -6,11 +6,11 @@ import {
   type Organization,
   type OrganizationSettings,
 } from '../../control/organizations.ts';
-import type { Endpoint } from '../access.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { type ChangeParts, recordedChange } from '../recorded-change.ts';
+import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
 
-export interface SettingsParts extends ChangeParts {
+export interface SettingsDeps extends ChangeDeps {
   readonly administration: Administration;
   /** The service's default; undefined: events are kept for ever. */
   readonly retentionDays: number | undefined;
@@ -30,11 +30,11 @@ const settingsSchema = {
 const path = '/api/v1/portal/settings';
 
 /** GET and PATCH /api/v1/portal/settings: name, retention and receipts policy of the organization, for its administrators. */
-export function settingsEndpoints(parts: SettingsParts): Endpoint[] {
+export function settingsEndpoints(deps: SettingsDeps): Endpoint[] {
   const view = (organization: Organization): string => {
     const { id, slug, name, receipts } = organization;
     const retention = retentionText(organization);
-    const retention_days = effectiveRetentionDays(organization, parts.retentionDays);
+    const retention_days = effectiveRetentionDays(organization, deps.retentionDays);
     return JSON.stringify({ id, slug, name, retention, retention_days, receipts });
   };
   return [
@@ -56,8 +56,8 @@ export function settingsEndpoints(parts: SettingsParts): Endpoint[] {
       body: { maxBytes: limits.jsonBodyBytesMax },
       handler: async (context, caller) => {
         const settings = await readJson<OrganizationSettings>(context, settingsSchema);
-        const changed = await recordedChange(parts, context, caller, async () => {
-          const { before, now } = await parts.administration.changeSettings(caller.organization.id, settings);
+        const changed = await recordedChange(deps, context, caller, async () => {
+          const { before, now } = await deps.administration.changeSettings(caller.organization.id, settings);
           const changes = before === now ? [] : [changeOfOrganization(now, 'organizationUpdated', before)];
           return { result: now, changes };
         });

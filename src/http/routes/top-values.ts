@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 import { readFilter, readLimit } from '../../read/filter.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
-import type { SessionCaller } from '../access.ts';
+import type { SessionCaller } from '../endpoint.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 

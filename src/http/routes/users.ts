@@ -7,16 +7,17 @@ import type { Directory } from '../../control/directory.ts';
 import type { PasswordThrottle } from '../../control/password-throttle.ts';
 import { checkPassword } from '../../control/passwords.ts';
 import type { Role, User } from '../../control/users.ts';
-import type { Endpoint, SessionCaller } from '../access.ts';
+import type { Endpoint, SessionCaller } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf } from '../password-attempt.ts';
-import { type ChangeParts, recordedChange } from '../recorded-change.ts';
+import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
 import type { Reply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 import type { SessionCookie } from '../session-cookie.ts';
-import { ownPasswordRefused, trailOrigin } from '../trail.ts';
+import { trailOrigin } from '../trail.ts';
+import { ownPasswordRefused } from '../trail-events.ts';
 
-export interface UserParts extends ChangeParts {
+export interface UserDeps extends ChangeDeps {
   readonly administration: Administration;
   /** The one that logins use: guesses count together. */
   readonly passwords: PasswordThrottle;
@@ -69,7 +70,7 @@ const path = '/api/v1/portal/users';
  *     POST /api/v1/portal/users/{id}/password    another password for somebody else; ends that user's sessions
  *     POST /api/v1/portal/password               another password of one's own; ends one's sessions, this one too
  */
-export function userEndpoints(parts: UserParts): Endpoint[] {
+export function userEndpoints(deps: UserDeps): Endpoint[] {
   const roles = ['admin'] as const;
   const body = { maxBytes: limits.jsonBodyBytesMax };
   return [
@@ -80,7 +81,7 @@ export function userEndpoints(parts: UserParts): Endpoint[] {
       access: 'session',
       roles,
       handler: async (_, { organization }) => {
-        const users = await parts.administration.users(organization.id);
+        const users = await deps.administration.users(organization.id);
         return { status: 200, body: JSON.stringify({ data: users.map(view) }) };
       },
     },
@@ -92,7 +93,7 @@ export function userEndpoints(parts: UserParts): Endpoint[] {
       roles,
       changes: true,
       body,
-      handler: (context, caller) => create(parts, context, caller),
+      handler: (context, caller) => create(deps, context, caller),
     },
     {
       method: 'POST',
@@ -104,8 +105,8 @@ export function userEndpoints(parts: UserParts): Endpoint[] {
       body,
       handler: (context, caller) => {
         const [id = '', action, ...more] = context.path.slice(path.length + 1).split('/');
-        if (more.length === 0 && action === 'disable') return disable(parts, context, caller, id);
-        if (more.length === 0 && action === 'password') return setPassword(parts, context, caller, id);
+        if (more.length === 0 && action === 'disable') return disable(deps, context, caller, id);
+        if (more.length === 0 && action === 'password') return setPassword(deps, context, caller, id);
         throw new Problem('not_found', 'There is nothing at this path.');
       },
     },
@@ -118,7 +119,7 @@ export function userEndpoints(parts: UserParts): Endpoint[] {
       changes: true,
       checksPassword: true,
       body,
-      handler: (context, caller) => changeOwnPassword(parts, context, caller),
+      handler: (context, caller) => changeOwnPassword(deps, context, caller),
     },
   ];
 }
@@ -135,30 +136,30 @@ function view({ id, email, name, role, createdMicros, disabledMicros }: User) {
   };
 }
 
-async function create(parts: UserParts, context: RequestContext, caller: SessionCaller): Promise<Reply> {
+async function create(deps: UserDeps, context: RequestContext, caller: SessionCaller): Promise<Reply> {
   const input = await readJson<NewUserBody>(context, newUserSchema);
-  const user = await recordedChange(parts, context, caller, async () => {
-    const result = await parts.administration.createUser(caller.organization.id, input);
+  const user = await recordedChange(deps, context, caller, async () => {
+    const result = await deps.administration.createUser(caller.organization.id, input);
     return { result, changes: [changeOfUser(result, 'userCreated')] };
   });
   return { status: 201, body: JSON.stringify(view(user)) };
 }
 
 async function disable(
-  parts: UserParts,
+  deps: UserDeps,
   context: RequestContext,
   caller: SessionCaller,
   id: string,
 ): Promise<Reply> {
-  const user = await recordedChange(parts, context, caller, async () => {
-    const { before, now } = await parts.administration.disableUser(caller.organization.id, id);
+  const user = await recordedChange(deps, context, caller, async () => {
+    const { before, now } = await deps.administration.disableUser(caller.organization.id, id);
     return { result: now, changes: before === now ? [] : [changeOfUser(now, 'userDisabled')] };
   });
   return { status: 200, body: JSON.stringify(view(user)) };
 }
 
 async function setPassword(
-  parts: UserParts,
+  deps: UserDeps,
   context: RequestContext,
   caller: SessionCaller,
   id: string,
@@ -171,15 +172,15 @@ async function setPassword(
       'Your own password is changed with the current one, at /api/v1/portal/password.',
     );
   }
-  await recordedChange(parts, context, caller, async () => {
-    const result = await parts.administration.setPassword(caller.organization.id, id, password);
+  await recordedChange(deps, context, caller, async () => {
+    const result = await deps.administration.setPassword(caller.organization.id, id, password);
     return { result, changes: [changeOfUser(result, 'passwordChanged')] };
   });
   return { status: 204 };
 }
 
 async function changeOwnPassword(
-  parts: UserParts,
+  deps: UserDeps,
   context: RequestContext,
   caller: SessionCaller,
 ): Promise<Reply> {
@@ -189,20 +190,20 @@ async function changeOwnPassword(
   );
   const { user, organization } = caller;
   checkPassword(password);
-  const attempt = attemptOf(context, parts.tenantDomain, { email: user.email, signedIn: user });
-  const isRight = await parts.passwords.check(attempt, async (verify) => {
+  const attempt = attemptOf(context, deps.tenantDomain, { email: user.email, signedIn: user });
+  const isRight = await deps.passwords.check(attempt, async (verify) => {
     // As it is now: the check may have waited.
-    const { passwordHash, disabledMicros } = parts.directory.userById(user.id) ?? user;
+    const { passwordHash, disabledMicros } = deps.directory.userById(user.id) ?? user;
     const matches = await verify(disabledMicros === undefined ? passwordHash : undefined, current);
     return matches ? true : undefined;
   });
   if (isRight === undefined) {
-    await parts.trail.done(ownPasswordRefused(user), trailOrigin(context));
+    await deps.trail.recordAfter(ownPasswordRefused(user), trailOrigin(context));
     throw new Problem('forbidden', 'The current password is not right.');
   }
-  await recordedChange(parts, context, caller, async () => {
-    const result = await parts.administration.setPassword(organization.id, user.id, password);
+  await recordedChange(deps, context, caller, async () => {
+    const result = await deps.administration.setPassword(organization.id, user.id, password);
     return { result, changes: [changeOfUser(result, 'passwordChanged')] };
   });
-  return { status: 204, headers: { 'Set-Cookie': parts.cookie.clear(context) } };
+  return { status: 204, headers: { 'Set-Cookie': deps.cookie.clear(context) } };
 }

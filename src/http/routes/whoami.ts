@@ -1,6 +1,6 @@
 import { formatMicros } from '../../base/timestamp.ts';
 import { effectiveRetentionDays } from '../../control/organizations.ts';
-import type { Endpoint } from '../access.ts';
+import type { Endpoint } from '../endpoint.ts';
 
 /** GET /api/v1/portal/whoami: the signed-in user, its organization and its session (contract: Sessions). */
 export function whoamiEndpoints({

@@ -1,30 +1,30 @@
 import { appendFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Storage } from './storage.ts';
-import { commandClaims, lowestOfOthers } from './watermarks.ts';
+import { commandClaims, peersWatermark } from './watermarks.ts';
 
 /** What this process must know of those that write events beside it. */
-export interface OtherWriters {
+export interface Peers {
   /**
    * The lowest segment that another may still write; Infinity when nobody else is writing. Who begins after the call
    * takes a number that the clock has reached by then, or, beside an own engine, above the newest segment. Rejects
    * with EngineError.
    */
-  lowest(): Promise<number>;
+  watermark(): Promise<number>;
   /** The same number for as long as nobody else has written; undefined when that cannot be told. */
-  stamp(): Promise<number | undefined>;
-  /** The last segment that others may have written by the time of the last stamp. */
+  version(): Promise<number | undefined>;
+  /** The last segment that others may have written by the time of the last version. */
   writtenThrough(): number;
 }
 
-/** Of questions whose answer is for several requests, none of which may end them; the engine bounds their time. */
-const endedByNobody = new AbortController().signal;
+/** Several requests share the answer, and none of them may end the question. The engine bounds its time. */
+const neverAborted = new AbortController().signal;
 
 /** Processes that share a ClickHouse server: the engine alone knows of them, and they write at any time. */
-export function watchProcesses(storage: Storage, instance: string): OtherWriters {
+export function serverPeers(storage: Storage, instance: string): Peers {
   return {
-    lowest: () => lowestOfOthers(storage, instance, endedByNobody),
-    stamp: () => Promise.resolve(undefined),
+    watermark: () => peersWatermark(storage, instance, neverAborted),
+    version: () => Promise.resolve(undefined),
     writtenThrough: () => Number.POSITIVE_INFINITY,
   };
 }
@@ -39,7 +39,7 @@ function announcements(dataDir: string): string {
  * which no claim was found, nobody has written, and the engine need not be asked. `lastSegmentNow` is the last that a
  * command can have taken by the clock.
  */
-export function watchCommands(storage: Storage, dataDir: string, lastSegmentNow: () => number): OtherWriters {
+export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: () => number): Peers {
   const path = announcements(dataDir);
   let quietLength: number | undefined;
   let through = 0;
@@ -53,10 +53,10 @@ export function watchCommands(storage: Storage, dataDir: string, lastSegmentNow:
     }
   }
 
-  async function lowest(): Promise<number> {
+  async function watermark(): Promise<number> {
     const now = await length();
     if (now === quietLength) return Number.POSITIVE_INFINITY;
-    const { lowest, last } = await commandClaims(storage, endedByNobody);
+    const { lowest, last } = await commandClaims(storage, neverAborted);
     if (lowest === Number.POSITIVE_INFINITY) {
       quietLength = now;
       // What commands have written by now may lie behind where the order has settled, and be looked for later.
@@ -66,8 +66,8 @@ export function watchCommands(storage: Storage, dataDir: string, lastSegmentNow:
   }
 
   return {
-    lowest,
-    stamp: async () => ((await lowest()) === Number.POSITIVE_INFINITY ? quietLength : undefined),
+    watermark,
+    version: async () => ((await watermark()) === Number.POSITIVE_INFINITY ? quietLength : undefined),
     writtenThrough: () => through,
   };
 }

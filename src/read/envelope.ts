@@ -1,10 +1,13 @@
 import type { Settings } from '../storage/storage.ts';
 
-/** Newest first, then last written first: a total order, since `seq` is unique. */
-export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
+/** What every audit event begins and ends with; the engine writes it around the stored text. */
+export interface EventEnvelope {
+  readonly head: string;
+  readonly tail: string;
+}
 
 /** JSON text around stored texts: `before rowBefore text rowAfter , rowBefore text rowAfter after`. */
-export interface Framing {
+export interface Envelope {
   readonly before: string;
   readonly rowBefore: string;
   readonly rowAfter: string;
@@ -18,7 +21,7 @@ const rowBetween = ',\n';
  * Settings that make `FORMAT CustomSeparated` splice each row from its columns and the texts around them: no event
  * is parsed or built by this process.
  */
-export function framingSettings({ before, rowBefore, rowAfter, after }: Framing): Settings {
+export function envelopeSettings({ before, rowBefore, rowAfter, after }: Envelope): Settings {
   return {
     format_custom_escaping_rule: 'Raw',
     format_custom_field_delimiter: '',
