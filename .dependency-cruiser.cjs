@@ -9,7 +9,8 @@ const folders = {
   control: ['storage', 'base'],
   http: ['ingest', 'read', 'control', 'base'],
   client: [],
-  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'base'],
+  demo: [],
+  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'demo', 'base'],
 };
 
 const allowed = Object.entries(folders).map(([folder, others]) => ({

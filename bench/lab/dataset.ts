@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
-import { createCompany } from '../../src/cli/demo-company.ts';
-import { createDraw } from '../../src/cli/demo-draw.ts';
-import { demoStaff } from '../../src/cli/demo-people.ts';
+import { createCompany } from '../../src/demo/company.ts';
+import { createDraw } from '../../src/demo/draw.ts';
+import { demoStaff } from '../../src/demo/people.ts';
 
 /** A run of lines of the data file: the body of one request. */
 export interface Span {

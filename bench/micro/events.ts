@@ -1,5 +1,5 @@
-import { demoEvents } from '../../src/cli/demo-events.ts';
-import { demoStaff } from '../../src/cli/demo-people.ts';
+import { demoEvents } from '../../src/demo/events.ts';
+import { demoStaff } from '../../src/demo/people.ts';
 import { createMapper, type MapEvent, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 import type { Piece } from '../../src/ocsf/byte-sink.ts';
 import { toWindow, type Window } from '../../src/ocsf/byte-text.ts';

@@ -9,5 +9,7 @@ export const limits = {
   /** Unused buffers that a thread keeps for its next batches. */
   bufferPoolBytesMax: 64 * 1024 * 1024,
   retryDelayMsMin: 100,
+  /** Damage of one kind that a process remembers, and so logs and counts; and how much of it an answer names. */
+  damageKnownPerKindMax: 10_000,
   damageShownMax: 20,
 } as const;

@@ -28,13 +28,13 @@ export type RecordEvents = (
 ) => Promise<void>;
 
 /** What the commands are handed; nothing of it is found by import, so a test can run any command in its own process. */
-export interface CliParts {
+export interface CliDeps {
   readonly environment: Environment;
   readonly io: CliIo;
   readonly recordEvents: RecordEvents;
   /** What every audit event has in common, as readers put it around the stored text. */
   readonly eventEnvelope: (config: Config) => EventEnvelope;
-  readonly startService: (config: Config, parts: ServiceOutputs) => Promise<RunningService>;
+  readonly startService: (config: Config, deps: ServiceOutputs) => Promise<RunningService>;
   /** Resolves when the process is asked to end. */
   readonly untilStopped: () => Promise<void>;
 }

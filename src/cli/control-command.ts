@@ -4,7 +4,7 @@ import { createLogger } from '../base/log.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { sourceEventOfChange, type Change } from '../control/change-events.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { withStorage } from './with-storage.ts';
 
 /** What a command of the control data works with. */
@@ -23,10 +23,10 @@ export function operator(): string {
  * Sessions), once it has told the result: a key is shown once, and must not be lost to a failing recording.
  */
 export async function runControlCommand(
-  parts: CliParts,
+  deps: CliDeps,
   work: (session: ControlSession) => Promise<readonly Change[]>,
 ): Promise<void> {
-  const config = loadConfig(parts.environment);
+  const config = loadConfig(deps.environment);
   // A command speaks through its output and its exit code; the log is for what goes wrong beneath it.
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
   await withStorage(config, log, async (storage) => {
@@ -35,7 +35,7 @@ export async function runControlCommand(
     const events = changes.map((change) => sourceEventOfChange(change, operator(), now));
     if (events.length === 0) return;
     try {
-      await parts.recordEvents(storage, config, log, events);
+      await deps.recordEvents(storage, config, log, events);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new Error(`done, but not recorded as an audit event: ${why}`, { cause: error });

@@ -14,9 +14,9 @@ import { createApiKey } from '../control/api-keys.ts';
 import { createOrganization, findOrganization, type Organization } from '../control/organizations.ts';
 import { createUser, setPassword } from '../control/users.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { CliParts, RunningService } from './context.ts';
-import { demoEvents } from './demo-events.ts';
-import { type DemoUser, demoStaff } from './demo-people.ts';
+import type { CliDeps, RunningService } from './context.ts';
+import { demoBodies } from '../demo/events.ts';
+import { type DemoUser, demoStaff } from '../demo/people.ts';
 
 interface DemoOptions {
   readonly dataDir?: string;
@@ -99,23 +99,11 @@ async function hasEvents(storage: Storage, organizationId: string): Promise<bool
   return (await storage.rows(query, { org: organizationId })).length > 0;
 }
 
-/** Lines in batches, as one body each. */
-function* batches(lines: Iterable<string>): Generator<Uint8Array, void, undefined> {
-  let batch: string[] = [];
-  for (const line of lines) {
-    batch.push(line);
-    if (batch.length < limits.demoBatchEvents) continue;
-    yield Buffer.from(batch.join('\n'));
-    batch = [];
-  }
-  if (batch.length > 0) yield Buffer.from(batch.join('\n'));
-}
-
-/** Sends the events of one company with a few batches on their way at once; how many were taken. */
+/** Sends the events of one company with a few bodies on their way at once; how many were taken. */
 async function recordCompany(service: RunningService, company: DemoCompany, count: number): Promise<number> {
   const { slug: organization, staff: users } = company;
   const seed = companies.indexOf(company) + 1;
-  const bodies = batches(demoEvents({ organization, users, count, endMicros: systemClock(), seed }));
+  const bodies = demoBodies({ organization, users, count, endMicros: systemClock(), seed });
   let accepted = 0;
 
   async function send(): Promise<void> {
@@ -128,7 +116,7 @@ async function recordCompany(service: RunningService, company: DemoCompany, coun
   }
 
   // The senders share one iterator; generating in this thread goes on while workers encode what was sent.
-  await Promise.all(Array.from({ length: limits.demoBatchesAtOnceMax }, send));
+  await Promise.all(Array.from({ length: limits.demoBodiesAtOnceMax }, send));
   return accepted;
 }
 
@@ -182,23 +170,23 @@ function demoEnvironment(environment: Environment, dataDir: string, options: Dem
   };
 }
 
-async function demo(parts: CliParts, options: DemoOptions): Promise<void> {
+async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
   const count = parseEvents(options.events);
   const temporary =
     options.dataDir === undefined ? await mkdtemp(join(tmpdir(), 'auditlog-demo-')) : undefined;
   const dataDir = resolve(options.dataDir ?? temporary ?? '.');
   try {
-    const config = loadConfig(demoEnvironment(parts.environment, dataDir, options));
+    const config = loadConfig(demoEnvironment(deps.environment, dataDir, options));
     await prepareDataDir(dataDir, createLogger(config.logLevel));
     // From here on, so that a signal during the start is not lost.
-    const stopped = parts.untilStopped();
+    const stopped = deps.untilStopped();
     const accessLogTo = join(dataDir, 'access.log');
-    const service = await parts.startService(config, { log: createLogger(config.logLevel), accessLogTo });
+    const service = await deps.startService(config, { log: createLogger(config.logLevel), accessLogTo });
     try {
       const filled = await fill(service, count);
       const { url } = service;
       const facts = { url, events: filled.events, organizations: filled.access };
-      parts.io.out(
+      deps.io.out(
         options.json === true ? `${JSON.stringify(facts)}\n` : `\n${instructions(url, filled)}\n\n`,
       );
       await stopped;
@@ -211,7 +199,7 @@ async function demo(parts: CliParts, options: DemoOptions): Promise<void> {
 }
 
 /** `demo` (contract: Command line): a service with two companies' events, to look at. */
-export function registerDemo(program: Command, parts: CliParts): void {
+export function registerDemo(program: Command, deps: CliDeps): void {
   program
     .command('demo')
     .description('run the service with demo organizations, users and events, on an embedded engine')
@@ -222,5 +210,5 @@ export function registerDemo(program: Command, parts: CliParts): void {
     .option('--events <count>', 'how many events to make', '100000')
     .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
     .option('--json', 'print JSON')
-    .action((options) => demo(parts, options));
+    .action((options) => demo(deps, options));
 }

@@ -13,7 +13,7 @@ import type { PartShare } from '../storage/parts.ts';
 import { shortMessage } from '../storage/response-body.ts';
 import { EngineError, type Storage } from '../storage/storage.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { operator } from './control-command.ts';
 import { type Check, check, checkLedger, checkLogFolder, checkParts } from './doctor-checks.ts';
 import { print } from './output.ts';
@@ -27,16 +27,16 @@ interface DoctorOptions {
 }
 
 interface Session {
-  readonly parts: CliParts;
+  readonly deps: CliDeps;
   readonly config: Config;
   readonly log: Logger;
   readonly options: DoctorOptions;
 }
 
-async function doctor(parts: CliParts, options: DoctorOptions): Promise<void> {
-  const config = loadConfig(parts.environment);
+async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
+  const config = loadConfig(deps.environment);
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
-  const session = { parts, config, log, options };
+  const session = { deps, config, log, options };
   if (options.detach === undefined && options.recordMissing === undefined) return examine(session);
   if (options.detach !== undefined && options.recordMissing !== undefined)
     throw new Problem('malformed', 'give either --detach or --record-missing');
@@ -50,7 +50,7 @@ async function doctor(parts: CliParts, options: DoctorOptions): Promise<void> {
 
 /** Looks at everything and prints it; fails when something is damaged. */
 async function examine(session: Session): Promise<void> {
-  const { parts, config, log, options } = session;
+  const { deps, config, log, options } = session;
   const checks: Check[] = [];
   let isReached = false;
   try {
@@ -60,7 +60,7 @@ async function examine(session: Session): Promise<void> {
       // A server's parts have replicas, and monitoring of their own.
       if (config.clickhouse.url !== undefined) return;
       checks.push(...(await checkLedger(storage, config.dataDir)));
-      if (options.quick === undefined) checks.push(await checkParts(storage, parts.io));
+      if (options.quick === undefined) checks.push(await checkParts(storage, deps.io));
     });
   } catch (error) {
     // A wrong setting is no damage: it is for the operator to mend.
@@ -70,7 +70,7 @@ async function examine(session: Session): Promise<void> {
   }
   checks.push(await checkLogFolder(config.dataDir));
   const healthy = checks.every((one) => one.healthy);
-  print(parts.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
+  print(deps.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
   if (!healthy)
     throw new Error('something is damaged: see above, and "Damage" in docs/operating.md for the way on');
 }
@@ -127,7 +127,7 @@ interface Loss {
 
 /** The hole, durably, then an audit event in each organization that has lost something, or may have. */
 async function record(session: Session, storage: Storage, loss: Loss): Promise<void> {
-  const { parts, config, log, options } = session;
+  const { deps, config, log, options } = session;
   const { part, shares, missing } = loss;
   const hole = randomUUID();
   await recordHole(storage, hole, part?.name ?? '', missing);
@@ -135,14 +135,14 @@ async function record(session: Session, storage: Storage, loss: Loss): Promise<v
   const organizations = (await listOrganizations(storage)).map(({ id }) => id);
   const trail = lostEvents({ hole, events, shares, organizations, operator: operator(), now: systemClock() });
   try {
-    if (trail.length > 0) await parts.recordEvents(storage, config, log, trail);
+    if (trail.length > 0) await deps.recordEvents(storage, config, log, trail);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`done, but not recorded as audit events: ${why}`, { cause: error });
   }
   const value = { hole, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
-  print(parts.io, options.json, value, `${events} events ${what}; told to ${trail.length} organizations`);
+  print(deps.io, options.json, value, `${events} events ${what}; told to ${trail.length} organizations`);
 }
 
 function shareView({ organizationId, events }: PartShare): object {
@@ -150,7 +150,7 @@ function shareView({ organizationId, events }: PartShare): object {
 }
 
 /** `doctor` (contract: Command line): what is damaged of the stored events, and the way on. */
-export function registerDoctor(program: Command, parts: CliParts): void {
+export function registerDoctor(program: Command, deps: CliDeps): void {
   program
     .command('doctor')
     .description('look for damage of stored events, and take damaged parts out')
@@ -158,5 +158,5 @@ export function registerDoctor(program: Command, parts: CliParts): void {
     .option('--record-missing', 'record missing events as lost, in every organization')
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')
-    .action((options: DoctorOptions) => doctor(parts, options));
+    .action((options: DoctorOptions) => doctor(deps, options));
 }

@@ -18,7 +18,7 @@ import { type ExportSlice, planExport } from '../read/export-plan.ts';
 import { type AuditFilter, type OrganizationNames, readFilter } from '../read/filter.ts';
 import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from './compress.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { operator } from './control-command.ts';
 import {
   type ExportJob,
@@ -56,7 +56,7 @@ interface ExportOptions extends Readonly<Partial<Record<FilterName, string>>> {
 
 /** Everything that one run works with. */
 interface Run {
-  readonly parts: CliParts;
+  readonly deps: CliDeps;
   readonly config: Config;
   readonly log: Logger;
   readonly storage: Storage;
@@ -103,7 +103,7 @@ const exportedCode = 2030;
 
 /** What leaves the service is in the trail of its organization before it does (contract: Sessions). */
 async function recordExport(run: Run, events: number, resumedEvents: number): Promise<void> {
-  const { parts, storage, config, log, organization, format, filtersGiven } = run;
+  const { deps, storage, config, log, organization, format, filtersGiven } = run;
   const name = operator();
   const event = sourceEvent(
     {
@@ -122,7 +122,7 @@ async function recordExport(run: Run, events: number, resumedEvents: number): Pr
     },
     systemClock(),
   );
-  await parts.recordEvents(storage, config, log, [event]);
+  await deps.recordEvents(storage, config, log, [event]);
 }
 
 /** Never aborted: a command ends with its process. */
@@ -139,8 +139,8 @@ function openParquet(run: Run, rows: number, { seqMax }: ExportSnapshot): Promis
 
 /** One slice of a file in any format; the first brings what opens the file, the last what closes it. */
 function sliceReader(run: Run, format: ExportFormat): ExportJob['readSlice'] {
-  const { parts, config, storage, organization } = run;
-  const read = createExportReader(storage, parts.eventEnvelope(config));
+  const { deps, config, storage, organization } = run;
+  const read = createExportReader(storage, deps.eventEnvelope(config));
   const opens = { ndjson: '', json: '[', csv: csvHeader }[format];
   const between = format === 'json' ? ',\n' : '';
   const closes = format === 'json' ? ']\n' : '';
@@ -190,9 +190,9 @@ async function planOf(run: Run) {
 }
 
 async function toFile(run: Run, options: ExportOptions, file: string): Promise<void> {
-  const { parts, organization, format, filtersGiven } = run;
+  const { deps, organization, format, filtersGiven } = run;
   const compression = compressionOfName(file);
-  let progress = createProgress(parts.io, { items: 'events', total: undefined });
+  let progress = createProgress(deps.io, { items: 'events', total: undefined });
   let resumedRows = 0;
   let lines = 0;
   let lastSlice: ExportSlice | undefined;
@@ -207,15 +207,15 @@ async function toFile(run: Run, options: ExportOptions, file: string): Promise<v
       await recordExport(run, rows, resumed);
       resumedRows = resumed;
       const total = format === 'parquet' ? undefined : rows;
-      progress = createProgress(parts.io, { items: 'events', total, doneBefore: resumed });
-      if (resumed > 0) parts.io.error(`Going on after ${resumed} of ${rows} events.\n`);
+      progress = createProgress(deps.io, { items: 'events', total, doneBefore: resumed });
+      if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${rows} events.\n`);
     },
     readSlice:
       format === 'parquet'
         ? (snapshot, { rows }) => openParquet(run, rows, snapshot)
         : sliceReader(run, format),
     passing(chunk, rowsBefore, slice) {
-      if (parts.io.errorIsTerminal !== true || format === 'parquet') return;
+      if (deps.io.errorIsTerminal !== true || format === 'parquet') return;
       // A line break inside a cell counts as well, so a slice is never taken for more than it holds.
       lines = slice === lastSlice ? lines + linesIn(chunk) : linesIn(chunk);
       lastSlice = slice;
@@ -228,8 +228,8 @@ async function toFile(run: Run, options: ExportOptions, file: string): Promise<v
     progress.end();
     const { rows, bytes, sha256 } = result;
     const words = `${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}`;
-    if (options.json === true) print(parts.io, true, { file, rows, bytes, sha256 }, '');
-    else parts.io.error(`${words}\n`);
+    if (options.json === true) print(deps.io, true, { file, rows, bytes, sha256 }, '');
+    else deps.io.error(`${words}\n`);
   } catch (error) {
     progress.end();
     throw error;
@@ -271,8 +271,8 @@ async function parquetNow(run: Run): Promise<Readable> {
 }
 
 async function eventsNow(run: Run, format: ExportFormat): Promise<Readable> {
-  const { parts, config, storage, organization, filter } = run;
-  const read = createExportReader(storage, parts.eventEnvelope(config));
+  const { deps, config, storage, organization, filter } = run;
+  const read = createExportReader(storage, deps.eventEnvelope(config));
   const found = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
   await recordExport(run, found.total, 0);
   return toReadable(found.stream);
@@ -280,8 +280,8 @@ async function eventsNow(run: Run, format: ExportFormat): Promise<Readable> {
 
 /** One query, so one moment, whatever the reader's pace. A reader that goes away ends the command in peace. */
 async function toOutput(run: Run): Promise<void> {
-  const { parts, format } = run;
-  const { output } = parts.io;
+  const { deps, format } = run;
+  const { output } = deps.io;
   const source = format === 'parquet' ? await parquetNow(run) : await eventsNow(run, format);
   try {
     for await (const chunk of source as AsyncIterable<Buffer>) {
@@ -292,8 +292,8 @@ async function toOutput(run: Run): Promise<void> {
   }
 }
 
-async function run(parts: CliParts, options: ExportOptions): Promise<void> {
-  const config = loadConfig(parts.environment);
+async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
+  const config = loadConfig(deps.environment);
   const format = readFormat(options);
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
   // Wrong usage is told before an engine is started.
@@ -301,14 +301,14 @@ async function run(parts: CliParts, options: ExportOptions): Promise<void> {
   await withStorage(config, log, async (storage) => {
     const organization = await findOrganization(storage, options.org);
     const filters = readFilters(options, organization);
-    const one: Run = { parts, config, log, storage, organization, format, ...filters };
+    const one: Run = { deps, config, log, storage, organization, format, ...filters };
     if (options.output === undefined || options.output === '-') await toOutput(one);
     else await toFile(one, options, resolve(options.output));
   });
 }
 
 /** `export` (contract: Command line): an organization's events to a file or to standard output. */
-export function registerExport(program: Command, parts: CliParts): void {
+export function registerExport(program: Command, deps: CliDeps): void {
   const command = program
     .command('export')
     .description("write an organization's events, newest first, as one consistent snapshot")
@@ -323,5 +323,5 @@ export function registerExport(program: Command, parts: CliParts): void {
     const inRequests = new Option(`--${name} <value>`).hideHelp();
     if (!flags.startsWith(`--${name} `)) command.addOption(inRequests);
   }
-  command.action((options: ExportOptions) => run(parts, options));
+  command.action((options: ExportOptions) => run(deps, options));
 }

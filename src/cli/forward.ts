@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { limits } from './limits.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { formatNames } from './forward/formats.ts';
 import { type ForwardOptions, forwardPlan } from './forward/options.ts';
 import { forward } from './forward/run.ts';
 
-async function run(parts: CliParts, options: ForwardOptions): Promise<void> {
-  const plan = await forwardPlan(options, parts.environment);
+async function run(deps: CliDeps, options: ForwardOptions): Promise<void> {
+  const plan = await forwardPlan(options, deps.environment);
   const stop = new AbortController();
-  void parts.untilStopped().then(() => stop.abort());
-  await forward(plan, { io: parts.io, stop: stop.signal });
+  void deps.untilStopped().then(() => stop.abort());
+  await forward(plan, { io: deps.io, stop: stop.signal });
 }
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
@@ -22,7 +22,7 @@ Delivery is at least once. After a crash one batch may be delivered twice: not i
 the checkpoint knows, and not with elastic-bulk, where an event keeps its _id.`;
 
 /** `forward` (contract: Command line): what a client of the audit API does to feed another system. */
-export function registerForward(program: Command, parts: CliParts): void {
+export function registerForward(program: Command, deps: CliDeps): void {
   program
     .command('forward')
     .description(
@@ -59,5 +59,5 @@ export function registerForward(program: Command, parts: CliParts): void {
     .option('--file-hash <hash>', 'only with this file hash')
     .option('--flow-id <uuid>', 'only of this flow')
     .addHelpText('after', notes)
-    .action((options: ForwardOptions) => run(parts, options));
+    .action((options: ForwardOptions) => run(deps, options));
 }

@@ -11,7 +11,7 @@ import { createApiKey, listApiKeys } from '../control/api-keys.ts';
 import { changesOfKey, sourceEventOfChange } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { operator } from './control-command.ts';
 import type { ImportTarget } from './import-send.ts';
 import { withStorage } from './with-storage.ts';
@@ -27,9 +27,8 @@ const keyDuration = '30d';
 const keyLeftMicrosMin = 3_600_000_000;
 
 /** The key that was given; never as an argument, where every user of the machine can read it. */
-async function givenKey(parts: CliParts, { keyFile }: TargetOptions): Promise<string | undefined> {
-  const text =
-    keyFile === undefined ? parts.environment['AUDITLOG_API_KEY'] : await readFile(keyFile, 'utf8');
+async function givenKey(deps: CliDeps, { keyFile }: TargetOptions): Promise<string | undefined> {
+  const text = keyFile === undefined ? deps.environment['AUDITLOG_API_KEY'] : await readFile(keyFile, 'utf8');
   const key = text?.trim();
   if (keyFile !== undefined && key === '') throw new Problem('malformed', `${keyFile} holds no API key`);
   return key === '' ? undefined : key;
@@ -49,7 +48,7 @@ interface LocalKey {
  * kept in the directory (mode 0600) because what was sent under a key is known again only under the same one.
  */
 async function localKey(
-  parts: CliParts,
+  deps: CliDeps,
   { config, log, storage }: { readonly config: Config; readonly log: Logger; readonly storage: Storage },
   org: string | undefined,
 ): Promise<LocalKey> {
@@ -77,21 +76,21 @@ async function localKey(
   const events = changesOfKey(issued.apiKey, 'apiKeyCreated').map((change) =>
     sourceEventOfChange(change, operator(), now),
   );
-  if (events.length > 0) await parts.recordEvents(storage, config, log, events);
+  if (events.length > 0) await deps.recordEvents(storage, config, log, events);
   return { key: issued.text, keyIsNew: true };
 }
 
 /** A server of this process, for as long as the work takes; what was recorded can be read when it ends. */
 async function withOwnServer(
-  parts: CliParts,
+  deps: CliDeps,
   { config, log }: { readonly config: Config; readonly log: Logger },
   org: string | undefined,
   work: (target: ImportTarget) => Promise<void>,
 ): Promise<void> {
   const own = { ...config, host: '127.0.0.1', port: 0 };
-  const service = await parts.startService(own, { log, accessLogTo: '/dev/null' });
+  const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
   try {
-    const key = await localKey(parts, { config, log, storage: service.storage }, org);
+    const key = await localKey(deps, { config, log, storage: service.storage }, org);
     await service.directory.refresh();
     await work({ url: service.url, ...key });
     if (!(await service.flush(limits.demoFlushMsMax))) {
@@ -108,13 +107,13 @@ async function withOwnServer(
  * whoever runs the command.
  */
 export async function withTarget(
-  parts: CliParts,
+  deps: CliDeps,
   options: TargetOptions,
   work: (target: ImportTarget) => Promise<void>,
 ): Promise<void> {
-  const config = loadConfig(parts.environment);
+  const config = loadConfig(deps.environment);
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
-  const key = await givenKey(parts, options);
+  const key = await givenKey(deps, options);
   if (key !== undefined && options.org !== undefined) {
     throw new Problem('malformed', '--org is for imports without a key: a key has its organization');
   }
@@ -132,10 +131,10 @@ export async function withTarget(
     }
     await work({ url, key, keyIsNew: false });
   } else if (running === undefined) {
-    await withOwnServer(parts, { config, log }, options.org, work);
+    await withOwnServer(deps, { config, log }, options.org, work);
   } else {
     const local = await withStorage(config, log, (storage) =>
-      localKey(parts, { config, log, storage }, options.org),
+      localKey(deps, { config, log, storage }, options.org),
     );
     await work({ url: running, ...local });
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { limits } from './limits.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { createSender, type SentChunk } from './import-send.ts';
 import {
   chunksOf,
@@ -52,7 +52,7 @@ function pathsOf(source: ImportSource, { checkpoint, rejected }: ImportOptions):
  * key, and stored once.
  */
 async function sendAll(
-  parts: CliParts,
+  deps: CliDeps,
   source: ImportSource,
   options: ImportOptions,
   target: ImportTarget,
@@ -67,8 +67,8 @@ async function sendAll(
     headOf: isFile ? (bytesMax) => headOf(source, bytesMax) : undefined,
   });
   const first = state.position;
-  if (first.offset > 0) parts.io.error(`Going on after line ${first.nextLine - 1}.\n`);
-  const progress = createProgress(parts.io, {
+  if (first.offset > 0) deps.io.error(`Going on after line ${first.nextLine - 1}.\n`);
+  const progress = createProgress(deps.io, {
     items: 'events',
     total: source.fileBytes,
     doneBefore: source.compression === 'none' ? first.offset : 0,
@@ -113,7 +113,7 @@ async function sendAll(
   };
 }
 
-function report(parts: CliParts, source: ImportSource, options: ImportOptions, result: ImportResult): void {
+function report(deps: CliDeps, source: ImportSource, options: ImportOptions, result: ImportResult): void {
   const { accepted, rejected, acceptedNow, rejectedNow, nextLine, seconds } = result;
   const { rejected: rejectedFile } = pathsOf(source, options);
   const rate = Math.round(acceptedNow / Math.max(seconds, 0.001));
@@ -126,23 +126,23 @@ function report(parts: CliParts, source: ImportSource, options: ImportOptions, r
       accepted_now: acceptedNow,
       rejected_now: rejectedNow,
     };
-    print(parts.io, true, { ...facts, seconds: Number(seconds.toFixed(3)), rejected_file: file }, '');
+    print(deps.io, true, { ...facts, seconds: Number(seconds.toFixed(3)), rejected_file: file }, '');
     return;
   }
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';
-  parts.io.error(`${acceptedNow} events imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
-  if (file !== null) parts.io.error(`${rejected} lines were rejected, see ${basename(file)}\n`);
+  deps.io.error(`${acceptedNow} events imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
+  if (file !== null) deps.io.error(`${rejected} lines were rejected, see ${basename(file)}\n`);
 }
 
-async function run(parts: CliParts, file: string, options: ImportOptions): Promise<void> {
-  const source = file === '-' ? openInputSource(parts.io.input) : await openFileSource(resolve(file));
-  await withTarget(parts, options, async (target) => {
-    report(parts, source, options, await sendAll(parts, source, options, target));
+async function run(deps: CliDeps, file: string, options: ImportOptions): Promise<void> {
+  const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(resolve(file));
+  await withTarget(deps, options, async (target) => {
+    report(deps, source, options, await sendAll(deps, source, options, target));
   });
 }
 
 /** `import` (contract: Command line): source events from NDJSON, each once however often it is interrupted. */
-export function registerImport(program: Command, parts: CliParts): void {
+export function registerImport(program: Command, deps: CliDeps): void {
   program
     .command('import')
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
@@ -154,5 +154,5 @@ export function registerImport(program: Command, parts: CliParts): void {
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
     .option('--restart', 'begin anew, whatever an earlier run has noted')
     .option('--json', 'print JSON about what was done')
-    .action((file: string, options: ImportOptions) => run(parts, file, options));
+    .action((file: string, options: ImportOptions) => run(deps, file, options));
 }

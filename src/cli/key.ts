@@ -10,7 +10,7 @@ import {
 import { changesOfKey } from '../control/change-events.ts';
 import { findOrganization, listOrganizations } from '../control/organizations.ts';
 import type { Storage } from '../storage/storage.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { runControlCommand } from './control-command.ts';
 import { print, table, timeText, timeTextOrNull } from './output.ts';
 
@@ -28,7 +28,7 @@ interface CreateOptions extends JsonOption {
 }
 
 async function printIssued(
-  parts: CliParts,
+  deps: CliDeps,
   json: boolean | undefined,
   storage: Storage,
   issued: IssuedKey,
@@ -41,13 +41,13 @@ async function printIssued(
   const owner = organization ?? 'all organizations';
   const words = `API key ${id} of ${owner} (${scopes.join(', ')}), ${expires_at === null ? 'no expiry' : `until ${expires_at}`}`;
   const view = { id, key: text, organization, scopes, expires_at };
-  print(parts.io, json, view, `${words}\n${text}\nThe key is shown this once only.`);
+  print(deps.io, json, view, `${words}\n${text}\nThe key is shown this once only.`);
 }
 
-async function create(parts: CliParts, options: CreateOptions): Promise<void> {
-  await runControlCommand(parts, async ({ storage }) => {
+async function create(deps: CliDeps, options: CreateOptions): Promise<void> {
+  await runControlCommand(deps, async ({ storage }) => {
     const issued = await createApiKey(storage, { ...options, organization: options.org });
-    await printIssued(parts, options.json, storage, issued);
+    await printIssued(deps, options.json, storage, issued);
     return changesOfKey(issued.apiKey, 'apiKeyCreated');
   });
 }
@@ -58,8 +58,8 @@ function stateOf(revoked: string | null, expires: string | null): string {
   return Date.parse(expires) <= Date.now() ? `expired ${expires}` : `until ${expires}`;
 }
 
-async function list(parts: CliParts, options: JsonOption & { readonly org?: string }): Promise<void> {
-  await runControlCommand(parts, async ({ storage }) => {
+async function list(deps: CliDeps, options: JsonOption & { readonly org?: string }): Promise<void> {
+  await runControlCommand(deps, async ({ storage }) => {
     const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
     const views = (await listApiKeys(storage, options.org)).map((key) => ({
       id: key.id,
@@ -81,34 +81,34 @@ async function list(parts: CliParts, options: JsonOption & { readonly org?: stri
       stateOf(one.revoked_at, one.expires_at),
     ]);
     const heading = ['id', 'organization', 'scopes', 'name', 'rate limit', 'state'];
-    print(parts.io, options.json, views, table(heading, rows));
+    print(deps.io, options.json, views, table(heading, rows));
     return [];
   });
 }
 
 async function rotate(
-  parts: CliParts,
+  deps: CliDeps,
   id: string,
   options: JsonOption & { readonly grace: string },
 ): Promise<void> {
-  await runControlCommand(parts, async ({ storage }) => {
+  await runControlCommand(deps, async ({ storage }) => {
     const issued = await rotateApiKey(storage, id, options.grace);
-    await printIssued(parts, options.json, storage, issued);
+    await printIssued(deps, options.json, storage, issued);
     return changesOfKey(issued.apiKey, 'apiKeyRotated');
   });
 }
 
-async function revoke(parts: CliParts, id: string, options: JsonOption): Promise<void> {
-  await runControlCommand(parts, async ({ storage }) => {
+async function revoke(deps: CliDeps, id: string, options: JsonOption): Promise<void> {
+  await runControlCommand(deps, async ({ storage }) => {
     const key = await revokeApiKey(storage, id);
     const revoked_at = timeText(key.revokedMicros);
-    print(parts.io, options.json, { id, revoked_at }, `API key ${id} revoked at ${revoked_at}`);
+    print(deps.io, options.json, { id, revoked_at }, `API key ${id} revoked at ${revoked_at}`);
     return changesOfKey(key, 'apiKeyRevoked');
   });
 }
 
 /** `key create|list|rotate|revoke` (contract: Command line). */
-export function registerKey(program: Command, parts: CliParts): void {
+export function registerKey(program: Command, deps: CliDeps): void {
   const key = program.command('key').description('API keys');
   key
     .command('create')
@@ -120,24 +120,24 @@ export function registerKey(program: Command, parts: CliParts): void {
     .option('--expires <duration>', 'life of the key, such as 90d (default: no end)')
     .option('--rate-limit <rate>', 'requests/window, such as 300/15s (default: as configured)')
     .option('--json', 'print JSON')
-    .action((options) => create(parts, options));
+    .action((options) => create(deps, options));
   key
     .command('list')
     .description('show keys')
     .option('--org <slug>', 'only of this organization')
     .option('--json', 'print JSON')
-    .action((options) => list(parts, options));
+    .action((options) => list(deps, options));
   key
     .command('rotate')
     .description('give a key a new secret')
     .argument('<id>', 'id of the key')
     .option('--grace <duration>', 'how long the old secret stays good; 0 ends it at once', '24h')
     .option('--json', 'print JSON')
-    .action((id, options) => rotate(parts, id, options));
+    .action((id, options) => rotate(deps, id, options));
   key
     .command('revoke')
     .description('end a key for good')
     .argument('<id>', 'id of the key')
     .option('--json', 'print JSON')
-    .action((id, options) => revoke(parts, id, options));
+    .action((id, options) => revoke(deps, id, options));
 }

@@ -8,7 +8,7 @@ import {
   updateOrganization,
 } from '../control/organizations.ts';
 import { Problem } from '../base/problem.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { runControlCommand } from './control-command.ts';
 import { print, table, timeText } from './output.ts';
 
@@ -23,19 +23,19 @@ function view(organization: Organization) {
 }
 
 async function create(
-  parts: CliParts,
+  deps: CliDeps,
   options: OrganizationSettings & JsonOption & { readonly slug: string; readonly name: string },
 ): Promise<void> {
-  await runControlCommand(parts, async ({ storage }) => {
+  await runControlCommand(deps, async ({ storage }) => {
     const organization = await createOrganization(storage, options);
     const { id, slug, name } = organization;
-    print(parts.io, options.json, { id, slug, name }, `Organization ${slug} created, id ${id}`);
+    print(deps.io, options.json, { id, slug, name }, `Organization ${slug} created, id ${id}`);
     return [changeOfOrganization(organization, 'organizationCreated')];
   });
 }
 
-async function list(parts: CliParts, options: JsonOption): Promise<void> {
-  await runControlCommand(parts, async ({ storage }) => {
+async function list(deps: CliDeps, options: JsonOption): Promise<void> {
+  await runControlCommand(deps, async ({ storage }) => {
     const views = (await listOrganizations(storage)).map(view);
     const rows = views.map((one) => [
       one.slug,
@@ -46,7 +46,7 @@ async function list(parts: CliParts, options: JsonOption): Promise<void> {
       one.id,
     ]);
     print(
-      parts.io,
+      deps.io,
       options.json,
       views,
       table(['slug', 'name', 'retention', 'receipts', 'created', 'id'], rows),
@@ -56,7 +56,7 @@ async function list(parts: CliParts, options: JsonOption): Promise<void> {
 }
 
 async function set(
-  parts: CliParts,
+  deps: CliDeps,
   given: string | undefined,
   options: OrganizationSettings & JsonOption & { readonly slug?: string },
 ): Promise<void> {
@@ -66,9 +66,9 @@ async function set(
   if (name === undefined && retention === undefined && receipts === undefined) {
     throw new Problem('malformed', 'nothing to set: give --name, --retention or --receipts');
   }
-  await runControlCommand(parts, async ({ storage }) => {
+  await runControlCommand(deps, async ({ storage }) => {
     const organization = await updateOrganization(storage, reference, options);
-    print(parts.io, options.json, view(organization), `Organization ${organization.slug} changed`);
+    print(deps.io, options.json, view(organization), `Organization ${organization.slug} changed`);
     return [changeOfOrganization(organization, 'organizationUpdated')];
   });
 }
@@ -77,7 +77,7 @@ const retentionHelp = 'how long events are kept, such as 90d; off: for ever; def
 const receiptsHelp = 'who sees receipts of transfers: own or off';
 
 /** `org create|list|set` (contract: Command line). */
-export function registerOrg(program: Command, parts: CliParts): void {
+export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
   org
     .command('create')
@@ -87,12 +87,12 @@ export function registerOrg(program: Command, parts: CliParts): void {
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <policy>', `${receiptsHelp} (default: own)`)
     .option('--json', 'print JSON')
-    .action((options) => create(parts, options));
+    .action((options) => create(deps, options));
   org
     .command('list')
     .description('show every organization')
     .option('--json', 'print JSON')
-    .action((options) => list(parts, options));
+    .action((options) => list(deps, options));
   org
     .command('set')
     .description('change an organization')
@@ -102,5 +102,5 @@ export function registerOrg(program: Command, parts: CliParts): void {
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <policy>', receiptsHelp)
     .option('--json', 'print JSON')
-    .action((slug, options) => set(parts, slug, options));
+    .action((slug, options) => set(deps, slug, options));
 }

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { Problem } from '../base/problem.ts';
 import { ConfigError } from '../config/config.ts';
 import { variablesHelp } from '../config/variables.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerExport } from './export.ts';
@@ -18,21 +18,21 @@ const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-function createProgram(parts: CliParts): Command {
+function createProgram(deps: CliDeps): Command {
   const program = new Command('auditlog')
     .description('Audit logging service')
     .exitOverride()
-    .configureOutput({ writeOut: (text) => parts.io.out(text), writeErr: (text) => parts.io.error(text) })
+    .configureOutput({ writeOut: (text) => deps.io.out(text), writeErr: (text) => deps.io.error(text) })
     .addHelpText('after', `\n${variablesHelp()}`);
-  registerServe(program, parts);
-  registerDemo(program, parts);
-  registerOrg(program, parts);
-  registerUser(program, parts);
-  registerKey(program, parts);
-  registerForward(program, parts);
-  registerImport(program, parts);
-  registerExport(program, parts);
-  registerDoctor(program, parts);
+  registerServe(program, deps);
+  registerDemo(program, deps);
+  registerOrg(program, deps);
+  registerUser(program, deps);
+  registerKey(program, deps);
+  registerForward(program, deps);
+  registerImport(program, deps);
+  registerExport(program, deps);
+  registerDoctor(program, deps);
   return program;
 }
 
@@ -47,15 +47,15 @@ function explain(error: unknown): { lines: string; code: ExitCode } {
 }
 
 /** Runs one command line (without the program's name) to its end; never rejects. */
-export async function runCli(args: readonly string[], parts: CliParts): Promise<ExitCode> {
+export async function runCli(args: readonly string[], deps: CliDeps): Promise<ExitCode> {
   try {
-    await createProgram(parts).parseAsync(args, { from: 'user' });
+    await createProgram(deps).parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
     // Commander has said what was wrong, or has shown the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
     const { lines, code } = explain(error);
-    for (const line of lines.split('\n')) parts.io.error(`auditlog: ${line}\n`);
+    for (const line of lines.split('\n')) deps.io.error(`auditlog: ${line}\n`);
     return code;
   }
 }

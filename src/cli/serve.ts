@@ -2,25 +2,25 @@ import type { Command } from 'commander';
 import { createLogger } from '../base/log.ts';
 import { loadConfig } from '../config/config.ts';
 import { variablesHelp } from '../config/variables.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 
 const standardOutput = 1;
 
-async function serve(parts: CliParts): Promise<void> {
-  const config = loadConfig(parts.environment);
+async function serve(deps: CliDeps): Promise<void> {
+  const config = loadConfig(deps.environment);
   // Asked before the start, so that a signal that comes during it is not lost.
-  const stopped = parts.untilStopped();
+  const stopped = deps.untilStopped();
   const log = createLogger(config.logLevel);
-  const service = await parts.startService(config, { log, accessLogTo: standardOutput });
+  const service = await deps.startService(config, { log, accessLogTo: standardOutput });
   await stopped;
   await service.stop();
 }
 
 /** `serve` (contract: Command line): everything it can be told is in the environment. */
-export function registerServe(program: Command, parts: CliParts): void {
+export function registerServe(program: Command, deps: CliDeps): void {
   program
     .command('serve')
     .description('run the service until SIGINT or SIGTERM')
     .addHelpText('after', `\n${variablesHelp()}`)
-    .action(() => serve(parts));
+    .action(() => serve(deps));
 }

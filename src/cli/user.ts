@@ -4,7 +4,7 @@ import { changeOfUser } from '../control/change-events.ts';
 import { findOrganization, listOrganizations } from '../control/organizations.ts';
 import { checkPassword } from '../control/passwords.ts';
 import { createUser, disableUser, listUsers, setPassword, type UserReference } from '../control/users.ts';
-import type { CliParts } from './context.ts';
+import type { CliDeps } from './context.ts';
 import { runControlCommand } from './control-command.ts';
 import { print, table, timeText, timeTextOrNull } from './output.ts';
 import { readPassword } from './password.ts';
@@ -33,20 +33,20 @@ function referenceOf(given: string | undefined, options: WhichOptions): UserRefe
 }
 
 /** Asked for before any engine is started, so that a bad password costs nothing. */
-async function acceptablePassword(parts: CliParts, fromStdin: boolean): Promise<string> {
-  const password = await readPassword(parts.io, fromStdin);
+async function acceptablePassword(deps: CliDeps, fromStdin: boolean): Promise<string> {
+  const password = await readPassword(deps.io, fromStdin);
   checkPassword(password);
   return password;
 }
 
-async function create(parts: CliParts, options: CreateOptions): Promise<void> {
-  const password = await acceptablePassword(parts, options.passwordStdin === true);
-  await runControlCommand(parts, async ({ storage }) => {
+async function create(deps: CliDeps, options: CreateOptions): Promise<void> {
+  const password = await acceptablePassword(deps, options.passwordStdin === true);
+  await runControlCommand(deps, async ({ storage }) => {
     const user = await createUser(storage, { ...options, organization: options.org, password });
     const { slug } = await findOrganization(storage, user.organizationId);
     const { id, email, name, role } = user;
     print(
-      parts.io,
+      deps.io,
       options.json,
       { id, organization: slug, email, name, role },
       `User ${email} created, id ${id}`,
@@ -55,8 +55,8 @@ async function create(parts: CliParts, options: CreateOptions): Promise<void> {
   });
 }
 
-async function list(parts: CliParts, options: WhichOptions): Promise<void> {
-  await runControlCommand(parts, async ({ storage }) => {
+async function list(deps: CliDeps, options: WhichOptions): Promise<void> {
+  await runControlCommand(deps, async ({ storage }) => {
     const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
     const views = (await listUsers(storage, options.org)).map((user) => ({
       id: user.id,
@@ -76,7 +76,7 @@ async function list(parts: CliParts, options: WhichOptions): Promise<void> {
       one.id,
     ]);
     print(
-      parts.io,
+      deps.io,
       options.json,
       views,
       table(['organization', 'email', 'name', 'role', 'state', 'id'], rows),
@@ -85,27 +85,27 @@ async function list(parts: CliParts, options: WhichOptions): Promise<void> {
   });
 }
 
-async function disable(parts: CliParts, given: string | undefined, options: WhichOptions): Promise<void> {
+async function disable(deps: CliDeps, given: string | undefined, options: WhichOptions): Promise<void> {
   const reference = referenceOf(given, options);
-  await runControlCommand(parts, async ({ storage }) => {
+  await runControlCommand(deps, async ({ storage }) => {
     const user = await disableUser(storage, reference);
     const disabled_at = timeTextOrNull(user.disabledMicros);
-    print(parts.io, options.json, { id: user.id, disabled_at }, `User ${user.email} disabled`);
+    print(deps.io, options.json, { id: user.id, disabled_at }, `User ${user.email} disabled`);
     return [changeOfUser(user, 'userDisabled')];
   });
 }
 
 async function changePassword(
-  parts: CliParts,
+  deps: CliDeps,
   given: string | undefined,
   options: WhichOptions & { readonly passwordStdin?: true },
 ): Promise<void> {
   const reference = referenceOf(given, options);
-  const password = await acceptablePassword(parts, options.passwordStdin === true);
-  await runControlCommand(parts, async ({ storage }) => {
+  const password = await acceptablePassword(deps, options.passwordStdin === true);
+  await runControlCommand(deps, async ({ storage }) => {
     const user = await setPassword(storage, reference, password);
     const { id, email } = user;
-    print(parts.io, options.json, { id, email }, `Password of ${email} changed; sessions have ended`);
+    print(deps.io, options.json, { id, email }, `Password of ${email} changed; sessions have ended`);
     return [changeOfUser(user, 'passwordChanged')];
   });
 }
@@ -121,7 +121,7 @@ function which(command: Command): Command {
 const passwordHelp = 'read the password from standard input instead of asking for it';
 
 /** `user create|list|disable|set-password` (contract: Command line). */
-export function registerUser(program: Command, parts: CliParts): void {
+export function registerUser(program: Command, deps: CliDeps): void {
   const user = program.command('user').description('users of organizations');
   user
     .command('create')
@@ -132,17 +132,17 @@ export function registerUser(program: Command, parts: CliParts): void {
     .requiredOption('--role <role>', 'admin, auditor or member')
     .option('--password-stdin', passwordHelp)
     .option('--json', 'print JSON')
-    .action((options) => create(parts, options));
+    .action((options) => create(deps, options));
   user
     .command('list')
     .description('show users')
     .option('--org <slug>', 'only of this organization')
     .option('--json', 'print JSON')
-    .action((options) => list(parts, options));
+    .action((options) => list(deps, options));
   which(user.command('disable').description('end a user’s access and sessions')).action((given, options) =>
-    disable(parts, given, options),
+    disable(deps, given, options),
   );
   which(user.command('set-password').description('change a password, which ends the user’s sessions'))
     .option('--password-stdin', passwordHelp)
-    .action((given, options) => changePassword(parts, given, options));
+    .action((given, options) => changePassword(deps, given, options));
 }

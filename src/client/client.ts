@@ -1,4 +1,4 @@
-import { bounds } from './bounds.ts';
+import { limits } from './limits.ts';
 import type { AuditlogError } from './error.ts';
 import { createReader, type Reader } from './reader.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
@@ -69,32 +69,32 @@ function within(name: string, value: number, min: number, max: number): number {
 export function createClient(options: ClientOptions): Client {
   const { apiKey, batch = {}, queue = {}, onRetry, onError, onRejected } = options;
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey: not a key');
-  const timeoutMs = within('timeoutMs', options.timeoutMs ?? bounds.requestMsDefault, 1, bounds.requestMsMax);
+  const timeoutMs = within('timeoutMs', options.timeoutMs ?? limits.requestMsDefault, 1, limits.requestMsMax);
   const shared = {
     base: baseUrl(options.url),
     headers: { 'x-api-key': apiKey, accept: 'application/json' },
     timeoutMs,
     onRetry,
   };
-  const writeRetry = retryPolicy(options.writeRetry, bounds.writeGiveUpMsDefault);
+  const writeRetry = retryPolicy(options.writeRetry, limits.writeGiveUpMsDefault);
   const atLeast = (name: string, value: number): number => within(name, value, 1, Number.MAX_SAFE_INTEGER);
   const recorder = createRecorder({
     ...shared,
-    retry: { ...writeRetry, giveUpAfterMs: Math.min(writeRetry.giveUpAfterMs, bounds.writeGiveUpMsMax) },
-    batchEvents: within('batch.events', batch.events ?? bounds.batchEventsDefault, 1, bounds.batchEventsMax),
-    batchBytes: atLeast('batch.bytes', batch.bytes ?? bounds.batchBytesDefault),
-    batchDelayMs: within('batch.delayMs', batch.delayMs ?? bounds.batchDelayMsDefault, 0, 3_600_000),
-    queueEvents: atLeast('queue.events', queue.events ?? bounds.queueEventsDefault),
-    queueBytes: atLeast('queue.bytes', queue.bytes ?? bounds.queueBytesDefault),
-    requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce ?? 1, 1, bounds.requestsAtOnceMax),
-    gzipBytesMin: within('gzipBytesMin', options.gzipBytesMin ?? bounds.gzipBytesMin, 0, Infinity),
+    retry: { ...writeRetry, giveUpAfterMs: Math.min(writeRetry.giveUpAfterMs, limits.writeGiveUpMsMax) },
+    batchEvents: within('batch.events', batch.events ?? limits.batchEventsDefault, 1, limits.batchEventsMax),
+    batchBytes: atLeast('batch.bytes', batch.bytes ?? limits.batchBytesDefault),
+    batchDelayMs: within('batch.delayMs', batch.delayMs ?? limits.batchDelayMsDefault, 0, 3_600_000),
+    queueEvents: atLeast('queue.events', queue.events ?? limits.queueEventsDefault),
+    queueBytes: atLeast('queue.bytes', queue.bytes ?? limits.queueBytesDefault),
+    requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce ?? 1, 1, limits.requestsAtOnceMax),
+    gzipBytesMin: within('gzipBytesMin', options.gzipBytesMin ?? limits.gzipBytesMin, 0, Infinity),
     onError,
     onRejected,
   });
   const reader = createReader({
     ...shared,
-    retry: retryPolicy(options.readRetry, bounds.readGiveUpMsDefault),
-    responseBytesMax: options.responseBytesMax ?? bounds.responseBytesMax,
+    retry: retryPolicy(options.readRetry, limits.readGiveUpMsDefault),
+    responseBytesMax: options.responseBytesMax ?? limits.responseBytesMax,
   });
   return { ...recorder, ...reader };
 }

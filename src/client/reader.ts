@@ -1,4 +1,4 @@
-import { bounds } from './bounds.ts';
+import { limits } from './limits.ts';
 import { AuditlogError } from './error.ts';
 import { splitEnvelope } from './json-text.ts';
 import { pause, type RetryFacts, type RetryPolicy, withRetries } from './retry.ts';
@@ -97,7 +97,7 @@ export function createReader(options: ReaderOptions): Reader {
 
   const reader: Reader = {
     page(query = {}, { signal } = {}) {
-      const { limit = bounds.pageEventsMax, offset = 0 } = query;
+      const { limit = limits.pageEventsMax, offset = 0 } = query;
       return get('api/v1/audit', { ...filterOf(query), limit, offset }, 0, signal, (text) => {
         const { events, texts, meta } = readEnvelope(text);
         const page = { total: numberOf(meta, 'total'), limit: numberOf(meta, 'limit') };
@@ -106,8 +106,8 @@ export function createReader(options: ReaderOptions): Reader {
     },
 
     feedPage(query = {}, { signal } = {}) {
-      const { cursor, limit = bounds.pageEventsMax } = query;
-      const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), bounds.feedWaitSecondsMax);
+      const { cursor, limit = limits.pageEventsMax } = query;
+      const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), limits.feedWaitSecondsMax);
       const parameters = { ...filterOf(query), cursor: cursor === '' ? undefined : cursor, limit, wait };
       return get('api/v1/audit/feed', parameters, wait * 1000, signal, (text) => {
         const { events, texts, meta } = readEnvelope(text);
@@ -137,7 +137,7 @@ export function createReader(options: ReaderOptions): Reader {
         if (page.hasMore) continue;
         if (!follow) return;
         // A server that does not hold requests, or was not asked to, is not to be asked all the time.
-        if (page.events.length === 0 && tookMs < bounds.feedIdleMs) await pause(bounds.feedIdleMs, signal);
+        if (page.events.length === 0 && tookMs < limits.feedIdleMs) await pause(limits.feedIdleMs, signal);
       }
     },
   };

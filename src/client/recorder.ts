@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { bounds } from './bounds.ts';
+import { limits } from './limits.ts';
 import { AuditlogError } from './error.ts';
 import { abortedError, type RetryFacts, type RetryPolicy, withRetries } from './retry.ts';
 import { endpoint, refusalsOf, request } from './transport.ts';
@@ -222,11 +222,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   return {
     record,
-    async flush({ timeoutMs = bounds.flushMsDefault } = {}) {
+    async flush({ timeoutMs = limits.flushMsDefault } = {}) {
       await settledWithin(timeoutMs);
       return report();
     },
-    async close({ timeoutMs = bounds.closeMsDefault } = {}) {
+    async close({ timeoutMs = limits.closeMsDefault } = {}) {
       closed = true;
       await settledWithin(timeoutMs);
       const failed = counts.failed;

@@ -1,4 +1,4 @@
-import { bounds } from './bounds.ts';
+import { limits } from './limits.ts';
 import { AuditlogError, isTransient } from './error.ts';
 
 export interface RetryOptions {
@@ -23,10 +23,10 @@ export interface RetryFacts {
 }
 
 export function retryPolicy(options: RetryOptions = {}, giveUpAfterMs: number): RetryPolicy {
-  const delayMsMin = options.delayMsMin ?? bounds.retryDelayMsMin;
+  const delayMsMin = options.delayMsMin ?? limits.retryDelayMsMin;
   return {
     delayMsMin,
-    delayMsMax: Math.max(delayMsMin, options.delayMsMax ?? bounds.retryDelayMsMax),
+    delayMsMax: Math.max(delayMsMin, options.delayMsMax ?? limits.retryDelayMsMax),
     giveUpAfterMs: options.giveUpAfterMs ?? giveUpAfterMs,
   };
 }
@@ -37,7 +37,7 @@ export function retryPolicy(options: RetryOptions = {}, giveUpAfterMs: number): 
  */
 export function retryDelayMs(policy: RetryPolicy, attempt: number, retryAfterMs = 0): number {
   const step = Math.min(policy.delayMsMax, policy.delayMsMin * 2 ** Math.min(attempt, 30));
-  return Math.min(retryAfterMs, bounds.retryAfterMsMax) + Math.random() * step;
+  return Math.min(retryAfterMs, limits.retryAfterMsMax) + Math.random() * step;
 }
 
 /** Milliseconds of a `Retry-After` header: seconds, or an HTTP date. */

@@ -1,4 +1,4 @@
-import { bounds } from './bounds.ts';
+import { limits } from './limits.ts';
 import { AuditlogError } from './error.ts';
 import { abortedError, parseRetryAfter } from './retry.ts';
 
@@ -81,7 +81,7 @@ function parsed(text: string): unknown {
 
 async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
-  const text = await readBounded(response, bounds.errorBodyBytesMax).catch(() => '');
+  const text = await readBounded(response, limits.errorBodyBytesMax).catch(() => '');
   const body = parsed(text);
   const detail = textMember(body, 'detail');
   const title = textMember(body, 'title') ?? response.statusText;
@@ -128,7 +128,7 @@ export async function request(call: Call): Promise<Answer> {
     if (!response.ok) throw await httpError(response);
     return {
       status: response.status,
-      text: await readBounded(response, call.responseBytesMax ?? bounds.responseBytesMax),
+      text: await readBounded(response, call.responseBytesMax ?? limits.responseBytesMax),
     };
   } catch (error) {
     if (signal?.aborted === true) throw abortedError();

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { PassThrough, Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
-import type { CliParts } from '../../src/cli/context.ts';
+import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { variables } from '../../src/config/variables.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
@@ -29,7 +29,7 @@ async function run(
   const said = { out: '', error: '' };
   const events: object[] = [];
   const unexpected = () => Promise.reject(new Error('not for this command'));
-  const parts: CliParts = {
+  const parts: CliDeps = {
     environment: { DATA_DIR: engine.dataDir, ...more.environment },
     io: {
       out: (text) => {

@@ -10,7 +10,7 @@ import { Readable, Writable } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
-import type { CliParts } from '../../src/cli/context.ts';
+import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { remoteKey } from '../client/remote.ts';
 import { cliCommand } from '../support/cli-command.ts';
@@ -34,7 +34,7 @@ export async function forward(
     },
   });
   const { stop } = more;
-  const parts: CliParts = {
+  const parts: CliDeps = {
     environment: { AUDITLOG_API_KEY: remoteKey, ...more.environment },
     io: {
       out: (text) => {

@@ -16,7 +16,7 @@ import { createProgress, type Progress } from './progress.ts';
 import type { FileState, Sink } from './sink.ts';
 import { streamSink } from './stream-sink.ts';
 
-export interface ForwardParts {
+export interface ForwardDeps {
   readonly io: CliIo;
   /** Aborted when the process is asked to end. */
   readonly stop: AbortSignal;
@@ -145,7 +145,7 @@ function explained(error: unknown): unknown {
  * Forwards until the source has nothing more (`once`) or the process is asked to end. Rejects when something stays
  * broken; what is transient is repeated, without end unless `once`.
  */
-export async function forward(plan: ForwardPlan, { io, stop }: ForwardParts): Promise<void> {
+export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Promise<void> {
   const tell = (text: string): void => io.error(`auditlog forward: ${text}\n`);
   const progress = createProgress(tell, systemClock);
   const giveUpAfterMs = plan.once ? limits.forwardOnceMsMax : Number.POSITIVE_INFINITY;

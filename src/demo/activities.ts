@@ -1,4 +1,4 @@
-import type { ThingType } from './demo-things.ts';
+import type { ThingType } from './things.ts';
 
 /** Who does it: anyone at work, administrators, programs, guests, or support staff of the vendor. */
 type Doer = 'anyone' | 'admin' | 'service' | 'guest';

@@ -1,4 +1,4 @@
-import type { Draw } from './demo-draw.ts';
+import type { Draw } from './draw.ts';
 
 /** Something that events are about. */
 export interface DemoThing {

@@ -1,4 +1,4 @@
-import type { Draw } from './demo-draw.ts';
+import type { Draw } from './draw.ts';
 
 /** Someone of a demo organization. */
 export interface DemoUser {

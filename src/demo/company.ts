@@ -4,10 +4,10 @@ import {
   demoActivities,
   demoTransfers,
   loginWeight,
-} from './demo-activities.ts';
-import type { Draw } from './demo-draw.ts';
-import { actorOf, type DemoActor, type DemoUser, guestActors, serviceActors } from './demo-people.ts';
-import { createThings, type DemoFile, type DemoThing, type DemoThings, makeThing } from './demo-things.ts';
+} from './activities.ts';
+import type { Draw } from './draw.ts';
+import { actorOf, type DemoActor, type DemoUser, guestActors, serviceActors } from './people.ts';
+import { createThings, type DemoFile, type DemoThing, type DemoThings, makeThing } from './things.ts';
 
 /** An event that will have happened, as the line that is sent. */
 export interface Happening {

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { before, describe, test } from 'node:test';
-import { demoActivities, demoTransfers } from '../../src/cli/demo-activities.ts';
-import { demoEvents } from '../../src/cli/demo-events.ts';
-import { demoStaff } from '../../src/cli/demo-people.ts';
+import { demoActivities, demoTransfers } from '../../src/demo/activities.ts';
+import { demoEvents } from '../../src/demo/events.ts';
+import { demoStaff } from '../../src/demo/people.ts';
 import { activityFamilies, activityTitles } from '../../src/ocsf/activities.ts';
 import { mapText } from '../ocsf/arbitrary.ts';
 import { createMapper } from '../../src/ocsf/audit-event.ts';

@@ -1,22 +1,25 @@
-import { createCompany, type Happening } from './demo-company.ts';
-import { createDraw } from './demo-draw.ts';
-import type { DemoUser } from './demo-people.ts';
+import { createCompany, type Happening } from './company.ts';
+import { createDraw } from './draw.ts';
+import { limits } from './limits.ts';
+import type { DemoUser } from './people.ts';
 
 const hourMicros = 3_600_000_000;
 const hours = 30 * 24;
+
+interface DemoRequest {
+  readonly organization: string;
+  readonly users: readonly DemoUser[];
+  readonly count: number;
+  readonly endMicros: number;
+  readonly seed: number;
+}
 
 /**
  * Source events of the 30 days before `endMicros` (Unix microseconds), oldest first: exactly `count` JSON lines
  * without line ends, in the format of the write endpoint (contract: Ingest). The same arguments give the same lines.
  * Holds the events of an hour at a time.
  */
-export function* demoEvents(request: {
-  readonly organization: string;
-  readonly users: readonly DemoUser[];
-  readonly count: number;
-  readonly endMicros: number;
-  readonly seed: number;
-}): Generator<string, void, undefined> {
+export function* demoEvents(request: DemoRequest): Generator<string, void, undefined> {
   const { count, endMicros } = request;
   const company = createCompany(createDraw(request.seed), request.organization, request.users);
   const firstHour = endMicros - hours * hourMicros;
@@ -55,4 +58,16 @@ export function* demoEvents(request: {
     if (event === undefined) throw new Error('nothing happens');
     yield event.line;
   }
+}
+
+/** The same lines as NDJSON bodies for the write endpoint. */
+export function* demoBodies(request: DemoRequest): Generator<Uint8Array, void, undefined> {
+  let lines: string[] = [];
+  for (const line of demoEvents(request)) {
+    lines.push(line);
+    if (lines.length < limits.bodyEvents) continue;
+    yield Buffer.from(lines.join('\n'));
+    lines = [];
+  }
+  if (lines.length > 0) yield Buffer.from(lines.join('\n'));
 }

@@ -1,8 +1,5 @@
-/**
- * Every bound of the client in one place, units last. They stand apart from the service's own, since the client is
- * used without the rest of the package; what an option may change is a default here.
- */
-export const bounds = {
+/** Bounds of the client; units last. What an option may change is a default here. */
+export const limits = {
   requestMsDefault: 30_000,
   /** Node's fetch gives up on response headers after 300 s by itself, so a longer wait would not be one. */
   requestMsMax: 290_000,
