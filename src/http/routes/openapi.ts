@@ -5,7 +5,7 @@ import type { Handler } from '../router.ts';
 const document = new URL('../../../schema/openapi.yaml', import.meta.url);
 
 /** GET /openapi.json: schema/openapi.yaml as JSON, read on the first request. */
-export function openapiRoute(): Handler {
+export function openapiHandler(): Handler {
   let body: string | undefined;
   return async () => {
     body ??= JSON.stringify(parse(await readFile(document, 'utf8')));
