@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
 import { lockDirectory } from './base/directory-lock.ts';
-import { fullDiskWords, isDiskFull } from './base/full-disk.ts';
+import { readOrCreateFile } from './base/durable-file.ts';
+import { fullDiskWords, isDiskFull } from './base/system-error.ts';
 import { limits as httpLimits } from './http/limits.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { limits as readLimits } from './read/limits.ts';
@@ -14,7 +14,7 @@ import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import { Repeated } from './base/repeated.ts';
-import { shareFor } from './base/share.ts';
+import { memoizeFor } from './base/single-flight.ts';
 import { removeServerFile, writeServerFile } from './base/server-file.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
@@ -393,13 +393,7 @@ async function publishSettled(
 }
 
 async function readInstance(dataDir: string): Promise<string> {
-  const path = join(dataDir, 'instance-id');
-  try {
-    await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
-  return (await readFile(path, 'utf8')).trim();
+  return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
 /** Made once for each state of an organization: requests of the same one are known by the same object. */
@@ -530,7 +524,7 @@ function readers(parts: ServerParts, secret: string): Readers {
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
-  const settled = shareFor(readLimits.feedSettledMs, () => settledBefore(parts));
+  const settled = memoizeFor(readLimits.feedSettledMs, () => settledBefore(parts));
   return {
     page: inTurn(queue, createPageReader(storage, envelope, systemClock, versions(ingest, peers)), (page) =>
       'flow' in page ? page.flow : undefined,

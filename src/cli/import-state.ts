@@ -1,4 +1,5 @@
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import { limits } from './limits.ts';
 import type { RejectedLine } from './import-send.ts';
 
@@ -45,13 +46,8 @@ export interface ImportStateOptions {
 const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0 };
 
 async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
   const checkpoint = JSON.parse(text) as Checkpoint;
   if (checkpoint.version !== 1) throw new Error(`${path} is not a checkpoint of this version`);
   return checkpoint;
@@ -118,15 +114,7 @@ export async function openImportState(options: ImportStateOptions): Promise<Impo
 }
 
 async function writeCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
-  const draft = `${path}.tmp`;
-  const file = await open(draft, 'w', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(checkpoint)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, path);
+  await replaceFile(path, `${JSON.stringify(checkpoint)}\n`);
 }
 
 /** The file of rejected lines, which exists only while there are some. */

@@ -35,14 +35,7 @@ export interface GuardDeps {
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
-  return endpoints.map((endpoint) => ({
-    method: endpoint.method,
-    path: endpoint.path,
-    name: endpoint.name,
-    handler: guarded(endpoint, deps),
-    ...(endpoint.body === undefined ? {} : { body: endpoint.body }),
-    ...(endpoint.head === undefined ? {} : { head: endpoint.head }),
-  }));
+  return endpoints.map((endpoint) => ({ ...endpoint, handler: guarded(endpoint, deps) }));
 }
 
 function guarded(endpoint: Endpoint, deps: GuardDeps): Handler {

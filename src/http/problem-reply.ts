@@ -1,10 +1,8 @@
 import { type Logger, errorFacts } from '../base/log.ts';
 import { Problem, problemTable } from '../base/problem.ts';
 import type { Schemas } from '../contract/document.ts';
-import { stringifierOf } from '../contract/stringifier.ts';
+import { stringify } from '../contract/stringify.ts';
 import type { FixedReply } from './response.ts';
-
-const stringify = stringifierOf('Problem');
 
 export interface ProblemContext {
   readonly requestId: string;
@@ -51,6 +49,6 @@ export function problemReply(error: unknown, context: ProblemContext): FixedRepl
         : { 'Retry-After': String(Math.max(0, Math.ceil(retryAfterSeconds))) }),
       'Content-Type': 'application/problem+json',
     },
-    body: stringify(body),
+    body: stringify('Problem', body),
   };
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isDiskFull } from '../base/full-disk.ts';
+import { isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import { askEngine } from './engine-ask.ts';
 import { renderConfig, renderUsers } from './engine-config.ts';

@@ -29,7 +29,7 @@ class LowerLayerError extends Error {}
 
 const routes: readonly Route[] = [
   { method: 'GET', path: '/show', name: 'show', handler: show },
-  { method: 'GET', path: '/files/*', name: 'files', handler: show },
+  { method: 'GET', path: '/files/:id/:name', name: 'files', handler: show },
   { method: 'POST', path: '/show', name: 'show', handler: () => ({ status: 204 }) },
   { method: 'GET', path: '/text', name: 'text', handler: () => ({ status: 200, body: text }) },
   {
@@ -150,7 +150,8 @@ test('unknown paths are 404, other methods 405 with Allow, OPTIONS 204', async (
   const options = await fetch(`${it.url}/show`, { method: 'OPTIONS' });
   assert.equal(options.status, 204);
   assert.equal(options.headers.get('content-length'), null);
-  assert.equal((await fetch(`${it.url}/files/a/b%2Fc`)).status, 200);
+  assert.equal((await fetch(`${it.url}/files/a/b%20c`)).status, 200);
+  assert.equal((await fetch(`${it.url}/files/a/b%2Fc`)).status, 404, 'a slash in a segment');
   assert.equal((await fetch(`${it.url}/sho%77`)).status, 200);
 });
 
