@@ -10,7 +10,7 @@ import {
   type EvidenceKind,
   evidenceName,
   fileHeaderBytes,
-  type Range,
+  rangesText,
   type Scan,
   scanSegment,
   segmentName,
@@ -193,10 +193,6 @@ export async function noteMissing(
     await file.close();
   }
   await files.syncDirectory();
-}
-
-function rangesText(ranges: readonly Range[]): string {
-  return ranges.map(({ from, to }) => `bytes ${from} to ${to}`).join(', ');
 }
 
 function lastManifest(found: readonly Found[]): Manifest | undefined {

@@ -50,6 +50,10 @@ export interface Range {
   readonly to: number;
 }
 
+export function rangesText(ranges: readonly Range[]): string {
+  return ranges.map(({ from, to }) => `bytes ${from} to ${to}`).join(', ');
+}
+
 export interface SegmentContent {
   readonly frames: readonly Frame[];
   readonly rows: number;
