@@ -85,7 +85,9 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const outcomes = countOutcomes(rejectionLog);
   const accept = createAccept({ pools, wal, arrivals, idempotency, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher);
-  showWork(pools, idempotency);
+  const queued = (): number => pools.small.queued() + pools.large.queued();
+  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
+  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
     lowestUnsettled: () => wal.lowestUnsettled(),
@@ -150,12 +152,10 @@ function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepte
 
 /** Metrics of the log and of what waits in it. */
 function showLog(wal: Wal, batcher: Batcher): void {
-  gauge('auditlog_wal_bytes', 'Bytes in the write-ahead log', [], (metric) => metric.set(wal.bytes()));
   const lag = 'How long the oldest acknowledged event that is not in the engine has waited';
-  gauge('auditlog_ingest_lag_seconds', lag, [], (metric) => metric.set(wal.waitingMs() / 1000));
-  gauge('auditlog_wal_segments', 'Sealed segments that wait for the engine', [], (metric) =>
-    metric.set(wal.sealed().length),
-  );
+  show('auditlog_wal_bytes', 'Bytes in the write-ahead log', () => wal.bytes());
+  show('auditlog_ingest_lag_seconds', lag, () => wal.waitingMs() / 1000);
+  show('auditlog_wal_segments', 'Sealed segments that wait for the engine', () => wal.sealed().length);
   gauge('auditlog_segments', 'Segments by what became of them since the start', ['outcome'], (metric) => {
     const { stored, refused, retries } = batcher.counts();
     metric.set({ outcome: 'stored' }, stored);
@@ -164,11 +164,6 @@ function showLog(wal: Wal, batcher: Batcher): void {
   });
 }
 
-function showWork(pools: Pools, idempotency: Idempotency): void {
-  gauge('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', [], (metric) =>
-    metric.set(pools.small.queued() + pools.large.queued()),
-  );
-  gauge('auditlog_idempotency_keys', 'Idempotency keys remembered', [], (metric) =>
-    metric.set(idempotency.size),
-  );
+function show(name: string, help: string, value: () => number): void {
+  gauge(name, help, [], (metric) => metric.set(value()));
 }
