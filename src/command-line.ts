@@ -50,7 +50,7 @@ async function atPlaceOfItsOwn(
 const recordEvents: RecordEvents = async (storage, config, log, events) => {
   // Loaded when there is something to record: listing keys need not wait for the schema compiler.
   const [
-    { createMapper },
+    { Mapper },
     { alwaysRedacted },
     { toWindow },
     { createBlockBuilder },
@@ -67,11 +67,11 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   const { listOrganizations, effectiveRetentionDays } = await import('./control/organizations.ts');
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
   const { appName, redactKeys } = config;
-  const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+  const mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
   const block = createBlockBuilder();
   for (const event of events) {
     const window = toWindow(JSON.stringify(event));
-    const mapped = mapEvent(window, 0, window.text.length, (reference) => {
+    const mapped = mapper.map(window, 0, window.text.length, (reference) => {
       const found = organizations.get(reference ?? '');
       if (found === undefined) return '/message/org: is not an organization of this service';
       return { id: found.id, retentionDays: effectiveRetentionDays(found, config.retentionDays) };

@@ -6,7 +6,7 @@ import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import { firstToken, splitArray } from '../ocsf/json-array.ts';
 import { openBracket } from '../ocsf/json-cursor.ts';
-import { createMapper, type OrgReference } from '../ocsf/audit-event.ts';
+import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
 import { decompressBody } from './decompress.ts';
 import { createBlockBuilder } from './native-block.ts';
@@ -39,7 +39,7 @@ import {
  * task and go back with the result.
  */
 const { appName, redactKeys } = workerData as WorkerSettings;
-const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+const mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
 const sharedRows = createBlockBuilder();
 const apartRows = createBlockBuilder();
 
@@ -113,7 +113,7 @@ function mapBody(
   const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
   const rejections = new RejectionCounts();
   const fault = splitBody(body, request.form, (window, start, end, error) => {
-    const mapped = error ?? mapEvent(window, start, end, resolveOrg);
+    const mapped = error ?? mapper.map(window, start, end, resolveOrg);
     if (typeof mapped !== 'string') {
       rows.add(mapped);
       answer.accepted += 1;
