@@ -59,7 +59,8 @@ import { migrate } from './storage/migrate.ts';
 import type { MigrationMode } from './storage/migration-claims.ts';
 import { checkRights } from './storage/rights.ts';
 import { PartsWatch, reportUnreadable } from './storage/parts-watch.ts';
-import { EngineError, type Storage } from './storage/storage.ts';
+import { EngineError } from './base/engine-error.ts';
+import type { Storage } from './storage/storage.ts';
 import { type Peers, commandPeers, serverPeers } from './storage/peers.ts';
 import { watchDamage } from './storage/watch-damage.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
@@ -503,7 +504,6 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     limiter: createRateLimiter(() => performance.now()),
     rates: config.rateLimits,
     tenantDomain,
-    asProblem,
   });
   const server = await startHttpServer({
     host: config.host,
@@ -512,7 +512,6 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     log,
     accessLog,
     trustProxy: config.trustProxy,
-    translateError: (error) => asProblem(error),
   });
   log.info({ host: config.host, port: server.port }, 'listening');
   return server;
@@ -601,27 +600,6 @@ function versions(ingest: Ingest, peers: Peers): (organization: string) => Promi
     const isKnown = version !== undefined && Number.isFinite(last) && ingest.isStored(last);
     return isKnown ? `${last} ${version}` : undefined;
   };
-}
-
-/** What a client may read of an error (contract: Errors). */
-function asProblem(error: unknown, changing = false): Problem {
-  if (error instanceof Problem) return error;
-  if (!(error instanceof EngineError)) {
-    return new Problem('internal', 'The server could not process the request.', { cause: error });
-  }
-  if (changing) {
-    const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
-    return new Problem('unavailable', 'The change could not be stored; try again later.', options);
-  }
-  if (error.damagedPart !== undefined) {
-    // Nothing to wait for: only the operator can help.
-    const detail =
-      'Some of the stored audit records are damaged and cannot be read; trying again does not help. ' +
-      'The operator of the service has been told.';
-    return new Problem('internal', detail, { cause: error });
-  }
-  const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
-  return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
 }
 
 function urlHost(host: string): string {

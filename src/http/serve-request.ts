@@ -18,7 +18,6 @@ export interface Shared {
   readonly log: Logger;
   readonly accessLog: AccessLog;
   readonly trustProxy: number;
-  readonly translateError: ((error: unknown) => Problem | undefined) | undefined;
   readonly budget: BodyBudget;
   readonly watch: StallWatch;
   readonly observe: (request: ObservedRequest) => void;
@@ -199,9 +198,9 @@ function send(shared: Shared, exchange: Exchange, answer: FixedReply): void {
 }
 
 function fail(shared: Shared, exchange: Exchange, error: unknown): void {
-  const { log, translateError } = shared;
+  const { log } = shared;
   const { requestId } = exchange.head;
-  if (exchange.open()) send(shared, exchange, problemReply(error, { requestId, log, translateError }));
+  if (exchange.open()) send(shared, exchange, problemReply(error, requestId, log));
   else
     log.debug({ request_id: requestId, ...errorFacts(error) }, 'a request failed after its client had gone');
 }

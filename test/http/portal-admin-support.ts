@@ -1,7 +1,6 @@
 import { DamageRegister } from '../../src/base/damage.ts';
 import { rm } from 'node:fs/promises';
 import { systemClock } from '../../src/base/clock.ts';
-import { Problem } from '../../src/base/problem.ts';
 import { createAdministration } from '../../src/control/administration.ts';
 import { createDirectory, type Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
@@ -119,8 +118,6 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     rateMax: { requests: 300, windowMs: 15_000 },
     retentionDays: 365,
   };
-  const asProblem = (error: unknown) =>
-    error instanceof Problem ? error : new Problem('internal', 'failed', { cause: error });
   const routes = guardEndpoints(endpointTable(deps as unknown as EndpointDeps), {
     checkKey: createKeyCheck(directory, systemClock),
     sessions,
@@ -128,9 +125,8 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     limiter: createRateLimiter(() => performance.now()),
     rates: { tenant: undefined, audit: undefined, ingest: undefined, login: undefined },
     tenantDomain: undefined,
-    asProblem,
   });
-  const server = await startTestServer(routes, { translateError: asProblem });
+  const server = await startTestServer(routes);
   const headers = (cookieText: string) => ({ cookie: cookieText, 'content-type': 'application/json' });
   return {
     engine,

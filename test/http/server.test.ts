@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { decompress } from 'fzstd';
+import { EngineError } from '../../src/base/engine-error.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import { Problem } from '../../src/base/problem.ts';
 import type { RequestContext, Route } from '../../src/http/router.ts';
@@ -24,8 +25,6 @@ const show = (context: RequestContext) => ({
     secure: context.secure,
   }),
 });
-
-class LowerLayerError extends Error {}
 
 const routes: readonly Route[] = [
   { method: 'GET', path: '/show', name: 'show', handler: show },
@@ -74,7 +73,7 @@ const routes: readonly Route[] = [
     path: '/lower',
     name: 'lower',
     handler: () => {
-      throw new LowerLayerError('engine text');
+      throw new EngineError('unreachable', 'engine text');
     },
   },
   {
@@ -96,12 +95,7 @@ const routes: readonly Route[] = [
 
 let it: TestServer;
 before(async () => {
-  it = await startTestServer(routes, {
-    translateError: (error) =>
-      error instanceof LowerLayerError
-        ? new Problem('internal', 'Records could not be retrieved.', { retryAfterSeconds: 2, cause: error })
-        : undefined,
-  });
+  it = await startTestServer(routes);
 });
 after(() => it.close());
 
