@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 
 const errorsReportedMax = 5;
 const memberCharactersShownMax = 100;

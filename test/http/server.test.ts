@@ -6,7 +6,8 @@ import { decompress } from 'fzstd';
 import { EngineError } from '../../src/base/engine-error.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import { Problem } from '../../src/base/problem.ts';
-import type { RequestContext, Route } from '../../src/http/router.ts';
+import type { RequestContext } from '../../src/http/request-context.ts';
+import type { Route } from '../../src/http/router.ts';
 import { exchangeRaw, startTestServer, type TestServer } from './support.ts';
 
 const text = JSON.stringify({ data: Array.from({ length: 200 }, (_, i) => ({ i, name: `event ${i}` })) });
@@ -14,15 +15,15 @@ const text = JSON.stringify({ data: Array.from({ length: 200 }, (_, i) => ({ i, 
 const show = (context: RequestContext) => ({
   status: 200,
   body: JSON.stringify({
-    method: context.method,
-    path: context.path,
-    rawPath: context.rawPath,
+    method: context.head.method,
+    path: context.head.path,
+    rawPath: context.head.rawPath,
     limit: context.first('limit') ?? null,
     time: context.first('time') ?? null,
     header: context.header('x-thing') ?? null,
-    ip: context.ip,
-    port: context.port,
-    secure: context.secure,
+    ip: context.head.ip,
+    port: context.head.port,
+    secure: context.head.secure,
   }),
 });
 

@@ -10,7 +10,7 @@ import type { BodyForm } from '../../ingest/task.ts';
 import { readLimit } from '../../read/filter.ts';
 import type { OrganizationLookup } from '../authenticate.ts';
 import type { KeyHandler } from '../endpoint.ts';
-import type { RequestContext } from '../router.ts';
+import type { RequestContext } from '../request-context.ts';
 
 /** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
 export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup): KeyHandler {
