@@ -1,7 +1,11 @@
 import { errorFacts, type Logger } from '../base/log.ts';
 import { problemTable } from '../base/problem.ts';
+import type { Schemas } from '../contract/document.ts';
+import { stringifierOf } from '../contract/stringifier.ts';
 import type { FixedReply } from './response.ts';
 import { toProblem } from './to-problem.ts';
+
+const stringify = stringifierOf('Problem');
 
 /**
  * The answer to anything thrown (contract: Errors): a Problem says what the client may read; of any other error the
@@ -15,7 +19,8 @@ export function problemReply(error: unknown, requestId: string, log: Logger): Fi
     const facts = { request_id: requestId, status, ...errorFacts(cause ?? problem) };
     log.error(facts, 'a request could not be answered');
   }
-  const standard = {
+  const body: Schemas['Problem'] = {
+    ...members,
     type: 'about:blank',
     title,
     status,
@@ -31,7 +36,6 @@ export function problemReply(error: unknown, requestId: string, log: Logger): Fi
         : { 'Retry-After': String(Math.max(0, Math.ceil(retryAfterSeconds))) }),
       'Content-Type': 'application/problem+json',
     },
-    // The standard members come first, and further members cannot replace them.
-    body: JSON.stringify({ ...standard, ...members, ...standard }),
+    body: stringify(body),
   };
 }

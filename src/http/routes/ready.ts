@@ -1,14 +1,10 @@
 import { limits } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
-import { jsonReply } from '../response.ts';
+import type { Schemas } from '../../contract/document.ts';
+import { stringifierOf } from '../../contract/stringifier.ts';
 import type { Handler } from '../router.ts';
 
-/** What is known to be damaged of the stored events, for the operator; no content of events. */
-interface KnownDamage {
-  readonly kind: string;
-  readonly id: string;
-  readonly detail: string;
-}
+const stringify = stringifierOf('Readiness');
 
 /** What readiness depends on. */
 export interface Readiness {
@@ -17,7 +13,7 @@ export interface Readiness {
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
   /** Told, but nothing that keeps the service from answering. */
-  damage(): readonly KnownDamage[];
+  damage(): readonly Schemas['Damage'][];
 }
 
 /** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
@@ -33,7 +29,9 @@ export function readyHandler(readiness: Readiness): Handler {
       checks: { ...needed, nothing_damaged: known.length === 0 },
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
     };
-    if (Object.values(needed).every(Boolean)) return jsonReply(200, { status: 'ready', ...members });
+    if (Object.values(needed).every(Boolean)) {
+      return { status: 200, body: stringify({ status: 'ready', ...members }) };
+    }
     throw new Problem('unavailable', 'The service is not ready.', { retryAfterSeconds: 1, members });
   };
 }
