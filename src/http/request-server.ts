@@ -164,8 +164,20 @@ export class RequestServer {
   #fail(exchange: Exchange, error: unknown): void {
     const { log } = this.#deps;
     const { requestId } = exchange.head;
-    if (exchange.open()) return this.#send(exchange, problemReply(error, requestId, log));
-    log.debug({ request_id: requestId, ...errorFacts(error) }, 'a request failed after its client had gone');
+    if (!exchange.open()) {
+      log.debug(
+        { request_id: requestId, ...errorFacts(error) },
+        'a request failed after its client had gone',
+      );
+      return;
+    }
+    try {
+      this.#send(exchange, problemReply(error, requestId, log));
+    } catch (unsayable) {
+      // Without an answer the client would wait for ever.
+      this.#logBroken(exchange, unsayable, 'a problem could not be written');
+      exchange.abort(500);
+    }
   }
 
   #send(exchange: Exchange, answer: FixedReply): void {

@@ -56,8 +56,16 @@ const routes: readonly Route[] = [
       throw new Problem('rate_limited', 'Slow down.', {
         retryAfterSeconds: 1.2,
         headers: { 'RateLimit-Limit': '30' },
-        members: { errors: [1], status: 200 },
+        members: { errors: [{ index: 1, error: 'bad' }], status: 200 },
       });
+    },
+  },
+  {
+    method: 'GET',
+    path: '/unsayable',
+    name: 'unsayable',
+    handler: () => {
+      throw new Problem('malformed', 'Members against the schema.', { members: { errors: [1] } });
     },
   },
   {
@@ -162,8 +170,13 @@ test('problems carry their members and headers, and cannot change the standard o
     title: 'Too Many Requests',
     status: 429,
     detail: 'Slow down.',
-    errors: [1],
+    errors: [{ index: 1, error: 'bad' }],
   });
+});
+
+test('a problem that cannot be written breaks the connection: its client is not left waiting', async () => {
+  await assert.rejects(fetch(`${it.url}/unsayable`));
+  assert.ok(it.logged.some(({ words }) => words === 'a problem could not be written'));
 });
 
 test('an unknown error is a 500 that says nothing, logged under the request id', async () => {
