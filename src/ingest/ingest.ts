@@ -8,9 +8,9 @@ import { Batcher, type SegmentSink } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { Throttle } from './throttle.ts';
-import { startPool } from './pool.ts';
+import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
-import { RejectionLog } from './rejection-log.ts';
+import { RejectionLog } from './rejections.ts';
 import type { SharedDirectory } from './task.ts';
 import { type Unsettled, Wal } from './wal.ts';
 
@@ -127,9 +127,9 @@ function startPools({ appName, redactKeys, workers, log }: IngestOptions, thrott
   const worker = { appName, redactKeys };
   return {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
-    small: startPool(1, worker, log, { throttle: throttle.small }),
+    small: new WorkerPool({ threads: 1, worker, log, throttle: throttle.small }),
     // Their threads cost a start and memory, and where all bodies are small nobody needs them.
-    large: startPool(workers, worker, log, { throttle: throttle.large, isLazy: true }),
+    large: new WorkerPool({ threads: workers, worker, log, throttle: throttle.large, isLazy: true }),
   };
 }
 
