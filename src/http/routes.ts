@@ -1,11 +1,5 @@
 import type { Accept } from '../ingest/accept.ts';
-import type { ExportReader } from '../read/export.ts';
-import type { FeedReader } from '../read/feed.ts';
-import type { HistogramReader } from '../read/histogram.ts';
-import type { LegacyReader } from '../read/legacy.ts';
-import type { PageReader } from '../read/page.ts';
-import type { ReceiptsReader } from '../read/receipts.ts';
-import type { TopValuesReader } from '../read/top-values.ts';
+import type { Readers } from '../read/readers.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ApiKeyDeps, apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
@@ -24,17 +18,6 @@ import { type SettingsDeps, settingsEndpoints } from './routes/settings.ts';
 import { topValuesHandler } from './routes/top-values.ts';
 import { type UserDeps, userEndpoints } from './routes/users.ts';
 import { whoamiEndpoints } from './routes/whoami.ts';
-
-/** What reads records, each for one organization. */
-export interface Readers {
-  readonly page: PageReader;
-  readonly feed: FeedReader;
-  readonly export: ExportReader;
-  readonly legacy: LegacyReader;
-  readonly receipts: ReceiptsReader;
-  readonly histogram: HistogramReader;
-  readonly topValues: TopValuesReader;
-}
 
 export type EndpointDeps = AuthDeps &
   ApiKeyDeps &
