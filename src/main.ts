@@ -38,7 +38,6 @@ import {
   watchParts,
 } from './storage/open-storage.ts';
 import { commandPeers } from './storage/peers.ts';
-import { EngineError } from './storage/storage.ts';
 
 const clock = systemClock;
 
@@ -182,7 +181,6 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       logFailure: ingest.logFailure,
       damage: () => damage.list(),
     },
-    toProblem,
   });
 }
 
@@ -194,25 +192,4 @@ async function drain(server: HttpServer, ingest: Ingest, log: Logger): Promise<v
   });
   const words = flushed ? 'drained' : 'stopped with events in the log; the next start sends them';
   log.info({ answered, flushed }, words);
-}
-
-/** What a client may read of an error (contract: Errors). */
-function toProblem(error: unknown, changing = false): Problem {
-  if (error instanceof Problem) return error;
-  if (!(error instanceof EngineError)) {
-    return new Problem('internal', 'The server could not process the request.', { cause: error });
-  }
-  if (changing) {
-    const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
-    return new Problem('unavailable', 'The change could not be stored; try again later.', options);
-  }
-  if (error.damagedPart !== undefined) {
-    // Nothing to wait for: only the operator can help.
-    const detail =
-      'Some of the stored audit records are damaged and cannot be read; trying again does not help. ' +
-      'The operator of the service has been told.';
-    return new Problem('internal', detail, { cause: error });
-  }
-  const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
-  return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
 }

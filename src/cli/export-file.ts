@@ -178,7 +178,7 @@ async function compressed(
   source: AsyncIterable<Buffer>,
   compression: FileCompression,
 ): Promise<AsyncIterable<Buffer>> {
-  const compressor = await createFileCompressor(compression);
+  const compressor = createFileCompressor(compression);
   if (compressor === undefined) return source;
   // Whoever reads the compressor hears of every failure from it.
   pipeline(source, compressor, () => undefined);

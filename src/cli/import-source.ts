@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { Decompress } from 'fzstd';
 import { limits } from './limits.ts';
+import { decompressZstdStream, isZstd } from './zstd-stream.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 
@@ -23,50 +23,9 @@ export interface ImportSource {
 
 function compressionOf(start: Buffer, path: string | undefined): SourceCompression {
   if (start.length >= 2 && start.readUInt16BE(0) === 0x1f8b) return 'gzip';
-  // The second: a frame that readers skip, which some programs begin with.
-  if (start.length >= 4 && start.readUInt32LE(0) === 0xfd2fb528) return 'zstd';
-  if (start.length >= 4 && (start.readUInt32LE(0) & 0xfffffff0) >>> 0 === 0x184d2a50) return 'zstd';
+  if (start.length >= 4 && isZstd(start)) return 'zstd';
   // Brotli has no mark of its own.
   return path?.endsWith('.br') === true ? 'br' : 'none';
-}
-
-function createZstdDecompress(): Transform {
-  let ended = false;
-  const stream: Transform = new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      step(chunk, false, done);
-    },
-    flush(done: TransformCallback) {
-      step(new Uint8Array(0), true, done);
-    },
-  });
-  const decoder = new Decompress((part) => stream.push(part));
-  function step(chunk: Uint8Array, last: boolean, done: TransformCallback): void {
-    if (ended) return done();
-    ended = last;
-    try {
-      decoder.push(chunk, last);
-      done();
-    } catch (error) {
-      done(new Error('the zstd data is malformed or cut short', { cause: error }));
-    }
-  }
-  return stream;
-}
-
-function decompressorOf(compression: SourceCompression): Transform | undefined {
-  switch (compression) {
-    case 'none':
-      return undefined;
-    case 'gzip':
-      return createGunzip({ chunkSize: 256 * 1024 });
-    case 'br':
-      return createBrotliDecompress({ chunkSize: 256 * 1024 });
-    case 'zstd':
-      return createZstdDecompress();
-    default:
-      return compression satisfies never;
-  }
 }
 
 async function* skipping(
@@ -154,9 +113,13 @@ async function* counting(
   }
 }
 
-function decompressed(chunks: AsyncIterable<Buffer>, compression: SourceCompression): AsyncIterable<Buffer> {
-  const decompressor = decompressorOf(compression);
-  if (decompressor === undefined) return chunks;
+function decompressed(
+  chunks: AsyncIterable<Buffer>,
+  compression: Exclude<SourceCompression, 'none'>,
+): AsyncIterable<Buffer> {
+  if (compression === 'zstd') return decompressZstdStream(chunks);
+  const create = compression === 'gzip' ? createGunzip : createBrotliDecompress;
+  const decompressor = create({ chunkSize: 256 * 1024 });
   // Whoever reads the decompressor hears of every failure from it.
   pipeline(chunks, decompressor, () => undefined);
   return decompressor;

@@ -15,7 +15,7 @@ import {
 import { type ImportPosition, openImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
 import type { ImportTarget } from './import-send.ts';
-import { print } from './output.ts';
+import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 
 interface ImportOptions extends TargetOptions {
@@ -119,14 +119,15 @@ function report(deps: CliDeps, source: ImportSource, options: ImportOptions, res
   const rate = Math.round(acceptedNow / Math.max(seconds, 0.001));
   const file = rejected > 0 ? rejectedFile : null;
   if (options.json === true) {
-    const facts = {
+    printJson(deps, 'CliImport', {
       lines: nextLine - 1,
       accepted,
       rejected,
       accepted_now: acceptedNow,
       rejected_now: rejectedNow,
-    };
-    print(deps.io, true, { ...facts, seconds: Number(seconds.toFixed(3)), rejected_file: file }, '');
+      seconds: Number(seconds.toFixed(3)),
+      rejected_file: file,
+    });
     return;
   }
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';

@@ -2,8 +2,6 @@
 export const limits = {
   /** Snapshots that such an export takes before it gives up on a table that does not come to rest. */
   exportSnapshotsMax: 5,
-  /** Put into one frame of a compressed file. */
-  zstdFrameBytes: 4 * 1024 * 1024,
   cliServerAskMsMax: 2_000,
   /** A key that a command has just made is known to a running server within this. */
   cliKeyKnownMsMax: 10_000,

@@ -1,6 +1,5 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
-import type { Problem } from '../base/problem.ts';
 import type { Rate } from '../base/rates.ts';
 import type { StopStack } from '../base/stop-stack.ts';
 import type { Administration } from '../control/administration.ts';
@@ -10,13 +9,12 @@ import type { Sessions } from '../control/sessions.ts';
 import type { Ingest } from '../ingest/ingest.ts';
 import type { Readers } from '../read/readers.ts';
 import { createAccessLog } from './access-log.ts';
-import { createKeyCheck } from './authenticate.ts';
+import { createKeyCheck, type OrganizationLookup } from './authenticate.ts';
 import type { RateClass } from './endpoint.ts';
 import { guardEndpoints } from './guard.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import { createRouter } from './router.ts';
-import type { Readiness } from './routes/health.ts';
-import type { OrganizationLookup } from './routes/ingest.ts';
+import type { Readiness } from './routes/ready.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
 import { createSessionCookie } from './session-cookie.ts';
@@ -51,13 +49,12 @@ export interface FrontEndDeps {
   readonly administration: Administration;
   readonly passwords: PasswordThrottle;
   readonly readiness: Readiness;
-  readonly toProblem: (error: unknown, changing?: boolean) => Problem;
   readonly stops: StopStack;
 }
 
 /** Listens, and answers every endpoint of the table behind its guard. */
 export async function startFrontEnd(deps: FrontEndDeps): Promise<HttpServer> {
-  const { config, log, clock, ingest, stops, toProblem } = deps;
+  const { config, log, clock, ingest, stops } = deps;
   const { tenantDomain, trustProxy } = config;
   const accessLog = createAccessLog({ destination: deps.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
@@ -90,7 +87,6 @@ export async function startFrontEnd(deps: FrontEndDeps): Promise<HttpServer> {
     limiter: createRateLimiter(() => performance.now()),
     rates: config.rateLimits,
     tenantDomain,
-    asProblem: toProblem,
   });
   const server = await startHttpServer({
     host: config.host,
@@ -99,7 +95,6 @@ export async function startFrontEnd(deps: FrontEndDeps): Promise<HttpServer> {
     log,
     accessLog,
     trustProxy,
-    translateError: (error) => toProblem(error),
   });
   stops.add(() => server.close());
   log.info({ host: config.host, port: server.port }, 'listening');

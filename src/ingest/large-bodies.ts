@@ -174,7 +174,7 @@ class MappedPieces {
 
 function kindOf(request: IngestRequest, form: RequestKind['form'], isHashed: boolean): RequestKind {
   const { organization } = request;
-  return { form, encoding: 'identity', organization, apart: isHashed, errorsMax: errorsMaxOf(request) };
+  return { form, organization, apart: isHashed, errorsMax: errorsMaxOf(request) };
 }
 
 function doneOf(results: readonly MapResult[], outcome: Outcome): MappedRequest {

@@ -3,7 +3,7 @@ import type { ByteFlow } from '../base/byte-flow.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { gauge } from '../base/metrics.ts';
-import { EngineError } from '../storage/storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 
 const aborted = (): Error => new EngineError('aborted', 'the caller ended the request');
 

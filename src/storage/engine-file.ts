@@ -6,7 +6,7 @@ import type { Logger } from '../base/log.ts';
 import { isSameFile } from '../base/same-file.ts';
 import { errorCode } from '../base/system-error.ts';
 import { askEngine } from './engine-ask.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { EngineConnection } from './storage.ts';
 
 /** What `DATA_DIR/engine.json` says: the way to the engine and the engine's process id. */

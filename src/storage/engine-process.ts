@@ -12,7 +12,7 @@ import { askEngine } from './engine-ask.ts';
 import { renderConfig, renderUsers } from './engine-config.ts';
 import type { EngineConfig } from './engine-config.ts';
 import { isAlive } from './engine-file.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { EngineConnection } from './storage.ts';
 
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';
