@@ -16,8 +16,6 @@ export const limits = {
   importRequestMsMax: 120_000,
   /** How long an import goes on trying to send the same part. */
   importRetryMsMax: 600_000,
-  importRetryDelayMsMin: 200,
-  importRetryDelayMsMax: 30_000,
   importCheckpointMs: 1_000,
   importHeadBytes: 64 * 1024,
   demoBodiesAtOnceMax: 4,

@@ -18,7 +18,7 @@ test('damage is new once, is counted by kind, and can be cleared', async () => {
 
 test('of each kind a bounded number is kept, the first ones', () => {
   const register = new DamageRegister();
-  for (let segment = 0; segment < limits.damageKnownPerKindMax + 10; segment++)
+  for (let segment = 0; segment <= limits.damageKnownPerKindMax; segment++)
     register.report({ kind: 'log_segment', id: String(segment), detail: '' });
   assert.equal(register.list().length, limits.damageKnownPerKindMax);
   assert.equal(register.list()[0]?.id, '0');
