@@ -532,7 +532,7 @@ function readers(parts: ServerParts, secret: string): Readers {
   const queue = readQueue();
   const settled = shareFor(readLimits.feedSettledMs, () => settledBefore(parts));
   return {
-    page: inTurn(queue, createPageReader(storage, envelope, systemClock, versions(ingest, peers)), (page) =>
+    page: inTurn(queue, createPageReader(storage, envelope, systemClock), (page) =>
       'flow' in page ? page.flow : undefined,
     ),
     export: inTurn(exportSlots(), createExportReader(storage, envelope), (result) => result.stream),
@@ -593,19 +593,6 @@ async function settledBefore({ ingest, instance, peers }: Writers): Promise<Sett
   return {
     ofAll: firstSeqOf(Math.min(anybodys, ...ofOrganization.values())),
     of: (organization) => firstSeqOf(Math.min(anybodys, ofOrganization.get(organization) ?? anybodys)),
-  };
-}
-
-/**
- * A text that stays the same for as long as no event of an organization is added to the table; undefined when that
- * cannot be told, since some are on their way or others may write.
- */
-function versions(ingest: Ingest, peers: Peers): (organization: string) => Promise<string | undefined> {
-  return async (organization) => {
-    const version = await peers.version();
-    const last = ingest.lastSegmentOf(organization);
-    const isKnown = version !== undefined && Number.isFinite(last) && ingest.isStored(last);
-    return isKnown ? `${last} ${version}` : undefined;
   };
 }
 

@@ -98,12 +98,7 @@ const filters: readonly AuditFilter[] = [
 
 /** Everything that can be read of both organizations, as the bytes that a client gets. */
 async function readsOf(storage: Storage): Promise<Record<string, string>> {
-  const page = createPageReader(
-    storage,
-    envelope,
-    () => 0,
-    async () => undefined,
-  );
+  const page = createPageReader(storage, envelope, () => 0);
   const exports = createExportReader(storage, envelope);
   const legacy = createLegacyReader(storage);
   const reads: Record<string, string> = {};
