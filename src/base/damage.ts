@@ -36,7 +36,8 @@ export class DamageRegister {
   /** True when this damage was not known before: the caller then writes it to the operational log, once. */
   report(damage: Damage): boolean {
     const known = this.#known.get(damage.kind);
-    if (known === undefined || known.has(damage.id) || known.size >= limits.damageKnownPerKindMax) return false;
+    if (known === undefined || known.has(damage.id) || known.size >= limits.damageKnownPerKindMax)
+      return false;
     known.set(damage.id, damage);
     return true;
   }

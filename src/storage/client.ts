@@ -6,7 +6,7 @@ import type { Logger } from '../base/log.ts';
 import { createEngineHttp, type EngineHttp, type HttpCall } from './engine-http.ts';
 import { createGuardedFlow } from './guarded-flow.ts';
 import { exceptionInTail, refusal, shortMessage } from './response-body.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { BytesOptions, EngineConnection, HeldBytes, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
 

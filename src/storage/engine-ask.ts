@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { limits } from './limits.ts';
 import { shortMessage } from './response-body.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { EngineConnection } from './storage.ts';
 
 /**

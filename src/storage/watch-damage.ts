@@ -1,5 +1,6 @@
 import type { ByteFlow } from '../base/byte-flow.ts';
-import { EngineError, type Storage } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { Storage } from './storage.ts';
 
 /** The same storage; `onDamagedPart` hears the name of each damaged part that has ended a read. */
 export function watchDamage(storage: Storage, onDamagedPart: (part: string) => void): Storage {

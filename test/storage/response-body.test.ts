@@ -5,7 +5,7 @@ import { toReadable } from '../../src/base/byte-flow.ts';
 import { limits } from '../../src/storage/limits.ts';
 import { createGuardedFlow } from '../../src/storage/guarded-flow.ts';
 import { exceptionInTail, refusal, shortMessage } from '../../src/storage/response-body.ts';
-import { EngineError } from '../../src/storage/storage.ts';
+import { EngineError } from '../../src/base/engine-error.ts';
 
 const tag = 'abcdefghijklmnop';
 
