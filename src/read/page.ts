@@ -86,8 +86,8 @@ function deepQuery(filter: AuditFilter, where: Where, bySecond: boolean): string
 function pageQuery(parts: Readonly<Record<'scalars' | 'counts' | 'condition' | 'skip', string>>): string {
   const { scalars, counts, condition, skip } = parts;
   return (
-    `${scalars} SELECT if(rowNumberInAllBlocks() = 0, ${counts}, ''), ocsf FROM (SELECT ocsf FROM events ` +
-    `WHERE ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip}) FORMAT CustomSeparated`
+    `SELECT if(rowNumberInAllBlocks() = 0, counts, ''), ocsf FROM (${scalars} SELECT ${counts} AS counts, ocsf ` +
+    `FROM events WHERE ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip}) FORMAT CustomSeparated`
   );
 }
 
