@@ -535,7 +535,6 @@ function readers(parts: ServerParts, secret: string): Readers {
       clock: systemClock,
       cursors: createFeedCursors(secret),
       settledBefore: async (organization) => (await settled()).of(organization),
-      peersVersion: peers.version,
       // What is in a segment lies below the first place of the next.
       arrivedBefore: (organization) => {
         const last = Math.max(ingest.lastSegmentOf(organization), peers.writtenThrough());

@@ -38,8 +38,6 @@ export const limits = {
   feedPollMs: 250,
   /** How far the order has settled is asked this often; an older answer is true as well. */
   feedSettledMs: 50,
-  /** Organizations of which it is remembered where nothing is to be found. */
-  feedEmptyStretchesMax: 10_000,
   /** Events that one request of a filtered feed looks through before it answers with what it has. */
   feedWindowRows: 20_000,
   feedWindowsMax: 25,

@@ -131,7 +131,6 @@ async function feedOf(storage: Storage, org: string): Promise<string> {
     clock: () => 0,
     cursors: createFeedCursors('a secret of the test'),
     settledBefore: async () => 2n ** 62n,
-    peersVersion: async () => undefined,
     arrivedBefore: () => undefined,
     queue: readQueue(),
     stopping: never,
