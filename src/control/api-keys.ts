@@ -3,7 +3,7 @@ import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
 import { formatRate, parseRate, type Rate } from '../base/rates.ts';
 import type { Storage } from '../storage/storage.ts';
-import { ControlTable, field, nextVersion, optionalTime, time } from './control-table.ts';
+import { ControlTable, field, optionalTime, time } from './control-table.ts';
 import { displayName } from './names.ts';
 import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
 import { findOrganization, type Organization } from './organizations.ts';
@@ -190,15 +190,12 @@ export async function rotateApiKey(
     throw new Problem('conflict', `the API key ${id} has expired`);
   }
   const text = newKeyText(id);
-  const apiKey: ApiKey = {
-    ...current,
+  const change = {
     digest: keyDigest(text),
     previousDigest: graceMs === 0 ? '' : current.digest,
     previousUntilMicros: graceMs === 0 ? undefined : now + graceMs * 1000,
-    version: nextVersion(now, current.version),
   };
-  await apiKeyTable.put(storage, apiKey);
-  return { apiKey, text };
+  return { apiKey: await apiKeyTable.update(storage, current, change, now), text };
 }
 
 /** Ends a key for good; one that is revoked already keeps its first time. Throws Problem `not_found`. */
@@ -208,9 +205,8 @@ export async function revokeApiKey(
   clock: Clock = systemClock,
 ): Promise<ApiKey & { readonly revokedMicros: number }> {
   const current = await findApiKey(storage, id);
-  if (current.revokedMicros !== undefined) return { ...current, revokedMicros: current.revokedMicros };
+  const { revokedMicros } = current;
+  if (revokedMicros !== undefined) return { ...current, revokedMicros };
   const now = clock();
-  const revoked = { ...current, revokedMicros: now, version: nextVersion(now, current.version) };
-  await apiKeyTable.put(storage, revoked);
-  return revoked;
+  return apiKeyTable.update(storage, current, { revokedMicros: now }, now);
 }

@@ -76,6 +76,20 @@ export class ControlTable<T extends Versioned> {
     await storage.insertRows(this.name, [Object.assign({}, ...columns) as object]);
   }
 
+  /** Replaces a row by one with other values of some members, and gives that. */
+  async update<C extends Partial<T>>(
+    storage: Storage,
+    current: T,
+    change: C,
+    nowMicros: number,
+  ): Promise<T & C> {
+    // Above the one it replaces, also where the clock of this machine is behind the last writer's.
+    const version = Math.max(nowMicros, current.version + 1);
+    const updated = { ...current, ...change, version };
+    await this.put(storage, updated);
+    return updated;
+  }
+
   /**
    * What was written at or after a moment of the engine's clock. Page by page in the order of the key, so that a large
    * table never needs one large answer.
@@ -112,11 +126,6 @@ export class ControlTable<T extends Versioned> {
   }
 }
 
-/** A version above the one it replaces, also where the clock of this machine is behind the last writer's. */
-export function nextVersion(nowMicros: number, previousVersion: number): number {
-  return Math.max(nowMicros, previousVersion + 1);
-}
-
 /**
  * Puts a row that must be the only one that `find` finds; throws `taken` where it is not. There are no transactions: of
  * two that passed the check together, whoever looks last sees both and withdraws.
@@ -131,7 +140,6 @@ export async function putUnique<T extends Versioned & { readonly deletedMicros: 
   if ((await find()).length > 0) throw taken;
   await table.put(storage, value);
   if ((await find()).every(({ id }) => id === value.id)) return;
-  const { version } = value;
-  await table.put(storage, { ...value, deletedMicros: version, version: version + 1 });
+  await table.put(storage, { ...value, deletedMicros: value.version, version: value.version + 1 });
   throw taken;
 }

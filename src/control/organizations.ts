@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
 import type { Storage } from '../storage/storage.ts';
-import { ControlTable, field, nextVersion, optionalTime, putUnique, time } from './control-table.ts';
+import { ControlTable, field, optionalTime, putUnique, time } from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
 
 /** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
@@ -132,14 +132,11 @@ export async function updateOrganization(
   clock: Clock = systemClock,
 ): Promise<Organization> {
   const current = await findOrganization(storage, reference);
-  const changed: Organization = {
-    ...current,
-    name: settings.name === undefined ? current.name : displayName(settings.name),
-    retentionDays:
-      settings.retention === undefined ? current.retentionDays : parseRetention(settings.retention),
-    receipts: settings.receipts === undefined ? current.receipts : parseReceipts(settings.receipts),
-    version: nextVersion(clock(), current.version),
+  const { name, retention, receipts } = settings;
+  const change = {
+    ...(name !== undefined && { name: displayName(name) }),
+    ...(retention !== undefined && { retentionDays: parseRetention(retention) }),
+    ...(receipts !== undefined && { receipts: parseReceipts(receipts) }),
   };
-  await organizationTable.put(storage, changed);
-  return changed;
+  return organizationTable.update(storage, current, change, clock());
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
-import { ControlTable, field, nextVersion, optionalTime, putUnique, time } from './control-table.ts';
+import { ControlTable, field, optionalTime, putUnique, time } from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
 import { findOrganization } from './organizations.ts';
 import { hashPassword } from './passwords.ts';
@@ -157,15 +157,8 @@ export async function disableUser(
 ): Promise<User> {
   const current = await findUser(storage, reference);
   if (current.disabledMicros !== undefined) return current;
-  const now = clock();
-  const user = {
-    ...current,
-    disabledMicros: now,
-    credentialVersion: current.credentialVersion + 1,
-    version: nextVersion(now, current.version),
-  };
-  await userTable.put(storage, user);
-  return user;
+  const disabledMicros = clock();
+  return endSessions(storage, current, { disabledMicros }, disabledMicros);
 }
 
 /** Changes the password, which ends the user's sessions. Throws Problem as `findUser`, or `malformed`. */
@@ -178,12 +171,10 @@ export async function setPassword(
   // Hashing takes its time, and what is read before it may be another's change by the end of it.
   const passwordHash = await hashPassword(password);
   const current = await findUser(storage, reference);
-  const user = {
-    ...current,
-    passwordHash,
-    credentialVersion: current.credentialVersion + 1,
-    version: nextVersion(clock(), current.version),
-  };
-  await userTable.put(storage, user);
-  return user;
+  return endSessions(storage, current, { passwordHash }, clock());
+}
+
+function endSessions(storage: Storage, user: User, change: Partial<User>, now: number): Promise<User> {
+  const credentialVersion = user.credentialVersion + 1;
+  return userTable.update(storage, user, { ...change, credentialVersion }, now);
 }
