@@ -10,7 +10,7 @@ const secretBytesMin = 32;
 
 type Warn = Pick<Logger, 'warn'>;
 
-/** A secret that others may have read is still in use, so whoever runs the service has to know. */
+/** A secret that others may have read is still in use, so the operator has to know. */
 async function keepPrivate(path: string, log: Warn): Promise<void> {
   const before = await makePrivate(path, 0o600);
   if (before === undefined) return;

@@ -39,12 +39,12 @@ const knownClientsMax = 4;
  * `passwordFailuresWindowMs` each further check of it waits, twice as long each time, up to `passwordDelayMsMax`:
  *
  *     check ─▶ failures in the window? ─few─▶ counted, checked ─right─▶ the account starts anew
- *                └many─▶ a place to wait? ─no─▶ 429
+ *                └many─▶ a slot to wait in?─no─▶ 429
  *                           └yes─▶ counted, waits, checked
  *
  * A check counts when it begins, so parallel guesses count before any of them is answered. A client waits once for an
- * account, and some places are kept for those who are signed in and for addresses that the right password came from:
- * whoever guesses can make the user wait, but not keep the user out.
+ * account, and some slots are kept for those who are signed in and for addresses that the right password came from:
+ * who guesses can make the user wait, but not keep the user out.
  */
 export class PasswordThrottle {
   readonly #verifier = new PasswordVerifier();
@@ -79,8 +79,7 @@ export class PasswordThrottle {
     check: (verify: PasswordVerifier['verify']) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const account = this.#accountOf(attempt);
-    const turn = this.#begin(account, attempt);
-    if (turn !== undefined) await turn;
+    await this.#begin(account, attempt);
     const result = await check((passwordHash, password) => this.#verifier.verify(passwordHash, password));
     if (result !== undefined) succeed(account, attempt);
     return result;
@@ -106,16 +105,16 @@ export class PasswordThrottle {
     return account;
   }
 
-  /** Counts a check; a promise of its turn where it has to wait for one. */
+  /** Counts a check; what it has to wait for, if anything. */
   #begin(account: Account, attempt: Attempt): Promise<void> | undefined {
     const { passwordFailuresMax, passwordFailuresWindowMs } = this.#bounds;
     const now = this.#nowMs();
     const [oldest = now] = account.begun.slice(-passwordFailuresMax);
     const many = account.begun.length >= passwordFailuresMax && now - oldest < passwordFailuresWindowMs;
     if (!many) account.delayed = 0;
-    const turn = many ? this.#wait(account, attempt, now) : undefined;
+    const wait = many ? this.#wait(account, attempt, now) : undefined;
     account.begun = [...account.begun, now].slice(-passwordFailuresMax);
-    return turn;
+    return wait;
   }
 
   #wait(account: Account, attempt: Attempt, now: number): Promise<void> {
