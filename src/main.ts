@@ -20,6 +20,7 @@ import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
 import { checkOpenFiles } from './config/open-files.ts';
 import { sessionSecret } from './config/secrets.ts';
+import { prepareAnswers } from './contract/stringify.ts';
 import { createAdministration } from './control/administration.ts';
 import { createDirectory, type Directory } from './control/directory.ts';
 import { effectiveRetentionDays, type Organization } from './control/organizations.ts';
@@ -123,6 +124,7 @@ async function startParts(
   await removeServerFile(config.dataDir);
   await checkListener(config);
   const damage = new DamageRegister();
+  setImmediate(prepareAnswers);
   const { storage, engine } = await startStorage(config, log, damage, started);
   const directory = createDirectory({ storage, log, clock: systemClock });
   await directory.refresh();

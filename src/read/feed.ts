@@ -6,6 +6,7 @@ import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { FairQueue } from '../base/fair-queue.ts';
+import { stringify } from '../contract/stringify.ts';
 import { inTurn } from './fair-queue.ts';
 import { type Chunk, linesOf, ReadAhead, type ReadChunk } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
@@ -187,7 +188,7 @@ class Feed {
       has_more: found.more,
       settled_through: microsOfSeq(found.settledBefore),
     };
-    return `,"meta":${JSON.stringify(meta)}}`;
+    return `,"meta":${stringify('FeedMeta', meta)}}`;
   }
 }
 
