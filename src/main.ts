@@ -12,11 +12,12 @@ import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
 import { checkOpenFiles } from './config/open-files.ts';
 import { sessionSecret } from './config/secrets.ts';
-import { createAdministration } from './control/administration.ts';
-import { createDirectory, type Directory } from './control/directory.ts';
+import { prepareAnswers } from './contract/stringify.ts';
+import { Administration } from './control/administration.ts';
+import { Directory } from './control/directory.ts';
 import { IngestDirectory } from './control/ingest-directory.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
-import { createSessions } from './control/sessions.ts';
+import { Sessions } from './control/sessions.ts';
 import { AddressError, checkAddress, localUrl } from './http/address.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { limits as httpLimits } from './http/limits.ts';
@@ -60,8 +61,9 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   await checkListener(config);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops };
+  setImmediate(prepareAnswers);
   const stored = await startStorage(base);
-  const directory = createDirectory({ storage: stored.storage, log, clock });
+  const directory = new Directory({ storage: stored.storage, log, clock });
   await directory.refresh();
   directory.start();
   stops.add(() => directory.stop());
@@ -172,8 +174,8 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     read: createReaders({ storage, envelope, clock, secret, order, stopping }),
     directory,
     organizationOf: (id) => organizations.organization(id),
-    sessions: createSessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: createAdministration(storage),
+    sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
+    administration: new Administration(storage),
     passwords,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
