@@ -61,7 +61,6 @@ import { checkRights } from './storage/rights.ts';
 import { PartsWatch, reportUnreadable } from './storage/parts-watch.ts';
 import { EngineError, type Storage } from './storage/storage.ts';
 import { type Peers, commandPeers, serverPeers } from './storage/peers.ts';
-import { watchDamage } from './storage/watch-damage.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
 import { watchClock } from './storage/clock-check.ts';
 import { WriteHealth } from './storage/write-health.ts';
@@ -269,7 +268,7 @@ async function startStorage(
     started.push(() => own.stop());
     connection = own.connection;
   }
-  const storage = watchDamage(openStorage(connection, log), (part) => reportUnreadable(damage, log, part));
+  const storage = openStorage(connection, log, (part) => reportUnreadable(damage, log, part));
   started.push(() => storage.close());
   let mode: MigrationMode = { kind: 'exclusive' };
   if (url !== undefined) {

@@ -22,6 +22,16 @@ export interface ByteFlow {
   onClosed(callback: () => void): void;
 }
 
+/** The same flow, handed out by another `to`. */
+export function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
+  return {
+    to,
+    resume: () => flow.resume(),
+    destroy: () => flow.destroy(),
+    onClosed: (callback) => flow.onClosed(callback),
+  };
+}
+
 /** The flow as a stream, each piece in memory of its own. Destroying the stream destroys the flow. */
 export function toReadable(flow: ByteFlow): Readable {
   let begun = false;
@@ -93,9 +103,8 @@ export function peekFlow(
       held = [];
       resolve({ start, continueWith });
     };
-    const continueWith = (instead: Uint8Array): ByteFlow => ({
-      ...flow,
-      to(sink) {
+    const continueWith = (instead: Uint8Array): ByteFlow =>
+      flowWith(flow, (sink) => {
         target = sink;
         let wanted = true;
         for (const piece of [instead, ...held]) {
@@ -104,8 +113,7 @@ export function peekFlow(
         held = [];
         outcome?.();
         if (wanted && outcome === undefined) flow.resume();
-      },
-    });
+      });
     flow.to({
       data(piece) {
         if (target !== undefined) return target.data(piece);

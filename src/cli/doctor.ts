@@ -10,7 +10,7 @@ import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
-import { shortMessage } from '../storage/response-body.ts';
+import { shortMessage } from '../storage/exception.ts';
 import { EngineError, type Storage } from '../storage/storage.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { isSameFile } from '../base/same-file.ts';
-import { askEngine } from './engine-ask.ts';
+import { askEngine } from './statement-client.ts';
 import { EngineError } from './storage.ts';
 import type { EngineConnection } from './storage.ts';
 

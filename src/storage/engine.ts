@@ -7,7 +7,7 @@ import { fullDiskWords, isDiskFull } from '../base/full-disk.ts';
 import { limits } from './limits.ts';
 import { errorFacts } from '../base/log.ts';
 import type { Logger } from '../base/log.ts';
-import { askEngine } from './engine-ask.ts';
+import { askEngine } from './statement-client.ts';
 import { defaultMemoryBytesMax, tokenHeader } from './engine-config.ts';
 import type { EngineConfig } from './engine-config.ts';
 import { removeEngineFile, writeEngineFile } from './engine-file.ts';
@@ -21,7 +21,7 @@ import {
 import type { EngineEnd, EngineProcess } from './engine-process.ts';
 import { engineHolder } from './engine-holder.ts';
 import { RestartDelay } from './restart-delay.ts';
-import { shortMessage } from './response-body.ts';
+import { shortMessage } from './exception.ts';
 import type { EngineConnection } from './storage.ts';
 
 export interface EngineOptions {

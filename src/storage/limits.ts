@@ -15,7 +15,8 @@ export const limits = {
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,
   engineRestartDelayMsMax: 2_000,
-  engineConnectionsMax: 128,
+  /** Of the official client: for statements and small results. */
+  statementConnectionsMax: 64,
   /** Shorter than any engine keeps an idle connection (3 s at least). */
   engineIdleConnectionMs: 2_500,
   /** Read from a socket at once. */

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { toReadable } from '../../src/base/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
+import { limits } from '../../src/storage/limits.ts';
 import { EngineError } from '../../src/storage/storage.ts';
 import type { EngineFailure, Parameters, QueryOptions, Storage } from '../../src/storage/storage.ts';
 import { silentLog, startTestEngine } from '../support/engine.ts';
@@ -334,5 +335,28 @@ test('an engine that falls silent is a timeout, one that breaks off is unreachab
   assert.equal((await text(await open('d', {}, {}, storage))).length, 100_000);
   await storage.close();
   server.closeAllConnections();
+  server.close();
+});
+
+test('no statement goes to a connection that grew too old while nothing could run', async () => {
+  const connections = new Set<unknown>();
+  const server = createServer((request, response) => {
+    connections.add(request.socket);
+    request.resume();
+    response.end();
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const storage = openStorage({ ...engine.connection, url: `http://127.0.0.1:${port}` }, silentLog);
+  await storage.command('a');
+  await storage.command('b');
+  assert.equal(connections.size, 1, 'a connection is used again');
+  await sleep(5);
+  const until = performance.now() + limits.engineIdleConnectionMs + 100;
+  while (performance.now() < until);
+  await storage.command('c');
+  assert.equal(connections.size, 2);
+  await storage.close();
   server.close();
 });

@@ -1,0 +1,121 @@
+import { addAbortSignal, Readable } from 'node:stream';
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { exceptionInTail, refusal, shortMessage } from './exception.ts';
+import { limits } from './limits.ts';
+import { EngineError, type EngineConnection, type Parameters, type Settings } from './storage.ts';
+
+export interface Statement {
+  readonly query: string;
+  readonly parameters: Parameters;
+  readonly settings: Settings;
+  readonly timeoutMs: number;
+  readonly queryId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Pieces of the rows that an INSERT brings, sent without being joined. */
+  readonly body?: Iterable<Uint8Array> | undefined;
+}
+
+/**
+ * Statements and small results, by the official client. `exec` is the one of its methods that leaves the text of an
+ * answer to us, so that its size and the time until its end are bounded; the others bound the time to its head.
+ */
+export class StatementClient {
+  readonly #client: ReturnType<typeof createClient>;
+
+  constructor({ url, user, password, headers }: EngineConnection, keepAlive = true) {
+    // The client would take the path for a database; a proxy may stand before the engine.
+    const { origin, pathname } = new URL(url);
+    this.#client = createClient({
+      url: origin,
+      pathname,
+      username: user,
+      password,
+      http_headers: { ...headers },
+      application: 'auditlog',
+      max_open_connections: limits.statementConnectionsMax,
+      request_timeout: limits.migrationMsMax,
+      // A connection that the engine may be closing is not used.
+      keep_alive: {
+        enabled: keepAlive,
+        idle_socket_ttl: limits.engineIdleConnectionMs,
+        eagerly_destroy_stale_sockets: true,
+      },
+      log: { level: ClickHouseLogLevel.OFF },
+    });
+  }
+
+  /** @returns the body of the answer; rejects with an EngineError, after `timeoutMs` at the latest */
+  async run(statement: Statement): Promise<string> {
+    const { signal, timeoutMs } = statement;
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), timeoutMs);
+    const end = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+    try {
+      return await this.#exec(statement, end);
+    } catch (error) {
+      if (error instanceof EngineError) throw error;
+      if (signal?.aborted === true) throw new EngineError('aborted', 'the caller ended the request');
+      if (end.aborted) throw new EngineError('timeout', `no answer within ${timeoutMs} ms`);
+      const { message, code } = error as NodeJS.ErrnoException;
+      throw new EngineError('unreachable', shortMessage(message) || String(code), undefined, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #exec({ query, parameters, settings, queryId, body }: Statement, end: AbortSignal): Promise<string> {
+    end.throwIfAborted();
+    const answer = await this.#client.exec({
+      query,
+      query_params: { ...parameters },
+      clickhouse_settings: settings,
+      abort_signal: end,
+      ignore_error_response: true,
+      ...(queryId !== undefined && { query_id: queryId }),
+      ...(body !== undefined && { values: Readable.from(body, { objectMode: false }) }),
+    });
+    const status = answer.http_status_code ?? 0;
+    const text = await collect(addAbortSignal(end, answer.stream));
+    const header = (name: string): string | undefined => {
+      const value = answer.response_headers[`x-clickhouse-exception-${name}`];
+      return typeof value === 'string' ? value : undefined;
+    };
+    if (status !== 200) throw refusal(status, header('code'), text.toString('utf8'));
+    const failure = exceptionInTail(text.subarray(-limits.engineTailBytes), header('tag'));
+    if (failure !== undefined) throw failure;
+    return text.toString('utf8');
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of stream) {
+    bytes += piece.length;
+    if (bytes > limits.engineRowsBytesMax)
+      throw new EngineError('refused', `the result is larger than ${limits.engineRowsBytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/**
+ * One small statement over a connection of its own, closed after it: for starting and stopping the engine, where a
+ * kept connection would hold up its exit by seconds.
+ */
+export async function askEngine(
+  connection: EngineConnection,
+  query: string,
+  timeoutMs: number,
+): Promise<string> {
+  const client = new StatementClient(connection, false);
+  try {
+    return await client.run({ query, parameters: {}, settings: {}, timeoutMs });
+  } finally {
+    await client.close();
+  }
+}
