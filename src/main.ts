@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
 import { lockDirectory } from './base/directory-lock.ts';
-import { fullDiskWords, isDiskFull } from './base/full-disk.ts';
+import { readOrCreateFile } from './base/durable-file.ts';
+import { fullDiskWords, isDiskFull } from './base/system-error.ts';
 import { limits as httpLimits } from './http/limits.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { limits as readLimits } from './read/limits.ts';
@@ -14,7 +14,7 @@ import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import { Repeated } from './base/repeated.ts';
-import { shareFor } from './base/share.ts';
+import { memoizeFor } from './base/single-flight.ts';
 import { removeServerFile, writeServerFile } from './base/server-file.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
@@ -59,7 +59,8 @@ import { migrate } from './storage/migrate.ts';
 import type { MigrationMode } from './storage/migration-claims.ts';
 import { checkRights } from './storage/rights.ts';
 import { PartsWatch, reportUnreadable } from './storage/parts-watch.ts';
-import { EngineError, type Storage } from './storage/storage.ts';
+import { EngineError } from './base/engine-error.ts';
+import type { Storage } from './storage/storage.ts';
 import { type Peers, commandPeers, serverPeers } from './storage/peers.ts';
 import { publishWatermark, withdrawWatermark } from './storage/watermarks.ts';
 import { watchClock } from './storage/clock-check.ts';
@@ -392,13 +393,7 @@ async function publishSettled(
 }
 
 async function readInstance(dataDir: string): Promise<string> {
-  const path = join(dataDir, 'instance-id');
-  try {
-    await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
-  return (await readFile(path, 'utf8')).trim();
+  return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
 }
 
 /** Made once for each state of an organization: requests of the same one are known by the same object. */
@@ -508,7 +503,6 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     limiter: createRateLimiter(() => performance.now()),
     rates: config.rateLimits,
     tenantDomain,
-    asProblem,
   });
   const server = await startHttpServer({
     host: config.host,
@@ -517,7 +511,6 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     log,
     accessLog,
     trustProxy: config.trustProxy,
-    translateError: (error) => asProblem(error),
   });
   log.info({ host: config.host, port: server.port }, 'listening');
   return server;
@@ -529,7 +522,7 @@ function readers(parts: ServerParts, secret: string): Readers {
   const stopping = new AbortController();
   parts.stopWaiting(() => stopping.abort());
   const queue = readQueue();
-  const settled = shareFor(readLimits.feedSettledMs, () => settledBefore(parts));
+  const settled = memoizeFor(readLimits.feedSettledMs, () => settledBefore(parts));
   return {
     page: inTurn(queue, createPageReader(storage, envelope, systemClock, versions(ingest, peers)), (page) =>
       'flow' in page ? page.flow : undefined,
@@ -606,27 +599,6 @@ function versions(ingest: Ingest, peers: Peers): (organization: string) => Promi
     const isKnown = version !== undefined && Number.isFinite(last) && ingest.isStored(last);
     return isKnown ? `${last} ${version}` : undefined;
   };
-}
-
-/** What a client may read of an error (contract: Errors). */
-function asProblem(error: unknown, changing = false): Problem {
-  if (error instanceof Problem) return error;
-  if (!(error instanceof EngineError)) {
-    return new Problem('internal', 'The server could not process the request.', { cause: error });
-  }
-  if (changing) {
-    const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
-    return new Problem('unavailable', 'The change could not be stored; try again later.', options);
-  }
-  if (error.damagedPart !== undefined) {
-    // Nothing to wait for: only the operator can help.
-    const detail =
-      'Some of the stored audit records are damaged and cannot be read; trying again does not help. ' +
-      'The operator of the service has been told.';
-    return new Problem('internal', detail, { cause: error });
-  }
-  const options = { retryAfterSeconds: httpLimits.engineRetryAfterSeconds, cause: error };
-  return new Problem('internal', 'The audit records could not be retrieved; try again later.', options);
 }
 
 function urlHost(host: string): string {

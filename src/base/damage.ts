@@ -1,3 +1,4 @@
+import { limits } from './limits.ts';
 import { gauge } from './metrics.ts';
 
 /**
@@ -19,9 +20,6 @@ interface Damage {
   readonly detail: string;
 }
 
-/** Of each kind at most so many are named; the first ones tell where to look. */
-const namedPerKindMax = 100;
-
 /**
  * The damage that this process knows of. `/readyz` and the metric `auditlog_damage_known` tell it (contract:
  * Operations); it never keeps the service from answering.
@@ -38,7 +36,8 @@ export class DamageRegister {
   /** True when this damage was not known before: the caller then writes it to the operational log, once. */
   report(damage: Damage): boolean {
     const known = this.#known.get(damage.kind);
-    if (known === undefined || known.has(damage.id) || known.size >= namedPerKindMax) return false;
+    if (known === undefined || known.has(damage.id) || known.size >= limits.damageKnownPerKindMax)
+      return false;
     known.set(damage.id, damage);
     return true;
   }

@@ -3,6 +3,7 @@ import { type FileHandle, open, readdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from './system-error.ts';
 
 /** Another live process has the directory. */
 class DirectoryInUseError extends Error {
@@ -99,7 +100,7 @@ async function removeDead(path: string): Promise<void> {
     await unlink(path);
   } catch (error) {
     // Its process has removed it itself, or another one did.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (errorCode(error) !== 'ENOENT') throw error;
   }
 }
 

@@ -1,5 +1,7 @@
-import { open, rename } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { link, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { errorCode } from './system-error.ts';
 
 /** Makes names that were created, renamed or removed in a directory survive a power cut. */
 export async function syncDirectory(directory: string): Promise<void> {
@@ -11,18 +13,60 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/**
- * Puts a file in another's place whole: at any moment one of the two is there, never a part. Until then its name is
- * `temporary`; of two processes that may do this at once each needs one of its own.
- */
-export async function replaceFile(path: string, content: string, temporary = `${path}.tmp`): Promise<void> {
-  const handle = await open(temporary, 'w', 0o600);
+async function writeNew(path: string, content: string): Promise<void> {
+  const handle = await open(path, 'wx', 0o600);
   try {
     await handle.writeFile(content);
     await handle.sync();
   } finally {
     await handle.close();
   }
-  await rename(temporary, path);
+}
+
+/**
+ * Puts a file (mode 0600) in another's place whole: at any moment one of the two is there, never a part. Until then
+ * its name is `temporary`; of two processes that may do this at once each needs one of its own.
+ */
+export async function replaceFile(path: string, content: string, temporary = `${path}.tmp`): Promise<void> {
+  // One that a killed process left may have another mode.
+  await rm(temporary, { force: true });
+  try {
+    await writeNew(temporary, content);
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
   await syncDirectory(dirname(path));
+}
+
+/**
+ * The content of a file that is made once (mode 0600): `content` where there was none. Processes that do this together
+ * get the same one.
+ */
+export async function readOrCreateFile(path: string, content: string): Promise<string> {
+  const existing = await readIfThere(path);
+  if (existing !== undefined) return existing;
+  const draft = `${path}.${randomBytes(8).toString('hex')}`;
+  try {
+    await writeNew(draft, content);
+    // A link never replaces: of several processes, one places its complete file and the others read that.
+    await link(draft, path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return readFile(path, 'utf8');
+}
+
+/** The text of a file; undefined where there is none. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
 }

@@ -1,10 +1,11 @@
 import { Problem } from './problem.ts';
+import { WaitingLine, type WaitingLineOptions } from './waiting-line.ts';
 
 export interface FairQueueOptions {
   /** What runs side by side, of one organization and of all. */
-  readonly atOncePerOrganization: number;
-  readonly atOnce: number;
-  /** What waits for a turn, of one organization and of all. */
+  readonly slotsPerOrganization: number;
+  readonly slots: number;
+  /** What waits for a slot, of one organization and of all. */
   readonly waitingPerOrganization: number;
   readonly waiting: number;
   readonly waitMs: number;
@@ -15,114 +16,104 @@ export interface FairQueueOptions {
   readonly aborted?: () => Error;
 }
 
-export interface FairQueue {
-  /**
-   * Waits for a turn; the function returned ends it, once. Rejects with Problem `rate_limited` when too many wait
-   * already or the turn does not come in time, and with the error of `aborted` when `signal` fires first.
-   */
-  enter(organization: string, signal?: AbortSignal): Promise<() => void>;
-  /** How many run and how many wait. */
-  size(): { readonly running: number; readonly waiting: number };
-}
-
-interface Waiter {
-  readonly start: () => void;
-}
+type Release = () => void;
 
 /** Present while something of the organization runs or waits. */
-interface Line {
+interface Share {
   running: number;
-  /** In the order in which they came. */
-  readonly waiters: Set<Waiter>;
+  readonly line: WaitingLine<Release>;
 }
 
 /**
- * Stands before what all organizations share, so that one that asks for much waits for itself (contract: Rate limits): a
- * turn that becomes free goes to the organization that has the fewest, and among equals to the one that has waited
+ * A semaphore that all organizations share, so that one that asks for much waits for itself (contract: Rate limits): a
+ * slot that becomes free goes to the organization that has the fewest, and among equals to the one that has waited
  * longest for one.
  */
-export function createFairQueue(options: FairQueueOptions): FairQueue {
-  /** In the order in which they last got a turn. */
-  const lines = new Map<string, Line>();
-  let running = 0;
-  let waiting = 0;
+export class FairQueue {
+  readonly #options: FairQueueOptions;
+  readonly #lineOptions: WaitingLineOptions & { readonly aborted: () => Error };
+  /** In the order in which they last got a slot. */
+  readonly #shares = new Map<string, Share>();
+  #running = 0;
 
-  const aborted = options.aborted ?? (() => new Error('the caller ended the request'));
-  const tooMany = () =>
-    new Problem('rate_limited', options.refusal, { retryAfterSeconds: options.retryAfterSeconds });
+  constructor(options: FairQueueOptions) {
+    const { waitMs, refusal, retryAfterSeconds } = options;
+    this.#options = options;
+    this.#lineOptions = {
+      waitMs,
+      refused: () => new Problem('rate_limited', refusal, { retryAfterSeconds }),
+      aborted: options.aborted ?? (() => new Error('the caller ended the request')),
+    };
+  }
 
-  const next = (): [string, Line] | undefined => {
-    let best: [string, Line] | undefined;
-    for (const entry of lines) {
-      const [, line] = entry;
-      if (line.waiters.size === 0 || line.running >= options.atOncePerOrganization) continue;
-      if (best === undefined || line.running < best[1].running) best = entry;
+  /**
+   * Waits for a slot; the function returned releases it, once. Rejects with Problem `rate_limited` when too many wait
+   * already or no slot is free in time, and with the error of `aborted` when `signal` fires first.
+   */
+  async acquire(organization: string, signal?: AbortSignal): Promise<Release> {
+    if (signal?.aborted === true) throw this.#lineOptions.aborted();
+    const { slots, slotsPerOrganization, waitingPerOrganization, waiting } = this.#options;
+    const share = this.#shares.get(organization) ?? { running: 0, line: new WaitingLine(this.#lineOptions) };
+    if (this.#running < slots && share.running < slotsPerOrganization) return this.#take(organization, share);
+    if (share.line.length >= waitingPerOrganization || this.#waiting() >= waiting) {
+      throw this.#lineOptions.refused();
     }
-    return best;
-  };
+    this.#shares.set(organization, share);
+    try {
+      return await share.line.wait(signal);
+    } catch (error) {
+      this.#forget(organization, share);
+      throw error;
+    }
+  }
 
-  const begin = (organization: string, line: Line): (() => void) => {
-    running += 1;
-    line.running += 1;
-    lines.delete(organization);
-    lines.set(organization, line);
+  /** How many run and how many wait. */
+  size(): { readonly running: number; readonly waiting: number } {
+    return { running: this.#running, waiting: this.#waiting() };
+  }
+
+  #waiting(): number {
+    let sum = 0;
+    for (const { line } of this.#shares.values()) sum += line.length;
+    return sum;
+  }
+
+  #take(organization: string, share: Share): Release {
+    this.#running += 1;
+    share.running += 1;
+    this.#shares.delete(organization);
+    this.#shares.set(organization, share);
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      running -= 1;
-      line.running -= 1;
-      forget(organization, line);
-      while (running < options.atOnce) {
-        const found = next();
-        if (found === undefined) return;
-        const [first] = found[1].waiters;
-        first?.start();
-      }
+      this.#running -= 1;
+      share.running -= 1;
+      this.#forget(organization, share);
+      this.#serve();
     };
-  };
+  }
 
-  const forget = (organization: string, line: Line): void => {
-    if (line.running === 0 && line.waiters.size === 0) lines.delete(organization);
-  };
+  #serve(): void {
+    while (this.#running < this.#options.slots) {
+      const next = this.#next();
+      if (next === undefined) return;
+      next[1].line.serve(this.#take(...next));
+    }
+  }
 
-  const wait = (organization: string, line: Line, signal: AbortSignal | undefined) =>
-    new Promise<() => void>((resolve, reject) => {
-      const leave = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-        line.waiters.delete(waiter);
-        waiting -= 1;
-      };
-      const giveUp = (error: Error): void => {
-        leave();
-        forget(organization, line);
-        reject(error);
-      };
-      const waiter: Waiter = {
-        start: () => {
-          leave();
-          resolve(begin(organization, line));
-        },
-      };
-      const onAbort = (): void => giveUp(aborted());
-      const timer = setTimeout(() => giveUp(tooMany()), options.waitMs);
-      signal?.addEventListener('abort', onAbort, { once: true });
-      line.waiters.add(waiter);
-      waiting += 1;
-    });
+  #next(): [string, Share] | undefined {
+    let best: [string, Share] | undefined;
+    for (const entry of this.#shares) {
+      const [, { running, line }] = entry;
+      if (line.length === 0 || running >= this.#options.slotsPerOrganization) continue;
+      if (best === undefined || running < best[1].running) best = entry;
+    }
+    return best;
+  }
 
-  return {
-    enter: async (organization, signal) => {
-      if (signal?.aborted === true) throw aborted();
-      const line = lines.get(organization) ?? { running: 0, waiters: new Set<Waiter>() };
-      if (running < options.atOnce && line.running < options.atOncePerOrganization) {
-        return begin(organization, line);
-      }
-      if (line.waiters.size >= options.waitingPerOrganization || waiting >= options.waiting) throw tooMany();
-      lines.set(organization, line);
-      return wait(organization, line, signal);
-    },
-    size: () => ({ running, waiting }),
-  };
+  #forget(organization: string, share: Share): void {
+    const isIdle = share.running === 0 && share.line.length === 0;
+    if (isIdle && this.#shares.get(organization) === share) this.#shares.delete(organization);
+  }
 }

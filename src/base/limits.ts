@@ -8,6 +8,10 @@ export const limits = {
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
   /** Unused buffers that a thread keeps for its next batches. */
   bufferPoolBytesMax: 64 * 1024 * 1024,
+  /** What is compressed to zstd before others have their turn on the event loop. */
+  zstdPieceBytes: 64 * 1024,
   retryDelayMsMin: 100,
+  /** Damage of one kind that a process remembers, and so logs and counts; and how much of it an answer names. */
+  damageKnownPerKindMax: 10_000,
   damageShownMax: 20,
 } as const;

@@ -1,6 +1,7 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDirectoryLocked } from './directory-lock.ts';
+import { readIfThere, replaceFile } from './durable-file.ts';
 
 /** What `DATA_DIR/server.json` says while a server runs: where it answers on this machine, and its process id. */
 interface ServerFile {
@@ -15,14 +16,7 @@ function serverFilePath(dataDir: string): string {
 /** Announces a server to commands on the same data directory. */
 export async function writeServerFile(dataDir: string, url: string): Promise<void> {
   const file: ServerFile = { url, pid: process.pid };
-  const draft = `${serverFilePath(dataDir)}.${process.pid}.tmp`;
-  try {
-    await writeFile(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
-    await rename(draft, serverFilePath(dataDir));
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  await replaceFile(serverFilePath(dataDir), `${JSON.stringify(file, undefined, 2)}\n`);
 }
 
 export async function removeServerFile(dataDir: string): Promise<void> {
@@ -34,13 +28,13 @@ export async function removeServerFile(dataDir: string): Promise<void> {
  * was killed leaves its file behind, and a copy of the directory has the file of the server on the original.
  */
 export async function readServerFile(dataDir: string, timeoutMs: number): Promise<string | undefined> {
+  const text = await readIfThere(serverFilePath(dataDir));
+  if (text === undefined) return undefined;
   let url: string;
   try {
-    ({ url } = JSON.parse(await readFile(serverFilePath(dataDir), 'utf8')) as ServerFile);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
+    ({ url } = JSON.parse(text) as ServerFile);
+  } catch {
+    return undefined;
   }
   return (await isDirectoryLocked(dataDir)) && (await answers(url, timeoutMs)) ? url : undefined;
 }

@@ -10,6 +10,7 @@ import { Problem } from '../base/problem.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Environment } from '../config/env.ts';
 import { prepareDataDir } from '../config/data-dir.ts';
+import type { Schemas } from '../contract/document.ts';
 import { createApiKey } from '../control/api-keys.ts';
 import { createOrganization, findOrganization, type Organization } from '../control/organizations.ts';
 import { createUser, setPassword } from '../control/users.ts';
@@ -17,6 +18,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { CliDeps, RunningService } from './context.ts';
 import { demoBodies } from '../demo/events.ts';
 import { type DemoUser, demoStaff } from '../demo/people.ts';
+import { print } from './output.ts';
 
 interface DemoOptions {
   readonly dataDir?: string;
@@ -33,17 +35,8 @@ interface DemoCompany {
   readonly share: number;
 }
 
-interface Login {
-  readonly email: string;
-  readonly role: string;
-  readonly password: string;
-}
-
-interface DemoAccess {
-  readonly organization: string;
-  readonly key: string;
-  readonly logins: readonly Login[];
-}
+type DemoAccess = Schemas['CliDemo']['organizations'][number];
+type Login = DemoAccess['logins'][number];
 
 const companies: readonly DemoCompany[] = [
   { slug: 'acme', name: 'Acme Corporation', staff: demoStaff('acme.example'), share: 0.7 },
@@ -186,9 +179,7 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
       const filled = await fill(service, count);
       const { url } = service;
       const facts = { url, events: filled.events, organizations: filled.access };
-      deps.io.out(
-        options.json === true ? `${JSON.stringify(facts)}\n` : `\n${instructions(url, filled)}\n\n`,
-      );
+      print(deps, options, 'CliDemo', facts, `\n${instructions(url, filled)}\n`);
       await stopped;
     } finally {
       await service.stop();

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../base/system-error.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { activeParts, checkPart, quarantinedParts } from '../storage/parts.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -52,7 +53,7 @@ async function namesIn(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).sort();
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
 }

@@ -11,7 +11,8 @@ import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
 import { shortMessage } from '../storage/exception.ts';
-import { EngineError, type Storage } from '../storage/storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { Storage } from '../storage/storage.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { operator } from './control-command.ts';
@@ -70,7 +71,7 @@ async function examine(session: Session): Promise<void> {
   }
   checks.push(await checkLogFolder(config.dataDir));
   const healthy = checks.every((one) => one.healthy);
-  print(deps.io, options.json, { healthy, checks }, checks.map(textOf).join('\n'));
+  print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (!healthy)
     throw new Error('something is damaged: see above, and "Damage" in docs/operating.md for the way on');
 }
@@ -142,10 +143,10 @@ async function record(session: Session, storage: Storage, loss: Loss): Promise<v
   }
   const value = { hole, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
-  print(deps.io, options.json, value, `${events} events ${what}; told to ${trail.length} organizations`);
+  print(deps, options, 'CliLoss', value, `${events} events ${what}; told to ${trail.length} organizations`);
 }
 
-function shareView({ organizationId, events }: PartShare): object {
+function shareView({ organizationId, events }: PartShare): { id: string; events: number } {
   return { id: organizationId, events };
 }
 

@@ -1,8 +1,10 @@
 import { createHash, type Hash } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline, type Readable } from 'node:stream';
 import { lockDirectory } from '../base/directory-lock.ts';
+import { readIfThere, replaceFile, syncDirectory } from '../base/durable-file.ts';
+import { errorCode } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import type { ExportPlan, ExportSlice } from '../read/export-plan.ts';
 import { createFileCompressor, type FileCompression } from './compress.ts';
@@ -80,7 +82,7 @@ export async function exportToFile(
 ): Promise<ExportResult> {
   const directory = `${job.file}.partial`;
   await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
   });
   const lock = await lockDirectory(directory).catch((error: unknown) => {
     throw new Error(`another export to ${job.file} is running`, { cause: error });
@@ -88,8 +90,7 @@ export async function exportToFile(
   try {
     const result = await writeData(job, directory);
     const text = `${JSON.stringify(manifest(result), undefined, 2)}\n`;
-    await writeSynced(join(directory, 'manifest.json'), text);
-    await rename(join(directory, 'manifest.json'), `${job.file}.manifest.json`);
+    await replaceFile(`${job.file}.manifest.json`, text, join(directory, 'manifest.json'));
     await rename(join(directory, 'data'), job.file);
     await syncDirectory(dirname(job.file));
     await rm(directory, { recursive: true, force: true });
@@ -177,7 +178,7 @@ async function compressed(
   source: AsyncIterable<Buffer>,
   compression: FileCompression,
 ): Promise<AsyncIterable<Buffer>> {
-  const compressor = await createFileCompressor(compression);
+  const compressor = createFileCompressor(compression);
   if (compressor === undefined) return source;
   // Whoever reads the compressor hears of every failure from it.
   pipeline(source, compressor, () => undefined);
@@ -195,13 +196,8 @@ async function newState(job: ExportJob): Promise<ExportState> {
 
 /** Undefined: nothing is there to go on with. Throws where it is another export's. */
 async function loadState(job: ExportJob, directory: string): Promise<ExportState | undefined> {
-  let text: string;
-  try {
-    text = await readFile(join(directory, 'state.json'), 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const text = await readIfThere(join(directory, 'state.json'));
+  if (text === undefined) return undefined;
   const state = JSON.parse(text) as ExportState;
   if (state.version === 1 && JSON.stringify(state.subject) === JSON.stringify(job.subject)) return state;
   throw new Error(
@@ -236,32 +232,10 @@ async function verify(data: FileHandle, state: ExportState): Promise<Omit<Writin
 }
 
 async function saveState(directory: string, state: ExportState): Promise<void> {
-  const draft = join(directory, 'state.json.tmp');
-  await writeSynced(draft, JSON.stringify(state));
-  await rename(draft, join(directory, 'state.json'));
-  await syncDirectory(directory);
+  await replaceFile(join(directory, 'state.json'), JSON.stringify(state));
 }
 
 async function discard(directory: string): Promise<void> {
   await rm(join(directory, 'state.json'), { force: true });
   await rm(join(directory, 'data'), { force: true });
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(path, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

@@ -27,7 +27,7 @@ import {
   type SlicePlace,
   SnapshotGoneError,
 } from './export-file.ts';
-import { print } from './output.ts';
+import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 import { withStorage } from './with-storage.ts';
 
@@ -228,7 +228,7 @@ async function toFile(run: Run, options: ExportOptions, file: string): Promise<v
     progress.end();
     const { rows, bytes, sha256 } = result;
     const words = `${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}`;
-    if (options.json === true) print(deps.io, true, { file, rows, bytes, sha256 }, '');
+    if (options.json === true) printJson(deps, 'CliExport', { file, rows, bytes, sha256 });
     else deps.io.error(`${words}\n`);
   } catch (error) {
     progress.end();

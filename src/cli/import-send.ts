@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
+import { AuditlogError } from '../client/client.ts';
+import { retryPolicy } from '../client/retry.ts';
+import { type BatchRoute, sendBatch } from '../client/send-batch.ts';
+import { baseUrl } from '../client/transport.ts';
+import type { ImportChunk } from './import-chunks.ts';
 import { limits } from './limits.ts';
-import type { ImportChunk } from './import-source.ts';
 
 /** A line that is not an event of the service now, and why. */
 export interface RejectedLine {
@@ -25,115 +28,86 @@ export interface ImportTarget {
   readonly keyIsNew: boolean;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly retryAfterMs: number;
-}
-
-interface BatchAnswer {
-  readonly accepted?: unknown;
-  readonly rejected?: unknown;
-  readonly errors?: readonly { readonly index: number; readonly error: string }[];
-  readonly detail?: unknown;
-}
-
-/** The server will not take this whatever is tried; the message says what to do. */
-class RefusedError extends Error {}
-
 type Lines = Pick<ImportChunk, 'lines' | 'numbers'>;
 
+const lineEnd = Buffer.from('\n');
+
 /**
- * Sends chunks to the write endpoint, each under a key made of the source, its place and its content: sent again, by
+ * Sends chunks to the write endpoint, each under a key made of the source, its offset and its content: sent again, by
  * this process or by another, it is stored once. Waits and tries again where that may help, for as long as
  * `importRetryMsMax`.
  */
-export function createSender(target: ImportTarget, source: string, signal: AbortSignal) {
-  const begun = performance.now();
+export class ImportSender {
+  readonly #target: ImportTarget;
+  readonly #source: string;
+  readonly #route: BatchRoute;
 
-  async function post(body: Buffer, idempotencyKey: string): Promise<Answer> {
-    const answer = await fetch(`${target.url}/api/v1/audit?maxErrors=${baseLimits.rejectedErrorsAskedMax}`, {
-      method: 'POST',
-      headers: {
-        'X-API-Key': target.key,
-        'Content-Type': 'application/x-ndjson',
-        'Idempotency-Key': idempotencyKey,
-      },
-      body,
-      redirect: 'error',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(limits.importRequestMsMax)]),
-    });
-    const seconds = Number(answer.headers.get('retry-after') ?? 'none');
-    const retryAfterMs = Number.isFinite(seconds)
-      ? Math.min(seconds * 1000, limits.importRetryDelayMsMax)
-      : 0;
-    return { status: answer.status, text: await answer.text(), retryAfterMs };
+  constructor(target: ImportTarget, source: string, signal: AbortSignal) {
+    this.#target = target;
+    this.#source = source;
+    const keyIsKnownMs = performance.now() + (target.keyIsNew ? limits.cliKeyKnownMsMax : 0);
+    const mayPass = ({ status }: AuditlogError): boolean =>
+      status === 401 && performance.now() < keyIsKnownMs;
+    this.#route = {
+      base: baseUrl(target.url),
+      headers: { 'x-api-key': target.key },
+      timeoutMs: limits.importRequestMsMax,
+      retry: retryPolicy({}, limits.importRetryMsMax),
+      hooks: { signal, mayPass },
+      maxErrors: baseLimits.rejectedErrorsAskedMax,
+    };
   }
 
-  /** The first answer that is final. */
-  async function insist(body: Buffer, key: string): Promise<Answer> {
-    const deadline = performance.now() + limits.importRetryMsMax;
-    for (let attempt = 0; ; attempt++) {
-      let why: string;
-      let waitMs = 0;
-      try {
-        const answer = await post(body, key);
-        if (!mayWorkLater(answer.status)) return answer;
-        why = `the server answers ${answer.status}: ${detailOf(answer.text)}`;
-        waitMs = answer.retryAfterMs;
-      } catch (error) {
-        signal.throwIfAborted();
-        why = `the server at ${target.url} does not answer: ${reasonOf(error)}`;
-      }
-      const mostMs = Math.min(limits.importRetryDelayMsMax, limits.importRetryDelayMsMin * 2 ** attempt);
-      // Several wait for the same thing: they should not all come back at once.
-      const delayMs = waitMs + Math.random() * mostMs;
-      if (performance.now() + delayMs > deadline) throw new RefusedError(why);
-      await sleep(delayMs, undefined, { signal });
+  async send(chunk: ImportChunk): Promise<SentChunk> {
+    const { accepted, rejected } = await this.#sendLines(chunk, chunk.offset);
+    const error = `is longer than ${limits.importLineBytesMax} bytes`;
+    const tooLong = chunk.tooLong.map((line) => ({ line, error, bytes: undefined }));
+    return { accepted, rejected: [...rejected, ...tooLong].sort((a, b) => a.line - b.line) };
+  }
+
+  async #sendLines({ lines, numbers }: Lines, offset: number): Promise<SentChunk> {
+    if (lines.length === 0) return { accepted: 0, rejected: [] };
+    const body = Buffer.concat(lines.flatMap((line) => [line, lineEnd]));
+    const digest = createHash('sha256').update(`${this.#source} ${offset} `).update(body).digest('base64url');
+    const idempotencyKey = `import-${offset}-${digest}`;
+    try {
+      const answer = await sendBatch(this.#route, { body, events: lines.length, idempotencyKey });
+      const rejected: RejectedLine[] = answer.errors.map(({ index, error }) => ({
+        line: numbers[index] ?? 0,
+        error,
+        bytes: lines[index],
+      }));
+      return { accepted: answer.accepted, rejected: withUnnamed(rejected, answer.rejected, numbers) };
+    } catch (error) {
+      if (!(error instanceof AuditlogError && error.status === 413)) throw this.#explained(error);
+      return this.#sendHalves({ lines, numbers }, offset);
     }
   }
 
-  function mayWorkLater(status: number): boolean {
-    if (status === 401) return target.keyIsNew && performance.now() - begun < limits.cliKeyKnownMsMax;
-    return status === 409 || status === 429 || (status >= 500 && status !== 501);
-  }
-
-  async function sendLines(lines: Lines, offset: number): Promise<SentChunk> {
-    if (lines.lines.length === 0) return { accepted: 0, rejected: [] };
-    const body = Buffer.concat(lines.lines.flatMap((line) => [line, lineEnd]));
-    const digest = createHash('sha256').update(`${source} ${offset} `).update(body).digest('base64url');
-    const { status, text } = await insist(body, `import-${offset}-${digest}`);
-    if (status === 413) return sendHalves(lines, offset);
-    const answer = parse(text);
-    const isBatch = Array.isArray(answer.errors) && typeof answer.rejected === 'number';
-    if (status === 202 || (status === 400 && isBatch)) return outcomeOf(lines, answer);
-    throw new RefusedError(`${refusals[status] ?? `the server answers ${status}`}: ${detailOf(text)}`);
-  }
-
   /** What is too large together may fit in parts; each half has a key of its own. */
-  async function sendHalves({ lines, numbers }: Lines, offset: number): Promise<SentChunk> {
+  async #sendHalves({ lines, numbers }: Lines, offset: number): Promise<SentChunk> {
     if (lines.length === 1) {
       const error = 'is larger than the server takes';
       return { accepted: 0, rejected: [{ line: numbers[0] ?? 0, error, bytes: lines[0] }] };
     }
     const middle = lines.length >> 1;
-    const first = await sendLines(
-      { lines: lines.slice(0, middle), numbers: numbers.slice(0, middle) },
-      offset,
-    );
-    const second = await sendLines({ lines: lines.slice(middle), numbers: numbers.slice(middle) }, offset);
+    const half = (from: number, to?: number): Promise<SentChunk> =>
+      this.#sendLines({ lines: lines.slice(from, to), numbers: numbers.slice(from, to) }, offset);
+    const first = await half(0, middle);
+    const second = await half(middle);
     return { accepted: first.accepted + second.accepted, rejected: [...first.rejected, ...second.rejected] };
   }
 
-  return async (chunk: ImportChunk): Promise<SentChunk> => {
-    const { accepted, rejected } = await sendLines(chunk, chunk.offset);
-    const error = `is longer than ${limits.importLineBytesMax} bytes`;
-    const tooLong = chunk.tooLong.map((line) => ({ line, error, bytes: undefined }));
-    return { accepted, rejected: [...rejected, ...tooLong].sort((a, b) => a.line - b.line) };
-  };
+  /** Says what to do, where the client's words do not. */
+  #explained(error: unknown): unknown {
+    if (!(error instanceof AuditlogError) || error.code === 'aborted') return error;
+    const { status, detail = 'without a word of explanation', cause } = error;
+    if (status !== undefined)
+      return new Error(`${refusals[status] ?? `the server answers ${status}`}: ${detail}`, { cause });
+    const why = cause instanceof Error && cause.message !== '' ? cause.message : error.message;
+    return new Error(`the server at ${this.#target.url} does not answer: ${why}`, { cause });
+  }
 }
-
-const lineEnd = Buffer.from('\n');
 
 const refusals: Readonly<Record<number, string>> = {
   401: 'the API key is not accepted',
@@ -142,38 +116,12 @@ const refusals: Readonly<Record<number, string>> = {
   422: 'the file has changed since this part of it was sent',
 };
 
-function outcomeOf({ lines, numbers }: Lines, answer: BatchAnswer): SentChunk {
-  const rejected: RejectedLine[] = (answer.errors ?? []).map(({ index, error }) => ({
-    line: numbers[index] ?? 0,
-    error,
-    bytes: lines[index],
-  }));
-  const accepted = Number(answer.accepted ?? 0);
-  const missing = lines.length - accepted - rejected.length;
-  if (missing > 0) {
-    // A server that does not know `maxErrors`.
-    const range = `${(rejected.at(-1)?.line ?? 0) + 1} to ${numbers.at(-1)}`;
-    const error = `${missing} more of the lines ${range} were rejected; the server did not say which`;
-    rejected.push({ line: numbers.at(-1) ?? 0, error, bytes: undefined });
-  }
-  return { accepted, rejected };
-}
-
-function parse(text: string): BatchAnswer {
-  try {
-    return JSON.parse(text) as BatchAnswer;
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
-}
-
-function detailOf(text: string): string {
-  const { detail } = parse(text);
-  return typeof detail === 'string' ? detail : 'without a word of explanation';
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error && error.cause.message !== '' ? error.cause.message : error.message;
+/** A server that does not know `maxErrors` names the first of many rejected lines only. */
+function withUnnamed(named: RejectedLine[], rejected: number, numbers: readonly number[]): RejectedLine[] {
+  const missing = rejected - named.length;
+  const last = numbers.at(-1) ?? 0;
+  if (missing <= 0) return named;
+  const range = `${(named.at(-1)?.line ?? 0) + 1} to ${last}`;
+  const error = `${missing} more of the lines ${range} were rejected; the server did not say which`;
+  return [...named, { line: last, error, bytes: undefined }];
 }

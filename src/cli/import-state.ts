@@ -1,6 +1,10 @@
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
-import { limits } from './limits.ts';
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { readIfThere, replaceFile } from '../base/durable-file.ts';
+import { AppendFile } from './append-file.ts';
 import type { RejectedLine } from './import-send.ts';
+import type { ImportSource } from './import-source.ts';
+import { limits } from './limits.ts';
 
 /** How far an import has come: everything before `offset` was answered, nothing after it is counted. */
 export interface ImportPosition {
@@ -11,7 +15,7 @@ export interface ImportPosition {
   readonly rejected: number;
 }
 
-/** What tells the text of a checkpoint from another one. */
+/** What tells the text of a checkpoint from another one: its first bytes, which stay as they are while a file grows. */
 interface ImportIdentity {
   readonly headBytes: number;
   readonly headSha256: string;
@@ -23,147 +27,127 @@ interface Checkpoint extends ImportPosition, ImportIdentity {
   readonly rejectedBytes: number;
 }
 
-export interface ImportState {
-  /** Where to begin. */
-  readonly position: ImportPosition;
-  /** Tells this text from others, and stays as it is while a file grows; empty where it cannot be known. */
-  readonly identity: string;
-  /** Takes the next part of the text as done; durable after a while, or with `close`. */
-  advance(position: ImportPosition, rejected: readonly RejectedLine[]): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface ImportStateOptions {
+export interface ImportPaths {
   /** Undefined: no checkpoint, as for standard input. */
-  readonly checkpointPath: string | undefined;
-  readonly rejectedPath: string;
-  readonly restart: boolean;
-  /** Of at most so many bytes of the text. Undefined where it cannot be read twice. */
-  readonly headOf: ((bytesMax: number) => Promise<{ bytes: number; sha256: string }>) | undefined;
+  readonly checkpoint: string | undefined;
+  readonly rejected: string;
 }
 
 const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0 };
 
-async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
+/**
+ * What an import remembers. The rejected lines are synced before the checkpoint that counts them, and those that came
+ * after it are cut off by the next run: each is there once.
+ */
+export class ImportState {
+  /** Where to begin. */
+  readonly first: ImportPosition;
+  readonly #paths: ImportPaths;
+  readonly #identity: ImportIdentity;
+  /** Undefined while no line is rejected: there is no file then. */
+  #rejected: AppendFile | undefined;
+  #position: ImportPosition;
+  #saved: ImportPosition | undefined;
+  #savedMs = 0;
+
+  private constructor(paths: ImportPaths, identity: ImportIdentity, saved: ImportPosition | undefined) {
+    this.#paths = paths;
+    this.#identity = identity;
+    this.#saved = saved;
+    this.first = saved ?? start;
+    this.#position = this.first;
   }
+
+  /** Opens what an earlier run has left, or begins anew. Throws where the text is another one. */
+  static async open(source: ImportSource, paths: ImportPaths, restart: boolean): Promise<ImportState> {
+    const known =
+      paths.checkpoint === undefined || restart ? undefined : await readCheckpoint(paths.checkpoint);
+    const headBytesMax = source.path === undefined ? 0 : (known?.headBytes ?? limits.importHeadBytes);
+    const identity = await identityOf(source, headBytesMax);
+    if (known !== undefined && known.headSha256 !== identity.headSha256)
+      throw new Error(
+        `${paths.checkpoint} belongs to another file: remove it, or import from the beginning with --restart`,
+      );
+    const state = new ImportState(paths, identity, known);
+    if (known === undefined || known.rejectedBytes === 0) await rm(paths.rejected, { force: true });
+    else state.#rejected = await openRejected(paths.rejected, known.rejectedBytes);
+    if (known === undefined) await state.#save();
+    return state;
+  }
+
+  get position(): ImportPosition {
+    return this.#position;
+  }
+
+  /** Tells this text from others. */
+  get identity(): string {
+    return this.#identity.headSha256;
+  }
+
+  /** Takes the next part of the text as done; durable after a while, or with `close`. */
+  async advance(position: ImportPosition, rejected: readonly RejectedLine[]): Promise<void> {
+    if (rejected.length > 0) {
+      this.#rejected ??= await AppendFile.open(this.#paths.rejected);
+      await this.#rejected.append(Buffer.from(rejected.map(textOf).join('')));
+    }
+    this.#position = position;
+    if (performance.now() - this.#savedMs >= limits.importCheckpointMs) await this.#save();
+  }
+
+  async close(): Promise<void> {
+    try {
+      if (this.#saved !== this.#position) await this.#save();
+    } finally {
+      await this.#rejected?.close();
+    }
+  }
+
+  async #save(): Promise<void> {
+    const position = this.#position;
+    await this.#rejected?.sync();
+    if (this.#paths.checkpoint !== undefined) {
+      const { offset, nextLine, accepted, rejected } = position;
+      const counts = { offset, nextLine, accepted, rejected, rejectedBytes: this.#rejected?.bytes ?? 0 };
+      const checkpoint: Checkpoint = { version: 1, ...this.#identity, ...counts };
+      await replaceFile(this.#paths.checkpoint, `${JSON.stringify(checkpoint)}\n`);
+    }
+    this.#saved = position;
+    this.#savedMs = performance.now();
+  }
+}
+
+async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
   const checkpoint = JSON.parse(text) as Checkpoint;
   if (checkpoint.version !== 1) throw new Error(`${path} is not a checkpoint of this version`);
   return checkpoint;
 }
 
-/**
- * Opens what an earlier run has left, or begins anew. The rejected lines are synced before the checkpoint that counts
- * them, and those that came after it are cut off: each is there once. Throws where the text is another one.
- */
-export async function openImportState(options: ImportStateOptions): Promise<ImportState> {
-  const { checkpointPath, rejectedPath, headOf } = options;
-  let checkpoint: Checkpoint | undefined;
-  if (checkpointPath !== undefined && !options.restart) checkpoint = await readCheckpoint(checkpointPath);
-  if (checkpoint !== undefined && headOf !== undefined) {
-    const head = await headOf(checkpoint.headBytes);
-    if (head.sha256 !== checkpoint.headSha256 || head.bytes !== checkpoint.headBytes) {
-      throw new Error(
-        `${checkpointPath} belongs to another file: remove it, or import from the beginning with --restart`,
-      );
-    }
+/** The SHA-256 of at most so many bytes from the beginning; without any, standard input is not read. */
+async function identityOf(source: ImportSource, bytesMax: number): Promise<ImportIdentity> {
+  const hash = createHash('sha256');
+  let headBytes = 0;
+  for await (const chunk of bytesMax === 0 ? [] : source.text(0)) {
+    const part = chunk.subarray(0, bytesMax - headBytes);
+    hash.update(part);
+    headBytes += part.length;
+    if (headBytes >= bytesMax) break;
   }
-  const head = checkpoint === undefined ? await headOf?.(limits.importHeadBytes) : undefined;
-  const identity = {
-    headBytes: checkpoint?.headBytes ?? head?.bytes ?? 0,
-    headSha256: checkpoint?.headSha256 ?? head?.sha256 ?? '',
-  };
-  const position: ImportPosition = checkpoint ?? start;
-  const rejects = await openRejected(rejectedPath, checkpoint?.rejectedBytes ?? 0);
-  let current = position;
-  let saved = current;
-  let savedMs = performance.now();
-
-  const save = async (): Promise<void> => {
-    await rejects.sync();
-    if (checkpointPath === undefined) return;
-    const { offset, nextLine, accepted, rejected } = current;
-    const place = { offset, nextLine, accepted, rejected };
-    await writeCheckpoint(checkpointPath, {
-      version: 1,
-      ...identity,
-      ...place,
-      rejectedBytes: rejects.bytes(),
-    });
-    saved = current;
-    savedMs = performance.now();
-  };
-  if (checkpoint === undefined) await save();
-  return {
-    position,
-    identity: identity.headSha256,
-    async advance(next, rejected) {
-      await rejects.add(rejected);
-      current = next;
-      if (performance.now() - savedMs >= limits.importCheckpointMs) await save();
-    },
-    async close() {
-      try {
-        if (saved !== current) await save();
-      } finally {
-        await rejects.close();
-      }
-    },
-  };
+  return { headBytes, headSha256: hash.digest('hex') };
 }
 
-async function writeCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
-  const draft = `${path}.tmp`;
-  const file = await open(draft, 'w', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(checkpoint)}\n`);
-    await file.sync();
-  } finally {
+async function openRejected(path: string, keptBytes: number): Promise<AppendFile> {
+  const file = await AppendFile.open(path);
+  const { size } = await file.handle.stat();
+  if (size < keptBytes) {
     await file.close();
+    throw new Error(`${path} is shorter than the checkpoint says: import from the beginning with --restart`);
   }
-  await rename(draft, path);
+  await file.truncate(keptBytes);
+  return file;
 }
 
-/** The file of rejected lines, which exists only while there are some. */
-async function openRejected(path: string, keptBytes: number) {
-  let file: FileHandle | undefined;
-  let bytes = keptBytes;
-  if (keptBytes === 0) await rm(path, { force: true });
-  else {
-    file = await open(path, 'r+');
-    const { size } = await file.stat();
-    if (size < keptBytes) {
-      await file.close();
-      throw new Error(
-        `${path} is shorter than the checkpoint says: import from the beginning with --restart`,
-      );
-    }
-    await file.truncate(keptBytes);
-  }
-  return {
-    bytes: () => bytes,
-    async add(rejected: readonly RejectedLine[]): Promise<void> {
-      if (rejected.length === 0) return;
-      file ??= await open(path, 'w', 0o600);
-      const lines = rejected.map(({ line, error, bytes: text }) =>
-        JSON.stringify({ line, error, ...(text !== undefined && { text: text.toString('utf8') }) }),
-      );
-      const chunk = Buffer.from(`${lines.join('\n')}\n`);
-      for (let at = 0; at < chunk.length; ) {
-        at += (await file.write(chunk, at, chunk.length - at, bytes + at)).bytesWritten;
-      }
-      bytes += chunk.length;
-    },
-    async sync(): Promise<void> {
-      await file?.datasync();
-    },
-    async close(): Promise<void> {
-      await file?.close();
-    },
-  };
+function textOf({ line, error, bytes }: RejectedLine): string {
+  return `${JSON.stringify({ line, error, text: bytes?.toString('utf8') })}\n`;
 }

@@ -1,6 +1,7 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import { limits } from './limits.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
@@ -34,12 +35,7 @@ async function givenKey(deps: CliDeps, { keyFile }: TargetOptions): Promise<stri
 }
 
 async function keptKey(path: string): Promise<string | undefined> {
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+  return (await readIfThere(path))?.trim();
 }
 
 interface LocalKey {
@@ -75,8 +71,7 @@ async function localKey(
     name: 'auditlog import',
     expires: keyDuration,
   });
-  await writeFile(`${path}.${process.pid}.tmp`, `${issued.text}\n`, { mode: 0o600 });
-  await rename(`${path}.${process.pid}.tmp`, path);
+  await replaceFile(path, `${issued.text}\n`, `${path}.${process.pid}.tmp`);
   const now = systemClock();
   const events = changesOfKey(issued.apiKey, 'apiKeyCreated').map((change) =>
     sourceEventOfChange(change, operator(), now),

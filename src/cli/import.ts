@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { limits } from './limits.ts';
 import type { CliDeps } from './context.ts';
-import { createSender, type SentChunk } from './import-send.ts';
-import {
-  chunksOf,
-  headOf,
-  type ImportChunk,
-  type ImportSource,
-  openFileSource,
-  openInputSource,
-} from './import-source.ts';
-import { type ImportPosition, openImportState } from './import-state.ts';
+import { chunksOf, type ImportChunk } from './import-chunks.ts';
+import { ImportSender, type ImportTarget, type SentChunk } from './import-send.ts';
+import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
+import { type ImportPaths, type ImportPosition, ImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
-import type { ImportTarget } from './import-send.ts';
-import { print } from './output.ts';
-import { createProgress } from './progress.ts';
+import { limits } from './limits.ts';
+import { printJson } from './output.ts';
+import { createProgress, type Progress } from './progress.ts';
 
 interface ImportOptions extends TargetOptions {
   readonly checkpoint?: string;
@@ -32,12 +25,7 @@ interface ImportResult extends ImportPosition {
   readonly seconds: number;
 }
 
-interface Paths {
-  readonly checkpoint: string | undefined;
-  readonly rejected: string;
-}
-
-function pathsOf(source: ImportSource, { checkpoint, rejected }: ImportOptions): Paths {
+function pathsOf(source: ImportSource, { checkpoint, rejected }: ImportOptions): ImportPaths {
   if (source.path === undefined)
     return { checkpoint: undefined, rejected: resolve(rejected ?? 'stdin.rejected.ndjson') };
   return {
@@ -46,9 +34,14 @@ function pathsOf(source: ImportSource, { checkpoint, rejected }: ImportOptions):
   };
 }
 
+interface Underway {
+  readonly chunk: ImportChunk;
+  readonly sent: Promise<SentChunk>;
+}
+
 /**
  * Sends the text in chunks, several at once, and takes their answers in the order of the text, so that the checkpoint
- * is a single place in it. A chunk that was stored but not checkpointed is sent again by the next run, under the same
+ * is a single offset in it. A chunk that was stored but not checkpointed is sent again by the next run, under the same
  * key, and stored once.
  */
 async function sendAll(
@@ -58,15 +51,8 @@ async function sendAll(
   target: ImportTarget,
 ): Promise<ImportResult> {
   const begun = performance.now();
-  const paths = pathsOf(source, options);
-  const isFile = source.path !== undefined;
-  const state = await openImportState({
-    checkpointPath: paths.checkpoint,
-    rejectedPath: paths.rejected,
-    restart: options.restart === true,
-    headOf: isFile ? (bytesMax) => headOf(source, bytesMax) : undefined,
-  });
-  const first = state.position;
+  const state = await ImportState.open(source, pathsOf(source, options), options.restart === true);
+  const { first } = state;
   if (first.offset > 0) deps.io.error(`Going on after line ${first.nextLine - 1}.\n`);
   const progress = createProgress(deps.io, {
     items: 'events',
@@ -74,37 +60,16 @@ async function sendAll(
     doneBefore: source.compression === 'none' ? first.offset : 0,
   });
   const ending = new AbortController();
-  const send = createSender(target, isFile ? state.identity : randomUUID(), ending.signal);
-  let position = first;
-
-  const finish = async ({ chunk, sent }: { chunk: ImportChunk; sent: Promise<SentChunk> }): Promise<void> => {
-    const { accepted, rejected } = await sent;
-    position = {
-      offset: chunk.end,
-      nextLine: chunk.nextLine,
-      accepted: position.accepted + accepted,
-      rejected: position.rejected + rejected.length,
-    };
-    await state.advance(position, rejected);
-    progress.at(source.fileBytesRead(), position.accepted - first.accepted);
-  };
+  const identity = source.path === undefined ? randomUUID() : state.identity;
+  const sender = new ImportSender(target, identity, ending.signal);
   try {
-    const text = source.text(first.offset);
-    const underway: { chunk: ImportChunk; sent: Promise<SentChunk> }[] = [];
-    for await (const chunk of chunksOf(text, { offset: first.offset, firstLine: first.nextLine })) {
-      const sent = send(chunk);
-      // Heard of when its turn comes; a failure before that must not end the process.
-      sent.catch(() => undefined);
-      underway.push({ chunk, sent });
-      if (underway.length >= limits.importRequestsAtOnceMax)
-        await finish(underway.shift() as (typeof underway)[0]);
-    }
-    for (const one of underway) await finish(one);
+    await sendChunks(source, state, sender, progress);
   } finally {
     ending.abort();
     progress.end();
     await state.close();
   }
+  const { position } = state;
   return {
     ...position,
     acceptedNow: position.accepted - first.accepted,
@@ -113,20 +78,51 @@ async function sendAll(
   };
 }
 
+async function sendChunks(
+  source: ImportSource,
+  state: ImportState,
+  sender: ImportSender,
+  progress: Progress,
+): Promise<void> {
+  const { offset, nextLine, accepted: acceptedBefore } = state.first;
+  const finish = async ({ chunk, sent }: Underway): Promise<void> => {
+    const { accepted, rejected } = await sent;
+    const position = {
+      offset: chunk.end,
+      nextLine: chunk.nextLine,
+      accepted: state.position.accepted + accepted,
+      rejected: state.position.rejected + rejected.length,
+    };
+    await state.advance(position, rejected);
+    progress.at(source.fileBytesRead(), position.accepted - acceptedBefore);
+  };
+  const underway: Underway[] = [];
+  for await (const chunk of chunksOf(source.text(offset), { offset, firstLine: nextLine })) {
+    const sent = sender.send(chunk);
+    // Heard of when its turn comes; a failure before that must not end the process.
+    sent.catch(() => undefined);
+    underway.push({ chunk, sent });
+    const oldest = underway.length >= limits.importRequestsAtOnceMax ? underway.shift() : undefined;
+    if (oldest !== undefined) await finish(oldest);
+  }
+  for (const one of underway) await finish(one);
+}
+
 function report(deps: CliDeps, source: ImportSource, options: ImportOptions, result: ImportResult): void {
   const { accepted, rejected, acceptedNow, rejectedNow, nextLine, seconds } = result;
   const { rejected: rejectedFile } = pathsOf(source, options);
   const rate = Math.round(acceptedNow / Math.max(seconds, 0.001));
   const file = rejected > 0 ? rejectedFile : null;
   if (options.json === true) {
-    const facts = {
+    printJson(deps, 'CliImport', {
       lines: nextLine - 1,
       accepted,
       rejected,
       accepted_now: acceptedNow,
       rejected_now: rejectedNow,
-    };
-    print(deps.io, true, { ...facts, seconds: Number(seconds.toFixed(3)), rejected_file: file }, '');
+      seconds: Number(seconds.toFixed(3)),
+      rejected_file: file,
+    });
     return;
   }
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';

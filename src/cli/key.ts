@@ -29,7 +29,7 @@ interface CreateOptions extends JsonOption {
 
 async function printIssued(
   deps: CliDeps,
-  json: boolean | undefined,
+  options: JsonOption,
   storage: Storage,
   issued: IssuedKey,
 ): Promise<void> {
@@ -41,13 +41,13 @@ async function printIssued(
   const owner = organization ?? 'all organizations';
   const words = `API key ${id} of ${owner} (${scopes.join(', ')}), ${expires_at === null ? 'no expiry' : `until ${expires_at}`}`;
   const view = { id, key: text, organization, scopes, expires_at };
-  print(deps.io, json, view, `${words}\n${text}\nThe key is shown this once only.`);
+  print(deps, options, 'CliIssuedKey', view, `${words}\n${text}\nThe key is shown this once only.`);
 }
 
 async function create(deps: CliDeps, options: CreateOptions): Promise<void> {
   await runControlCommand(deps, async ({ storage }) => {
     const issued = await createApiKey(storage, { ...options, organization: options.org });
-    await printIssued(deps, options.json, storage, issued);
+    await printIssued(deps, options, storage, issued);
     return changesOfKey(issued.apiKey, 'apiKeyCreated');
   });
 }
@@ -81,7 +81,7 @@ async function list(deps: CliDeps, options: JsonOption & { readonly org?: string
       stateOf(one.revoked_at, one.expires_at),
     ]);
     const heading = ['id', 'organization', 'scopes', 'name', 'rate limit', 'state'];
-    print(deps.io, options.json, views, table(heading, rows));
+    print(deps, options, 'CliKeys', views, table(heading, rows));
     return [];
   });
 }
@@ -93,7 +93,7 @@ async function rotate(
 ): Promise<void> {
   await runControlCommand(deps, async ({ storage }) => {
     const issued = await rotateApiKey(storage, id, options.grace);
-    await printIssued(deps, options.json, storage, issued);
+    await printIssued(deps, options, storage, issued);
     return changesOfKey(issued.apiKey, 'apiKeyRotated');
   });
 }
@@ -102,7 +102,7 @@ async function revoke(deps: CliDeps, id: string, options: JsonOption): Promise<v
   await runControlCommand(deps, async ({ storage }) => {
     const key = await revokeApiKey(storage, id);
     const revoked_at = timeText(key.revokedMicros);
-    print(deps.io, options.json, { id, revoked_at }, `API key ${id} revoked at ${revoked_at}`);
+    print(deps, options, 'CliRevokedKey', { id, revoked_at }, `API key ${id} revoked at ${revoked_at}`);
     return changesOfKey(key, 'apiKeyRevoked');
   });
 }

@@ -2,8 +2,6 @@
 export const limits = {
   /** Snapshots that such an export takes before it gives up on a table that does not come to rest. */
   exportSnapshotsMax: 5,
-  /** Put into one frame of a compressed file. */
-  zstdFrameBytes: 4 * 1024 * 1024,
   cliServerAskMsMax: 2_000,
   /** A key that a command has just made is known to a running server within this. */
   cliKeyKnownMsMax: 10_000,
@@ -18,8 +16,6 @@ export const limits = {
   importRequestMsMax: 120_000,
   /** How long an import goes on trying to send the same part. */
   importRetryMsMax: 600_000,
-  importRetryDelayMsMin: 200,
-  importRetryDelayMsMax: 30_000,
   importCheckpointMs: 1_000,
   importHeadBytes: 64 * 1024,
   demoBodiesAtOnceMax: 4,

@@ -29,7 +29,7 @@ async function create(
   await runControlCommand(deps, async ({ storage }) => {
     const organization = await createOrganization(storage, options);
     const { id, slug, name } = organization;
-    print(deps.io, options.json, { id, slug, name }, `Organization ${slug} created, id ${id}`);
+    print(deps, options, 'CliNewOrganization', { id, slug, name }, `Organization ${slug} created, id ${id}`);
     return [changeOfOrganization(organization, 'organizationCreated')];
   });
 }
@@ -46,8 +46,9 @@ async function list(deps: CliDeps, options: JsonOption): Promise<void> {
       one.id,
     ]);
     print(
-      deps.io,
-      options.json,
+      deps,
+      options,
+      'CliOrganizations',
       views,
       table(['slug', 'name', 'retention', 'receipts', 'created', 'id'], rows),
     );
@@ -68,7 +69,7 @@ async function set(
   }
   await runControlCommand(deps, async ({ storage }) => {
     const organization = await updateOrganization(storage, reference, options);
-    print(deps.io, options.json, view(organization), `Organization ${organization.slug} changed`);
+    print(deps, options, 'CliOrganization', view(organization), `Organization ${organization.slug} changed`);
     return [changeOfOrganization(organization, 'organizationUpdated')];
   });
 }

@@ -1,4 +1,8 @@
-import type { CliIo } from './context.ts';
+import type { SchemaName, Schemas } from '../contract/document.ts';
+import { stringifierOf } from '../contract/stringifier.ts';
+import type { CliDeps } from './context.ts';
+
+type Output = Pick<CliDeps, 'io'>;
 
 /** Wide in a terminal: East Asian scripts and emoji take two columns. */
 const wide =
@@ -23,9 +27,21 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
   return [line(heading.map((title) => title.toUpperCase())), ...rows.map(line)].join('\n');
 }
 
-/** One line of JSON for programs, or the text for people. */
-export function print(io: CliIo, json: boolean | undefined, value: unknown, text: string): void {
-  io.out(`${json === true ? JSON.stringify(value) : text}\n`);
+/** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
+export function printJson<Name extends SchemaName>(deps: Output, schema: Name, value: Schemas[Name]): void {
+  deps.io.out(`${stringifierOf(schema)(value)}\n`);
+}
+
+/** As `printJson` where the command was called with `--json`, else the text for people. */
+export function print<Name extends SchemaName>(
+  deps: Output,
+  options: { readonly json?: true },
+  schema: Name,
+  value: Schemas[Name],
+  text: string,
+): void {
+  if (options.json === true) printJson(deps, schema, value);
+  else deps.io.out(`${text}\n`);
 }
 
 /** RFC 3339 with milliseconds. */

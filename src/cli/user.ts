@@ -46,8 +46,9 @@ async function create(deps: CliDeps, options: CreateOptions): Promise<void> {
     const { slug } = await findOrganization(storage, user.organizationId);
     const { id, email, name, role } = user;
     print(
-      deps.io,
-      options.json,
+      deps,
+      options,
+      'CliNewUser',
       { id, organization: slug, email, name, role },
       `User ${email} created, id ${id}`,
     );
@@ -76,8 +77,9 @@ async function list(deps: CliDeps, options: WhichOptions): Promise<void> {
       one.id,
     ]);
     print(
-      deps.io,
-      options.json,
+      deps,
+      options,
+      'CliUsers',
       views,
       table(['organization', 'email', 'name', 'role', 'state', 'id'], rows),
     );
@@ -90,7 +92,7 @@ async function disable(deps: CliDeps, given: string | undefined, options: WhichO
   await runControlCommand(deps, async ({ storage }) => {
     const user = await disableUser(storage, reference);
     const disabled_at = timeTextOrNull(user.disabledMicros);
-    print(deps.io, options.json, { id: user.id, disabled_at }, `User ${user.email} disabled`);
+    print(deps, options, 'CliDisabledUser', { id: user.id, disabled_at }, `User ${user.email} disabled`);
     return [changeOfUser(user, 'userDisabled')];
   });
 }
@@ -105,7 +107,13 @@ async function changePassword(
   await runControlCommand(deps, async ({ storage }) => {
     const user = await setPassword(storage, reference, password);
     const { id, email } = user;
-    print(deps.io, options.json, { id, email }, `Password of ${email} changed; sessions have ended`);
+    print(
+      deps,
+      options,
+      'CliUserPassword',
+      { id, email },
+      `Password of ${email} changed; sessions have ended`,
+    );
     return [changeOfUser(user, 'passwordChanged')];
   });
 }

@@ -1,7 +1,7 @@
 import { limits } from './limits.ts';
 import type { AuditlogError } from './error.ts';
-import { createReader, type Reader } from './reader.ts';
-import { createRecorder, type Recorder } from './recorder.ts';
+import { Reader } from './reader.ts';
+import { Recorder } from './recorder.ts';
 import { type RetryFacts, type RetryOptions, retryPolicy } from './retry.ts';
 import { baseUrl } from './transport.ts';
 import type { Rejection } from './types.ts';
@@ -55,7 +55,7 @@ export interface ClientOptions {
   readonly onRetry?: (facts: RetryFacts) => void;
 }
 
-export interface Client extends Recorder, Reader {}
+export type Client = Pick<Recorder, keyof Recorder> & Pick<Reader, keyof Reader>;
 
 function within(name: string, value: number, min: number, max: number): number {
   if (!(value >= min && value <= max)) throw new TypeError(`${name}: from ${min} to ${max}`);
@@ -78,23 +78,37 @@ export function createClient(options: ClientOptions): Client {
   };
   const writeRetry = retryPolicy(options.writeRetry, limits.writeGiveUpMsDefault);
   const atLeast = (name: string, value: number): number => within(name, value, 1, Number.MAX_SAFE_INTEGER);
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     ...shared,
     retry: { ...writeRetry, giveUpAfterMs: Math.min(writeRetry.giveUpAfterMs, limits.writeGiveUpMsMax) },
-    batchEvents: within('batch.events', batch.events ?? limits.batchEventsDefault, 1, limits.batchEventsMax),
-    batchBytes: atLeast('batch.bytes', batch.bytes ?? limits.batchBytesDefault),
-    batchDelayMs: within('batch.delayMs', batch.delayMs ?? limits.batchDelayMsDefault, 0, 3_600_000),
-    queueEvents: atLeast('queue.events', queue.events ?? limits.queueEventsDefault),
-    queueBytes: atLeast('queue.bytes', queue.bytes ?? limits.queueBytesDefault),
+    batch: {
+      events: within('batch.events', batch.events ?? limits.batchEventsDefault, 1, limits.batchEventsMax),
+      bytes: atLeast('batch.bytes', batch.bytes ?? limits.batchBytesDefault),
+      delayMs: within('batch.delayMs', batch.delayMs ?? limits.batchDelayMsDefault, 0, 3_600_000),
+    },
+    queue: {
+      events: atLeast('queue.events', queue.events ?? limits.queueEventsDefault),
+      bytes: atLeast('queue.bytes', queue.bytes ?? limits.queueBytesDefault),
+    },
     requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce ?? 1, 1, limits.requestsAtOnceMax),
     gzipBytesMin: within('gzipBytesMin', options.gzipBytesMin ?? limits.gzipBytesMin, 0, Infinity),
     onError,
     onRejected,
   });
-  const reader = createReader({
+  const reader = new Reader({
     ...shared,
     retry: retryPolicy(options.readRetry, limits.readGiveUpMsDefault),
     responseBytesMax: options.responseBytesMax ?? limits.responseBytesMax,
   });
-  return { ...recorder, ...reader };
+  return {
+    record: (event) => recorder.record(event),
+    flush: (flushOptions) => recorder.flush(flushOptions),
+    close: (closeOptions) => recorder.close(closeOptions),
+    counts: () => recorder.counts(),
+    page: (query, call) => reader.page(query, call),
+    feedPage: (query, call) => reader.feedPage(query, call),
+    pages: (query, call) => reader.pages(query, call),
+    events: (filter, call) => reader.events(filter, call),
+    feed: (feedOptions) => reader.feed(feedOptions),
+  };
 }

@@ -34,7 +34,7 @@ export class AuditlogError extends Error {
   readonly requestId: string | undefined;
   /** What `Retry-After` asked for, milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** Of a batch of which nothing was accepted: the first refusals, by place in the batch. */
+  /** Of a batch of which nothing was accepted: the first refusals, by index in the batch. */
   readonly errors: AuditlogErrorFacts['errors'];
 
   constructor(code: AuditlogErrorCode, message: string, facts: AuditlogErrorFacts = {}) {
@@ -55,5 +55,6 @@ export function isTransient(error: unknown): error is AuditlogError {
   if (!(error instanceof AuditlogError)) return false;
   if (error.code === 'network' || error.code === 'timeout' || error.code === 'protocol') return true;
   const { status } = error;
-  return status !== undefined && (status >= 500 || status === 408 || status === 425 || status === 429);
+  if (status === undefined || status === 501) return false;
+  return status >= 500 || status === 408 || status === 425 || status === 429;
 }

@@ -1,6 +1,6 @@
-import { limits } from './limits.ts';
 import { AuditlogError } from './error.ts';
-import { splitEnvelope } from './json-text.ts';
+import { type Envelope, readEnvelope } from './json-text.ts';
+import { limits } from './limits.ts';
 import { pause, type RetryFacts, type RetryPolicy, withRetries } from './retry.ts';
 import { endpoint, request } from './transport.ts';
 import type {
@@ -8,7 +8,6 @@ import type {
   CallOptions,
   EventFilter,
   EventPage,
-  EventsRead,
   FeedPage,
   FeedQuery,
   PageQuery,
@@ -26,45 +25,111 @@ export interface ReaderOptions {
 export interface FeedOptions extends FeedQuery, CallOptions {
   /** False ends after the last event that is there now; default true, which goes on until the signal. */
   readonly follow?: boolean | undefined;
+  /** Milliseconds to pause once there is nothing more, instead of letting the server hold the request. */
+  readonly intervalMs?: number | undefined;
 }
 
-export interface Reader {
+/** Reads events over HTTP, with retries. */
+export class Reader {
+  readonly #options: ReaderOptions;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
   /** One page of the audit endpoint, newest first. Rejects with AuditlogError. */
-  page(query?: PageQuery, options?: CallOptions): Promise<EventPage>;
+  page(query: PageQuery = {}, { signal }: CallOptions = {}): Promise<EventPage> {
+    const { limit = limits.pageEventsMax, offset = 0 } = query;
+    const url = endpoint(this.#options.base, 'api/v1/audit', { ...filterOf(query), limit, offset });
+    return this.#get({ url, signal }, ({ meta, ...read }) => ({
+      ...read,
+      total: numberOf(meta, 'total'),
+      limit: numberOf(meta, 'limit'),
+      offset: numberOf(meta, 'offset'),
+    }));
+  }
+
   /** One page of the feed, in the order of recording. A server without a feed answers 404, a bad cursor 400. */
-  feedPage(query?: FeedQuery, options?: CallOptions): Promise<FeedPage>;
+  feedPage(query: FeedQuery = {}, { signal }: CallOptions = {}): Promise<FeedPage> {
+    const { cursor, limit = limits.pageEventsMax } = query;
+    const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), limits.feedWaitSecondsMax);
+    const parameters = { ...filterOf(query), cursor: cursor === '' ? undefined : cursor, limit, wait };
+    const url = endpoint(this.#options.base, 'api/v1/audit/feed', parameters);
+    return this.#get({ url, signal, waitMs: wait * 1000 }, ({ meta, ...read }) => {
+      const { next_cursor: next, has_more: hasMore } = meta;
+      if (typeof next !== 'string' || typeof hasMore !== 'boolean')
+        throw new AuditlogError('protocol', 'the answer has no meta.next_cursor or meta.has_more');
+      return { ...read, cursor: next, hasMore, settledThrough: numberOf(meta, 'settled_through') };
+    });
+  }
+
   /**
-   * All events that match, newest first, by limit and offset. Events recorded meanwhile move the pages, so an event
+   * All pages that match, newest first, by limit and offset. Events recorded meanwhile move the pages, so an event
    * may come twice: give an `endTime` in the past where that matters, or use the feed.
    */
-  events(
-    filter?: EventFilter & { readonly pageSize?: number },
-    options?: CallOptions,
-  ): AsyncGenerator<AuditEvent>;
+  async *pages(query: PageQuery = {}, call: CallOptions = {}): AsyncGenerator<EventPage> {
+    for (let { offset = 0 } = query; ; ) {
+      const page = await halved(query, (limit) => this.page({ ...query, limit, offset }, call));
+      yield page;
+      offset = page.offset + page.events.length;
+      if (page.events.length === 0 || offset >= page.total) return;
+    }
+  }
+
+  /** The events of `pages`, one by one. */
+  async *events(
+    filter: EventFilter & { readonly pageSize?: number } = {},
+    call: CallOptions = {},
+  ): AsyncGenerator<AuditEvent> {
+    for await (const page of this.pages({ ...filter, limit: filter.pageSize }, call)) yield* page.events;
+  }
+
   /**
    * Pages of the feed from a cursor on; empty ones too, since their cursor is further on. Keep `cursor` of a page
    * when its events are dealt with, and nothing is missed. Ends at the last event only with `follow: false`; an
    * abort rejects with AuditlogError `aborted`.
    */
-  feed(options?: FeedOptions): AsyncGenerator<FeedPage>;
-}
+  async *feed(options: FeedOptions = {}): AsyncGenerator<FeedPage> {
+    const { follow = true, intervalMs, signal, startTime, ...query } = options;
+    const waitMax = options.wait ?? (follow && intervalMs === undefined ? 20 : 0);
+    // The first answer tells at once how far behind the cursor is.
+    let wait = 0;
+    for (let { cursor } = query; ; ) {
+      const begun = performance.now();
+      // The time is where the order is entered; from then on the cursor says it.
+      const from = cursor === undefined || cursor === '' ? { startTime } : { cursor };
+      const page = await halved(query, (limit) =>
+        this.feedPage({ ...query, ...from, limit, wait }, { signal }),
+      );
+      const tookMs = performance.now() - begun;
+      yield page;
+      cursor = page.cursor;
+      if (page.hasMore) continue;
+      if (!follow) return;
+      if (intervalMs !== undefined) await pause(intervalMs, signal);
+      // A server that does not hold requests, or was not asked to, is not to be asked all the time.
+      else if (wait === waitMax && page.events.length === 0 && tookMs < limits.feedIdleMs)
+        await pause(limits.feedIdleMs, signal);
+      wait = waitMax;
+    }
+  }
 
-function eventsOf(texts: readonly string[]): EventsRead {
-  return { texts, events: texts.map((text) => JSON.parse(text) as AuditEvent) };
-}
-
-function readEnvelope(text: string): EventsRead & { readonly meta: Readonly<Record<string, unknown>> } {
-  try {
-    const { events, meta } = splitEnvelope(text);
-    return { ...eventsOf(events), meta: JSON.parse(meta) as Record<string, unknown> };
-  } catch (error) {
-    if (error instanceof AuditlogError) throw error;
-    // The parser's own message would quote the events.
-    throw new AuditlogError('protocol', 'the answer is not JSON');
+  /** Retries include an answer that broke off or is no JSON. */
+  #get<T>(
+    call: { readonly url: URL; readonly signal: AbortSignal | undefined; readonly waitMs?: number },
+    read: (envelope: Envelope) => T,
+  ): Promise<T> {
+    const { headers, retry, onRetry, responseBytesMax } = this.#options;
+    const { url, signal, waitMs = 0 } = call;
+    const timeoutMs = this.#options.timeoutMs + waitMs;
+    return withRetries(retry, { signal, onRetry }, async () => {
+      const answer = await request({ method: 'GET', url, headers, timeoutMs, signal, responseBytesMax });
+      return read(readEnvelope(answer.text));
+    });
   }
 }
 
-function numberOf(meta: Readonly<Record<string, unknown>>, name: string): number {
+function numberOf(meta: Envelope['meta'], name: string): number {
   const value = meta[name];
   if (typeof value !== 'number') throw new AuditlogError('protocol', `the answer has no meta.${name}`);
   return value;
@@ -75,71 +140,16 @@ function filterOf(query: EventFilter): EventFilter {
   return { startTime, endTime, actor, userId, fileName, fileHash, flowId };
 }
 
-export function createReader(options: ReaderOptions): Reader {
-  const { base, headers, retry, onRetry } = options;
-
-  /** Retries include an answer that broke off or is no JSON. */
-  function get<T>(
-    path: string,
-    query: object,
-    waitMs: number,
-    signal: AbortSignal | undefined,
-    read: (text: string) => T,
-  ) {
-    const url = endpoint(base, path, query);
-    const timeoutMs = options.timeoutMs + waitMs;
-    const { responseBytesMax } = options;
-    return withRetries(retry, { signal, onRetry }, async () => {
-      const answer = await request({ method: 'GET', url, headers, timeoutMs, signal, responseBytesMax });
-      return read(answer.text);
-    });
+/** Asks in smaller parts for a page that is too large to be held. */
+async function halved<T>(
+  { limit = limits.pageEventsMax }: { readonly limit?: number | undefined },
+  ask: (limit: number) => Promise<T>,
+): Promise<T> {
+  for (let asked = limit; ; asked = Math.ceil(asked / 2)) {
+    try {
+      return await ask(asked);
+    } catch (error) {
+      if (!(error instanceof AuditlogError && error.code === 'too_large') || asked === 1) throw error;
+    }
   }
-
-  const reader: Reader = {
-    page(query = {}, { signal } = {}) {
-      const { limit = limits.pageEventsMax, offset = 0 } = query;
-      return get('api/v1/audit', { ...filterOf(query), limit, offset }, 0, signal, (text) => {
-        const { events, texts, meta } = readEnvelope(text);
-        const page = { total: numberOf(meta, 'total'), limit: numberOf(meta, 'limit') };
-        return { events, texts, ...page, offset: numberOf(meta, 'offset') };
-      });
-    },
-
-    feedPage(query = {}, { signal } = {}) {
-      const { cursor, limit = limits.pageEventsMax } = query;
-      const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), limits.feedWaitSecondsMax);
-      const parameters = { ...filterOf(query), cursor: cursor === '' ? undefined : cursor, limit, wait };
-      return get('api/v1/audit/feed', parameters, wait * 1000, signal, (text) => {
-        const { events, texts, meta } = readEnvelope(text);
-        const { next_cursor: next, has_more: hasMore } = meta;
-        if (typeof next !== 'string' || typeof hasMore !== 'boolean')
-          throw new AuditlogError('protocol', 'the answer has no meta.next_cursor or meta.has_more');
-        return { events, texts, cursor: next, hasMore, settledThrough: numberOf(meta, 'settled_through') };
-      });
-    },
-
-    async *events(filter = {}, call = {}) {
-      for (let offset = 0; ; ) {
-        const page = await reader.page({ ...filter, limit: filter.pageSize, offset }, call);
-        yield* page.events;
-        offset = page.offset + page.events.length;
-        if (page.events.length === 0 || offset >= page.total) return;
-      }
-    },
-
-    async *feed({ follow = true, signal, wait = follow ? 20 : 0, ...query } = {}) {
-      for (let { cursor } = query; ; ) {
-        const begun = performance.now();
-        const page = await reader.feedPage({ ...query, cursor, wait }, { signal });
-        const tookMs = performance.now() - begun;
-        yield page;
-        cursor = page.cursor;
-        if (page.hasMore) continue;
-        if (!follow) return;
-        // A server that does not hold requests, or was not asked to, is not to be asked all the time.
-        if (page.events.length === 0 && tookMs < limits.feedIdleMs) await pause(limits.feedIdleMs, signal);
-      }
-    },
-  };
-  return reader;
 }

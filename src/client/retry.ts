@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from './limits.ts';
 import { AuditlogError, isTransient } from './error.ts';
 
@@ -53,23 +54,12 @@ export function abortedError(): AuditlogError {
 }
 
 /** Waits; rejects with AuditlogError `aborted` when the signal comes first. */
-export function pause(ms: number, signal?: AbortSignal, keepsProcess = true): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) {
-      reject(abortedError());
-      return;
-    }
-    const abort = (): void => {
-      clearTimeout(timer);
-      reject(abortedError());
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort);
-      resolve();
-    }, ms);
-    if (!keepsProcess) timer.unref();
-    signal?.addEventListener('abort', abort, { once: true });
-  });
+export async function pause(ms: number, signal?: AbortSignal, keepsProcess = true): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal, ref: keepsProcess });
+  } catch {
+    throw abortedError();
+  }
 }
 
 export interface RetryHooks {
@@ -77,12 +67,14 @@ export interface RetryHooks {
   readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
   /** Whether waiting keeps the process alive (default true). */
   readonly keepsProcess?: boolean;
+  /** Failures that may pass besides the transient ones. */
+  readonly mayPass?: (error: AuditlogError) => boolean;
 }
 
 /** Repeats what fails for a transient reason; rejects with the last error when it is not, or when time is over. */
 export async function withRetries<T>(
   policy: RetryPolicy,
-  hooks: RetryHooks,
+  { signal, onRetry, keepsProcess, mayPass }: RetryHooks,
   work: () => Promise<T>,
 ): Promise<T> {
   const begun = performance.now();
@@ -90,11 +82,11 @@ export async function withRetries<T>(
     try {
       return await work();
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (!(error instanceof AuditlogError && (isTransient(error) || mayPass?.(error) === true))) throw error;
       const delayMs = retryDelayMs(policy, attempt, error.retryAfterMs);
       if (performance.now() - begun + delayMs > policy.giveUpAfterMs) throw error;
-      hooks.onRetry?.({ error, attempt: attempt + 1, delayMs });
-      await pause(delayMs, hooks.signal, hooks.keepsProcess);
+      onRetry?.({ error, attempt: attempt + 1, delayMs });
+      await pause(delayMs, signal, keepsProcess);
     }
   }
 }

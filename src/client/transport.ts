@@ -57,7 +57,8 @@ function textMember(body: unknown, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-type Refusals = readonly { readonly index: number; readonly error: string }[];
+/** What the service refused of a batch: the index of an event, and the rule that it broke. */
+export type Refusals = readonly { readonly index: number; readonly error: string }[];
 
 /** The list of refusals in an answer to a batch, as far as it is one. */
 export function refusalsOf(body: unknown): Refusals | undefined {

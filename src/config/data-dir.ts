@@ -1,6 +1,6 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isDiskFull } from '../base/full-disk.ts';
+import { errorCode, isDiskFull } from '../base/system-error.ts';
 import type { Logger } from '../base/log.ts';
 import { ConfigError } from './config.ts';
 import { makeDataDir } from './secrets.ts';
@@ -13,10 +13,6 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'nothing can be made there',
 };
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
-
 /**
  * Makes a directory and those above it. Node's own way (`recursive`) never ends in a file system that lets nobody make
  * any, such as /proc.
@@ -26,13 +22,13 @@ async function makeDirectories(path: string): Promise<void> {
     const found = await stat(path);
     if (found.isDirectory()) return;
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
     await makeDirectories(dirname(path));
     try {
       return await mkdir(path, { mode: 0o700 });
     } catch (failure) {
       // Another process was faster.
-      if (codeOf(failure) !== 'EEXIST') throw failure;
+      if (errorCode(failure) !== 'EEXIST') throw failure;
       return;
     }
   }
@@ -61,8 +57,8 @@ export async function prepareDataDir(dataDir: string, log: Pick<Logger, 'warn'>)
     await makeDataDir(dataDir, log);
     await tryToWrite(dataDir);
   } catch (error) {
-    const code = codeOf(error);
-    if (code === '') throw error;
+    const code = errorCode(error);
+    if (code === undefined) throw error;
     const why = reasons[code] ?? code;
     throw new ConfigError([
       `DATA_DIR is ${JSON.stringify(dataDir)}: ${why}; allowed is a directory that this user can make files in`,

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, type FileHandle, link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
+import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readOrCreateFile } from '../base/durable-file.ts';
 import type { Logger } from '../base/log.ts';
+import { errorCode } from '../base/system-error.ts';
 import { ConfigError } from './config.ts';
 
 const secretBytes = 32;
@@ -51,41 +53,16 @@ async function madePrivate(change: () => Promise<void>): Promise<boolean> {
     await change();
     return true;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EPERM' || code === 'EACCES' || code === 'EROFS' || code === 'ENOTSUP') return false;
+    if (['EPERM', 'EACCES', 'EROFS', 'ENOTSUP'].includes(errorCode(error) ?? '')) return false;
     throw error;
   }
-}
-
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-async function readSecret(path: string, log: Warn): Promise<string | undefined> {
-  const file = await openIfThere(path);
-  if (file === undefined) return undefined;
-  try {
-    await keepPrivate(file, path, log);
-    const text = (await file.readFile('utf8')).trim();
-    if (Buffer.byteLength(text) >= secretBytesMin) return text;
-  } finally {
-    await file.close();
-  }
-  throw new ConfigError([
-    `${path} is shorter than ${secretBytesMin} bytes: remove it, or set SESSION_SECRET`,
-  ]);
 }
 
 /** A secret that others may have read is still in use, so whoever runs the service has to know. */
-async function keepPrivate(file: FileHandle, path: string, log: Warn): Promise<void> {
-  const { mode } = await file.stat();
+async function keepPrivate(path: string, log: Warn): Promise<void> {
+  const { mode } = await stat(path);
   if ((mode & othersBits) === 0) return;
-  if (!(await madePrivate(() => file.chmod(0o600)))) {
+  if (!(await madePrivate(() => chmod(path, 0o600)))) {
     throw new ConfigError([
       `${path} has mode ${octal(mode)}: allowed is a file that only the service's user can read (mode 0600)`,
     ]);
@@ -94,16 +71,6 @@ async function keepPrivate(file: FileHandle, path: string, log: Warn): Promise<v
     { path, mode: octal(mode) },
     'others could read the key that signs sessions; its mode is 0600 now. To end what they could sign, remove it and restart',
   );
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 /**
@@ -117,20 +84,11 @@ export async function sessionSecret(
   if (config.sessionSecret !== undefined) return config.sessionSecret;
   await makeDataDir(config.dataDir, log);
   const path = join(config.dataDir, 'session-secret');
-  const existing = await readSecret(path, log);
-  if (existing !== undefined) return existing;
-
-  // A link never replaces: of several processes, one places its complete file and the others read that.
-  const draft = `${path}.${randomBytes(8).toString('hex')}`;
-  await writeSynced(draft, `${randomBytes(secretBytes).toString('base64url')}\n`);
-  try {
-    await link(draft, path);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  } finally {
-    await unlink(draft);
-  }
-  const agreed = await readSecret(path, log);
-  if (agreed === undefined) throw new Error(`${path} disappeared while it was being made`);
-  return agreed;
+  const text = await readOrCreateFile(path, `${randomBytes(secretBytes).toString('base64url')}\n`);
+  await keepPrivate(path, log);
+  const secret = text.trim();
+  if (Buffer.byteLength(secret) >= secretBytesMin) return secret;
+  throw new ConfigError([
+    `${path} is shorter than ${secretBytesMin} bytes: remove it, or set SESSION_SECRET`,
+  ]);
 }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
+import { KeyedMutex } from '../base/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -76,35 +77,12 @@ interface NewUser {
 
 const keyIdPattern = /^[0-9a-z]{16}$/;
 
-/** Runs work of the same name one at a time, in the order of arrival. */
-function createTurns(waitingMax: number) {
-  const lines = new Map<string, { waiting: number; last: Promise<unknown> }>();
-
-  return async <T>(name: string, work: () => Promise<T>): Promise<T> => {
-    const line = lines.get(name) ?? { waiting: 0, last: Promise.resolve() };
-    if (line.waiting >= waitingMax) {
-      throw new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 });
-    }
-    lines.set(name, line);
-    line.waiting += 1;
-    const result = line.last.then(work);
-    // The next in line waits for the end of this one, however it ends; the failure is its own caller's.
-    line.last = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    try {
-      return await result;
-    } finally {
-      line.waiting -= 1;
-      if (line.waiting === 0) lines.delete(name);
-    }
-  };
-}
-
 /** The administration of organizations, over the control data of an engine. */
 export function createAdministration(storage: Storage, clock: Clock = systemClock): Administration {
-  const inTurn = createTurns(limits.controlChangesWaitingMax);
+  const changes = new KeyedMutex(
+    limits.controlChangesWaitingMax,
+    () => new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }),
+  );
 
   /** A key of another organization is answered as one that does not exist: nothing tells the two apart. */
   async function ownKey(organizationId: string, id: string): Promise<ApiKey> {
@@ -136,7 +114,7 @@ export function createAdministration(storage: Storage, clock: Clock = systemCloc
   return {
     apiKeys: (organization) => listApiKeys(storage, organization),
     createApiKey: (organization, input) =>
-      inTurn(organization, async () => {
+      changes.run(organization, async () => {
         const alive = (await listApiKeys(storage, organization)).filter(
           (key) => key.revokedMicros === undefined,
         );
@@ -144,36 +122,36 @@ export function createAdministration(storage: Storage, clock: Clock = systemCloc
         return createApiKey(storage, { ...input, organization }, clock);
       }),
     rotateApiKey: (organization, id, grace) =>
-      inTurn(organization, async () => {
+      changes.run(organization, async () => {
         const key = await ownKey(organization, id);
         return rotateApiKey(storage, key.id, grace, clock);
       }),
     revokeApiKey: (organization, id) =>
-      inTurn(organization, async () => {
+      changes.run(organization, async () => {
         const before = await ownKey(organization, id);
         if (before.revokedMicros !== undefined) return { before, now: before };
         return { before, now: await revokeApiKey(storage, id, clock) };
       }),
     users: (organization) => listUsers(storage, organization),
     createUser: (organization, input) =>
-      inTurn(organization, async () => {
+      changes.run(organization, async () => {
         checkCount((await listUsers(storage, organization)).length, limits.usersPerOrganizationMax, 'users');
         return createUser(storage, { ...input, organization }, clock);
       }),
     disableUser: (organization, id) =>
-      inTurn(organization, async () => {
+      changes.run(organization, async () => {
         const before = await ownUser(organization, id);
         if (before.disabledMicros !== undefined) return { before, now: before };
         await checkAnotherAdmin(organization, before);
         return { before, now: await disableUser(storage, { user: id, organization }, clock) };
       }),
     setPassword: (organization, id, password) =>
-      inTurn(organization, async () => {
+      changes.run(organization, async () => {
         await ownUser(organization, id);
         return setPassword(storage, { user: id, organization }, password, clock);
       }),
     changeSettings: (organization, settings) =>
-      inTurn(organization, async () => {
+      changes.run(organization, async () => {
         const before = await findOrganization(storage, organization);
         const now = await updateOrganization(storage, organization, settings, clock);
         const same =

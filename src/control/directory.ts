@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { freshSingleFlight } from '../base/single-flight.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { ApiKey } from './api-keys.ts';
 import { createDirectoryState } from './directory-state.ts';
@@ -29,31 +30,6 @@ export interface Directory {
   sessionEnded(id: string): boolean;
   /** Another number whenever anything changed. */
   version(): number;
-}
-
-/** Runs one at a time: a call during a run gets one that begins after it, shared by all who call meanwhile. */
-function oneAtATime(run: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  let following: Promise<void> | undefined;
-
-  function begin(): Promise<void> {
-    const current = run().finally(() => {
-      if (running === current) running = undefined;
-    });
-    running = current;
-    return current;
-  }
-
-  return () => {
-    if (running === undefined) return begin();
-    following ??= running
-      .catch(() => undefined)
-      .then(() => {
-        following = undefined;
-        return begin();
-      });
-    return following;
-  };
 }
 
 /** Repeats `work` with a pause before each; `work` does not reject. `stop` waits for one that is under way. */
@@ -102,7 +78,7 @@ export function createDirectory(parts: {
   let refreshedMicros = 0;
   let failing = false;
 
-  const refresh = oneAtATime(async () => {
+  const refresh = freshSingleFlight(async () => {
     const begun = clock();
     // An insert takes its time after it is stamped: look back far enough to see what committed late.
     const since = Math.max(0, engineMicros - limits.controlOverlapMs * 1000);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { limits } from './limits.ts';
 import { counter } from '../base/metrics.ts';
-import { createOldestFirst } from '../base/oldest-first.ts';
+import { FifoMap } from '../base/fifo-map.ts';
 import { Problem } from '../base/problem.ts';
 import type { PasswordVerifier } from './passwords.ts';
 
@@ -74,7 +74,7 @@ export class PasswordThrottle {
   readonly #verifier: PasswordVerifier;
   readonly #nowMs: () => number;
   readonly #bounds: ThrottleBounds;
-  readonly #accounts = createOldestFirst<Account>();
+  readonly #accounts = new FifoMap<Account>();
   /** One for each check that waits; ends its wait. */
   readonly #waits = new Set<(problem: Problem) => void>();
   #stopped = false;
@@ -128,7 +128,7 @@ export class PasswordThrottle {
       waiting: new Map(),
     };
     this.#accounts.set(key, account);
-    if (this.#accounts.size() > this.#bounds.accountsMax) this.#accounts.removeOldest();
+    if (this.#accounts.size > this.#bounds.accountsMax) this.#accounts.removeOldest();
     return account;
   }
 

@@ -1,6 +1,7 @@
 import { hash, verify } from '@node-rs/argon2';
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
+import { Semaphore } from '../base/semaphore.ts';
 
 /** argon2id (the library's default variant) with 19 MiB and two passes, OWASP's first recommendation. */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
@@ -48,37 +49,17 @@ export interface PasswordVerifier {
  * a burst of logins waits here and not there.
  */
 export function createPasswordVerifier(): PasswordVerifier {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-
-  async function enter(): Promise<void> {
-    if (running < limits.passwordChecksAtOnceMax) {
-      running += 1;
-      return;
-    }
-    if (waiting.length >= limits.passwordChecksWaitingMax) {
-      throw new Problem('unavailable', 'too many logins at once', { retryAfterSeconds: 1 });
-    }
-    // Whoever leaves hands its place on, so `running` stays as it is.
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  }
-
-  function leave(): void {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  }
-
+  const semaphore = new Semaphore({
+    slots: limits.passwordChecksAtOnceMax,
+    waitingMax: limits.passwordChecksWaitingMax,
+    refused: () => new Problem('unavailable', 'too many logins at once', { retryAfterSeconds: 1 }),
+  });
   return {
-    async verify(passwordHash, password) {
-      await enter();
-      try {
+    verify: (passwordHash, password) =>
+      semaphore.run(async () => {
         const tooLong = Buffer.byteLength(password) > limits.passwordBytesMax;
         const matches = await verify(passwordHash ?? dummyHash, tooLong ? '' : normalized(password));
         return matches && passwordHash !== undefined && !tooLong;
-      } finally {
-        leave();
-      }
-    },
+      }),
   };
 }

@@ -3,6 +3,7 @@ import { Problem } from '../base/problem.ts';
 import type { ApiKey, Scope } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
 import type { Directory } from '../control/directory.ts';
+import type { OrganizationFacts } from '../ingest/task.ts';
 import type { RequestContext } from './router.ts';
 
 /** The API key of a request, or undefined: what is wrong with it makes no difference (contract: Authentication). */
@@ -23,6 +24,16 @@ export function unauthorizedKey(): Problem {
       headers: challenge,
     },
   );
+}
+
+/** What ingest and reads must know of an organization; undefined when it has just been deleted. */
+export type OrganizationLookup = (id: string) => OrganizationFacts | undefined;
+
+/** The organization whose events a key reads. Throws Problem `unauthorized` where it does not exist any more. */
+export function organizationOfReader(key: ApiKey, organizationOf: OrganizationLookup): OrganizationFacts {
+  const organization = organizationOf(key.organizationId ?? '');
+  if (organization === undefined) throw unauthorizedKey();
+  return organization;
 }
 
 export function hasScope(key: ApiKey, scope: Scope): boolean {

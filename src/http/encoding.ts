@@ -2,7 +2,8 @@ import { type Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { limits } from './limits.ts';
-import { loadZstd, ZstdCompressor } from './zstd-compressor.ts';
+import { compressZstd, loadZstd } from '../base/zstd.ts';
+import { ZstdCompressor } from '../base/zstd-compressor.ts';
 
 export type Encoding = 'zstd' | 'br' | 'gzip';
 
@@ -22,6 +23,7 @@ const brotliOptions = {
   chunkSize: 64 * 1024,
   params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 },
 };
+const zstdLevel = 1;
 const gzipOptions = { chunkSize: 64 * 1024, level: 1, memLevel: 9 };
 const brotli = promisify<Uint8Array, zlib.BrotliOptions, Buffer>(zlib.brotliCompress);
 const gzip = promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gzip);
@@ -34,7 +36,7 @@ const gzip = promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gzip);
 const order: readonly Encoding[] = native ? ['zstd', 'br', 'gzip'] : ['br', 'gzip', 'zstd'];
 
 function isOffered(encoding: Encoding): boolean {
-  return encoding !== 'zstd' || native !== undefined || ZstdCompressor.isAvailable();
+  return encoding !== 'zstd' || native !== undefined || ZstdCompressor.open() < limits.zstdCompressorsMax;
 }
 
 function parseQualities(header: string): Map<string, number> {
@@ -76,9 +78,11 @@ export function isCompressible(contentType: string): boolean {
 }
 
 async function compressZstdWasm(bytes: Uint8Array): Promise<Uint8Array> {
-  // The library gives a view of its memory, which its next call overwrites.
-  if (bytes.length <= limits.zstdAtOnceBytesMax) return Buffer.from((await loadZstd()).compress(bytes, 1));
-  const compressor = new ZstdCompressor();
+  if (bytes.length <= limits.zstdAtOnceBytesMax) {
+    await loadZstd();
+    return compressZstd(bytes, zstdLevel);
+  }
+  const compressor = new ZstdCompressor(zstdLevel);
   compressor.end(bytes);
   return Buffer.concat((await compressor.toArray()) as Buffer[]);
 }
@@ -105,7 +109,7 @@ export function createCompressor(encoding: Encoding): Transform {
     case 'gzip':
       return zlib.createGzip(gzipOptions);
     case 'zstd':
-      return native === undefined ? new ZstdCompressor() : native.createZstdCompress();
+      return native === undefined ? new ZstdCompressor(zstdLevel) : native.createZstdCompress();
     default:
       return encoding satisfies never;
   }

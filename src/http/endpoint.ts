@@ -1,8 +1,8 @@
 import type { ApiKey, Scope } from '../control/api-keys.ts';
 import type { Organization } from '../control/organizations.ts';
 import type { Role, User } from '../control/users.ts';
-import type { Handler, Method, RequestContext } from './router.ts';
 import type { Reply } from './response.ts';
+import type { Handler, RequestContext, Route } from './router.ts';
 
 /** Which of the configured rates (contract: Rate limits) an endpoint counts against. */
 export type RateClass = 'tenant' | 'audit' | 'ingest' | 'login';
@@ -20,26 +20,18 @@ export interface SessionCaller {
   readonly session: { readonly id: string; readonly expiresMicros: number; readonly token: string };
 }
 
-/**
- * An endpoint and who may use it. There is no other way into the table of routes, so an endpoint cannot be made
- * without saying so.
- */
-export type Endpoint = {
-  readonly method: Method;
-  readonly path: string;
-  /** Label in metrics and tests. */
-  readonly name: string;
-  readonly body?: { readonly maxBytes: number };
-  /** HEAD is answered as GET, without the body. */
-  readonly head?: true;
-} & (
+export type KeyHandler = (context: RequestContext, caller: KeyCaller) => Promise<Reply> | Reply;
+export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
+
+/** Who may use an endpoint, and what answers. */
+export type Access =
   | { readonly access: 'open'; readonly handler: Handler }
   | { readonly access: 'login'; readonly handler: Handler }
   | {
       readonly access: 'key';
       readonly scope: Scope;
       readonly rate: RateClass;
-      readonly handler: (context: RequestContext, caller: KeyCaller) => Promise<Reply> | Reply;
+      readonly handler: KeyHandler;
     }
   | {
       readonly access: 'session';
@@ -48,6 +40,11 @@ export type Endpoint = {
       readonly changes?: true;
       /** A request that tells whether a password is right: counts against the logins of its address as well. */
       readonly checksPassword?: true;
-      readonly handler: (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
-    }
-);
+      readonly handler: SessionHandler;
+    };
+
+/**
+ * An endpoint and who may use it. There is no other way into the table of routes, so an endpoint cannot be made
+ * without saying so.
+ */
+export type Endpoint = Omit<Route, 'handler'> & Access;

@@ -11,6 +11,7 @@ import type { Reply } from './response.ts';
 import type { Handler, RequestContext, Route } from './router.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import { isHostOf } from './tenant-host.ts';
+import { toProblem } from './to-problem.ts';
 
 export interface GuardDeps {
   readonly checkKey: KeyCheck;
@@ -20,8 +21,6 @@ export interface GuardDeps {
   /** Undefined: no limit of that class. */
   readonly rates: Readonly<Record<RateClass, Rate | undefined>>;
   readonly tenantDomain: string | undefined;
-  /** What a client may read of an error of a reading, or of a changing request. */
-  readonly asProblem: (error: unknown, changing: boolean) => Problem;
 }
 
 /**
@@ -35,14 +34,7 @@ export interface GuardDeps {
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
-  return endpoints.map((endpoint) => ({
-    method: endpoint.method,
-    path: endpoint.path,
-    name: endpoint.name,
-    handler: guarded(endpoint, deps),
-    ...(endpoint.body === undefined ? {} : { body: endpoint.body }),
-    ...(endpoint.head === undefined ? {} : { head: endpoint.head }),
-  }));
+  return endpoints.map((endpoint) => ({ ...endpoint, handler: guarded(endpoint, deps) }));
 }
 
 function guarded(endpoint: Endpoint, deps: GuardDeps): Handler {
@@ -52,7 +44,7 @@ function guarded(endpoint: Endpoint, deps: GuardDeps): Handler {
     case 'login':
       return (context) => {
         const verdict = consume(deps, 'login', guesses(context));
-        return limited(deps, context, verdict, () => {
+        return limited(context, verdict, () => {
           requireSameOriginJson(context);
           return endpoint.handler(context);
         });
@@ -61,7 +53,7 @@ function guarded(endpoint: Endpoint, deps: GuardDeps): Handler {
       return async (context) => {
         const key = await keyOrRefusal(context, deps);
         const verdict = consume(deps, endpoint.rate, `${endpoint.rate} ${key.id}`, key.rateLimit);
-        return limited(deps, context, verdict, () => {
+        return limited(context, verdict, () => {
           requireScope(key, endpoint.scope);
           return endpoint.handler(context, { key });
         });
@@ -70,7 +62,7 @@ function guarded(endpoint: Endpoint, deps: GuardDeps): Handler {
       return async (context) => {
         const caller = await sessionOrRefusal(context, deps);
         const verdict = consume(deps, 'tenant', `tenant ${caller.user.id}`);
-        return limited(deps, context, verdict, () => {
+        return limited(context, verdict, () => {
           if (!endpoint.roles.includes(caller.user.role)) {
             throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
           }
@@ -180,7 +172,6 @@ function withHeaders(problem: Problem, verdict: Verdict): Problem {
 
 /** The handler's answer or problem with the state of the limit in its headers; a 429 when the limit is passed. */
 async function limited(
-  { asProblem }: GuardDeps,
   context: RequestContext,
   verdict: Verdict | undefined,
   handle: () => Promise<Reply> | Reply,
@@ -191,7 +182,7 @@ async function limited(
     if (verdict === undefined) return reply;
     return { ...reply, headers: { ...reply.headers, ...headersOf(verdict) } };
   } catch (error) {
-    const problem = asProblem(error, context.method !== 'GET');
+    const problem = toProblem(error, context.method !== 'GET');
     throw verdict === undefined ? problem : withHeaders(problem, verdict);
   }
 }

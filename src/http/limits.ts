@@ -32,9 +32,8 @@ export const limits = {
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,
-  /** WebAssembly zstd runs on the event loop: a body above this goes in pieces of the other size, others between them. */
+  /** Compressed to zstd at once; WebAssembly runs on the event loop, so a larger body goes in pieces. */
   zstdAtOnceBytesMax: 128 * 1024,
-  zstdPieceBytes: 64 * 1024,
   /** Beyond this clients get another encoding. */
   zstdCompressorsMax: 64,
   rateLimitClientsMax: 200_000,

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { createOldestFirst } from '../base/oldest-first.ts';
+import { FifoMap } from '../base/fifo-map.ts';
 import type { Rate } from '../base/rates.ts';
 
 /** The state of a client's window after a request (contract: Rate limits). */
@@ -35,7 +35,7 @@ export function createRateLimiter(
   nowMs: () => number,
   clientsMax: number = limits.rateLimitClientsMax,
 ): RateLimiter {
-  const windows = createOldestFirst<Window>();
+  const windows = new FifoMap<Window>();
 
   /** Whole milliseconds: with fractions, the sum and difference of a window's ends can round to one more. */
   const clock = (): number => Math.floor(nowMs());
@@ -48,7 +48,7 @@ export function createRateLimiter(
   function begin(client: string, endsMs: number): Window {
     const window = { count: 0, endsMs };
     windows.set(client, window);
-    if (windows.size() > clientsMax) windows.removeOldest();
+    if (windows.size > clientsMax) windows.removeOldest();
     return window;
   }
 
@@ -74,6 +74,6 @@ export function createRateLimiter(
       const window = current(client, now);
       return verdict(rate, (window?.count ?? 0) + 1, window?.endsMs ?? now + rate.windowMs, now);
     },
-    clients: () => windows.size(),
+    clients: () => windows.size,
   };
 }

@@ -1,46 +1,45 @@
-import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
+import type { Administration } from '../control/administration.ts';
 import { type Change, eventOfChange, userActor } from '../control/change-events.ts';
 import type { Directory } from '../control/directory.ts';
 import type { SessionCaller } from './endpoint.ts';
+import { limits } from './limits.ts';
 import type { RequestContext } from './router.ts';
 import { type Trail, trailOrigin } from './trail.ts';
 
+/** What endpoints that change control data need. */
 export interface ChangeDeps {
+  readonly administration: Administration;
   readonly trail: Trail;
   readonly directory: Pick<Directory, 'refresh'>;
 }
 
-/** What a change came to, and what of it belongs into the organization's audit events: nothing where nothing changed. */
-export interface Made<T> {
-  readonly result: T;
-  readonly changes: readonly Change[];
-}
-
 /**
- * Makes a change on behalf of a user. It is refused where changes cannot be recorded; once this resolves it is
+ * Makes a change on behalf of a user; `changesOf` tells what of it belongs into the organization's audit events, which
+ * is nothing where nothing changed. The change is refused where changes cannot be recorded; once this resolves it is
  * recorded and holds in this process. Rejects with Problem `unavailable` where it was made and only its record or its
  * effect in this process has to wait: what the change gives access to, such as a new key, is then not handed out.
  */
 export async function recordedChange<T>(
-  { trail, directory }: ChangeDeps,
+  { trail, directory }: Pick<ChangeDeps, 'trail' | 'directory'>,
   context: RequestContext,
   { user }: Pick<SessionCaller, 'user'>,
-  change: () => Promise<Made<T>>,
+  change: () => Promise<T>,
+  changesOf: (made: T) => readonly Change[],
 ): Promise<T> {
   await trail.requireRecordable();
-  const { result, changes } = await change();
+  const made = await change();
   const origin = trailOrigin(context);
   const outcomes = await Promise.allSettled([
-    ...changes.map((one) => trail.recordAfter(eventOfChange(one, userActor(user)), origin)),
+    ...changesOf(made).map((one) => trail.recordAfter(eventOfChange(one, userActor(user)), origin)),
     // A change that is not recorded must hold all the same: it may have ended somebody's access.
-    takenOver(directory),
+    refresh(directory),
   ]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-  return result;
+  return made;
 }
 
-async function takenOver(directory: ChangeDeps['directory']): Promise<void> {
+async function refresh(directory: ChangeDeps['directory']): Promise<void> {
   try {
     await directory.refresh();
   } catch (cause) {

@@ -38,6 +38,11 @@ export function replyOf(
   return { status: 200, body: body.bytes, release: body.release };
 }
 
+/** An answer in JSON; members that are undefined are left out. */
+export function jsonReply(status: number, value: object, headers: ReplyHeaders = {}): FixedReply {
+  return { status, headers, body: JSON.stringify(value) };
+}
+
 const statusLines = new Map<number, string>([
   // In the words of RFC 9110, which Node learned only in later versions.
   [413, '413 Content Too Large'],

@@ -1,5 +1,5 @@
-import type { RequestHead } from './request.ts';
 import type { ReceivedBody } from './body.ts';
+import type { RequestHead } from './request.ts';
 import type { Reply } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -10,6 +10,8 @@ export interface RequestContext extends RequestHead {
   readonly query: URLSearchParams;
   /** First value of a query parameter: of a repeated one the first counts. */
   first(name: string): string | undefined;
+  /** Text of a parameter of the route's path, decoded and never empty. Throws where the route has no such parameter. */
+  parameter(name: string): string;
   /** Value of a header; its name in lower case. */
   header(name: string): string | undefined;
   /**
@@ -25,7 +27,7 @@ export type Handler = (context: RequestContext) => Promise<Reply> | Reply;
 
 export interface Route {
   readonly method: Method;
-  /** Exact path, or a prefix that ends in `/*`. Compared with the decoded path. */
+  /** Compared with the decoded path; a segment such as `:id` stands for any text without a slash. */
   readonly path: string;
   /** Label in the metrics. */
   readonly name: string;
@@ -33,50 +35,64 @@ export interface Route {
   /** The resource answers HEAD as it does GET, without the body (contract: Read). Elsewhere HEAD is 405. */
   readonly head?: true;
   /** Bound of the body in bytes as received. Default: none, a small body is ignored and a large one refused. */
-  readonly body?: 'none' | { readonly maxBytes: number };
+  readonly body?: { readonly maxBytes: number };
 }
 
+/** Parameters of a path by their names. */
+export type PathParameters = Readonly<Record<string, string>>;
+
 export type Match =
-  | { readonly kind: 'route'; readonly route: Route }
+  | { readonly kind: 'route'; readonly route: Route; readonly parameters: PathParameters }
   /** The path exists, but not with this method. */
   | { readonly kind: 'other_method'; readonly allow: string }
   | { readonly kind: 'options'; readonly allow: string }
   | { readonly kind: 'unknown_path' };
 
 export interface Router {
-  readonly routes: readonly Route[];
   match(method: string, path: string): Match;
 }
 
 type Methods = Map<string, Route>;
 
-function matchMethod(methods: Methods, method: string): Match {
+const noParameters: PathParameters = {};
+
+function matchMethod(methods: Methods, method: string, parameters: PathParameters): Match {
   const route = methods.get(method);
-  if (route !== undefined) return { kind: 'route', route };
+  if (route !== undefined) return { kind: 'route', route, parameters };
   const allow = [...methods.keys(), 'OPTIONS'].join(', ');
   return { kind: method === 'OPTIONS' ? 'options' : 'other_method', allow };
 }
 
-/** Builds the lookup from the table; throws when two routes say the same. Longer prefixes win over shorter ones. */
+/** `/users/:id/disable` as a pattern with a group for each parameter. */
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}$`);
+}
+
+/**
+ * Builds the lookup from the table; throws when two routes say the same. A path without parameters wins over one with
+ * parameters; of two of these that fit, the one that the table names first.
+ */
 export function createRouter(routes: readonly Route[]): Router {
-  const exact = new Map<string, Methods>();
-  const prefixes = new Map<string, Methods>();
+  const fixed = new Map<string, Methods>();
+  const withParameters = new Map<string, Methods>();
   for (const route of routes) {
-    const isPrefix = route.path.endsWith('/*');
-    const table = isPrefix ? prefixes : exact;
-    const key = isPrefix ? route.path.slice(0, -1) : route.path;
-    const methods: Methods = table.get(key) ?? new Map<string, Route>();
+    const table = route.path.includes('/:') ? withParameters : fixed;
+    const methods: Methods = table.get(route.path) ?? new Map<string, Route>();
     if (methods.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`);
     methods.set(route.method, route);
     if (route.head === true) methods.set('HEAD', route);
-    table.set(key, methods);
+    table.set(route.path, methods);
   }
-  const byLength = [...prefixes].toSorted(([a], [b]) => b.length - a.length);
+  const patterns = [...withParameters].map(([path, methods]) => ({ pattern: patternOf(path), methods }));
   return {
-    routes,
     match(method, path) {
-      const methods = exact.get(path) ?? byLength.find(([prefix]) => path.startsWith(prefix))?.[1];
-      return methods === undefined ? { kind: 'unknown_path' } : matchMethod(methods, method);
+      const methods = fixed.get(path);
+      if (methods !== undefined) return matchMethod(methods, method, noParameters);
+      for (const { pattern, methods } of patterns) {
+        const found = pattern.exec(path);
+        if (found !== null) return matchMethod(methods, method, found.groups ?? noParameters);
+      }
+      return { kind: 'unknown_path' };
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Role } from '../control/users.ts';
 import type { Accept } from '../ingest/accept.ts';
 import type { ExportReader } from '../read/export.ts';
 import type { FeedReader } from '../read/feed.ts';
@@ -6,24 +7,39 @@ import type { LegacyReader } from '../read/legacy.ts';
 import type { PageReader } from '../read/page.ts';
 import type { ReceiptsReader } from '../read/receipts.ts';
 import type { TopValuesReader } from '../read/top-values.ts';
-import type { Endpoint } from './endpoint.ts';
-import { type ApiKeyDeps, apiKeyEndpoints } from './routes/api-keys.ts';
+import type { OrganizationLookup } from './authenticate.ts';
+import type { Endpoint, KeyHandler, SessionHandler } from './endpoint.ts';
+import { limits } from './limits.ts';
+import type { Handler, Method } from './router.ts';
+import { apiKeysHandler } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
+import { changeSettingsHandler } from './routes/change-settings.ts';
+import { type CreateApiKeyDeps, createApiKeyHandler } from './routes/create-api-key.ts';
+import { createUserHandler } from './routes/create-user.ts';
+import { disableUserHandler } from './routes/disable-user.ts';
+import { exportHandler } from './routes/export.ts';
 import { feedHandler } from './routes/feed.ts';
-import { type AuthDeps, authEndpoints } from './routes/auth.ts';
-import { exportHandlers } from './routes/export.ts';
-import { healthRoute, type Readiness, readyRoute } from './routes/health.ts';
+import { healthHandler } from './routes/health.ts';
 import { histogramHandler } from './routes/histogram.ts';
-import { ingestHandler, type OrganizationLookup } from './routes/ingest.ts';
-import { metricsRoute } from './routes/metrics.ts';
-import { openapiRoute } from './routes/openapi.ts';
+import { ingestHandler } from './routes/ingest.ts';
+import { type LoginDeps, loginHandler } from './routes/login.ts';
+import { logoutHandler } from './routes/logout.ts';
+import { metricsHandler } from './routes/metrics.ts';
+import { openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
+import { ownPasswordHandler } from './routes/own-password.ts';
 import { portalEventsHandler } from './routes/portal-events.ts';
+import { portalExportHandler } from './routes/portal-export.ts';
+import { type Readiness, readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
-import { type SettingsDeps, settingsEndpoints } from './routes/settings.ts';
+import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
+import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
+import { setPasswordHandler } from './routes/set-password.ts';
+import { settingsHandler } from './routes/settings.ts';
+import { tokenHandler } from './routes/token.ts';
 import { topValuesHandler } from './routes/top-values.ts';
-import { type UserDeps, userEndpoints } from './routes/users.ts';
-import { whoamiEndpoints } from './routes/whoami.ts';
+import { usersHandler } from './routes/users.ts';
+import { whoamiHandler } from './routes/whoami.ts';
 
 /** What reads records, each for one organization. */
 export interface Readers {
@@ -36,149 +52,120 @@ export interface Readers {
   readonly topValues: TopValuesReader;
 }
 
-export type EndpointDeps = AuthDeps &
-  ApiKeyDeps &
-  UserDeps &
-  SettingsDeps & {
-    readonly accept: Accept;
-    readonly organizationOf: OrganizationLookup;
-    readonly read: Readers;
-    readonly readiness: Readiness;
-    readonly bodyBytesMax: number;
-    readonly selfHosted: boolean;
-    readonly metricsPublic: boolean;
-    readonly trustProxy: number;
-  };
+export interface EndpointDeps extends LoginDeps, CreateApiKeyDeps {
+  readonly directory: LoginDeps['directory'];
+  readonly accept: Accept;
+  readonly organizationOf: OrganizationLookup;
+  readonly read: Readers;
+  readonly readiness: Readiness;
+  readonly bodyBytesMax: number;
+  /** The service's default; undefined: events are kept for ever. */
+  readonly retentionDays: number | undefined;
+  readonly selfHosted: boolean;
+  readonly metricsPublic: boolean;
+  readonly trustProxy: number;
+}
+
+const everyone = ['admin', 'auditor', 'member'] as const;
+const readers = ['admin', 'auditor'] as const;
+const admins = ['admin'] as const;
 
 /**
  * Every endpoint of the service, with who may use it; schema/openapi.yaml describes the same ones, and tests hold the
  * two together and try every credential on each.
  */
 export function endpointTable(deps: EndpointDeps): Endpoint[] {
-  return [
-    ...keyEndpoints(deps),
-    ...exportEndpoints(deps),
-    ...authEndpoints(deps),
-    ...tenantEndpoints(deps),
-    ...operatorEndpoints(deps),
+  const { accept, administration, clock, organizationOf, read, retentionDays } = deps;
+  const endpoints: Endpoint[] = [
+    // For programs, with an API key.
+    keyRead('/api/v1/audit', 'audit', auditHandler(read.page, organizationOf)),
+    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed, organizationOf)),
+    keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
+    keyWrite('/api/v1/audit', 'ingest', ingestHandler(accept, organizationOf), deps.bodyBytesMax),
+
+    // For people, with a session.
+    login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),
+    session('GET', '/api/v1/auth/token', 'token', everyone, tokenHandler),
+    { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
+    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(retentionDays)),
+    session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
+    session('GET', '/api/v1/portal/events', 'portal-events', readers, portalEventsHandler(read.page)),
+    session('GET', '/api/v1/portal/export', 'portal-export', readers, portalExportHandler(deps)),
+    session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
+    session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
+    session(
+      'GET',
+      '/api/v1/dashboard/organization/get-events-in-org',
+      'organization-events',
+      readers,
+      organizationEventsHandler(read.legacy),
+    ),
+
+    // For administrators.
+    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(retentionDays)),
+    change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
+    session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(administration, clock)),
+    change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),
+    change('POST', '/api/v1/portal/api-keys/:id/rotate', 'rotate api key', admins, rotateApiKeyHandler(deps)),
+    change('POST', '/api/v1/portal/api-keys/:id/revoke', 'revoke api key', admins, revokeApiKeyHandler(deps)),
+    session('GET', '/api/v1/portal/users', 'users', admins, usersHandler(administration)),
+    change('POST', '/api/v1/portal/users', 'create user', admins, createUserHandler(deps)),
+    change('POST', '/api/v1/portal/users/:id/disable', 'disable user', admins, disableUserHandler(deps)),
+    change('POST', '/api/v1/portal/users/:id/password', 'set password', admins, setPasswordHandler(deps)),
+    {
+      ...change('POST', '/api/v1/portal/password', 'own password', everyone, ownPasswordHandler(deps)),
+      checksPassword: true,
+    },
+
+    // For operators and tools, without a credential.
+    { ...open('/healthz', 'health', healthHandler), head: true },
+    { ...open('/readyz', 'ready', readyHandler(deps.readiness)), head: true },
+    open('/metrics', 'metrics', metricsHandler(deps.metricsPublic, deps.trustProxy)),
+    { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
   ];
+  return deps.selfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
 
-/** For programs, with an API key. */
-function keyEndpoints({ read, accept, organizationOf, bodyBytesMax }: EndpointDeps): Endpoint[] {
-  const audit = auditHandler(read.page, organizationOf);
-  const ingest = ingestHandler(accept, organizationOf);
-  const body = { maxBytes: bodyBytesMax };
-  const at = '/api/v1/audit';
-  return [
-    { method: 'GET', path: at, name: 'audit', access: 'key', scope: 'read', rate: 'audit', handler: audit },
-    {
-      method: 'GET',
-      path: `${at}/feed`,
-      name: 'feed',
-      access: 'key',
-      scope: 'read',
-      rate: 'audit',
-      handler: feedHandler(read.feed, organizationOf),
-    },
-    {
-      method: 'POST',
-      path: at,
-      name: 'ingest',
-      access: 'key',
-      scope: 'write',
-      rate: 'ingest',
-      handler: ingest,
-      body,
-    },
-  ];
+type EndpointOf<A extends Endpoint['access']> = Extract<Endpoint, { readonly access: A }>;
+
+const jsonBody = { maxBytes: limits.jsonBodyBytesMax };
+
+function keyRead(path: string, name: string, handler: KeyHandler): Endpoint {
+  return { method: 'GET', path, name, access: 'key', scope: 'read', rate: 'audit', handler };
 }
 
-/** The whole log as a file, for either; both count against the same number of exports at once. */
-function exportEndpoints(deps: EndpointDeps): Endpoint[] {
-  const { byKey, bySession } = exportHandlers(deps);
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/audit/export',
-      name: 'export',
-      access: 'key',
-      scope: 'read',
-      rate: 'audit',
-      handler: byKey,
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/portal/export',
-      name: 'portal-export',
-      access: 'session',
-      roles: ['admin', 'auditor'],
-      handler: bySession,
-    },
-  ];
+function keyWrite(path: string, name: string, handler: KeyHandler, maxBytes: number): Endpoint {
+  return {
+    method: 'POST',
+    path,
+    name,
+    access: 'key',
+    scope: 'write',
+    rate: 'ingest',
+    handler,
+    body: { maxBytes },
+  };
 }
 
-/** For people, with a session. */
-function tenantEndpoints(deps: EndpointDeps): Endpoint[] {
-  const { read } = deps;
-  const everyone = ['admin', 'auditor', 'member'] as const;
-  const readers = ['admin', 'auditor'] as const;
-  const get = { method: 'GET', access: 'session' } as const;
-  const portal = '/api/v1/portal';
-  return [
-    ...(deps.selfHosted
-      ? []
-      : [
-          {
-            ...get,
-            path: '/api/v1/dashboard/organization/get-events-in-org',
-            name: 'organization-events',
-            roles: readers,
-            handler: organizationEventsHandler(read.legacy),
-          },
-        ]),
-    {
-      ...get,
-      path: `${portal}/receipts`,
-      name: 'receipts',
-      roles: everyone,
-      handler: receiptsHandler(read.receipts),
-    },
-    {
-      ...get,
-      path: `${portal}/events`,
-      name: 'portal-events',
-      roles: readers,
-      handler: portalEventsHandler(read.page),
-    },
-    {
-      ...get,
-      path: `${portal}/histogram`,
-      name: 'histogram',
-      roles: readers,
-      handler: histogramHandler(read.histogram),
-    },
-    {
-      ...get,
-      path: `${portal}/top-values`,
-      name: 'top-values',
-      roles: readers,
-      handler: topValuesHandler(read.topValues),
-    },
-    ...whoamiEndpoints(deps),
-    ...settingsEndpoints(deps),
-    ...apiKeyEndpoints(deps),
-    ...userEndpoints(deps),
-  ];
+function login(path: string, name: string, handler: Handler): Endpoint {
+  return { method: 'POST', path, name, access: 'login', handler, body: jsonBody };
 }
 
-/** For operators and tools, without a credential. */
-function operatorEndpoints({ readiness, metricsPublic, trustProxy }: EndpointDeps): Endpoint[] {
-  const get = { method: 'GET', access: 'open' } as const;
-  return [
-    { ...get, head: true, path: '/healthz', name: 'health', handler: healthRoute },
-    { ...get, head: true, path: '/readyz', name: 'ready', handler: readyRoute(readiness) },
-    { ...get, path: '/metrics', name: 'metrics', handler: metricsRoute(metricsPublic, trustProxy) },
-    { ...get, head: true, path: '/openapi.json', name: 'openapi', handler: openapiRoute() },
-  ];
+function session(
+  method: Method,
+  path: string,
+  name: string,
+  roles: readonly Role[],
+  handler: SessionHandler,
+): EndpointOf<'session'> {
+  return { method, path, name, access: 'session', roles, handler };
+}
+
+/** Changes something by a JSON body. */
+function change(...parameters: Parameters<typeof session>): EndpointOf<'session'> {
+  return { ...session(...parameters), changes: true, body: jsonBody };
+}
+
+function open(path: string, name: string, handler: Handler): EndpointOf<'open'> {
+  return { method: 'GET', path, name, access: 'open', handler };
 }

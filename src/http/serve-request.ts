@@ -8,7 +8,7 @@ import type { ObservedRequest } from './http-metrics.ts';
 import { problemReply } from './problem-reply.ts';
 import { type BodyAnnouncement, readHead, type RequestHead } from './request.ts';
 import { type FixedReply, type Reply, sendFixed } from './response.ts';
-import type { Handler, Match, RequestContext, Router } from './router.ts';
+import type { Handler, Match, PathParameters, RequestContext, Router } from './router.ts';
 import { sendStream, type StallWatch } from './stream-reply.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 
@@ -18,7 +18,6 @@ export interface Shared {
   readonly log: Logger;
   readonly accessLog: AccessLog;
   readonly trustProxy: number;
-  readonly translateError: ((error: unknown) => Problem | undefined) | undefined;
   readonly budget: BodyBudget;
   readonly watch: StallWatch;
   readonly observe: (request: ObservedRequest) => void;
@@ -44,9 +43,10 @@ class Context implements RequestContext {
   readonly secure: boolean;
   readonly announcedBody: BodyAnnouncement;
   readonly #exchange: Exchange;
+  readonly #parameters: PathParameters;
   #query: URLSearchParams | undefined;
 
-  constructor(head: RequestHead, exchange: Exchange) {
+  constructor(head: RequestHead, parameters: PathParameters, exchange: Exchange) {
     this.requestId = head.requestId;
     this.method = head.method;
     this.rawPath = head.rawPath;
@@ -57,6 +57,7 @@ class Context implements RequestContext {
     this.port = head.port;
     this.secure = head.secure;
     this.announcedBody = head.announcedBody;
+    this.#parameters = parameters;
     this.#exchange = exchange;
   }
 
@@ -70,6 +71,12 @@ class Context implements RequestContext {
 
   first(name: string): string | undefined {
     return this.rawQuery === '' ? undefined : (this.query.get(name) ?? undefined);
+  }
+
+  parameter(name: string): string {
+    const text = this.#parameters[name];
+    if (text === undefined) throw new Error(`the route has no parameter ${name}`);
+    return text;
   }
 
   header(name: string): string | undefined {
@@ -98,7 +105,7 @@ function refusal(
   if (announced.kind === 'invalid') {
     return new Problem('malformed', 'The request has no single valid Content-Length.');
   }
-  const takesBody = match.kind === 'route' && match.route.body !== undefined && match.route.body !== 'none';
+  const takesBody = match.kind === 'route' && match.route.body !== undefined;
   if (!takesBody && announced.kind === 'sized' && announced.bytes > limits.ignoredBodyBytesMax) {
     return new Problem('too_large', 'This resource takes no request body.');
   }
@@ -127,6 +134,12 @@ function handlerOf(match: Match): Handler {
   }
 }
 
+const noParameters: PathParameters = {};
+
+function parametersOf(match: Match): PathParameters {
+  return match.kind === 'route' ? match.parameters : noParameters;
+}
+
 function openBody(
   shared: Shared,
   res: UwsResponse,
@@ -134,8 +147,7 @@ function openBody(
   match: Match,
   onExcess: () => void,
 ): BodyReceiver {
-  const body = match.kind === 'route' ? match.route.body : undefined;
-  const maxBytes = body === undefined || body === 'none' ? 0 : body.maxBytes;
+  const maxBytes = match.kind === 'route' ? (match.route.body?.maxBytes ?? 0) : 0;
   return createBodyReceiver({
     announcement: announced,
     maxBytes,
@@ -186,9 +198,9 @@ function send(shared: Shared, exchange: Exchange, answer: FixedReply): void {
 }
 
 function fail(shared: Shared, exchange: Exchange, error: unknown): void {
-  const { log, translateError } = shared;
+  const { log } = shared;
   const { requestId } = exchange.head;
-  if (exchange.open()) send(shared, exchange, problemReply(error, { requestId, log, translateError }));
+  if (exchange.open()) send(shared, exchange, problemReply(error, requestId, log));
   else
     log.debug({ request_id: requestId, ...errorFacts(error) }, 'a request failed after its client had gone');
 }
@@ -267,7 +279,7 @@ export function serveRequest(shared: Shared, res: UwsResponse, req: UwsRequest):
     partDone();
     return;
   }
-  const running = run(shared, exchange, handlerOf(match), new Context(head, exchange));
+  const running = run(shared, exchange, handlerOf(match), new Context(head, parametersOf(match), exchange));
   if (running === undefined) partDone();
   else void running.then(partDone);
 }

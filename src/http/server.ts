@@ -1,6 +1,5 @@
 import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
-import type { Problem } from '../base/problem.ts';
 import type { AccessLog } from './access-log.ts';
 import { checkAddress } from './address.ts';
 import { createBodyBudget } from './body.ts';
@@ -19,8 +18,6 @@ export interface HttpServerOptions {
   readonly accessLog: AccessLog;
   /** Number of proxy hops whose forwarding headers are believed. */
   readonly trustProxy: number;
-  /** Turns errors of the layers below into Problems. */
-  readonly translateError?: (error: unknown) => Problem | undefined;
   /** Bytes of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
   readonly bodiesInFlightBytesMax?: number;
 }
@@ -74,7 +71,6 @@ export function startHttpServer(options: HttpServerOptions): Promise<HttpServer>
     log: options.log,
     accessLog: options.accessLog,
     trustProxy: options.trustProxy,
-    translateError: options.translateError,
     budget: createBodyBudget(options.bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
     watch: createStallWatch(),
     observe: createHttpMetrics(inFlight.count),

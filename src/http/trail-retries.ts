@@ -1,6 +1,7 @@
 import { errorFacts, type Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
+import { singleFlight } from '../base/single-flight.ts';
 import { limits } from './limits.ts';
 
 /** An event of the service itself, ready to be sent. */
@@ -23,7 +24,6 @@ export class TrailRetries {
     [],
   );
   #timer: NodeJS.Timeout | undefined;
-  #retrying: Promise<void> | undefined;
 
   constructor(send: (event: PreparedEvent) => Promise<void>, log: Logger) {
     this.#send = send;
@@ -47,18 +47,15 @@ export class TrailRetries {
     const facts = { ...event.facts, ...errorFacts(error) };
     this.#log.error(facts, 'an event of the service itself waits to be recorded');
     this.#held.push(event);
-    if (this.#retrying === undefined) this.#schedule();
+    this.#schedule();
   }
 
   /** Resolves when all are recorded, or one of them failed again. */
-  retryNow(): Promise<void> {
+  readonly retryNow = singleFlight(async (): Promise<void> => {
     clearTimeout(this.#timer);
-    this.#retrying ??= this.#retryAll().finally(() => {
-      this.#retrying = undefined;
-      if (this.#held.length > 0) this.#schedule();
-    });
-    return this.#retrying;
-  }
+    await this.#retryAll();
+    if (this.#held.length > 0) this.#schedule();
+  });
 
   async stop(): Promise<void> {
     await this.retryNow();

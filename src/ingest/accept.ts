@@ -243,18 +243,17 @@ export function createAccept(options: AcceptOptions): Accept {
 
 /** Where among the kinds a request's is, added if it is new. */
 function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
-  const { form, encoding, organization } = request;
+  const { form, organization } = request;
   const apart = request.idempotency !== undefined;
   const errorsMax = errorsMaxOf(request);
   const known = kinds.findIndex(
     (kind) =>
       kind.organization === organization &&
       kind.form === form &&
-      kind.encoding === encoding &&
       kind.apart === apart &&
       kind.errorsMax === errorsMax,
   );
-  return known >= 0 ? known : kinds.push({ form, encoding, organization, apart, errorsMax }) - 1;
+  return known >= 0 ? known : kinds.push({ form, organization, apart, errorsMax }) - 1;
 }
 
 /** The answer of a batch with at least one good event; otherwise the Problem that says why there is none. */

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { createOldestFirst } from '../base/oldest-first.ts';
+import { FifoMap } from '../base/fifo-map.ts';
 
 /**
  * Which segments of this process's log may hold events of an organization. Who has read all of it once need not ask
@@ -25,14 +25,14 @@ const any = '';
 
 /** `before`: the last segment of earlier processes; what it holds is not known. */
 export function createArrivals(before: number): Arrivals {
-  const known = createOldestFirst<Arrived>();
+  const known = new FifoMap<Arrived>();
   /** True of every organization that is not known. */
   let floor = before;
 
   function entryOf(organization: string): Arrived {
     const entry = known.get(organization) ?? { organization, writing: 0, last: floor };
     known.set(organization, entry);
-    if (known.size() > limits.arrivalsOrganizationsMax) {
+    if (known.size > limits.arrivalsOrganizationsMax) {
       const oldest = known.removeOldest();
       if (oldest !== undefined && oldest.writing > 0) known.set(oldest.organization, oldest);
       else floor = Math.max(floor, oldest?.last ?? floor);

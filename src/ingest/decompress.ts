@@ -1,19 +1,24 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import { Problem } from '../base/problem.ts';
-import { decompressZstd, ZstdSizeError } from './zstd.ts';
+import { decompressZstd, loadZstd, ZstdSizeError } from '../base/zstd.ts';
 
 export const contentEncodings = ['identity', 'gzip', 'deflate', 'br', 'zstd'] as const;
 export type ContentEncoding = (typeof contentEncodings)[number];
 
 /**
- * The body after its Content-Encoding; runs in a worker, so it may block. Throws a Problem: 413 when more than
+ * The body after its Content-Encoding; runs in a worker, so it may block. Rejects with a Problem: 413 when more than
  * `bytesMax` comes out, 400 when the data is malformed or cut short.
  */
-export function decompressBody(body: Uint8Array, encoding: ContentEncoding, bytesMax: number): Uint8Array {
+export async function decompressBody(
+  body: Uint8Array,
+  encoding: ContentEncoding,
+  bytesMax: number,
+): Promise<Uint8Array> {
   if (encoding === 'identity') {
     if (body.length > bytesMax) throw tooLarge(bytesMax);
     return body;
   }
+  if (encoding === 'zstd') await loadZstd();
   try {
     return decompressors[encoding](body, bytesMax);
   } catch (error) {

@@ -1,6 +1,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../base/system-error.ts';
+import { syncDirectory } from '../base/durable-file.ts';
 import { segmentOfName } from './segment.ts';
 
 /** An open file of the log. Offsets and lengths in bytes. */
@@ -73,14 +75,7 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
     },
     remove: (name) => unlink(join(directory, name)),
     rename: (from, to) => rename(join(directory, from), join(directory, to)),
-    async syncDirectory() {
-      const handle = await open(directory, 'r');
-      try {
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-    },
+    syncDirectory: () => syncDirectory(directory),
     async freeBytes() {
       const { bavail, bsize } = await statfs(directory);
       return bavail * bsize;
@@ -94,7 +89,7 @@ export async function newestSegmentIn(directory: string): Promise<number> {
     const numbers = (await readdir(directory)).map((name) => segmentOfName(name) ?? 0);
     return numbers.reduce((most, number) => Math.max(most, number), 0);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+    if (errorCode(error) === 'ENOENT') return 0;
     throw error;
   }
 }

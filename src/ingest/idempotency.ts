@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { limits } from './limits.ts';
+import { KeyedMutex, Mutex } from '../base/keyed-mutex.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
-import { createOldestFirst } from '../base/oldest-first.ts';
+import { FifoMap } from '../base/fifo-map.ts';
 import type { LogFiles } from './files.ts';
 
 /** The answer to a batch (contract: Ingest). */
@@ -50,9 +51,9 @@ export async function openIdempotency(
   nowMs: () => number,
   log: Logger,
 ): Promise<Idempotency> {
-  const entries = createOldestFirst<{ entry: Entry; bytes: number }>();
-  /** The last request of each id, settled when it and all before it have ended. */
-  const running = new Map<string, Promise<void>>();
+  const entries = new FifoMap<{ entry: Entry; bytes: number }>();
+  /** By id. */
+  const requests = new KeyedMutex();
   let bytes = 0;
 
   function put(entry: Entry, size: number): void {
@@ -60,8 +61,7 @@ export async function openIdempotency(
     entries.set(entry.id, { entry, bytes: size });
     for (let oldest = entries.oldest(); oldest !== undefined; oldest = entries.oldest()) {
       const expired = nowMs() - oldest.entry.at >= limits.idempotencyWindowMs;
-      if (!expired && entries.size() <= limits.idempotencyKeysMax && bytes <= limits.idempotencyBytesMax)
-        break;
+      if (!expired && entries.size <= limits.idempotencyKeysMax && bytes <= limits.idempotencyBytesMax) break;
       entries.removeOldest();
       bytes -= oldest.bytes;
     }
@@ -114,22 +114,10 @@ export async function openIdempotency(
     }
   }
 
-  let keeping: Promise<void> = Promise.resolve();
+  const keeping = new Mutex();
   return {
     id: (apiKey, key) => createHash('sha256').update(apiKey).update('\0').update(key).digest('base64url'),
-    exclusively(id, work) {
-      // Each waits for the one before it alone: if all were woken each time, a thousand would cost a million wakes.
-      const result = (running.get(id) ?? Promise.resolve()).then(work);
-      const settled = result.then(
-        () => undefined,
-        () => undefined,
-      );
-      running.set(id, settled);
-      void settled.then(() => {
-        if (running.get(id) === settled) running.delete(id);
-      });
-      return result;
-    },
+    exclusively: (id, work) => requests.run(id, work),
     recall(id, bodyHash) {
       const found = entries.get(id)?.entry;
       if (!found || nowMs() - found.at >= limits.idempotencyWindowMs) return undefined;
@@ -138,12 +126,8 @@ export async function openIdempotency(
     notes: (id, bodyHash, answer) =>
       JSON.stringify({ id, body: bodyHash, at: nowMs(), answer } satisfies Entry),
     remember: (notes) => put(JSON.parse(notes) as Entry, notes.length),
-    keep(notes) {
-      // Two segments may be stored at the same time, but a file has one end.
-      const done = keeping.then(() => keep(notes));
-      keeping = done.catch(() => undefined);
-      return done;
-    },
-    size: entries.size,
+    // Two segments may be stored at the same time, but a file has one end.
+    keep: (notes) => keeping.run(() => keep(notes)),
+    size: () => entries.size,
   };
 }

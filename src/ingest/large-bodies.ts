@@ -1,5 +1,5 @@
 import { buffers } from '../base/buffer-pool.ts';
-import { createFairQueue, type FairQueue } from '../base/fair-queue.ts';
+import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { frameOf, loneTask, outcomeOf, type TaskFacts } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
@@ -24,10 +24,10 @@ export class LargeBodies {
   constructor({ pool, facts }: LargeBodiesOptions) {
     this.#pool = pool;
     this.#facts = facts;
-    const atOncePerOrganization = pool.threads + limits.largeBodiesBeyondThreads;
-    this.#turns = createFairQueue({
-      atOncePerOrganization,
-      atOnce: atOncePerOrganization * limits.largeBodyOrganizationsMax,
+    const slotsPerOrganization = pool.threads + limits.largeBodiesBeyondThreads;
+    this.#turns = new FairQueue({
+      slotsPerOrganization,
+      slots: slotsPerOrganization * limits.largeBodyOrganizationsMax,
       waitingPerOrganization: limits.largeBodiesWaitingPerOrganizationMax,
       waiting: limits.largeBodiesWaitingMax,
       waitMs: limits.largeBodyWaitMsMax,
@@ -38,7 +38,7 @@ export class LargeBodies {
 
   /** Maps a body; `turn` names whose turn it takes. Rejects with a Problem: 429, or what the pool says. */
   async map(request: IngestRequest, turn: string): Promise<MappedRequest> {
-    const leave = await this.#turns.enter(turn);
+    const leave = await this.#turns.acquire(turn);
     try {
       const isWhole = request.encoding === 'identity' && request.body.length <= limits.splitBytesMin;
       return await (isWhole ? this.#whole(request) : this.#divided(request));
@@ -174,7 +174,7 @@ class MappedPieces {
 
 function kindOf(request: IngestRequest, form: RequestKind['form'], isHashed: boolean): RequestKind {
   const { organization } = request;
-  return { form, encoding: 'identity', organization, apart: isHashed, errorsMax: errorsMaxOf(request) };
+  return { form, organization, apart: isHashed, errorsMax: errorsMaxOf(request) };
 }
 
 function doneOf(results: readonly MapResult[], outcome: Outcome): MappedRequest {

@@ -27,7 +27,6 @@ export function mapTask(
     // Two renderings and the columns take about twice what came in; more makes the worker's copy of it grow.
     output: buffers.take(input.length * 2.5),
     directory: needsDirectory ? facts.directory() : undefined,
-    bodyBytesMax: facts.bodyBytesMax,
     rejectedMax,
   };
 }

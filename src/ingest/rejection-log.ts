@@ -1,6 +1,6 @@
 import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
-import { createOldestFirst, type OldestFirst } from '../base/oldest-first.ts';
+import { FifoMap } from '../base/fifo-map.ts';
 import type { Rejection, RejectionReason } from './rejections.ts';
 
 /** What was logged of one API key and reason, and how many events came after it. */
@@ -19,7 +19,7 @@ interface Logged {
 export class RejectionLog {
   readonly #log: Logger;
   readonly #nowMs: () => number;
-  readonly #logged: OldestFirst<Logged> = createOldestFirst<Logged>();
+  readonly #logged: FifoMap<Logged> = new FifoMap<Logged>();
   readonly #timer: NodeJS.Timeout;
 
   /** `nowMs` is a clock that only goes forward. */
@@ -42,7 +42,7 @@ export class RejectionLog {
       }
       this.#log.warn({ api_key: apiKey, reason, rule: first }, 'an event was rejected');
       this.#logged.set(id, { apiKey, reason, atMs: this.#nowMs(), leftOut: events - 1 });
-      if (this.#logged.size() > limits.rejectionLogKeysMax) this.#tell(this.#logged.removeOldest());
+      if (this.#logged.size > limits.rejectionLogKeysMax) this.#tell(this.#logged.removeOldest());
     }
   }
 
@@ -55,7 +55,7 @@ export class RejectionLog {
 
   close(): void {
     clearInterval(this.#timer);
-    while (this.#logged.size() > 0) this.#tell(this.#logged.removeOldest());
+    while (this.#logged.size > 0) this.#tell(this.#logged.removeOldest());
   }
 
   #tell(ended: Logged | undefined): void {

@@ -1,13 +1,14 @@
+import type { ContentEncoding } from './decompress.ts';
 import { limits } from './limits.ts';
 import type { FrameInput } from './segment.ts';
-import type { BodyForm, OrganizationFacts, Outcome, RequestKind } from './task.ts';
+import type { BodyForm, OrganizationFacts, Outcome } from './task.ts';
 
 /** One POST of source events, as the HTTP layer hands it over. */
 export interface IngestRequest {
   /** The bytes as received; the buffer behind them is given away. */
   readonly body: Uint8Array<ArrayBuffer>;
   readonly form: BodyForm;
-  readonly encoding: RequestKind['encoding'];
+  readonly encoding: ContentEncoding;
   /** Undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Id of the API key that sends; undefined for events of the service itself. */

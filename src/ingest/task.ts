@@ -23,7 +23,6 @@ export interface OrganizationFacts {
 export interface RequestKind {
   /** `elements`: a piece of a JSON array, without the brackets. */
   readonly form: BodyForm | 'elements';
-  readonly encoding: ContentEncoding;
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** True: its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
@@ -54,7 +53,6 @@ export interface MapTask {
   readonly output: ArrayBuffer;
   /** Present when a request of the task has no organization of its own. */
   readonly directory: SharedDirectory | undefined;
-  readonly bodyBytesMax: number;
   /** The rejected event of a request after these ends the work on it. */
   readonly rejectedMax: number;
 }

@@ -1,4 +1,4 @@
-import { isDiskFull } from '../base/full-disk.ts';
+import { isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';

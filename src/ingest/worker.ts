@@ -53,9 +53,9 @@ interface Output {
 }
 
 /** Piscina calls this with each task; buffers of the result are moved, not copied. */
-export default function runTask(task: MapTask | SplitTask): unknown {
+export default async function runTask(task: MapTask | SplitTask): Promise<unknown> {
   if (task.kind === 'split') {
-    const result = splitLarge(task);
+    const result = await splitLarge(task);
     return move({ [transferableSymbol]: result.input, [valueSymbol]: result });
   }
   const result = mapRequests(task);
@@ -89,10 +89,9 @@ function mapRequests(task: MapTask): MapResult {
   };
 }
 
-function mapRequest(task: MapTask, index: number, received: Uint8Array, output: Output): Outcome {
+function mapRequest(task: MapTask, index: number, body: Uint8Array, output: Output): Outcome {
   const request = task.kinds[task.kindOf[index] as number] as RequestKind;
   try {
-    const body = decompressBody(received, request.encoding, task.bodyBytesMax);
     const blockOwner = request.apart ? index : undefined;
     const outcome = mapBody(task, request, body, output, blockOwner);
     return request.apart && outcome.kind === 'answered' ? { ...outcome, bodyHash: hashOf(body) } : outcome;
@@ -159,11 +158,11 @@ function hashOf(body: Uint8Array): string {
 }
 
 /** Divides a large body into pieces of whole events that workers can map side by side. */
-function splitLarge(task: SplitTask): SplitResult {
+async function splitLarge(task: SplitTask): Promise<SplitResult> {
   const input = task.input.buffer as ArrayBuffer;
   const nothing = { input, form: task.form, pieces: [], bodyHash: undefined };
   try {
-    const decompressed = decompressBody(task.input, task.encoding, task.bodyBytesMax);
+    const decompressed = await decompressBody(task.input, task.encoding, task.bodyBytesMax);
     const bytes = withoutByteOrderMark(decompressed);
     const found = piecesOf(bytes, task);
     if ('code' in found) return { ...nothing, body: found };

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { toReadable } from '../base/byte-flow.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { EngineError } from '../storage/storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import { exportWhere, type ExportRequest } from './export.ts';
 import { csvAliases, csvNames, typedColumns } from './export-csv.ts';
 import { newestFirst, streamSettings } from './plans.ts';

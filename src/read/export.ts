@@ -1,6 +1,6 @@
 import { type ByteFlow, peekFlow } from '../base/byte-flow.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { EngineError } from '../storage/storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
 import { type AuditFilter, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import type { ByteFlow } from '../base/byte-flow.ts';
-import { createFairQueue, type FairQueue } from '../base/fair-queue.ts';
+import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { gauge } from '../base/metrics.ts';
-import { EngineError } from '../storage/storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 
 const aborted = (): Error => new EngineError('aborted', 'the caller ended the request');
 
@@ -17,15 +17,15 @@ export function inTurn<A extends readonly unknown[], T>(
   streamOf: (result: T) => Pick<ByteFlow, 'onClosed'> | undefined = () => undefined,
 ): (organization: string, ...rest: [...A, AbortSignal]) => Promise<T> {
   return async (organization, ...rest) => {
-    const leave = await queue.enter(organization, rest[rest.length - 1] as AbortSignal);
+    const release = await queue.acquire(organization, rest[rest.length - 1] as AbortSignal);
     try {
       const result = await read(organization, ...rest);
       const stream = streamOf(result);
-      if (stream === undefined) leave();
-      else stream.onClosed(leave);
+      if (stream === undefined) release();
+      else stream.onClosed(release);
       return result;
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
   };
@@ -33,10 +33,10 @@ export function inTurn<A extends readonly unknown[], T>(
 
 /** For reads that are over soon. Half of all turns is the most for one organization. */
 export function readQueue(): FairQueue {
-  const atOnce = Math.max(limits.readsAtOnceMin, limits.readsAtOncePerCore * availableParallelism());
-  const queue = createFairQueue({
-    atOncePerOrganization: Math.ceil(atOnce / 2),
-    atOnce,
+  const slots = Math.max(limits.readsAtOnceMin, limits.readsAtOncePerCore * availableParallelism());
+  const queue = new FairQueue({
+    slotsPerOrganization: Math.ceil(slots / 2),
+    slots,
     waitingPerOrganization: limits.readsWaitingPerOrganizationMax,
     waiting: limits.readsWaitingMax,
     waitMs: limits.readWaitMsMax,
@@ -56,9 +56,9 @@ export function readQueue(): FairQueue {
 /** For exports, which last as long as their readers like: whoever finds no place comes back later. */
 export function exportSlots(): FairQueue {
   const most = limits.exportsPerOrganizationMax;
-  return createFairQueue({
-    atOncePerOrganization: most,
-    atOnce: limits.exportsMax,
+  return new FairQueue({
+    slotsPerOrganization: most,
+    slots: limits.exportsMax,
     waitingPerOrganization: 0,
     waiting: 0,
     waitMs: 0,
@@ -70,9 +70,9 @@ export function exportSlots(): FairQueue {
 
 /** For streams of source events, most of which are over soon. */
 export function sourceStreamSlots(): FairQueue {
-  return createFairQueue({
-    atOncePerOrganization: limits.sourceStreamsPerOrganizationMax,
-    atOnce: limits.sourceStreamsMax,
+  return new FairQueue({
+    slotsPerOrganization: limits.sourceStreamsPerOrganizationMax,
+    slots: limits.sourceStreamsMax,
     waitingPerOrganization: limits.readsWaitingPerOrganizationMax,
     waiting: limits.readsWaitingMax,
     waitMs: limits.readWaitMsMax,

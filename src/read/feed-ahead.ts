@@ -1,6 +1,7 @@
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
-import { EngineError, type HeldBytes } from '../storage/storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { HeldBytes } from '../storage/storage.ts';
 
 /** A run of settled events of one organization in the order of ingest, read at once and handed out in pages. */
 export interface Chunk {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buffers } from '../base/buffer-pool.ts';
 import { limits } from './limits.ts';
-import { createOldestFirst } from '../base/oldest-first.ts';
+import { FifoMap } from '../base/fifo-map.ts';
 import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -216,11 +216,11 @@ interface EmptyStretches {
  * finds nothing need not ask the engine at all.
  */
 function createEmptyStretches(arrivedBefore: FeedOptions['arrivedBefore']): EmptyStretches {
-  const stretches = createOldestFirst<Stretch>();
+  const stretches = new FifoMap<Stretch>();
 
   function put(organization: string, stretch: Stretch): void {
     stretches.set(organization, stretch);
-    if (stretches.size() > limits.feedEmptyStretchesMax) stretches.removeOldest();
+    if (stretches.size > limits.feedEmptyStretchesMax) stretches.removeOldest();
   }
 
   return {

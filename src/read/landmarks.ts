@@ -1,6 +1,6 @@
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
-import { createOldestFirst } from '../base/oldest-first.ts';
+import { FifoMap } from '../base/fifo-map.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
 import { countEvents } from './count.ts';
 import { type AuditFilter, whereClause } from './filter.ts';
@@ -100,7 +100,7 @@ const bySecond = landmarksOf(
 );
 
 export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmarks {
-  const all = createOldestFirst<{ readonly known: Known | undefined }>();
+  const all = new FifoMap<{ readonly known: Known | undefined }>();
 
   async function ask(query: string, parameters: Parameters, signal: AbortSignal) {
     const bounds = { step: limits.landmarkStepEvents, most: limits.landmarksMax };
@@ -114,7 +114,7 @@ export function createLandmarks(storage: Storage, versionOf: VersionOf): Landmar
 
   function keep(organization: string, known: Known | undefined): void {
     all.set(organization, { known });
-    if (all.size() > limits.landmarkOrganizationsMax) all.removeOldest();
+    if (all.size > limits.landmarkOrganizationsMax) all.removeOldest();
   }
 
   async function set(organization: string, version: string | undefined, signal: AbortSignal): Promise<Known> {

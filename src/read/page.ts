@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { limits } from './limits.ts';
-import { EngineError, type Storage } from '../storage/storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { Storage } from '../storage/storage.ts';
 import { countEvents, countOf } from './count.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';

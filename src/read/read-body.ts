@@ -62,10 +62,10 @@ function envelopFlow(flow: ByteFlow, envelopeOf: EnvelopeOf): ByteFlow {
     flow.to({
       data(piece) {
         if (after !== undefined) return sink.data(piece);
-        const frame = framer.ofStart(piece);
-        ({ after } = frame);
-        const wanted = sink.data(Buffer.from(frame.before));
-        return sink.data(piece.subarray(frame.skip)) && wanted;
+        const envelope = envelopeOf.ofStart(piece);
+        ({ after } = envelope);
+        const wanted = sink.data(Buffer.from(envelope.before));
+        return sink.data(piece.subarray(envelope.skip)) && wanted;
       },
       end() {
         sink.data(Buffer.from(after ?? ''));

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../base/log.ts';
+import { EngineError } from '../base/engine-error.ts';
 import { ByteReader } from './byte-reader.ts';
 import { limits } from './limits.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
 import { StatementClient } from './statement-client.ts';
-import { EngineError, type EngineConnection, type Parameters } from './storage.ts';
+import type { EngineConnection, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
 
 /** Reads are cancelled by the engine when the connection goes; it does that for read-only queries alone. */

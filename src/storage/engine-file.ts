@@ -1,10 +1,12 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { limits } from './limits.ts';
+import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import type { Logger } from '../base/log.ts';
 import { isSameFile } from '../base/same-file.ts';
+import { errorCode } from '../base/system-error.ts';
 import { askEngine } from './statement-client.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { EngineConnection } from './storage.ts';
 
 /** What `DATA_DIR/engine.json` says: the way to the engine and the engine's process id. */
@@ -18,15 +20,7 @@ function engineFilePath(dataDir: string): string {
 export async function writeEngineFile(dataDir: string, file: EngineFile): Promise<void> {
   const { url, user, password, headers, database, pid } = file;
   const text = JSON.stringify({ url, user, password, headers, database, pid }, undefined, 2);
-  const draft = `${engineFilePath(dataDir)}.${process.pid}.tmp`;
-  await rm(draft, { force: true });
-  try {
-    await writeFile(draft, `${text}\n`, { mode: 0o600, flag: 'wx' });
-    await rename(draft, engineFilePath(dataDir));
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  await replaceFile(engineFilePath(dataDir), `${text}\n`);
 }
 
 export async function removeEngineFile(dataDir: string): Promise<void> {
@@ -64,7 +58,7 @@ export function isAlive(pid: number): boolean {
     return true;
   } catch (error) {
     // A process of another user is alive all the same.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return errorCode(error) === 'EPERM';
   }
 }
 
@@ -81,7 +75,7 @@ async function isEngineOf(dataDir: string, path: string, log: Logger | undefined
     if (await isSameFile(path, engineDir)) return true;
   } catch (error) {
     // The directory of one or of the other is not there.
-    if (!(error instanceof Error && 'code' in error)) throw error;
+    if (errorCode(error) === undefined) throw error;
   }
   log?.warn(
     { dataDir, engineOf: dirname(path) },
@@ -96,14 +90,8 @@ async function isEngineOf(dataDir: string, path: string, log: Logger | undefined
  * another directory, which the log is told.
  */
 export async function readEngineFile(dataDir: string, log?: Logger): Promise<EngineFile | undefined> {
-  let text: string;
-  try {
-    text = await readFile(engineFilePath(dataDir), 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
-  const file = parseEngineFile(text);
+  const text = await readIfThere(engineFilePath(dataDir));
+  const file = text === undefined ? undefined : parseEngineFile(text);
   if (file === undefined || !isAlive(file.pid)) return undefined;
   try {
     return (await isEngineOf(dataDir, await askPath(file), log)) ? file : undefined;

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isDiskFull } from '../base/full-disk.ts';
+import { isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import { askEngine } from './statement-client.ts';
 import { renderConfig, renderUsers } from './engine-config.ts';
 import type { EngineConfig } from './engine-config.ts';
 import { isAlive } from './engine-file.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { EngineConnection } from './storage.ts';
 
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';

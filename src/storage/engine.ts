@@ -3,7 +3,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fullDiskWords, isDiskFull } from '../base/full-disk.ts';
+import { fullDiskWords, isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import { errorFacts } from '../base/log.ts';
 import type { Logger } from '../base/log.ts';

@@ -5,7 +5,8 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { MigrationMode } from './migration-claims.ts';
 import { renderPlaceholders } from './render-migration.ts';
-import { EngineError, type Parameters, type Settings, type Storage } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { Parameters, Settings, Storage } from './storage.ts';
 import { arePeersWriting } from './watermarks.ts';
 import { WrittenParts } from './written-parts.ts';
 

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 
 /** Text of an engine's answer as it may stand in the operational log: one line, bounded. */
 export function shortMessage(text: string): string {

@@ -1,6 +1,7 @@
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
-import { EngineError, type Settings, type Storage } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { Settings, Storage } from './storage.ts';
 
 /** A segment of the write-ahead log as one INSERT; see the ingest folder for what it is made of. */
 interface Segment {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '../base/durable-file.ts';
+import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import { Ledger, type LedgerState } from './ledger.ts';
 
 interface LedgerContent {
@@ -19,13 +18,8 @@ const sumOf = (state: LedgerState): string =>
  * Rejects when the file cannot be read.
  */
 export async function readLedger(dataDir: string, onDamage: () => void): Promise<Ledger | undefined> {
-  let text: string;
-  try {
-    text = await readFile(pathOf(dataDir), 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const text = await readIfThere(pathOf(dataDir));
+  if (text === undefined) return undefined;
   const state = parse(text);
   if (state === undefined) onDamage();
   return state === undefined ? undefined : new Ledger(state);

@@ -8,7 +8,7 @@ import { moveEvents } from './events-move.ts';
 import { withMigrationClaim, type MigrationMode } from './migration-claims.ts';
 import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './statements.ts';
-import { EngineError } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { Storage } from './storage.ts';
 
 export interface MigrateOptions {

@@ -1,6 +1,7 @@
 import { limits } from './limits.ts';
 import { quoteString } from './statements.ts';
-import { EngineError, type Storage } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { Storage } from './storage.ts';
 
 /** A part that the engine has set aside by itself, as it could not be loaded or merged. */
 export interface QuarantinedPart {

@@ -1,5 +1,6 @@
 import { appendFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../base/system-error.ts';
 import type { Storage } from './storage.ts';
 import { commandClaims, peersWatermark } from './watermarks.ts';
 
@@ -48,7 +49,7 @@ export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: 
     try {
       return (await stat(path)).size;
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+      if (errorCode(error) === 'ENOENT') return 0;
       throw error;
     }
   }

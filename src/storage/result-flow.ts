@@ -1,9 +1,10 @@
 import { buffers } from '../base/buffer-pool.ts';
 import type { ByteFlow, ByteSink } from '../base/byte-flow.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { ByteReader, Call, Receiver } from './byte-reader.ts';
 import { exceptionInTail, refusal, shortMessage } from './exception.ts';
 import { limits } from './limits.ts';
-import { type BytesOptions, EngineError, type HeldBytes } from './storage.ts';
+import type { BytesOptions, HeldBytes } from './storage.ts';
 
 /** What a read asks, and for how long it may. */
 export interface Read {

@@ -1,8 +1,9 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { EngineError } from '../base/engine-error.ts';
 import { exceptionInTail, refusal, shortMessage } from './exception.ts';
 import { limits } from './limits.ts';
-import { EngineError, type EngineConnection, type Parameters, type Settings } from './storage.ts';
+import type { EngineConnection, Parameters, Settings } from './storage.ts';
 
 export interface Statement {
   readonly query: string;

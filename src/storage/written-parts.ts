@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { errorCode } from '../base/system-error.ts';
 import type { Storage } from './storage.ts';
 
 /** Files that the engine does not count among the bytes of a part. */
@@ -73,7 +74,7 @@ async function isWhole({ path, bytes }: NewPart): Promise<boolean | undefined> {
       sum >= Number(bytes) && sizes.every(({ file, size }) => size > 0 || !uncounted.has(basename(file)))
     );
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
+import { limits } from '../../src/base/limits.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 
 test('damage is new once, is counted by kind, and can be cleared', async () => {
@@ -17,8 +18,8 @@ test('damage is new once, is counted by kind, and can be cleared', async () => {
 
 test('of each kind a bounded number is kept, the first ones', () => {
   const register = new DamageRegister();
-  for (let segment = 0; segment < 1000; segment++)
+  for (let segment = 0; segment <= limits.damageKnownPerKindMax; segment++)
     register.report({ kind: 'log_segment', id: String(segment), detail: '' });
-  assert.equal(register.list().length, 100);
+  assert.equal(register.list().length, limits.damageKnownPerKindMax);
   assert.equal(register.list()[0]?.id, '0');
 });

@@ -8,7 +8,8 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import * as fc from 'fast-check';
 import { limits } from '../../src/cli/limits.ts';
-import { chunksOf, type ImportChunk, openFileSource, openInputSource } from '../../src/cli/import-source.ts';
+import { chunksOf, type ImportChunk } from '../../src/cli/import-chunks.ts';
+import { openFileSource, openInputSource } from '../../src/cli/import-source.ts';
 
 let directory: string;
 before(async () => {

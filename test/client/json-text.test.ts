@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AuditlogError } from '../../src/client/error.ts';
-import { eventIdentity, splitEnvelope } from '../../src/client/json-text.ts';
+import { eventIdentity, readEnvelope } from '../../src/client/json-text.ts';
 
 const objects = fc.dictionary(fc.string(), fc.jsonValue());
 
@@ -15,7 +15,8 @@ test('cuts any envelope into the texts that it was made of, in any spacing', () 
       (events, meta, space) => {
         const texts = events.map((event) => JSON.stringify(event, null, space));
         const body = `${space}{${space}"x"${space}:${space}[1,{"data":[]}],"data":[${space}${texts.join(`${space},${space}`)}${space}],"meta":${JSON.stringify(meta)}${space}}${space}`;
-        assert.deepEqual(splitEnvelope(body), { events: texts, meta: JSON.stringify(meta) });
+        const parsed = JSON.parse(body) as { readonly data: unknown; readonly meta: unknown };
+        assert.deepEqual(readEnvelope(body), { texts, events: parsed.data, meta: parsed.meta });
       },
     ),
   );
@@ -23,7 +24,7 @@ test('cuts any envelope into the texts that it was made of, in any spacing', () 
 
 test('refuses every cut of an envelope, and what is none', () => {
   const whole = '{"data":[{"a":"\\"]}"},{"b":[1,{}]}],"meta":{"total":2}}';
-  assert.equal(splitEnvelope(whole).events.length, 2);
+  assert.equal(readEnvelope(whole).events.length, 2);
   const broken = Array.from({ length: whole.length }, (_, end) => whole.slice(0, end));
   for (const text of [
     ...broken,
@@ -33,7 +34,7 @@ test('refuses every cut of an envelope, and what is none', () => {
     '{"data":{},"meta":{}}',
     '{"data":[],,"meta":{}}',
   ])
-    assert.throws(() => splitEnvelope(text), AuditlogError, text);
+    assert.throws(() => readEnvelope(text), AuditlogError, text);
 });
 
 test('the identity of an event leaves out the moment of reading and nothing else', () => {
@@ -42,6 +43,8 @@ test('the identity of an event leaves out the moment of reading and nothing else
   assert.equal(eventIdentity(logged(1)), eventIdentity(logged(22)));
   assert.notEqual(eventIdentity(logged(1, 1)), eventIdentity(logged(1, 2)));
   assert.equal(eventIdentity('{"a":1}'), '{"a":1}');
+  for (const broken of ['', '{"a', '{"metadata":{"logged_time":"'])
+    assert.equal(eventIdentity(broken), broken);
   assert.equal(eventIdentity('{"metadata":"logged_time"}'), '{"metadata":"logged_time"}');
 });
 

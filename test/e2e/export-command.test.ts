@@ -4,7 +4,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { decompressZstd } from '../../src/ingest/zstd.ts';
+import { decompressZstd, loadZstd } from '../../src/base/zstd.ts';
 import { call, eventually } from '../support/http.ts';
 import {
   createTenant,
@@ -63,6 +63,7 @@ describe('export to a file', () => {
   const run = (...args: string[]) => server.cli(['export', '--org', 'filed', ...args]);
 
   test('each format, plain and compressed, holds what the endpoint gives', async () => {
+    await loadZstd();
     const endings = { ndjson: ['', '.gz', '.zst'], json: ['', '.zst'], csv: ['.gz'] };
     for (const [format, ofFormat] of Object.entries(endings)) {
       const expected = plain(await endpoint({ format, ...range, actor: 'EVEN@acme.example' }));

@@ -66,21 +66,11 @@ test('every endpoint is in it, with every parameter of the contract', () => {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
-  // The table of routes has one entry for all paths below a list; the document has them one by one.
   const deps = { read: {}, readiness: {} } as unknown as EndpointDeps;
-  const served = endpointTable(deps).map(({ method, path }) => `${method.toLowerCase()} ${path}`);
-  const servedAs = (operation: string) =>
-    served.find((one) =>
-      one.endsWith('*')
-        ? operation.startsWith(one.slice(0, -1)) && operation.includes('{id}')
-        : one === operation,
-    );
-  for (const operation of operations) assert.ok(servedAs(operation), `${operation} is not served`);
-  for (const one of served)
-    assert.ok(
-      operations.some((operation) => servedAs(operation) === one),
-      one,
-    );
+  const served = endpointTable(deps).map(
+    ({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
+  );
+  assert.deepEqual(operations.sort(), served.sort());
   const parameters = (document.paths['/api/v1/audit']?.['get']?.parameters ?? []).map((parameter) => {
     const reference = (parameter as { $ref?: string }).$ref;
     return ((reference === undefined ? parameter : at(document, reference)) as { name: string }).name;

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { decompress } from 'fzstd';
+import { EngineError } from '../../src/base/engine-error.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import { Problem } from '../../src/base/problem.ts';
 import type { RequestContext, Route } from '../../src/http/router.ts';
@@ -25,11 +26,9 @@ const show = (context: RequestContext) => ({
   }),
 });
 
-class LowerLayerError extends Error {}
-
 const routes: readonly Route[] = [
   { method: 'GET', path: '/show', name: 'show', handler: show },
-  { method: 'GET', path: '/files/*', name: 'files', handler: show },
+  { method: 'GET', path: '/files/:id/:name', name: 'files', handler: show },
   { method: 'POST', path: '/show', name: 'show', handler: () => ({ status: 204 }) },
   { method: 'GET', path: '/text', name: 'text', handler: () => ({ status: 200, body: text }) },
   {
@@ -74,7 +73,7 @@ const routes: readonly Route[] = [
     path: '/lower',
     name: 'lower',
     handler: () => {
-      throw new LowerLayerError('engine text');
+      throw new EngineError('unreachable', 'engine text');
     },
   },
   {
@@ -96,12 +95,7 @@ const routes: readonly Route[] = [
 
 let it: TestServer;
 before(async () => {
-  it = await startTestServer(routes, {
-    translateError: (error) =>
-      error instanceof LowerLayerError
-        ? new Problem('internal', 'Records could not be retrieved.', { retryAfterSeconds: 2, cause: error })
-        : undefined,
-  });
+  it = await startTestServer(routes);
 });
 after(() => it.close());
 
@@ -150,7 +144,8 @@ test('unknown paths are 404, other methods 405 with Allow, OPTIONS 204', async (
   const options = await fetch(`${it.url}/show`, { method: 'OPTIONS' });
   assert.equal(options.status, 204);
   assert.equal(options.headers.get('content-length'), null);
-  assert.equal((await fetch(`${it.url}/files/a/b%2Fc`)).status, 200);
+  assert.equal((await fetch(`${it.url}/files/a/b%20c`)).status, 200);
+  assert.equal((await fetch(`${it.url}/files/a/b%2Fc`)).status, 404, 'a slash in a segment');
   assert.equal((await fetch(`${it.url}/sho%77`)).status, 200);
 });
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
+import '../support/strict-writer.cjs';
 import { createAccessLog } from '../../src/http/access-log.ts';
 import { createRouter, type Route } from '../../src/http/router.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer } from '../../src/http/server.ts';

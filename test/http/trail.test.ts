@@ -162,10 +162,10 @@ describe('the trail', () => {
     const { acme, ann } = await start('late');
     const nowhere = openStorage({ ...world.engine.connection, url: 'http://127.0.0.1:9' }, silentLog);
     const directory = createDirectory({ storage: nowhere, log: silentLog, clock: systemClock });
-    const change = async () => ({ result: undefined, changes: [changeOfUser(ann, 'passwordChanged')] });
+    const changesOf = () => [changeOfUser(ann, 'passwordChanged')];
     const context = { ip: '192.0.2.7', port: '50123' } as RequestContext;
     await assert.rejects(
-      recordedChange({ trail: world.trail, directory }, context, { user: ann }, change),
+      recordedChange({ trail: world.trail, directory }, context, { user: ann }, async () => ann, changesOf),
       (error: unknown) => unavailable(error) && /was done and is recorded/.test(String(error)),
     );
     const recorded = (await world.events(acme)).map(({ source }) => source.message.action);

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { createFairQueue, type FairQueue } from '../../src/base/fair-queue.ts';
+import { FairQueue } from '../../src/base/fair-queue.ts';
 import { limits } from '../../src/read/limits.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { type Chunk, ReadAhead } from '../../src/read/feed-ahead.ts';
@@ -13,10 +13,10 @@ import { createRecorder } from './support.ts';
 
 const never = new AbortController().signal;
 
-const queueOf = (atOnce: number): FairQueue =>
-  createFairQueue({
-    atOncePerOrganization: atOnce,
-    atOnce,
+const queueOf = (slots: number): FairQueue =>
+  new FairQueue({
+    slotsPerOrganization: slots,
+    slots,
     waitingPerOrganization: 10,
     waiting: 10,
     waitMs: 60_000,

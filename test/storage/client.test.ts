@@ -8,8 +8,9 @@ import * as fc from 'fast-check';
 import { toReadable } from '../../src/base/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { limits } from '../../src/storage/limits.ts';
-import { EngineError } from '../../src/storage/storage.ts';
-import type { EngineFailure, Parameters, QueryOptions, Storage } from '../../src/storage/storage.ts';
+import { EngineError } from '../../src/base/engine-error.ts';
+import type { EngineFailure } from '../../src/base/engine-error.ts';
+import type { Parameters, QueryOptions, Storage } from '../../src/storage/storage.ts';
 import { silentLog, startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
 

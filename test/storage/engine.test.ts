@@ -15,7 +15,7 @@ import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { DataDirLockedError } from '../../src/storage/engine-process.ts';
 import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
-import { EngineError } from '../../src/storage/storage.ts';
+import { EngineError } from '../../src/base/engine-error.ts';
 import { silentLog, temporaryDirectory } from '../support/engine.ts';
 
 let dataDir: string;

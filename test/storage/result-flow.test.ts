@@ -6,7 +6,8 @@ import { limits } from '../../src/storage/limits.ts';
 import type { ByteFlow } from '../../src/base/byte-flow.ts';
 import type { ByteReader, Receiver } from '../../src/storage/byte-reader.ts';
 import { readBytes, readFlow } from '../../src/storage/result-flow.ts';
-import { EngineError, type HeldBytes } from '../../src/storage/storage.ts';
+import { EngineError } from '../../src/base/engine-error.ts';
+import type { HeldBytes } from '../../src/storage/storage.ts';
 
 const tag = 'abcdefghijklmnop';
 

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { holdAnswer } from './openapi.ts';
 import { patience } from './patience.ts';
 
 /** A client for black-box tests: nothing is decoded, retried or followed behind the test's back; every wait is bounded. */
@@ -10,6 +11,14 @@ const requestTimeoutMsDefault = 15_000;
 /** The service closes a connection that is idle for 10 s: one must not be used again at that very moment. */
 const idleConnectionMsMax = 5_000;
 const agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: idleConnectionMsMax });
+
+/** Services whose every answer is held to the OpenAPI document. */
+const heldOrigins = new Set<string>();
+
+/** From now on `call` holds all answers of a service to the OpenAPI document. */
+export function holdAnswersOf(url: string): void {
+  heldOrigins.add(new URL(url).origin);
+}
 
 export interface HttpAnswer {
   readonly status: number;
@@ -33,7 +42,11 @@ export async function call(url: string, options: HttpCall = {}): Promise<HttpAns
   // turn ends what the event loop was at, the second asks the sockets.
   await setImmediate();
   await setImmediate();
-  return send(url, options);
+  const answer = await send(url, options);
+  const { origin, host } = new URL(url);
+  if (heldOrigins.has(origin))
+    holdAnswer(options.method ?? 'GET', url.slice(url.indexOf(host) + host.length), answer);
+  return answer;
 }
 
 function send(url: string, options: HttpCall): Promise<HttpAnswer> {

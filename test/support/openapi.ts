@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { HttpAnswer } from './http.ts';
 
@@ -106,4 +107,43 @@ export function conformance(document: OpenApiDocument): Conformance {
       assert.deepEqual(errorsOf(pointerOf(method, path, answer.status, type), body), [], what);
     },
   };
+}
+
+const document = JSON.parse(
+  readFileSync(new URL('../../schema/openapi.json', import.meta.url), 'utf8'),
+) as OpenApiDocument & { readonly 'x-commands': Readonly<Record<string, { readonly $ref: string }>> };
+const conform = conformance(document);
+
+/** The path of the document that a request's path is, such as `/api/v1/portal/users/{id}/disable`. */
+function templateOf(path: string): string | undefined {
+  if (path in document.paths) return path;
+  return Object.keys(document.paths).find((one) =>
+    new RegExp(`^${one.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
+  );
+}
+
+/**
+ * Holds any answer of the service against the document: as `check` does where the document has the operation, else it
+ * must be a problem. A body that is encoded, or that is no JSON document, is not looked into.
+ */
+export function holdAnswer(method: string, path: string, answer: HttpAnswer): void {
+  const type = String(answer.headers['content-type']).split(';')[0] ?? '';
+  if (!type.endsWith('json') || type.endsWith('ndjson')) return;
+  if (method === 'HEAD' || answer.headers['content-encoding'] !== undefined) return;
+  const template = templateOf(path.split('?')[0] ?? '');
+  const operation = template === undefined ? undefined : document.paths[template]?.[method.toLowerCase()];
+  if (template !== undefined && operation !== undefined) return conform.check(method, template, answer);
+  const errors = conform.errorsOf('#/components/schemas/Problem', JSON.parse(answer.text));
+  assert.deepEqual(errors, [], `${method} ${path} ${answer.status}: ${answer.text.slice(0, 200)}`);
+}
+
+/** Holds what a command printed with `--json` against the document; other output is not looked at. */
+export function holdOutput(args: readonly string[], stdout: string): void {
+  if (!args.includes('--json') || stdout === '') return;
+  const command = Object.keys(document['x-commands'])
+    .toSorted((a, b) => b.length - a.length)
+    .find((one) => one.split(' ').every((word) => args.includes(word)));
+  assert.ok(command !== undefined, `the document has no command ${args.join(' ')}`);
+  const pointer = document['x-commands'][command]?.$ref ?? '';
+  assert.deepEqual(conform.errorsOf(pointer, JSON.parse(stdout)), [], args.join(' '));
 }

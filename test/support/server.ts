@@ -9,11 +9,22 @@ import { fileURLToPath } from 'node:url';
 import { cliCommand } from './cli-command.ts';
 import { patience } from './patience.ts';
 import { limitedEnvironment } from './limited-engine.ts';
-import { acceptedOf, type AuditEvent, call, eventually, type HttpAnswer, type Page, pageOf } from './http.ts';
+import {
+  acceptedOf,
+  type AuditEvent,
+  call,
+  eventually,
+  holdAnswersOf,
+  type HttpAnswer,
+  type Page,
+  pageOf,
+} from './http.ts';
+import { holdOutput } from './openapi.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
 
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
+const strictWriter = fileURLToPath(new URL('./strict-writer.cjs', import.meta.url));
 const startMsMax = 40_000;
 const stopMsMax = 30_000;
 /** Far above what the contract allows, for machines that run other tests beside; `defaults` holds the bound itself. */
@@ -73,6 +84,7 @@ function environment(dataDir: string, extra: ServerOptions['env'] = {}): Record<
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
     TMPDIR: process.env['TMPDIR'],
+    NODE_OPTIONS: `--require ${strictWriter}`,
     PORT: '0',
     DATA_DIR: dataDir,
     FLUSH_INTERVAL: '50ms',
@@ -144,7 +156,9 @@ export async function runCli(
     child.kill('SIGKILL');
     throw new Error(`command did not end: ${args.join(' ')}\n${stderr().join('\n')}`);
   }
-  return { code: ended.code, stdout: stdout().join('\n'), stderr: stderr().join('\n') };
+  const printed = stdout().join('\n');
+  holdOutput(args, printed);
+  return { code: ended.code, stdout: printed, stderr: stderr().join('\n') };
 }
 
 function listeningPort(lines: readonly string[]): number | undefined {
@@ -221,8 +235,10 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     if (ownsDirectory) await removeDirectory(dataDir);
     return ended?.code ?? null;
   };
+  const url = `http://127.0.0.1:${port}`;
+  holdAnswersOf(url);
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     port,
     pid: child.pid ?? 0,
     dataDir,

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { replaceFile } from '../../base/durable-file.ts';
+import { readIfThere, replaceFile } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
+import { errorCode } from '../../base/system-error.ts';
 import type { EventFilter } from '../../client/client.ts';
 import type { KnownEvent, Position } from './batch.ts';
 import { orTransient } from './durable.ts';
@@ -60,13 +61,8 @@ interface Loaded extends CheckpointState {
 }
 
 async function load(path: string): Promise<Loaded | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
   try {
     const given = JSON.parse(text) as { readonly [name: string]: unknown };
     const { stream, subject } = given;
@@ -84,7 +80,7 @@ async function fileMark(path: string): Promise<string | undefined> {
     const { ino, mtimeNs } = await stat(path, { bigint: true });
     return `${ino} ${mtimeNs}`;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -1,92 +1,11 @@
-import { Problem } from '../../base/problem.ts';
-import { formatMicros } from '../../base/timestamp.ts';
-import type { Clock } from '../../base/clock.ts';
-import type { ApiKey } from '../../control/api-keys.ts';
-import type { User } from '../../control/users.ts';
-import { exportFormats, type ExportFormat, type ExportReader } from '../../read/export.ts';
-import { type QueryParameter, readFilter } from '../../read/filter.ts';
-import type { KeyCaller, SessionCaller } from '../endpoint.ts';
-import { unauthorizedKey } from '../authenticate.ts';
-import type { StreamReply } from '../response.ts';
-import type { RequestContext } from '../router.ts';
-import { type Trail, trailOrigin } from '../trail.ts';
-import { exported } from '../trail-events.ts';
-import type { OrganizationLookup } from './ingest.ts';
+import { type OrganizationLookup, organizationOfReader } from '../authenticate.ts';
+import type { KeyHandler } from '../endpoint.ts';
+import { type ExportDeps, exportReply } from '../export-reply.ts';
 
-export interface ExportDeps {
-  readonly read: { readonly export: ExportReader };
-  readonly trail: Trail;
-  readonly clock: Clock;
-  readonly organizationOf: OrganizationLookup;
-}
-
-const contentTypes: Readonly<Record<ExportFormat, string>> = {
-  ndjson: 'application/x-ndjson',
-  json: 'application/json',
-  csv: 'text/csv; charset=utf-8; header=present',
-};
-
-/**
- * GET /api/v1/audit/export and /api/v1/portal/export: every matching event as one file, streamed (contract: Read,
- * export). The export is recorded before its first byte; a failure after that breaks the connection.
- */
-export function exportHandlers(deps: ExportDeps) {
-  const answer = async (
-    context: RequestContext,
-    by: { readonly user: User } | { readonly key: ApiKey },
-    organization: { readonly id: string; readonly slug: string },
-  ): Promise<StreamReply> => {
-    const { read, trail, clock } = deps;
-    const format = readFormat(context.first('format'));
-    const filter = readFilter((name) => context.first(name), organization);
-    const now = clock();
-    const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
-    try {
-      const details = { format, filters: filtersGiven((name) => context.first(name)), events: total };
-      await trail.recordBefore(exported(by, organization, details), trailOrigin(context));
-    } catch (error) {
-      stream.destroy();
-      throw error;
-    }
-    const name = `audit-${organization.slug}-${fileTime(now)}.${format}`;
-    const headers = {
-      'Content-Type': contentTypes[format],
-      'Content-Disposition': `attachment; filename="${name}"`,
-      'X-Total-Count': String(total),
-    };
-    return { status: 200, headers, stream };
-  };
-  return {
-    byKey: (context: RequestContext, { key }: KeyCaller): Promise<StreamReply> => {
-      const organization = deps.organizationOf(key.organizationId ?? '');
-      if (organization === undefined) throw unauthorizedKey();
-      return answer(context, { key }, organization);
-    },
-    bySession: (context: RequestContext, { user, organization }: SessionCaller): Promise<StreamReply> =>
-      answer(context, { user }, organization),
-  };
-}
-
-function readFormat(text: string | undefined): ExportFormat {
-  if (text === undefined || text === '') return 'ndjson';
-  const format = exportFormats.find((one) => one === text);
-  if (format !== undefined) return format;
-  throw new Problem('malformed', `The parameter "format" must be one of ${exportFormats.join(', ')}.`);
-}
-
-const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash'];
-
-/** As they were sent: what was asked for, not what it was taken for. */
-function filtersGiven(parameter: QueryParameter): Record<string, string> {
-  const given: Record<string, string> = {};
-  for (const name of filterNames) {
-    const value = parameter(name);
-    if (value !== undefined && value !== '') given[name] = value;
-  }
-  return given;
-}
-
-/** `20240506T070809Z`: a file name that every system takes. */
-function fileTime(micros: number): string {
-  return formatMicros(micros).replaceAll(/[-:]|\.\d+/g, '');
+/** GET /api/v1/audit/export: every matching event as one file, streamed (contract: Read, export). */
+export function exportHandler(
+  deps: ExportDeps & { readonly organizationOf: OrganizationLookup },
+): KeyHandler {
+  return (context, { key }) =>
+    exportReply(deps, context, { key }, organizationOfReader(key, deps.organizationOf));
 }

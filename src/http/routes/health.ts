@@ -1,42 +1,4 @@
-import { limits } from '../../base/limits.ts';
-import { Problem } from '../../base/problem.ts';
 import type { Handler } from '../router.ts';
 
-/** GET /healthz: the process is up. */
-export const healthRoute: Handler = () => ({ status: 200, body: '{"status":"ok"}' });
-
-/** What is known to be damaged of the stored events, for the operator; no content of events. */
-interface KnownDamage {
-  readonly kind: string;
-  readonly id: string;
-  readonly detail: string;
-}
-
-/** What readiness depends on. */
-export interface Readiness {
-  engineReachable(): Promise<boolean>;
-  engineTakesWrites(): Promise<boolean>;
-  /** Undefined while the log takes writes. */
-  logFailure(): string | undefined;
-  /** Told, but nothing that keeps the service from answering. */
-  damage(): readonly KnownDamage[];
-}
-
-/** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
-export function readyRoute(readiness: Readiness): Handler {
-  return async () => {
-    const needed = {
-      engine_reachable: await readiness.engineReachable(),
-      engine_takes_writes: await readiness.engineTakesWrites(),
-      log_takes_writes: readiness.logFailure() === undefined,
-    };
-    const known = readiness.damage();
-    const members = {
-      checks: { ...needed, nothing_damaged: known.length === 0 },
-      ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
-    };
-    if (Object.values(needed).every(Boolean))
-      return { status: 200, body: JSON.stringify({ status: 'ready', ...members }) };
-    throw new Problem('unavailable', 'The service is not ready.', { retryAfterSeconds: 1, members });
-  };
-}
+/** GET /healthz: the process is up (contract: Operations). */
+export const healthHandler: Handler = () => ({ status: 200, body: '{"status":"ok"}' });

@@ -1,16 +1,16 @@
 import { formatMicros } from '../../base/timestamp.ts';
 import { readFilter } from '../../read/filter.ts';
 import type { HistogramReader } from '../../read/histogram.ts';
-import type { SessionCaller } from '../endpoint.ts';
-import type { Reply } from '../response.ts';
-import type { RequestContext } from '../router.ts';
+import type { SessionHandler } from '../endpoint.ts';
+import { jsonReply } from '../response.ts';
+import { timeText } from '../views.ts';
 
 /**
  * GET /api/v1/portal/histogram: how many events succeeded and failed over time, under the filters of the audit
  * endpoint. `meta.start` and `meta.end` are left out where neither the request nor an event gives them.
  */
-export function histogramHandler(readHistogram: HistogramReader) {
-  return async (context: RequestContext, { organization }: SessionCaller): Promise<Reply> => {
+export function histogramHandler(readHistogram: HistogramReader): SessionHandler {
+  return async (context, { organization }) => {
     const filter = readFilter((name) => context.first(name), organization);
     const found = await readHistogram(organization.id, filter, context.signal);
     const data = found.buckets.map(({ startMicros, success, failure }) => ({
@@ -24,10 +24,6 @@ export function histogramHandler(readHistogram: HistogramReader) {
       end: timeText(found.endMicros),
       total: found.total,
     };
-    return { status: 200, body: JSON.stringify({ data, meta }) };
+    return jsonReply(200, { data, meta });
   };
-}
-
-function timeText(micros: number | undefined): string | undefined {
-  return micros === undefined ? undefined : formatMicros(micros);
 }

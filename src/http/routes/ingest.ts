@@ -6,18 +6,15 @@ import type { ApiKey } from '../../control/api-keys.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
-import type { BodyForm, OrganizationFacts } from '../../ingest/task.ts';
+import type { BodyForm } from '../../ingest/task.ts';
 import { readLimit } from '../../read/filter.ts';
-import type { KeyCaller } from '../endpoint.ts';
-import type { Reply } from '../response.ts';
+import type { OrganizationLookup } from '../authenticate.ts';
+import type { KeyHandler } from '../endpoint.ts';
 import type { RequestContext } from '../router.ts';
 
-/** What ingest must know of a key's organization; undefined when it has just been deleted. */
-export type OrganizationLookup = (id: string) => OrganizationFacts | undefined;
-
 /** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
-export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup) {
-  return async (context: RequestContext, { key }: KeyCaller): Promise<Reply> => {
+export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup): KeyHandler {
+  return async (context, { key }) => {
     const headers = readHeaders(context, key, organizationOf);
     const received = await context.body();
     try {

@@ -7,7 +7,7 @@ import type { Handler, RequestContext } from '../router.ts';
  * every request comes from where the proxy is, so where proxies are expected, and where one has left its mark, nothing
  * counts as local.
  */
-export function metricsRoute(isPublic: boolean, trustProxy: number): Handler {
+export function metricsHandler(isPublic: boolean, trustProxy: number): Handler {
   return async (context) => {
     if (!isPublic && !(trustProxy === 0 && isLocal(context)))
       throw new Problem('not_found', 'There is nothing at this address.');

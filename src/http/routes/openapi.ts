@@ -1,14 +1,11 @@
-import { readFile } from 'node:fs/promises';
-import { parse } from 'yaml';
+import { openApiDocument } from '../../contract/document.ts';
 import type { Handler } from '../router.ts';
 
-const document = new URL('../../../schema/openapi.yaml', import.meta.url);
-
-/** GET /openapi.json: schema/openapi.yaml as JSON, read on the first request. */
-export function openapiRoute(): Handler {
+/** GET /openapi.json: the description of the API (contract: Operations). */
+export function openapiHandler(): Handler {
   let body: string | undefined;
-  return async () => {
-    body ??= JSON.stringify(parse(await readFile(document, 'utf8')));
+  return () => {
+    body ??= JSON.stringify(openApiDocument());
     return { status: 200, body };
   };
 }

@@ -2,16 +2,14 @@ import { limits } from '../../read/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
 import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';
-import type { SessionCaller } from '../endpoint.ts';
-import type { Reply } from '../response.ts';
-import type { RequestContext } from '../router.ts';
+import type { SessionHandler } from '../endpoint.ts';
 
 /**
  * GET /api/v1/portal/receipts: the signed-in user's own transfers, newest first, paged as the audit endpoint is
  * (contract: Read, receipts). Throws Problem `forbidden` where the organization's policy `receipts` is off.
  */
-export function receiptsHandler(readReceipts: ReceiptsReader) {
-  return async (context: RequestContext, { user, organization }: SessionCaller): Promise<Reply> => {
+export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
+  return async (context, { user, organization }) => {
     if (organization.receipts === 'off') {
       throw new Problem('forbidden', 'Receipts are switched off in this organization.');
     }

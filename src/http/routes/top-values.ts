@@ -1,17 +1,16 @@
 import { limits } from '../limits.ts';
 import { readFilter, readLimit } from '../../read/filter.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
-import type { SessionCaller } from '../endpoint.ts';
-import type { Reply } from '../response.ts';
-import type { RequestContext } from '../router.ts';
+import type { SessionHandler } from '../endpoint.ts';
+import { jsonReply } from '../response.ts';
 
 /**
  * GET /api/v1/portal/top-values: the most frequent activities, actors and severities, under the filters of the audit
  * endpoint. `limit` bounds each list: 10 when it is not given or invalid, 100 at most. An actor without a display
  * name has no `name`.
  */
-export function topValuesHandler(readTopValues: TopValuesReader) {
-  return async (context: RequestContext, { organization }: SessionCaller): Promise<Reply> => {
+export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler {
+  return async (context, { organization }) => {
     const filter = readFilter((name) => context.first(name), organization);
     const limit = readLimit(context.first('limit'), limits.topValuesDefault, limits.topValuesMax);
     const top = await readTopValues(organization.id, filter, limit, context.signal);
@@ -24,6 +23,6 @@ export function topValuesHandler(readTopValues: TopValuesReader) {
       actors: top.actors.map(({ email, name, count }) => ({ email_addr: email, name, count })),
       severities: top.severities.map(({ severity, count }) => ({ severity, count })),
     };
-    return { status: 200, body: JSON.stringify({ data, meta: { limit } }) };
+    return jsonReply(200, { data, meta: { limit } });
   };
 }

@@ -1,5 +1,4 @@
 import { limits as controlLimits } from '../../control/limits.ts';
-import { limits } from '../limits.ts';
 import { errorFacts, type Logger } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Directory } from '../../control/directory.ts';
@@ -8,16 +7,16 @@ import type { PasswordThrottle } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { Sessions } from '../../control/sessions.ts';
 import type { User } from '../../control/users.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf } from '../password-attempt.ts';
 import type { Handler, RequestContext } from '../router.ts';
+import { jsonReply } from '../response.ts';
 import type { SessionCookie } from '../session-cookie.ts';
 import { slugOfHost } from '../tenant-host.ts';
 import { type Trail, trailOrigin } from '../trail.ts';
-import { loggedOut, loginFailed, loginSucceeded } from '../trail-events.ts';
+import { loginFailed, loginSucceeded } from '../trail-events.ts';
 
-export interface AuthDeps {
+export interface LoginDeps {
   readonly directory: Directory;
   readonly sessions: Sessions;
   readonly passwords: PasswordThrottle;
@@ -33,7 +32,7 @@ interface Credentials {
   readonly organization?: string;
 }
 
-const credentialsSchema = {
+const schema = {
   type: 'object',
   required: ['email', 'password'],
   additionalProperties: false,
@@ -44,49 +43,15 @@ const credentialsSchema = {
   },
 } as const;
 
-const everyRole = ['admin', 'auditor', 'member'] as const;
-
-/** The endpoints of sessions (contract: Sessions). */
-export function authEndpoints(deps: AuthDeps): Endpoint[] {
-  const { sessions, cookie, trail } = deps;
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/auth/login-handler',
-      name: 'login',
-      access: 'login',
-      handler: loginHandler(deps),
-      body: { maxBytes: limits.jsonBodyBytesMax },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/auth/token',
-      name: 'token',
-      access: 'session',
-      roles: everyRole,
-      handler: (_, { session }) => ({ status: 200, body: JSON.stringify({ token: session.token }) }),
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/auth/logout',
-      name: 'logout',
-      access: 'session',
-      roles: everyRole,
-      changes: true,
-      handler: async (context, { user, organization, session }) => {
-        await sessions.end({ ...session, user, organization });
-        await trail.recordAfter(loggedOut(user, organization), trailOrigin(context));
-        return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
-      },
-    },
-  ];
-}
-
-function loginHandler(deps: AuthDeps): Handler {
+/**
+ * POST /api/v1/auth/login-handler: checks the credentials and sets the cookie of a new session (contract: Sessions).
+ * Everything that is wrong with the credentials is one and the same 401.
+ */
+export function loginHandler(deps: LoginDeps): Handler {
   const { sessions, passwords, cookie, trail, tenantDomain } = deps;
   return async (context) => {
-    requireTenantHost(deps, context);
-    const credentials = await readJson<Credentials>(context, credentialsSchema);
+    requireTenantHost(context, tenantDomain);
+    const credentials = await readJson<Credentials>(context, schema);
     const attempt = attemptOf(context, tenantDomain, credentials);
     const found = await passwords.check(attempt, (verify) => findUser(deps, context, credentials, verify));
     if (found === undefined) {
@@ -95,20 +60,18 @@ function loginHandler(deps: AuthDeps): Handler {
     const { user, organization } = found;
     const session = await sessions.issue(user, organization);
     await trail.recordBefore(loginSucceeded(user, organization), trailOrigin(context));
-    const maxAge = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
-    return {
-      status: 200,
-      headers: { 'Set-Cookie': cookie.set(context, session.token, maxAge) },
-      body: JSON.stringify({
-        user: { name: user.name, email: user.email, role: user.role },
-        organization: { id: organization.id, slug: organization.slug, name: organization.name },
-      }),
+    const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
+    const { id, slug, name } = organization;
+    const answer = {
+      user: { name: user.name, email: user.email, role: user.role },
+      organization: { id, slug, name },
     };
+    return jsonReply(200, answer, { 'Set-Cookie': cookie.set(context, session.token, maxAgeSeconds) });
   };
 }
 
 /** Where organizations have hosts of their own, nobody can be signed in on another: the session would not be good there. */
-function requireTenantHost({ tenantDomain }: AuthDeps, context: RequestContext): void {
+function requireTenantHost(context: RequestContext, tenantDomain: string | undefined): void {
   if (tenantDomain === undefined || slugOfHost(context.header('host'), tenantDomain) !== undefined) return;
   throw new Problem('unauthorized', 'Sign in on the host of your organization.');
 }
@@ -120,7 +83,7 @@ interface Candidate {
 
 /** The user that the credentials are right for. A failure is recorded with everybody who may have been meant. */
 async function findUser(
-  deps: AuthDeps,
+  deps: LoginDeps,
   context: RequestContext,
   credentials: Credentials,
   verify: PasswordVerifier['verify'],
@@ -147,7 +110,7 @@ async function findUser(
 }
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */
-function findCandidates(deps: AuthDeps, context: RequestContext, credentials: Credentials): Candidate[] {
+function findCandidates(deps: LoginDeps, context: RequestContext, credentials: Credentials): Candidate[] {
   const { directory, tenantDomain } = deps;
   const hostSlug = slugOfHost(context.header('host'), tenantDomain);
   const slug = hostSlug ?? credentials.organization;

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { createOldestFirst } from '../../src/base/oldest-first.ts';
+import { FifoMap } from '../../src/base/fifo-map.ts';
 
 describe('a map that gives up its oldest entry', () => {
   it('agrees with a list', () => {
@@ -11,7 +11,7 @@ describe('a map that gives up its oldest entry', () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const map = createOldestFirst<{ n: number }>();
+        const map = new FifoMap<{ n: number }>();
         let model: { key: string; value: { n: number } }[] = [];
         for (const [n, { kind, key }] of steps.entries()) {
           if (kind === 'set') {
@@ -23,7 +23,7 @@ describe('a map that gives up its oldest entry', () => {
           } else {
             assert.equal(map.oldest(), model[0]?.value);
           }
-          assert.equal(map.size(), model.length);
+          assert.equal(map.size, model.length);
           for (const { key: held, value } of model) assert.equal(map.get(held), value);
         }
       }),
@@ -31,7 +31,7 @@ describe('a map that gives up its oldest entry', () => {
   });
 
   it('takes as long for a large map as for a small one', () => {
-    const map = createOldestFirst<number>();
+    const map = new FifoMap<number>();
     for (let i = 0; i < 200_000; i++) map.set(`k${i}`, i);
     const before = process.cpuUsage();
     for (let i = 0; i < 200_000; i++) {

@@ -1,0 +1,596 @@
+/** Types of the schemas in openapi.yaml, made by `npm run openapi`. */
+export interface Schemas {
+  /** One audit event as readers get it: an Application Activity event of OCSF 1.1.0. Optional fields are absent, never null. Readers ignore fields they do not know. */
+  readonly AuditEvent: {
+    /** OCSF category. */
+    readonly category_name: 'Audit';
+    /** OCSF category number. */
+    readonly category_uid: 3;
+    /** OCSF class. */
+    readonly class_name: 'Application Activity';
+    /** OCSF class number. */
+    readonly class_uid: 3001;
+    /** OCSF type number, the same for every event: activity_id tells operations apart. */
+    readonly type_uid: 300101;
+    /** Words for the type; left out at present. */
+    readonly type_name?: string | undefined;
+    /** When the activity occurred, Unix microseconds, UTC. */
+    readonly time: number;
+    /** Stable code of the activity. */
+    readonly activity_id: number;
+    /** Title of the activity, for display. */
+    readonly activity_name: string;
+    /** Operational importance. */
+    readonly severity: 'Informational' | 'Medium' | 'High';
+    /** 1, 3 or 4, as severity. */
+    readonly severity_id: 1 | 3 | 4;
+    /** Whether the operation succeeded. */
+    readonly status: 'Success' | 'Failure';
+    /** 1 success, 2 failure. */
+    readonly status_id: 1 | 2;
+    /** Further context of the status. */
+    readonly status_detail?: string | undefined;
+    /** What happened, in words. */
+    readonly message: string;
+    /** Who acted, and through which application. */
+    readonly actor: {
+      /** Application that produced the event. */
+      readonly app_name: string;
+      /** Left out when nothing is known of the user. */
+      readonly user?: {
+        /** Display name. */
+        readonly name?: string | undefined;
+        /** E-mail address. */
+        readonly email_addr?: string | undefined;
+        /** Such as User, App/System or External user. */
+        readonly type?: string | undefined;
+      } | undefined;
+    };
+    /** Where the request came from. */
+    readonly src_endpoint?: {
+      /** An address, or what the producer sent in its place. */
+      readonly ip?: string | undefined;
+      /** Port of the client. */
+      readonly port?: number | undefined;
+    } | undefined;
+    /** Shared by the events of one gesture or workflow; in lower case. */
+    readonly flow_id?: string | undefined;
+    /** The members of extra_map as pairs of strings: strings as they are, other values as JSON text. */
+    readonly enrichments?: readonly ({
+      readonly name: string;
+      readonly value: string;
+    })[] | undefined;
+    /** Context of the event in its own value types; keys vary. */
+    readonly extra_map?: Readonly<Record<string, unknown>> | undefined;
+    readonly metadata: {
+      /** Provider of the source log. */
+      readonly log_provider?: string | undefined;
+      /** Format version of the source log. */
+      readonly log_version?: string | undefined;
+      /** When this answer was put together, Unix microseconds, UTC; not for ordering. */
+      readonly logged_time: number;
+      readonly product: {
+        /** Name of the product. */
+        readonly name: string;
+        /** Name of the vendor. */
+        readonly vendor_name: string;
+      };
+      /** OCSF schema version. */
+      readonly version: '1.1.0';
+    };
+  };
+  /** One event as a producer sends it. Fields not named here are kept and never an error. For an optional field, null and the empty string count as absent; so does the empty string for a required one. */
+  readonly SourceEvent: {
+    /** When the event was recorded; stands in for message.timestamp where that is absent. RFC 3339 with an offset and up to nine fraction digits (a space for the T and an offset without a colon are understood), or whole Unix microseconds. */
+    readonly time?: string | number | null | undefined;
+    /** INFO, WARN and ERROR decide the severity; any other value is Informational. */
+    readonly level?: string | null | undefined;
+    /** The message of the audit event. */
+    readonly msg?: string | null | undefined;
+    readonly message: {
+      /** When the activity occurred. RFC 3339 with an offset and up to nine fraction digits (a space for the T and an offset without a colon are understood), or whole Unix microseconds. */
+      readonly timestamp?: string | number | null | undefined;
+      /** Who acted: an e-mail address, or what is known of the user. */
+      readonly actor?: string | {
+        readonly id?: string | null | undefined;
+        readonly name?: string | null | undefined;
+        readonly email?: string | null | undefined;
+        /** Such as User, App/System or External user. */
+        readonly type?: string | null | undefined;
+      } | null | undefined;
+      /** The activity: its code, or its code and a title. */
+      readonly action: number | {
+        readonly code: number;
+        readonly title?: string | null | undefined;
+      };
+      /** What was acted on: a name, or what is known of it. */
+      readonly target?: string | {
+        readonly id?: string | null | undefined;
+        readonly name?: string | null | undefined;
+        readonly type?: string | null | undefined;
+      } | null | undefined;
+      readonly result?: {
+        readonly title?: string | null | undefined;
+        readonly description?: string | null | undefined;
+        /** 400 and above is a failure; 200 where it is left out. */
+        readonly code?: number | null | undefined;
+        /** Becomes status_detail. */
+        readonly detail?: string | null | undefined;
+      } | null | undefined;
+      readonly remote?: {
+        /** An address, or what the producer knows instead, such as AWS Internal; shown as sent. */
+        readonly ip?: string | null | undefined;
+        readonly port?: number | null | undefined;
+      } | null | undefined;
+      readonly sender?: {
+        readonly file?: string | null | undefined;
+        readonly email?: string | null | undefined;
+        readonly hash?: string | null | undefined;
+      } | null | undefined;
+      /** Context of the event, any JSON values: becomes extra_map and enrichments. */
+      readonly extra?: Readonly<Record<string, unknown>> | null | undefined;
+      /** Correlates the events of one gesture; the nil UUID counts as absent. */
+      readonly flow_id?: string | null | undefined;
+      readonly log?: {
+        readonly provider?: string | null | undefined;
+        readonly version?: string | null | undefined;
+      } | null | undefined;
+      /** Id or slug of the organization; may be left out with an API key of one organization. */
+      readonly org?: string | null | undefined;
+    };
+  };
+  readonly FeedPage: {
+    readonly data: readonly (Schemas['AuditEvent'])[];
+    readonly meta: {
+      /** Opaque; where the next request goes on. */
+      readonly next_cursor: string;
+      /** Whether more can be had at once. */
+      readonly has_more: boolean;
+      /** Everything recorded before this moment (Unix microseconds) can be had. */
+      readonly settled_through: number;
+    };
+  };
+  /** One page of audit events and where it stands among all matches. */
+  readonly AuditPage: {
+    /** The page, newest first; an empty array when nothing matches. */
+    readonly data: readonly (Schemas['AuditEvent'])[];
+    readonly meta: {
+      /** Matching events before paging. */
+      readonly total: number;
+      /** Page size in effect. */
+      readonly limit: number;
+      /** Offset in effect. */
+      readonly offset: number;
+    };
+  };
+  readonly IngestAnswer: {
+    /** Events that are on disk now. */
+    readonly accepted: number;
+    /** Events that were left out. */
+    readonly rejected: number;
+    readonly errors: Schemas['EventErrors'];
+  };
+  /** Why events were refused, in the order of the batch; the first 100, or `maxErrors`. */
+  readonly EventErrors: readonly ({
+    /** Position of the event in the batch, from 0; blank NDJSON lines do not count. */
+    readonly index: number;
+    /** JSON pointer of the member, then the rule it breaks. */
+    readonly error: string;
+  })[];
+  /** `admin` may do everything in its organization, `auditor` reads events, `member` sees receipts of its own. */
+  readonly Role: 'admin' | 'auditor' | 'member';
+  /** RFC 3339 in UTC with six fraction digits. */
+  readonly Instant: string;
+  /** Short name of an organization, also the first part of its host. */
+  readonly Slug: string;
+  readonly Credentials: {
+    /** In any case. */
+    readonly email: string;
+    readonly password: string;
+    /** Slug. */
+    readonly organization?: string | undefined;
+  };
+  readonly LoggedIn: {
+    readonly user: {
+      readonly name: string;
+      readonly email: string;
+      readonly role: Schemas['Role'];
+    };
+    readonly organization: {
+      readonly id: string;
+      readonly slug: Schemas['Slug'];
+      readonly name: string;
+    };
+  };
+  readonly Token: {
+    /** JWT with the claims `sub`, `org`, `role`, `iat`, `exp`, `jti` and `ver`. A secret. */
+    readonly token: string;
+  };
+  readonly OrganizationEvents: {
+    /** Source events, newest first. */
+    readonly data: readonly (Schemas['StoredEvent'])[];
+  };
+  /** A source event as its producer sent it: `time`, `level`, `msg` and in `message` `timestamp`, `actor`, `action`, `target`, `result`, `remote`, `sender`, `extra` and `org`, as far as they were given, and whatever else was in it. Only values of secret keys in `extra` are replaced. */
+  readonly StoredEvent: {
+    readonly time?: string | number | null | undefined;
+    readonly level?: string | null | undefined;
+    readonly msg?: string | null | undefined;
+    readonly message: {
+      readonly timestamp?: string | number | null | undefined;
+      readonly actor?: string | Readonly<Record<string, unknown>> | null | undefined;
+      readonly action: number | Readonly<Record<string, unknown>>;
+      readonly target?: string | Readonly<Record<string, unknown>> | null | undefined;
+      readonly result?: Readonly<Record<string, unknown>> | null | undefined;
+      readonly remote?: Readonly<Record<string, unknown>> | null | undefined;
+      readonly sender?: Readonly<Record<string, unknown>> | null | undefined;
+      readonly extra?: Readonly<Record<string, unknown>> | null | undefined;
+      readonly org?: string | null | undefined;
+    };
+  };
+  readonly PageMeta: {
+    /** All there are, before paging. */
+    readonly total: number;
+    /** Page size in effect. */
+    readonly limit: number;
+    /** Offset in effect. */
+    readonly offset: number;
+  };
+  readonly ReceiptsPage: {
+    readonly data: readonly (Schemas['Receipt'])[];
+    readonly meta: Schemas['PageMeta'];
+  };
+  /** One transfer. What its events do not say is left out. */
+  readonly Receipt: {
+    readonly flow_id?: string | undefined;
+    readonly kind: 'upload' | 'download' | 'stream';
+    readonly file_name?: string | undefined;
+    /** Bytes, as the producer gave them. */
+    readonly file_size?: number | undefined;
+    readonly destination?: string | undefined;
+    readonly status: 'started' | 'completed' | 'failed';
+    readonly started_at?: Schemas['Instant'] | undefined;
+    readonly completed_at?: Schemas['Instant'] | undefined;
+  };
+  readonly Histogram: {
+    readonly data: readonly ({
+      readonly start: Schemas['Instant'];
+      readonly success: number;
+      readonly failure: number;
+    })[];
+    readonly meta: {
+      /** Width of every bucket. */
+      readonly bucket_seconds: number;
+      /** First instant that counts; left out where neither the request nor an event gives it. */
+      readonly start?: Schemas['Instant'] | undefined;
+      /** Last instant that counts, likewise. */
+      readonly end?: Schemas['Instant'] | undefined;
+      /** The sum of all buckets. */
+      readonly total: number;
+    };
+  };
+  readonly TopValues: {
+    readonly data: {
+      readonly activities: readonly ({
+        readonly activity_id: number;
+        readonly activity_name: string;
+        readonly count: number;
+      })[];
+      readonly actors: readonly ({
+        /** In lower case. */
+        readonly email_addr: string;
+        /** The name on the newest of the events, where it has one. */
+        readonly name?: string | undefined;
+        readonly count: number;
+      })[];
+      readonly severities: readonly ({
+        readonly severity: 'Informational' | 'Medium' | 'High';
+        readonly count: number;
+      })[];
+    };
+    readonly meta: {
+      /** Values a list, in effect. */
+      readonly limit: number;
+    };
+  };
+  /** Whether users see receipts of their own transfers. */
+  readonly ReceiptsPolicy: 'own' | 'off';
+  /** Days that events are kept; left out where they are kept for ever. */
+  readonly RetentionDays: number;
+  readonly Whoami: {
+    readonly user: {
+      readonly id: string;
+      readonly name: string;
+      readonly email: string;
+      readonly role: Schemas['Role'];
+    };
+    readonly organization: {
+      readonly id: string;
+      readonly slug: Schemas['Slug'];
+      readonly name: string;
+      readonly receipts: Schemas['ReceiptsPolicy'];
+      readonly retention_days?: Schemas['RetentionDays'] | undefined;
+    };
+    readonly session: {
+      readonly expires_at: Schemas['Instant'];
+    };
+  };
+  readonly Settings: {
+    readonly id: string;
+    readonly slug: Schemas['Slug'];
+    readonly name: string;
+    /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
+    readonly retention: string;
+    readonly retention_days?: Schemas['RetentionDays'] | undefined;
+    readonly receipts: Schemas['ReceiptsPolicy'];
+  };
+  readonly SettingsChange: {
+    readonly name?: string | undefined;
+    /** A duration such as `90d`, `off`, or `default`. */
+    readonly retention?: string | undefined;
+    readonly receipts?: Schemas['ReceiptsPolicy'] | undefined;
+  };
+  readonly Scopes: readonly ('read' | 'write')[];
+  readonly ApiKeys: {
+    readonly data: readonly (Schemas['ApiKey'])[];
+  };
+  /** What may be shown of a key. */
+  readonly ApiKey: {
+    readonly id: string;
+    readonly organization: Schemas['Slug'];
+    readonly name?: string | undefined;
+    readonly scopes: Schemas['Scopes'];
+    /** A limit of its own, in place of the service's. */
+    readonly rate_limit?: string | undefined;
+    readonly state: 'active' | 'revoked' | 'expired';
+    readonly created_at: Schemas['Instant'];
+    readonly expires_at?: Schemas['Instant'] | undefined;
+    readonly revoked_at?: Schemas['Instant'] | undefined;
+    /** Until when the secret before the last rotation works as well. */
+    readonly previous_valid_until?: Schemas['Instant'] | undefined;
+  };
+  /** A key together with its text. The text cannot be read again. */
+  readonly IssuedApiKey: {
+    readonly id: string;
+    /** What goes into `X-API-Key`. A secret. */
+    readonly key: string;
+    readonly organization: Schemas['Slug'];
+    readonly name?: string | undefined;
+    readonly scopes: Schemas['Scopes'];
+    /** A limit of its own, in place of the service's. */
+    readonly rate_limit?: string | undefined;
+    readonly state: 'active' | 'revoked' | 'expired';
+    readonly created_at: Schemas['Instant'];
+    readonly expires_at?: Schemas['Instant'] | undefined;
+    readonly revoked_at?: Schemas['Instant'] | undefined;
+    /** Until when the secret before the last rotation works as well. */
+    readonly previous_valid_until?: Schemas['Instant'] | undefined;
+  };
+  readonly NewApiKey: {
+    readonly scopes: Schemas['Scopes'];
+    readonly name?: string | undefined;
+    /** A duration from now, such as `90d`. Without it the key is valid until it is revoked. */
+    readonly expires?: string | undefined;
+    /** Requests and window, such as `300/15s`. */
+    readonly rate_limit?: string | undefined;
+  };
+  readonly KeyRotation: {
+    /** A duration, or `0`; `24h` where it is left out. */
+    readonly grace?: string | undefined;
+  };
+  readonly Users: {
+    readonly data: readonly (Schemas['User'])[];
+  };
+  readonly User: {
+    readonly id: string;
+    readonly email: string;
+    readonly name: string;
+    readonly role: Schemas['Role'];
+    readonly created_at: Schemas['Instant'];
+    /** Left out while the user may sign in. */
+    readonly disabled_at?: Schemas['Instant'] | undefined;
+  };
+  readonly NewUser: {
+    readonly email: string;
+    readonly name: string;
+    readonly role: Schemas['Role'];
+    readonly password: Schemas['Password'];
+  };
+  /** At least 12 characters and at most 1024 bytes. */
+  readonly Password: string;
+  readonly NewPassword: {
+    readonly password: Schemas['Password'];
+  };
+  readonly PasswordChange: {
+    readonly current: string;
+    readonly new: Schemas['Password'];
+  };
+  readonly Health: {
+    readonly status: 'ok';
+  };
+  readonly Readiness: {
+    readonly status: 'ready';
+    readonly checks: Schemas['Checks'];
+    /** What is known to be damaged, where something is; at most 20 of it. */
+    readonly damage?: readonly (Schemas['Damage'])[] | undefined;
+  };
+  /** What was looked at, and whether it holds; readiness depends on all but `nothing_damaged`. */
+  readonly Checks: {
+    /** The engine answers. */
+    readonly engine_reachable: boolean;
+    /** The last events that were sent to the engine were stored, and its disk has room. */
+    readonly engine_takes_writes: boolean;
+    /** The write-ahead log takes writes. */
+    readonly log_takes_writes: boolean;
+    /** No stored event is known to be damaged or missing. */
+    readonly nothing_damaged: boolean;
+  };
+  /** Damage of stored events, in words for the operator. */
+  readonly Damage: {
+    readonly kind: 'log_segment' | 'engine_part' | 'missing_events' | 'unreadable';
+    /** The segment, part or partition. */
+    readonly id: string;
+    readonly detail: string;
+  };
+  /** RFC 9457 problem details. */
+  readonly Problem: {
+    readonly type: 'about:blank';
+    /** The status in words. */
+    readonly title: string;
+    /** The HTTP status again. */
+    readonly status: number;
+    /** What went wrong, for people. */
+    readonly detail: string;
+    /** Equal to the header `X-Request-Id`. */
+    readonly request_id: string;
+    /** Events of the body that were stored; with `errors`. */
+    readonly accepted?: number | undefined;
+    /** Events of the body that were refused; with `errors`. */
+    readonly rejected?: number | undefined;
+    readonly errors?: Schemas['EventErrors'] | undefined;
+    readonly checks?: Schemas['Checks'] | undefined;
+    /** What is known to be damaged, where something is; at most 20 of it. */
+    readonly damage?: readonly (Schemas['Damage'])[] | undefined;
+  };
+  /** RFC 3339 in UTC with three fraction digits. */
+  readonly CliMoment: string;
+  /** As `CliMoment`; null where there is none. */
+  readonly CliMomentOrNull: string | null;
+  /** `org create` */
+  readonly CliNewOrganization: {
+    readonly id: string;
+    readonly slug: Schemas['Slug'];
+    readonly name: string;
+  };
+  /** `org set`, and each of `org list` */
+  readonly CliOrganization: {
+    readonly id: string;
+    readonly slug: Schemas['Slug'];
+    readonly name: string;
+    /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
+    readonly retention: string;
+    readonly receipts: Schemas['ReceiptsPolicy'];
+    readonly created_at: Schemas['CliMoment'];
+  };
+  readonly CliOrganizations: readonly (Schemas['CliOrganization'])[];
+  /** `user create` */
+  readonly CliNewUser: {
+    readonly id: string;
+    readonly organization: Schemas['Slug'];
+    readonly email: string;
+    readonly name: string;
+    readonly role: Schemas['Role'];
+  };
+  /** `user list` */
+  readonly CliUsers: readonly ({
+    readonly id: string;
+    /** The slug; the id where the organization is gone. */
+    readonly organization: string;
+    readonly email: string;
+    readonly name: string;
+    readonly role: Schemas['Role'];
+    readonly created_at: Schemas['CliMoment'];
+    readonly disabled_at: Schemas['CliMomentOrNull'];
+  })[];
+  /** `user disable` */
+  readonly CliDisabledUser: {
+    readonly id: string;
+    readonly disabled_at: Schemas['CliMomentOrNull'];
+  };
+  /** `user set-password` */
+  readonly CliUserPassword: {
+    readonly id: string;
+    readonly email: string;
+  };
+  /** `key create`, `key rotate` */
+  readonly CliIssuedKey: {
+    readonly id: string;
+    /** What goes into `X-API-Key`. A secret. */
+    readonly key: string;
+    /** The slug; null for a key of all organizations. */
+    readonly organization: string | null;
+    readonly scopes: Schemas['Scopes'];
+    readonly expires_at: Schemas['CliMomentOrNull'];
+  };
+  /** `key list` */
+  readonly CliKeys: readonly ({
+    readonly id: string;
+    readonly name: string;
+    /** The slug; null for a key of all organizations. */
+    readonly organization: string | null;
+    readonly scopes: Schemas['Scopes'];
+    /** A limit of its own; null where the service's holds. */
+    readonly rate_limit: string | null;
+    readonly created_at: Schemas['CliMoment'];
+    readonly expires_at: Schemas['CliMomentOrNull'];
+    readonly revoked_at: Schemas['CliMomentOrNull'];
+  })[];
+  /** `key revoke` */
+  readonly CliRevokedKey: {
+    readonly id: string;
+    readonly revoked_at: Schemas['CliMoment'];
+  };
+  /** `import` */
+  readonly CliImport: {
+    /** Lines of the file that are done, in all runs. */
+    readonly lines: number;
+    readonly accepted: number;
+    readonly rejected: number;
+    /** Of this run. */
+    readonly accepted_now: number;
+    readonly rejected_now: number;
+    readonly seconds: number;
+    /** The file with the lines that were rejected; null where there is none. */
+    readonly rejected_file: string | null;
+  };
+  /** `export` to a file */
+  readonly CliExport: {
+    readonly file: string;
+    readonly rows: number;
+    readonly bytes: number;
+    readonly sha256: string;
+  };
+  /** `demo` */
+  readonly CliDemo: {
+    readonly url: string;
+    readonly events: number;
+    readonly organizations: readonly ({
+      readonly organization: Schemas['Slug'];
+      /** What goes into `X-API-Key`. A secret. */
+      readonly key: string;
+      readonly logins: readonly ({
+        readonly email: string;
+        readonly role: Schemas['Role'];
+        readonly password: string;
+      })[];
+    })[];
+  };
+  /** `doctor` */
+  readonly CliExamination: {
+    readonly healthy: boolean;
+    readonly checks: readonly ({
+      readonly name: string;
+      readonly healthy: boolean;
+      /** What is damaged. */
+      readonly findings: readonly ({
+        /** A file, a part or a partition. */
+        readonly id: string;
+        readonly detail: string;
+      })[];
+      /** What the operator should know, and is no new damage. */
+      readonly notes: readonly (string)[];
+    })[];
+  };
+  /** `doctor --detach`, `doctor --record-missing` */
+  readonly CliLoss: {
+    readonly hole: string;
+    /** The part that was taken out, if one was. */
+    readonly part: string | null;
+    /** How many are lost. */
+    readonly events: number;
+    /** Whose they were; null where that cannot be told. */
+    readonly organizations: readonly ({
+      readonly id: string;
+      readonly events: number;
+    })[] | null;
+  };
+}

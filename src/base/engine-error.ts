@@ -1,0 +1,32 @@
+export type EngineFailure =
+  /** No answer: refused, reset, name not found. Whether a write took effect is unknown. */
+  | 'unreachable'
+  /** No answer within the time allowed. Whether a write took effect is unknown. */
+  | 'timeout'
+  /** The engine answered with an exception; `engineCode` has its number. */
+  | 'refused'
+  /** The caller's signal ended it. */
+  | 'aborted';
+
+/** What every failed query or write of the storage rejects with; its words are for the operator, never for a client. */
+export class EngineError extends Error {
+  readonly failure: EngineFailure;
+  /** ClickHouse exception number, such as 252 (too many parts) or 241 (memory limit). */
+  readonly engineCode: number | undefined;
+  /** The part of a table that is damaged, where that is what the engine says: no retry will read it. */
+  readonly damagedPart: string | undefined;
+
+  constructor(
+    failure: EngineFailure,
+    message: string,
+    engineCode?: number,
+    cause?: unknown,
+    damagedPart?: string,
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'EngineError';
+    this.failure = failure;
+    this.engineCode = engineCode;
+    this.damagedPart = damagedPart;
+  }
+}

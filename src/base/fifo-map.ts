@@ -1,0 +1,48 @@
+/** A map that removes its oldest entry first, at any size in constant time; `set` makes an entry the newest. */
+export class FifoMap<V> {
+  readonly #entries = new Map<string, V>();
+  /** Kept for good: a new iterator would first pass over all deleted entries, which are at the front of this map. */
+  #iterator = this.#entries.entries();
+  #oldest: [string, V] | undefined;
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+  }
+
+  /** The oldest value, which stays. */
+  oldest(): V | undefined {
+    return this.#peek()?.[1];
+  }
+
+  /** Removes the oldest entry and returns its value; undefined when there is none. */
+  removeOldest(): V | undefined {
+    const found = this.#peek();
+    if (found === undefined) return undefined;
+    this.#entries.delete(found[0]);
+    this.#oldest = undefined;
+    return found[1];
+  }
+
+  #peek(): [string, V] | undefined {
+    // An entry that was set again since it was seen is not the oldest any more.
+    if (this.#oldest !== undefined && this.#entries.get(this.#oldest[0]) === this.#oldest[1]) {
+      return this.#oldest;
+    }
+    let step = this.#iterator.next();
+    if (step.done === true) {
+      this.#iterator = this.#entries.entries();
+      step = this.#iterator.next();
+    }
+    this.#oldest = step.done === true ? undefined : step.value;
+    return this.#oldest;
+  }
+}

@@ -1,0 +1,49 @@
+/** Runs work one at a time, in the order of arrival, each however the one before it has ended. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+  #held = 0;
+
+  /** How many run or wait. */
+  get held(): number {
+    return this.#held;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    this.#held += 1;
+    // Each waits for the one before it alone: if all were woken each time, a thousand would cost a million wakes.
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    try {
+      return await result;
+    } finally {
+      this.#held -= 1;
+    }
+  }
+}
+
+/** A mutex for each key, which is forgotten when nobody holds it. */
+export class KeyedMutex {
+  readonly #mutexes = new Map<string, Mutex>();
+  readonly #waitingMax: number;
+  readonly #refused: () => Error;
+
+  /** Of one key at most `waitingMax` run or wait; all others get the error of `refused`. */
+  constructor(
+    waitingMax = Number.POSITIVE_INFINITY,
+    refused: () => Error = () => new Error('too many wait for one key'),
+  ) {
+    this.#waitingMax = waitingMax;
+    this.#refused = refused;
+  }
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const mutex = this.#mutexes.get(key) ?? new Mutex();
+    if (mutex.held >= this.#waitingMax) throw this.#refused();
+    this.#mutexes.set(key, mutex);
+    try {
+      return await mutex.run(work);
+    } finally {
+      if (mutex.held === 0) this.#mutexes.delete(key);
+    }
+  }
+}

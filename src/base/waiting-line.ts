@@ -1,0 +1,54 @@
+export interface WaitingLineOptions {
+  /** How long one may wait; without it there is no end. */
+  readonly waitMs?: number | undefined;
+  /** What a caller gets whose time is over, and one whose signal fires. */
+  readonly refused: () => Error;
+  readonly aborted?: (() => Error) | undefined;
+}
+
+/** Callers that wait for a `T`, first come first served. */
+export class WaitingLine<T> {
+  readonly #options: WaitingLineOptions;
+  readonly #waiting = new Set<(value: T) => void>();
+
+  constructor(options: WaitingLineOptions) {
+    this.#options = options;
+  }
+
+  get length(): number {
+    return this.#waiting.size;
+  }
+
+  wait(signal?: AbortSignal): Promise<T> {
+    const { waitMs, refused, aborted } = this.#options;
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        this.#waiting.delete(serve);
+      };
+      const serve = (value: T): void => {
+        leave();
+        resolve(value);
+      };
+      const onAbort = (): void => {
+        leave();
+        reject((aborted ?? refused)());
+      };
+      const onTimeout = (): void => {
+        leave();
+        reject(refused());
+      };
+      const timer = waitMs === undefined ? undefined : setTimeout(onTimeout, waitMs);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#waiting.add(serve);
+    });
+  }
+
+  /** Gives `value` to the caller that has waited longest; false when nobody waits. */
+  serve(value: T): boolean {
+    const [first] = this.#waiting;
+    first?.(value);
+    return first !== undefined;
+  }
+}

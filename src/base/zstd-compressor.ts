@@ -1,0 +1,82 @@
+import { Transform, type TransformCallback } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { limits } from './limits.ts';
+import { loadZstd, ZstdFrame } from './zstd.ts';
+
+/**
+ * Compresses to one zstd frame where Node cannot. One, since many readers stop after the first without a word, Node's
+ * own among them, and would take a part of an export for the whole. It works on the event loop, a piece at a time, with
+ * everything else that waits between the pieces.
+ */
+export class ZstdCompressor extends Transform {
+  static #open = 0;
+  readonly #level: number;
+  #frame: ZstdFrame | undefined;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+
+  /** How many there are that have not been closed. */
+  static open(): number {
+    return ZstdCompressor.#open;
+  }
+
+  constructor(level: number) {
+    super();
+    this.#level = level;
+    ZstdCompressor.#open++;
+  }
+
+  override _construct(done: TransformCallback): void {
+    void settle(this.#begin(), done);
+  }
+
+  /** Each piece is a block of its own, so small chunks wait for each other. */
+  override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#heldBytes < limits.zstdPieceBytes) done();
+    else void settle(this.#compressHeld(), done);
+  }
+
+  override _flush(done: TransformCallback): void {
+    void settle(this.#finish(), done);
+  }
+
+  async #begin(): Promise<void> {
+    await loadZstd();
+    this.#frame = new ZstdFrame(this.#level);
+  }
+
+  async #finish(): Promise<void> {
+    await this.#compressHeld();
+    if (this.#frame !== undefined) this.push(this.#frame.end());
+  }
+
+  async #compressHeld(): Promise<void> {
+    const bytes = Buffer.concat(this.#held, this.#heldBytes);
+    this.#held = [];
+    this.#heldBytes = 0;
+    for (let at = 0; at < bytes.length; at += limits.zstdPieceBytes) {
+      // Destroyed in the meantime: nobody wants the rest.
+      if (this.#frame === undefined) return;
+      this.push(this.#frame.add(bytes.subarray(at, at + limits.zstdPieceBytes)));
+      await setImmediate();
+    }
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    ZstdCompressor.#open--;
+    this.#frame?.free();
+    this.#frame = undefined;
+    done(error);
+  }
+}
+
+async function settle(work: Promise<void>, done: TransformCallback): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    return done(error as Error);
+  }
+  done();
+}

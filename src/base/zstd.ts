@@ -1,0 +1,160 @@
+/**
+ * zstd (RFC 8878) by the reference library, compiled to WebAssembly: Node 20 has none of its own, and the decoder of
+ * later releases stops after the first frame without a word.
+ */
+
+/** Bytes that are not zstd, damaged or cut short. */
+export class ZstdFormatError extends Error {}
+
+/** What is inside is larger than allowed. */
+export class ZstdSizeError extends Error {}
+
+/**
+ * What the package compiles. Its own methods copy every result byte by byte, which takes ten times as long as the
+ * compression, so they are passed over; the version is pinned, and tests hold what is used here.
+ */
+interface Library {
+  /** Its memory; another object once that has grown. */
+  readonly HEAPU8: Uint8Array;
+  _malloc(bytes: number): number;
+  _free(address: number): void;
+  readonly zstd: Functions;
+}
+
+/** Where the library reads and writes: addresses and lengths in its memory. */
+type Call = (to: number, room: number, from: number, length: number) => number;
+
+/** What is not named otherwise returns the length of what it wrote, or an error. */
+interface Functions {
+  new (): State;
+  compress(...place: [...Parameters<Call>, level: number]): number;
+  readonly decompress: Call;
+  /** Beyond all safe integers where the frame does not say it. */
+  getFrameContentSize(from: number, length: number): number;
+  compressBound(length: number): number;
+  CStreamOutSize(): number;
+  isError(result: number): number;
+  getErrorName(result: number): string;
+}
+
+/** A compression and a decompression under way. */
+interface State {
+  setCompressionLevel(level: number): void;
+  readonly compressChunk: Call;
+  compressEnd(to: number, room: number): number;
+  /** Returns the length of what it wrote; 0 after an error. */
+  readonly decompressChunk: Call;
+  reset(): void;
+  delete(): void;
+}
+
+/** What a block can hold. */
+export const zstdBlockBytesMax = 128 * 1024;
+
+/** The library's errors are numbers below zero, seen as unsigned. */
+const windowTooLarge = 2 ** 32 - 16;
+const roomTooSmall = 2 ** 32 - 70;
+
+let loaded: Library | undefined;
+
+/** To be awaited before anything else in this file. Compiling takes 0.1 s, which most processes never need. */
+export async function loadZstd(): Promise<void> {
+  if (loaded !== undefined) return;
+  const { Zstd } = await import('@hpcc-js/wasm-zstd');
+  const wrapper: { _mainModule?: { _module?: Library } } = Object(await Zstd.load());
+  loaded = wrapper._mainModule?._module;
+  if (loaded?.zstd === undefined) throw new Error('this release of @hpcc-js/wasm-zstd is not known');
+}
+
+function library(): Library {
+  if (loaded === undefined) throw new Error('loadZstd() has not been awaited');
+  return loaded;
+}
+
+/** Copies `bytes` into the library's memory, has `call` write up to `room` bytes, and copies those out. */
+function run(bytes: Uint8Array, room: number, call: Call): Buffer {
+  const memory = library();
+  const from = memory._malloc(bytes.length);
+  const to = memory._malloc(room);
+  try {
+    if (from === 0 || to === 0) throw new Error('the memory of the zstd library is used up');
+    memory.HEAPU8.set(bytes, from);
+    const length = call(to, room, from, bytes.length);
+    if (memory.zstd.isError(length) !== 0) throw errorOf(length);
+    return Buffer.from(memory.HEAPU8.subarray(to, to + length));
+  } finally {
+    memory._free(to);
+    memory._free(from);
+  }
+}
+
+function errorOf(result: number): Error {
+  const text = library().zstd.getErrorName(result);
+  const isSize = result === windowTooLarge || result === roomTooSmall;
+  return isSize ? new ZstdSizeError(text) : new ZstdFormatError(text);
+}
+
+/** One frame. */
+export function compressZstd(bytes: Uint8Array, level: number): Buffer {
+  const { zstd } = library();
+  return run(bytes, zstd.compressBound(bytes.length), (...place) => zstd.compress(...place, level));
+}
+
+/**
+ * The content of one or more frames, checksums verified, at most `bytesMax` long. No header can ask for memory beyond
+ * that. Throws a ZstdSizeError, or a ZstdFormatError for what is not whole frames.
+ */
+export function decompressZstd(bytes: Uint8Array, bytesMax: number): Buffer {
+  if (bytes.length === 0) throw new ZstdFormatError('zstd data is empty');
+  const { zstd } = library();
+  return run(bytes, bytesMax, (to, room, from, length) => {
+    const size = zstd.getFrameContentSize(from, length);
+    if (Number.isSafeInteger(size) && size > bytesMax) return roomTooSmall;
+    return zstd.decompress(to, room, from, length);
+  });
+}
+
+/** Compresses to one frame, bit by bit. Holds 1.2 MB of memory that the process keeps, until it is freed. */
+export class ZstdFrame {
+  readonly #state: State;
+
+  constructor(level: number) {
+    this.#state = new (library().zstd)();
+    this.#state.setCompressionLevel(level);
+  }
+
+  /** Ends a block with each call: small pieces compress badly. */
+  add(bytes: Uint8Array): Buffer {
+    const { zstd } = library();
+    const room = zstd.compressBound(bytes.length) + zstd.CStreamOutSize();
+    return run(bytes, room, (...place) => this.#state.compressChunk(...place));
+  }
+
+  end(): Buffer {
+    const room = library().zstd.CStreamOutSize();
+    return run(new Uint8Array(0), room, (to) => this.#state.compressEnd(to, room));
+  }
+
+  free(): void {
+    this.#state.delete();
+  }
+}
+
+/** Decodes frames block by block, so that one of any size needs no more memory than its window, of at most 128 MiB. */
+export class ZstdBlocks {
+  readonly #state: State = new (library().zstd)();
+
+  /** Begins a frame, whatever became of the one before. */
+  reset(): void {
+    this.#state.reset();
+  }
+
+  /** The content of a block, given with the frame's header where it is the first. Empty where either is damaged. */
+  decode(bytes: Uint8Array): Buffer {
+    return run(bytes, zstdBlockBytesMax, (...place) => this.#state.decompressChunk(...place));
+  }
+
+  free(): void {
+    this.#state.delete();
+  }
+}

@@ -1,0 +1,42 @@
+import { constants, type FileHandle, open } from 'node:fs/promises';
+
+/** A file (mode 0600) that grows from a length on that its writer knows: what lies behind that is written over. */
+export class AppendFile {
+  readonly handle: FileHandle;
+  #bytes = 0;
+
+  private constructor(handle: FileHandle) {
+    this.handle = handle;
+  }
+
+  /** Opens or makes the file; its length counts as 0 until `truncate` says another. */
+  static async open(path: string): Promise<AppendFile> {
+    return new AppendFile(await open(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async truncate(bytes: number): Promise<void> {
+    await this.handle.truncate(bytes);
+    this.#bytes = bytes;
+  }
+
+  /** The length counts what was written whole, so an attempt after a failed one writes over what that left. */
+  async append(chunk: Uint8Array): Promise<void> {
+    for (let at = 0; at < chunk.length; ) {
+      const written = await this.handle.write(chunk, at, chunk.length - at, this.#bytes + at);
+      at += written.bytesWritten;
+    }
+    this.#bytes += chunk.length;
+  }
+
+  sync(): Promise<void> {
+    return this.handle.datasync();
+  }
+
+  close(): Promise<void> {
+    return this.handle.close();
+  }
+}

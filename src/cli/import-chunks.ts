@@ -1,0 +1,119 @@
+import { limits } from './limits.ts';
+
+/** Whole lines of a text that are sent together. Where it ends depends on the text alone, not on how it was read. */
+export interface ImportChunk {
+  /** First byte in the text, and the one after the last. */
+  readonly offset: number;
+  readonly end: number;
+  /** Number of the line after its last one; the first line of a text is 1. */
+  readonly nextLine: number;
+  /** Its lines that are not blank, and their numbers. */
+  readonly lines: readonly Buffer[];
+  readonly numbers: readonly number[];
+  /** Numbers of lines that are too long to be an event. */
+  readonly tooLong: readonly number[];
+}
+
+interface Line {
+  /** Without its end; undefined where it is too long. */
+  readonly content: Buffer | undefined;
+  /** With its end. */
+  readonly bytes: number;
+}
+
+const newline = 0x0a;
+const byteOrderMark = Buffer.from('\ufeff');
+const lineBytesHeldMax = limits.importLineBytesMax + byteOrderMark.length;
+
+/** Divides a text, which begins at `offset` with line `firstLine`, into chunks; holds one chunk and one line. */
+export async function* chunksOf(
+  text: AsyncIterable<Buffer>,
+  { offset, firstLine }: { readonly offset: number; readonly firstLine: number },
+): AsyncGenerator<ImportChunk, void, undefined> {
+  const splitter = new LineSplitter();
+  let chunk = new OpenChunk(offset, firstLine);
+  for await (const piece of text) {
+    for (const line of splitter.push(piece)) {
+      chunk.add(line);
+      if (!chunk.isFull()) continue;
+      yield chunk;
+      chunk = new OpenChunk(chunk.end, chunk.nextLine);
+    }
+  }
+  for (const line of splitter.end()) chunk.add(line);
+  if (chunk.end > chunk.offset) yield chunk;
+}
+
+class LineSplitter {
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+
+  *push(piece: Buffer): Generator<Line> {
+    let at = 0;
+    for (let stop = piece.indexOf(newline); stop >= 0; stop = piece.indexOf(newline, at)) {
+      yield this.#lineWith(piece.subarray(at, stop), 1);
+      at = stop + 1;
+    }
+    // Of a line that is too long already only the length is kept.
+    if (this.#heldBytes > lineBytesHeldMax) this.#held = [];
+    else if (at < piece.length) this.#held.push(piece.subarray(at));
+    this.#heldBytes += piece.length - at;
+  }
+
+  /** The last line, where the text does not end with a line end. */
+  *end(): Generator<Line> {
+    if (this.#heldBytes > 0) yield this.#lineWith(Buffer.alloc(0), 0);
+  }
+
+  #lineWith(last: Buffer, endBytes: number): Line {
+    const bytes = this.#heldBytes + last.length;
+    const held = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    if (bytes > lineBytesHeldMax) return { content: undefined, bytes: bytes + endBytes };
+    const content = held.length === 0 ? last : Buffer.concat([...held, last]);
+    return { content, bytes: bytes + endBytes };
+  }
+}
+
+class OpenChunk implements ImportChunk {
+  readonly offset: number;
+  end: number;
+  nextLine: number;
+  readonly lines: Buffer[] = [];
+  readonly numbers: number[] = [];
+  readonly tooLong: number[] = [];
+
+  constructor(offset: number, nextLine: number) {
+    this.offset = offset;
+    this.end = offset;
+    this.nextLine = nextLine;
+  }
+
+  isFull(): boolean {
+    return (
+      this.end - this.offset >= limits.importChunkBytes || this.lines.length >= limits.importChunkLinesMax
+    );
+  }
+
+  add({ content, bytes }: Line): void {
+    const line = this.end === 0 ? withoutMark(content) : content;
+    if (line === undefined || line.length > limits.importLineBytesMax) this.tooLong.push(this.nextLine);
+    else if (!isBlank(line)) {
+      this.lines.push(line);
+      this.numbers.push(this.nextLine);
+    }
+    this.end += bytes;
+    this.nextLine += 1;
+  }
+}
+
+/** Spaces, tabs and carriage returns alone; such a line is no event. */
+function isBlank(line: Buffer): boolean {
+  for (const byte of line) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
+  return true;
+}
+
+function withoutMark(line: Buffer | undefined): Buffer | undefined {
+  return line?.subarray(0, 3).equals(byteOrderMark) === true ? line.subarray(3) : line;
+}

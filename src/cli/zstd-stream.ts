@@ -1,0 +1,116 @@
+import { loadZstd, ZstdBlocks, zstdBlockBytesMax, ZstdFormatError } from '../base/zstd.ts';
+
+const frameMagic = 0xfd2fb528;
+const skippableMagic = 0x184d2a50;
+const runBlock = 1;
+const compressedBlock = 2;
+const checksumBytes = 4;
+/** A frame whose content is one byte. */
+const tinyFrame = Buffer.from('28b52ffd200109000078', 'hex');
+
+const isSkippable = (magic: number): boolean => (magic & 0xfffffff0) >>> 0 === skippableMagic;
+
+/** Whether data that begins with these four bytes are zstd. Some programs begin with a frame that readers skip. */
+export function isZstd(start: Buffer): boolean {
+  const magic = start.readUInt32LE(0);
+  return magic === frameMagic || isSkippable(magic);
+}
+
+/**
+ * Decompresses zstd data of any size, one frame or several, 128 KiB at a time. Throws a ZstdFormatError where they are
+ * malformed or cut short, or have a checksum that does not match.
+ *
+ * It goes from block to block, since the library does not tell how much of its input it has read: given one block, it
+ * has read that. Nor does it tell an error but by giving nothing.
+ */
+export async function* decompressZstdStream(
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer, void, undefined> {
+  await loadZstd();
+  const input = new ByteReader(chunks);
+  const blocks = new ZstdBlocks();
+  try {
+    while (!(await input.isAtEnd())) {
+      const magic = await input.take(4);
+      if (magic.readUInt32LE() === frameMagic) yield* readFrame(magic, input, blocks);
+      else if (isSkippable(magic.readUInt32LE())) await skip(input, (await input.take(4)).readUInt32LE());
+      else throw malformed('not a frame');
+    }
+  } finally {
+    blocks.free();
+  }
+}
+
+async function* readFrame(
+  magic: Buffer,
+  input: ByteReader,
+  blocks: ZstdBlocks,
+): AsyncGenerator<Buffer, void, undefined> {
+  blocks.reset();
+  const flags = await input.take(1);
+  let before = Buffer.concat([magic, flags, await input.take(headerBytes(flags.readUInt8()))]);
+  for (let isLast = false; !isLast; before = Buffer.alloc(0)) {
+    const head = await input.take(3);
+    const facts = head.readUIntLE(0, 3);
+    isLast = (facts & 1) === 1;
+    const type = (facts >> 1) & 3;
+    const size = facts >> 3;
+    if (size > zstdBlockBytesMax) throw malformed('a block is too large');
+    const block = await input.take(type === runBlock ? 1 : size);
+    const content = blocks.decode(Buffer.concat([before, head, block]));
+    // No program writes a compressed block that holds nothing; of the others the size is that of the content.
+    const isGood = type === compressedBlock ? content.length > 0 : content.length === size;
+    if (!isGood) throw malformed('a block or the header of its frame is damaged');
+    if (content.length > 0) yield content;
+  }
+  if ((flags.readUInt8() & 4) === 0) return;
+  blocks.decode(await input.take(checksumBytes));
+  // After a checksum that does not match the library refuses whatever comes next.
+  if (blocks.decode(tinyFrame).length !== 1) throw malformed('a checksum does not match');
+}
+
+/** Length of the rest of a frame's header, by the flags that it begins with. */
+function headerBytes(flags: number): number {
+  const hasWindow = (flags & 32) === 0;
+  const dictionaryBytes = [0, 1, 2, 4][flags & 3] as number;
+  const sizeBytes = [hasWindow ? 0 : 1, 2, 4, 8][flags >> 6] as number;
+  return (hasWindow ? 1 : 0) + dictionaryBytes + sizeBytes;
+}
+
+async function skip(input: ByteReader, bytes: number): Promise<void> {
+  for (let left = bytes; left > 0; ) left -= (await input.take(Math.min(left, zstdBlockBytesMax))).length;
+}
+
+function malformed(what: string): ZstdFormatError {
+  return new ZstdFormatError(`the zstd data is malformed: ${what}`);
+}
+
+/** Bytes of chunks, by number. */
+class ByteReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(chunks: AsyncIterable<Buffer>) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  async isAtEnd(): Promise<boolean> {
+    return !(await this.#has(1));
+  }
+
+  async take(bytes: number): Promise<Buffer> {
+    if (!(await this.#has(bytes))) throw new ZstdFormatError('the zstd data is cut short');
+    const taken = this.#held.subarray(0, bytes);
+    this.#held = this.#held.subarray(bytes);
+    return taken;
+  }
+
+  async #has(bytes: number): Promise<boolean> {
+    while (this.#held.length < bytes) {
+      const next = await this.#chunks.next();
+      if (next.done === true) return false;
+      this.#held = this.#held.length === 0 ? next.value : Buffer.concat([this.#held, next.value]);
+    }
+    return true;
+  }
+}

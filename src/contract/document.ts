@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import type { Schemas } from '../../schema/openapi.d.ts';
+
+/** Name of a schema in the document's `components`. */
+export type SchemaName = keyof Schemas;
+export type { Schemas };
+
+interface OpenApiDocument {
+  readonly components: { readonly schemas: Readonly<Record<SchemaName, object>> };
+}
+
+/** `npm run openapi` makes it of schema/openapi.yaml; the same path holds from `src` and from `dist`. */
+const file = new URL('../../schema/openapi.json', import.meta.url);
+let document: OpenApiDocument | undefined;
+
+/** The OpenAPI document. It is read on first use: most commands need none of it. */
+export function openApiDocument(): OpenApiDocument {
+  document ??= JSON.parse(readFileSync(file, 'utf8')) as OpenApiDocument;
+  return document;
+}
+
+/** All schemas, for compilers: what their `$ref`s point into. */
+export function allSchemas(): object {
+  return { components: { schemas: openApiDocument().components.schemas } };
+}
+
+/** Pointer to a schema for a compiler that knows `allSchemas` by the name `openapi`. */
+export function pointerTo(schema: SchemaName): string {
+  return `openapi#/components/schemas/${schema}`;
+}

@@ -1,0 +1,37 @@
+import { limits } from '../../base/limits.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Schemas } from '../../contract/document.ts';
+import { stringifierOf } from '../../contract/stringifier.ts';
+import type { Handler } from '../router.ts';
+
+const stringify = stringifierOf('Readiness');
+
+/** What readiness depends on. */
+export interface Readiness {
+  engineReachable(): Promise<boolean>;
+  engineTakesWrites(): Promise<boolean>;
+  /** Undefined while the log takes writes. */
+  logFailure(): string | undefined;
+  /** Told, but nothing that keeps the service from answering. */
+  damage(): readonly Schemas['Damage'][];
+}
+
+/** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
+export function readyHandler(readiness: Readiness): Handler {
+  return async () => {
+    const needed = {
+      engine_reachable: await readiness.engineReachable(),
+      engine_takes_writes: await readiness.engineTakesWrites(),
+      log_takes_writes: readiness.logFailure() === undefined,
+    };
+    const known = readiness.damage();
+    const members = {
+      checks: { ...needed, nothing_damaged: known.length === 0 },
+      ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
+    };
+    if (Object.values(needed).every(Boolean)) {
+      return { status: 200, body: stringify({ status: 'ready', ...members }) };
+    }
+    throw new Problem('unavailable', 'The service is not ready.', { retryAfterSeconds: 1, members });
+  };
+}

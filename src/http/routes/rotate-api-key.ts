@@ -1,0 +1,30 @@
+import type { Clock } from '../../base/clock.ts';
+import { changesOfKey } from '../../control/change-events.ts';
+import type { SessionHandler } from '../endpoint.ts';
+import { readJson } from '../json-body.ts';
+import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
+import { jsonReply } from '../response.ts';
+import { issuedKeyView } from '../views.ts';
+
+const schema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { grace: { type: 'string' } },
+} as const;
+
+/** POST /api/v1/portal/api-keys/{id}/rotate: a new text for a key, in this answer only (contract: Credentials). */
+export function rotateApiKeyHandler(deps: ChangeDeps & { readonly clock: Clock }): SessionHandler {
+  const { administration, clock } = deps;
+  return async (context, caller) => {
+    const { grace } = await readJson<{ readonly grace?: string }>(context, schema);
+    const { organization } = caller;
+    const issued = await recordedChange(
+      deps,
+      context,
+      caller,
+      () => administration.rotateApiKey(organization.id, context.parameter('id'), grace),
+      ({ apiKey }) => changesOfKey(apiKey, 'apiKeyRotated'),
+    );
+    return jsonReply(200, issuedKeyView(issued, organization, clock()));
+  };
+}

@@ -1,0 +1,45 @@
+import { strict as assert } from 'node:assert';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { readIfThere, readOrCreateFile, replaceFile } from '../../src/base/durable-file.ts';
+import { temporaryDirectory } from '../support/engine.ts';
+
+let root: string;
+before(async () => {
+  root = await temporaryDirectory();
+});
+after(() => rm(root, { recursive: true, force: true }));
+
+const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+
+describe('a file that is replaced', () => {
+  test('has its new content and mode 0600, whatever an earlier attempt has left', async () => {
+    const path = join(root, 'replaced');
+    assert.equal(await readIfThere(path), undefined);
+    await writeFile(`${path}.tmp`, 'of a killed process', { mode: 0o644 });
+    await replaceFile(path, 'one');
+    await replaceFile(path, 'two');
+    assert.equal(await readIfThere(path), 'two');
+    assert.equal(await modeOf(path), 0o600);
+    await assert.rejects(stat(`${path}.tmp`));
+  });
+
+  test('leaves nothing behind where that fails', async () => {
+    const path = join(root, 'directory');
+    await mkdir(join(path, 'full'), { recursive: true });
+    await assert.rejects(replaceFile(path, 'text'));
+    assert.deepEqual(
+      (await readdir(root)).filter((name) => name.startsWith('directory')),
+      ['directory'],
+    );
+  });
+});
+
+test('processes that make a file together agree on its content', async () => {
+  const path = join(root, 'made');
+  const contents = await Promise.all(Array.from({ length: 20 }, (_, n) => readOrCreateFile(path, `${n}`)));
+  assert.equal(new Set(contents).size, 1);
+  assert.equal(await readOrCreateFile(path, 'late'), contents[0]);
+  assert.equal(await modeOf(path), 0o600);
+});

@@ -1,0 +1,64 @@
+/**
+ * TypeScript types of the schemas of an OpenAPI document, as far as ours use JSON Schema. A member that is not required
+ * may also be undefined: the compiled writers of answers leave such members out.
+ *
+ * @typedef {{
+ *   $ref?: string, const?: unknown, enum?: unknown[], type?: string | string[], oneOf?: Schema[], items?: Schema,
+ *   properties?: Record<string, Schema>, required?: string[], description?: string
+ * }} Schema
+ */
+
+/** @param {Record<string, Schema>} schemas @returns {string} the text of a declaration file */
+export function schemaTypes(schemas) {
+  return [
+    '/** Types of the schemas in openapi.yaml, made by `npm run openapi`. */',
+    `export interface Schemas ${objectType({ properties: schemas, required: Object.keys(schemas) }, '')}`,
+    '',
+  ].join('\n');
+}
+
+/** @param {Schema} schema @param {string} indent @returns {string} */
+function typeOf(schema, indent) {
+  if (schema.$ref !== undefined) return `Schemas['${schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)}']`;
+  if (schema.const !== undefined) return literal(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map(literal).join(' | ');
+  if (schema.oneOf !== undefined) return schema.oneOf.map((one) => typeOf(one, indent)).join(' | ');
+  if (Array.isArray(schema.type))
+    return schema.type.map((type) => typeOf({ ...schema, type }, indent)).join(' | ');
+  switch (schema.type) {
+    case 'array':
+      return `readonly (${typeOf(schema.items ?? {}, indent)})[]`;
+    case 'object':
+      return schema.properties === undefined
+        ? 'Readonly<Record<string, unknown>>'
+        : objectType(schema, indent);
+    case 'integer':
+      return 'number';
+    case undefined:
+      return 'unknown';
+    default:
+      return schema.type;
+  }
+}
+
+/** @param {Schema} schema @param {string} indent @returns {string} */
+function objectType({ properties = {}, required = [] }, indent) {
+  const members = Object.entries(properties).map(([name, schema]) => {
+    const type = typeOf(schema, `${indent}  `);
+    const comment = schema.description === undefined ? '' : commentOf(schema.description, `${indent}  `);
+    return required.includes(name)
+      ? `${comment}${indent}  readonly ${name}: ${type};`
+      : `${comment}${indent}  readonly ${name}?: ${type} | undefined;`;
+  });
+  return `{\n${members.join('\n')}\n${indent}}`;
+}
+
+/** @param {string} text @param {string} indent @returns {string} */
+function commentOf(text, indent) {
+  return `${indent}/** ${text.trim().replaceAll(/\s*\n\s*/g, ' ')} */\n`;
+}
+
+/** @param {unknown} value @returns {string} */
+function literal(value) {
+  return typeof value === 'string' ? `'${value}'` : JSON.stringify(value);
+}
