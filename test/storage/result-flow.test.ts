@@ -7,7 +7,6 @@ import type { ByteFlow } from '../../src/base/byte-flow.ts';
 import type { ByteReader, Receiver } from '../../src/storage/byte-reader.ts';
 import { readBytes, readFlow } from '../../src/storage/result-flow.ts';
 import { EngineError } from '../../src/base/engine-error.ts';
-import type { HeldBytes } from '../../src/storage/storage.ts';
 
 const tag = 'abcdefghijklmnop';
 
@@ -151,7 +150,7 @@ test('a result is held with room around it, and goes on as a flow of all of it o
       const room = { headroom: 7, tailroom: 9, bytesMax };
       const reading = readBytes(reader, read, room).then(async (result) => {
         if (!('release' in result)) return { isFlow: true, bytes: await whole(result) };
-        const { buffer, start, end } = result as HeldBytes;
+        const { buffer, start, end } = result;
         assert.ok(start === room.headroom && buffer.length >= end + room.tailroom);
         const bytes = Buffer.from(buffer.subarray(start, end));
         result.release();
