@@ -1,5 +1,5 @@
 import type { SchemaName, Schemas } from '../contract/document.ts';
-import { stringifierOf } from '../contract/stringifier.ts';
+import { stringify } from '../contract/stringify.ts';
 import type { CliDeps } from './context.ts';
 
 type Output = Pick<CliDeps, 'io'>;
@@ -29,7 +29,7 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
 
 /** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
 export function printJson<Name extends SchemaName>(deps: Output, schema: Name, value: Schemas[Name]): void {
-  deps.io.out(`${stringifierOf(schema)(value)}\n`);
+  deps.io.out(`${stringify(schema, value)}\n`);
 }
 
 /** As `printJson` where the command was called with `--json`, else the text for people. */

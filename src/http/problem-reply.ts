@@ -1,11 +1,9 @@
 import { errorFacts, type Logger } from '../base/log.ts';
 import { problemTable } from '../base/problem.ts';
 import type { Schemas } from '../contract/document.ts';
-import { stringifierOf } from '../contract/stringifier.ts';
+import { stringify } from '../contract/stringify.ts';
 import type { FixedReply } from './response.ts';
 import { toProblem } from './to-problem.ts';
-
-const stringify = stringifierOf('Problem');
 
 /**
  * The answer to anything thrown (contract: Errors): a Problem says what the client may read; of any other error the
@@ -36,6 +34,6 @@ export function problemReply(error: unknown, requestId: string, log: Logger): Fi
         : { 'Retry-After': String(Math.max(0, Math.ceil(retryAfterSeconds))) }),
       'Content-Type': 'application/problem+json',
     },
-    body: stringify(body),
+    body: stringify('Problem', body),
   };
 }

@@ -1,5 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ByteFlow } from '../base/byte-flow.ts';
+import type { SchemaName, Schemas } from '../contract/document.ts';
+import { stringify } from '../contract/stringify.ts';
 import { limits } from './limits.ts';
 import { compressBody, type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
@@ -38,9 +40,14 @@ export function replyOf(
   return { status: 200, body: body.bytes, release: body.release };
 }
 
-/** An answer in JSON; members that are undefined are left out. */
-export function jsonReply(status: number, value: object, headers: ReplyHeaders = {}): FixedReply {
-  return { status, headers, body: JSON.stringify(value) };
+/** An answer in JSON, of a schema in the OpenAPI document; members that are undefined are left out. */
+export function jsonReply<Name extends SchemaName>(
+  status: number,
+  schema: Name,
+  value: Schemas[Name],
+  headers: ReplyHeaders = {},
+): FixedReply {
+  return { status, headers, body: stringify(schema, value) };
 }
 
 const statusLines = new Map<number, string>([

@@ -20,7 +20,7 @@ export interface TopActor {
 }
 
 export interface TopSeverity {
-  readonly severity: string;
+  readonly severity: 'Informational' | 'Medium' | 'High';
   readonly count: number;
 }
 
@@ -114,7 +114,7 @@ async function readActors(
 }
 
 async function readSeverities(storage: Storage, where: Where, signal: AbortSignal): Promise<TopSeverity[]> {
-  const rows = await storage.rows<{ severity: string; total: string }>(
+  const rows = await storage.rows<{ severity: TopSeverity['severity']; total: string }>(
     `SELECT severity, count() AS total FROM events WHERE ${where.sql} GROUP BY severity ORDER BY total DESC, severity`,
     where.parameters,
     { signal },

@@ -1,13 +1,5 @@
-import {
-  AuditlogError,
-  type Client,
-  eventIdentity,
-  type EventFilter,
-  type FeedPage,
-} from '../../client/client.ts';
-import { pause } from '../../client/retry.ts';
+import { type Client, eventIdentity, type EventFilter } from '../../client/client.ts';
 import { limits } from '../limits.ts';
-import { limits as readLimits } from '../../read/limits.ts';
 import { type Batch, type ForwardedEvent, oneLine, shortHash } from './batch.ts';
 
 export interface SourceOptions {
@@ -21,6 +13,34 @@ export interface SourceOptions {
   /** Names this run of deliveries over restarts; part of every event's id. */
   readonly stream: string;
   readonly signal: AbortSignal;
+}
+
+/** Follows the feed from a cursor on: the order of recording, nothing missed, a page a batch. */
+export async function* feedSource(options: SourceOptions, from: string): AsyncGenerator<Batch> {
+  const { client, filter, batchEvents: limit, intervalMs, once, stream, signal } = options;
+  const wait = once || intervalMs !== undefined ? 0 : limits.forwardWaitSeconds;
+  let cursor = from;
+  const pages = client.feed({ ...filter, cursor, limit, wait, intervalMs, follow: !once, signal });
+  for await (const page of oneAhead(pages)) {
+    const events = forwarded(page, stream, cursor);
+    const last = events.at(-1);
+    cursor = page.cursor;
+    const position = { mode: 'feed', cursor } as const;
+    const settledThrough = page.hasMore && last !== undefined ? last.time : page.settledThrough;
+    yield { events, position: () => position, settledThrough };
+  }
+}
+
+/** Asks for the next item while the one before is being dealt with. */
+async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  for (let asked = items.next(); ; ) {
+    const { done, value } = await asked;
+    if (done === true) return;
+    asked = items.next();
+    // Its failure is met where it is awaited; until then, and if the delivery fails first, it is nobody's.
+    asked.catch(() => undefined);
+    yield value;
+  }
 }
 
 /**
@@ -47,58 +67,4 @@ function forwarded(
     time: page.events[index]?.time ?? 0,
     id: () => (ids ??= makeIds())[index] ?? '',
   }));
-}
-
-/** A page that is too large to be held is asked for in smaller parts. */
-export async function halved<T>(limit: number, ask: (limit: number) => Promise<T>): Promise<T> {
-  for (let asked = limit; ; asked = Math.ceil(asked / 2)) {
-    try {
-      return await ask(asked);
-    } catch (error) {
-      if (!(error instanceof AuditlogError && error.code === 'too_large') || asked === 1) throw error;
-    }
-  }
-}
-
-/**
- * Follows the feed from a cursor on: the order of recording, nothing missed, a page a batch. While one is being
- * delivered, the next is asked for, where there is one.
- */
-export async function* feedSource(
-  { client, filter, batchEvents, intervalMs, once, stream, signal }: SourceOptions,
-  from: string,
-): AsyncGenerator<Batch> {
-  const { startTime, ...matching } = filter;
-  const ask = (cursor: string, wait: number): Promise<FeedPage> => {
-    // `startTime` is where the order is entered; from then on the cursor says it.
-    const query = { ...matching, cursor, wait, ...(cursor === '' && { startTime }) };
-    return halved(batchEvents, (limit) => client.feedPage({ ...query, limit }, { signal }));
-  };
-  // The first does not wait: how far behind it is should be known at once.
-  let asked = ask(from, 0);
-  for (let cursor = from; ; ) {
-    const begun = performance.now();
-    const page = await asked;
-    const tookMs = performance.now() - begun;
-    const events = forwarded(page, stream, cursor);
-    const last = events.at(-1);
-    cursor = page.cursor;
-    if (page.hasMore) {
-      asked = ask(cursor, 0);
-      // Its failure is met where it is awaited; until then, and if the delivery fails first, it is nobody's.
-      asked.catch(() => undefined);
-    }
-    const reached = cursor;
-    yield {
-      events,
-      position: () => ({ mode: 'feed', cursor: reached }),
-      settledThrough: page.hasMore && last !== undefined ? last.time : page.settledThrough,
-    };
-    if (page.hasMore) continue;
-    if (once) return;
-    if (intervalMs !== undefined) await pause(intervalMs, signal);
-    else if (events.length === 0 && tookMs < readLimits.feedPollMs)
-      await pause(readLimits.feedPollMs, signal);
-    asked = ask(cursor, intervalMs === undefined ? limits.forwardWaitSeconds : 0);
-  }
 }

@@ -1,11 +1,11 @@
-import { constants, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { type FileHandle, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
 import { syncDirectory } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
+import { AppendFile } from '../append-file.ts';
 import type { ForwardedEvent } from './batch.ts';
-import { orTransient } from './durable.ts';
 import { type FormatName, formatEvents } from './formats.ts';
-import type { FileState, Sink } from './sink.ts';
+import { type FileState, orTransient, type Sink } from './sink.ts';
 
 export interface FileSinkOptions {
   readonly path: string;
@@ -17,14 +17,118 @@ export interface FileSinkOptions {
   readonly warn: (text: string) => void;
 }
 
-const { O_RDWR, O_CREAT } = constants;
 const tailBytes = 64 * 1024;
 
-async function openFile(path: string): Promise<FileHandle> {
-  const handle = await open(path, O_RDWR | O_CREAT, 0o600);
-  if ((await handle.stat()).isFile()) return handle;
-  await handle.close();
+/**
+ * Appends to a file. A batch is synced before the checkpoint says so, and the checkpoint remembers the file's length,
+ * so after a crash at any moment each event is there once.
+ */
+export class FileSink implements Sink {
+  readonly #options: FileSinkOptions;
+  #file: AppendFile;
+  #inode: number;
+  #prepared: { readonly events: readonly ForwardedEvent[]; readonly body: Buffer } | undefined;
+
+  private constructor(options: FileSinkOptions, file: AppendFile, inode: number) {
+    this.#options = options;
+    this.#file = file;
+    this.#inode = inode;
+  }
+
+  static async open(given: FileSinkOptions, known: FileState | undefined): Promise<FileSink> {
+    const options = { ...given, path: resolve(given.path) };
+    const file = await openFile(options.path);
+    try {
+      await file.truncate(await usableLength(file, known, options));
+      await file.handle.sync();
+      await syncDirectory(dirname(options.path));
+      return new FileSink(options, file, (await file.handle.stat()).ino);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  /** Begins a new file where the batch would be too much for this one. */
+  async prepare(events: readonly ForwardedEvent[]): Promise<boolean> {
+    const { rotateBytes } = this.#options;
+    const { bytes } = this.#file;
+    if (rotateBytes === undefined || bytes === 0) return false;
+    if (bytes + this.#bodyOf(events).length <= rotateBytes) return false;
+    await this.#rotate();
+    return true;
+  }
+
+  async deliver(events: readonly ForwardedEvent[]): Promise<{ readonly rejected: number }> {
+    await orTransient(this.#append(this.#bodyOf(events)));
+    this.#prepared = undefined;
+    return { rejected: 0 };
+  }
+
+  state(): FileState {
+    return { path: this.#options.path, inode: this.#inode, bytes: this.#file.bytes };
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  #bodyOf(events: readonly ForwardedEvent[]): Buffer {
+    if (this.#prepared?.events !== events)
+      this.#prepared = { events, body: formatEvents(this.#options.format, events) };
+    return this.#prepared.body;
+  }
+
+  async #append(body: Buffer): Promise<void> {
+    await this.#file.append(body);
+    await this.#file.sync();
+  }
+
+  async #rotate(): Promise<void> {
+    const { path, rotateKeep } = this.#options;
+    const numbers = await closedNumbers(path);
+    const next = Math.max(0, ...numbers) + 1;
+    await rename(path, `${path}.${next}`);
+    const opened = await openFile(path);
+    await this.#file.close();
+    this.#file = opened;
+    this.#inode = (await opened.handle.stat()).ino;
+    await syncDirectory(dirname(path));
+    const tooMany = rotateKeep === undefined ? [] : numbers.filter((number) => number <= next - rotateKeep);
+    for (const number of tooMany) await rm(`${path}.${number}`, { force: true });
+  }
+}
+
+async function openFile(path: string): Promise<AppendFile> {
+  const file = await AppendFile.open(path);
+  if ((await file.handle.stat()).isFile()) return file;
+  await file.close();
   throw new Problem('malformed', `--to file:${path}: not a file; "-" writes to standard output`);
+}
+
+/**
+ * The length at which writing goes on. What lies behind the checkpoint's length was written by a run that ended
+ * before it could say so, and comes again. In a file that the checkpoint does not know, only an unfinished line of
+ * ours at its end is taken off; an end that is something else is not ours to cut.
+ */
+async function usableLength(
+  { handle }: AppendFile,
+  known: FileState | undefined,
+  { path, warn }: FileSinkOptions,
+): Promise<number> {
+  const { size, ino } = await handle.stat();
+  if (known !== undefined && known.path === path && known.inode === ino) {
+    if (size >= known.bytes) return known.bytes;
+    warn(`${path} is shorter than it was left; going on at its end`);
+  }
+  const whole = await wholeLines(handle, size);
+  if (whole === size) return size;
+  const first = Buffer.alloc(1);
+  await handle.read(first, 0, 1, whole);
+  if (first.toString() !== '{')
+    throw new Error(`${path} does not end with a whole line, and is not of this command`);
+  warn(`${path}: an unfinished line of ${size - whole} bytes was taken off its end`);
+  return whole;
 }
 
 /** The length up to and including the last line end; a file without one has none. */
@@ -40,108 +144,11 @@ async function wholeLines(handle: FileHandle, size: number): Promise<number> {
   return 0;
 }
 
-/**
- * The length at which writing goes on. What lies behind the checkpoint's length was written by a run that ended
- * before it could say so, and comes again. In a file that the checkpoint does not know, only an unfinished line of
- * ours at its end is taken off; an end that is something else is not ours to cut.
- */
-async function usableLength(
-  handle: FileHandle,
-  known: FileState | undefined,
-  { path, warn }: FileSinkOptions,
-): Promise<number> {
-  const { size, ino } = await handle.stat();
-  if (known !== undefined && known.path === path && known.inode === ino) {
-    if (size < known.bytes) warn(`${path} is shorter than it was left; going on at its end`);
-    if (size >= known.bytes) return known.bytes;
-  }
-  const whole = await wholeLines(handle, size);
-  if (whole === size) return size;
-  const first = Buffer.alloc(1);
-  await handle.read(first, 0, 1, whole);
-  if (first.toString() !== '{')
-    throw new Error(`${path} does not end with a whole line, and is not of this command`);
-  warn(`${path}: an unfinished line of ${size - whole} bytes was taken off its end`);
-  return whole;
-}
-
-/** Cuts the file to the length at which writing goes on; the file is closed again when it cannot be used. */
-async function beginning(handle: FileHandle, known: FileState | undefined, options: FileSinkOptions) {
-  try {
-    const size = await usableLength(handle, known, options);
-    await handle.truncate(size);
-    await handle.sync();
-    await syncDirectory(dirname(options.path));
-    return { size, inode: (await handle.stat()).ino };
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
-}
-
 /** Numbers of the closed files beside a path: `events.ndjson.7` is 7, and so is `events.ndjson.7.gz`. */
 async function closedNumbers(path: string): Promise<number[]> {
   const prefix = `${basename(path)}.`;
   const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix));
   return names
-    .map((name) => name.slice(prefix.length))
-    .map((rest) => Number(/^([1-9]\d{0,8})(\.|$)/.exec(rest)?.[1] ?? 0))
+    .map((name) => Number(/^([1-9]\d{0,8})(\.|$)/.exec(name.slice(prefix.length))?.[1] ?? 0))
     .filter((number) => number > 0);
-}
-
-/**
- * Appends to a file. A batch is synced before the checkpoint says so, and the checkpoint remembers the file's length,
- * so after a crash at any moment each event is there once.
- */
-export async function openFileSink(given: FileSinkOptions, known: FileState | undefined): Promise<Sink> {
-  const options = { ...given, path: resolve(given.path) };
-  const { path, format, rotateBytes, rotateKeep } = options;
-  let handle = await openFile(path);
-  let { size, inode } = await beginning(handle, known, options);
-  let prepared: { readonly events: readonly ForwardedEvent[]; readonly body: Buffer } | undefined;
-
-  function bodyOf(events: readonly ForwardedEvent[]): Buffer {
-    if (prepared?.events !== events) prepared = { events, body: formatEvents(format, events) };
-    return prepared.body;
-  }
-
-  async function rotate(): Promise<void> {
-    const numbers = await closedNumbers(path);
-    const next = Math.max(0, ...numbers) + 1;
-    await rename(path, join(dirname(path), `${basename(path)}.${next}`));
-    const opened = await openFile(path);
-    await handle.close();
-    handle = opened;
-    inode = (await handle.stat()).ino;
-    size = 0;
-    await syncDirectory(dirname(path));
-    const tooMany = rotateKeep === undefined ? [] : numbers.filter((number) => number <= next - rotateKeep);
-    for (const number of tooMany) await rm(`${path}.${number}`, { force: true });
-  }
-
-  /** At a place of its own, so that an attempt after a failed one writes over what that left. */
-  async function append(body: Buffer): Promise<void> {
-    for (let written = 0; written < body.length; ) {
-      const { bytesWritten } = await handle.write(body, written, body.length - written, size + written);
-      written += bytesWritten;
-    }
-    await handle.datasync();
-    size += body.length;
-  }
-
-  return {
-    async prepare(events) {
-      if (rotateBytes === undefined || size === 0 || size + bodyOf(events).length <= rotateBytes)
-        return false;
-      await rotate();
-      return true;
-    },
-    async deliver(events) {
-      await orTransient(append(bodyOf(events)));
-      prepared = undefined;
-      return { rejected: 0 };
-    },
-    state: () => ({ path, inode, bytes: size }),
-    close: () => handle.close(),
-  };
 }

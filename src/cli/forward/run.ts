@@ -1,20 +1,21 @@
 import { systemClock } from '../../base/clock.ts';
-import { limits } from '../limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseRfc3339Micros } from '../../base/timestamp.ts';
-import { AuditlogError, type Client, createClient } from '../../client/client.ts';
+import { AuditlogError, type Client, createClient, type RetryFacts } from '../../client/client.ts';
 import { retryPolicy, withRetries } from '../../client/retry.ts';
 import type { CliIo } from '../context.ts';
+import { limits } from '../limits.ts';
 import type { Batch, Position } from './batch.ts';
-import { type Checkpoint, openCheckpoint } from './checkpoint.ts';
+import { Checkpoint } from './checkpoint.ts';
 import { feedSource, type SourceOptions } from './feed-source.ts';
-import { openFileSink } from './file-sink.ts';
-import { openHttpSink } from './http-sink.ts';
-import type { ForwardPlan } from './options.ts';
-import { pageSource } from './page-source.ts';
-import { createProgress, type Progress } from './progress.ts';
-import type { FileState, Sink } from './sink.ts';
-import { streamSink } from './stream-sink.ts';
+import { FileSink } from './file-sink.ts';
+import { HttpSink } from './http-sink.ts';
+import { filterOf, type ForwardOptions, type ForwardSecrets } from './options.ts';
+import { PageSource } from './page-source.ts';
+import { ForwardProgress } from './progress.ts';
+import { type FileState, type Sink, streamSink } from './sink.ts';
+
+export type ForwardPlan = ForwardOptions & ForwardSecrets;
 
 export interface ForwardDeps {
   readonly io: CliIo;
@@ -22,114 +23,55 @@ export interface ForwardDeps {
   readonly stop: AbortSignal;
 }
 
-const micro = 1000;
 const defaultIntervalMs = 5 * 60_000;
 
-function openSink(plan: ForwardPlan, io: CliIo, known: FileState | undefined, warn: (text: string) => void) {
-  const { to, format } = plan;
-  switch (to.kind) {
-    case 'stream':
-      return Promise.resolve(streamSink(io, format));
-    case 'file':
-      return openFileSink({ ...plan, path: to.path, warn }, known);
-    case 'http':
-      return openHttpSink({ ...plan, url: to.url });
-    default:
-      return to satisfies never;
-  }
-}
-
-/** The feed where the server has one; a position that was reached in one mode is gone on from in the same. */
-async function modeOf(plan: ForwardPlan, client: Client, known: Position | undefined, stop: AbortSignal) {
-  if (known !== undefined) {
-    if (plan.mode !== 'auto' && plan.mode !== known.mode)
-      throw new Problem('malformed', `--mode: the checkpoint was reached in mode ${known.mode}`);
-    return known.mode;
-  }
-  if (plan.mode !== 'auto') return plan.mode;
-  try {
-    await client.feedPage({ limit: 1, wait: 0 }, { signal: stop });
-    return 'feed';
-  } catch (error) {
-    if (error instanceof AuditlogError && error.status === 404) return 'pages';
-    throw error;
-  }
-}
-
-async function openSource(
-  plan: ForwardPlan,
-  client: Client,
-  { position, stream }: Checkpoint,
-  signal: AbortSignal,
-  warn: (text: string) => void,
-): Promise<AsyncGenerator<Batch>> {
-  const mode = await modeOf(plan, client, position, signal);
-  const { filter, batchEvents, once, intervalMs } = plan;
-  const options: SourceOptions = { client, filter, batchEvents, intervalMs, once, stream, signal };
-  if (mode === 'feed') return feedSource(options, position?.mode === 'feed' ? position.cursor : '');
-  const { startTime, ...matching } = filter;
-  const from = startTime === undefined ? 0 : (parseRfc3339Micros(startTime) ?? 0);
-  const start = position?.mode === 'pages' ? position : undefined;
-  return pageSource(
-    {
-      ...options,
-      // Where to begin; after that each look says its own.
-      filter: matching,
-      intervalMs: intervalMs ?? defaultIntervalMs,
-      overlapMicros: plan.overlapMs * micro,
-      now: systemClock,
-      warn,
-    },
-    start ?? { mode: 'pages', through: undefined, knownFrom: Math.max(0, from), known: [] },
-  );
-}
-
-interface Delivery {
-  readonly sink: Sink;
-  readonly checkpoint: Checkpoint;
-  readonly progress: Progress;
-  readonly stop: AbortSignal;
-  /** Until when a delivery under way may go on. */
-  readonly cut: AbortSignal;
-  /** Repeats what the destination or the disk may take later. */
-  retried<T>(work: () => Promise<T>): Promise<T>;
-}
-
 /**
- * Delivers batch after batch. The order of steps is what makes it at-least-once: a position is saved only after
- * everything before it has been delivered, so a crash between the two repeats one batch and loses none.
+ * Forwards until the source has nothing more (`once`) or the process is asked to end. Rejects when something stays
+ * broken; what is transient is repeated, without end unless `once`.
  */
-async function deliverAll(source: AsyncIterable<Batch>, delivery: Delivery): Promise<void> {
-  const { sink, checkpoint, progress, retried } = delivery;
-  let { position } = checkpoint;
-  let isSaved = true;
-  let savedAt = performance.now();
-
-  async function save(): Promise<void> {
-    await retried(() => checkpoint.save({ position, file: sink.state() }));
-    isSaved = true;
-    savedAt = performance.now();
-  }
-
-  // From here on the checkpoint names this run of deliveries and the length of the file, whatever happens next.
-  await save();
+export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Promise<void> {
+  const warn = (text: string): void => io.error(`auditlog forward: ${text}\n`);
+  const progress = new ForwardProgress(warn, systemClock);
+  const giveUpAfterMs = plan.once === true ? limits.forwardOnceMsMax : Number.POSITIVE_INFINITY;
+  const ended = new AbortController();
+  const reading = AbortSignal.any([stop, ended.signal]);
+  // A delivery under way gets some time yet.
+  const cut = new AbortController();
+  const cutLater = (): void => void setTimeout(() => cut.abort(), limits.forwardStopMsMax).unref();
+  stop.addEventListener('abort', cutLater, { once: true });
+  const filter = filterOf(plan);
+  const checkpoint = await Checkpoint.open(plan.checkpoint, { url: plan.url, filter });
+  if (plan.checkpoint === undefined && plan.once !== true)
+    warn('without --checkpoint, the next run begins at the beginning again');
+  const sink = await openSink(plan, io, checkpoint.stored.file, warn);
+  const timer = setInterval(() => progress.line(), plan.metricsInterval);
   try {
-    for await (const batch of source) {
-      const { events } = batch;
-      if (events.length > 0) {
-        if (await retried(() => sink.prepare(events))) await save();
-        const { rejected } = await retried(() => sink.deliver(events, delivery.cut));
-        progress.delivered(events.length, rejected);
-      }
-      position = batch.position();
-      isSaved = false;
-      progress.settledThrough(batch.settledThrough);
-      if (events.length > 0 || performance.now() - savedAt > limits.forwardIdleSaveMs) await save();
-    }
+    const client = createClient({
+      url: plan.url,
+      apiKey: plan.apiKey,
+      timeoutMs: plan.timeout,
+      readRetry: { giveUpAfterMs },
+      onRetry: (facts) => progress.retry('source', facts),
+    });
+    const source = await openSource(plan, client, checkpoint, reading, warn);
+    const onRetry = (facts: RetryFacts): void => progress.retry('destination', facts);
+    const retried = <T>(work: () => Promise<T>): Promise<T> =>
+      withRetries(retryPolicy({}, giveUpAfterMs), { signal: reading, onRetry }, work);
+    await deliverAll(source, { sink, checkpoint, progress, cut: cut.signal, retried });
   } catch (error) {
-    if (!(delivery.stop.aborted && error instanceof AuditlogError && error.code === 'aborted')) throw error;
+    if (!(stop.aborted && isAborted(error))) throw explained(error);
+  } finally {
+    clearInterval(timer);
+    stop.removeEventListener('abort', cutLater);
+    // What is still being read ahead is for nobody.
+    ended.abort();
+    progress.line();
+    await sink.close?.();
   }
-  if (!isSaved) await checkpoint.save({ position, file: sink.state() });
+}
+
+function isAborted(error: unknown): boolean {
+  return error instanceof AuditlogError && error.code === 'aborted';
 }
 
 /** What an operator can do about a failure that stays, where the error alone does not say it. */
@@ -141,46 +83,111 @@ function explained(error: unknown): unknown {
   return error;
 }
 
-/**
- * Forwards until the source has nothing more (`once`) or the process is asked to end. Rejects when something stays
- * broken; what is transient is repeated, without end unless `once`.
- */
-export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Promise<void> {
-  const tell = (text: string): void => io.error(`auditlog forward: ${text}\n`);
-  const progress = createProgress(tell, systemClock);
-  const giveUpAfterMs = plan.once ? limits.forwardOnceMsMax : Number.POSITIVE_INFINITY;
-  const client = createClient({
-    url: plan.url,
-    apiKey: plan.apiKey,
-    timeoutMs: plan.timeoutMs,
-    readRetry: { giveUpAfterMs },
-    onRetry: (facts) => progress.retry('source', facts),
-  });
-  const cut = new AbortController();
-  const cutLater = (): void => {
-    setTimeout(() => cut.abort(), limits.forwardStopMsMax).unref();
-  };
-  stop.addEventListener('abort', cutLater, { once: true });
-  const checkpoint = await openCheckpoint(plan.checkpoint, { url: plan.url, filter: plan.filter });
-  if (plan.checkpoint === undefined && !plan.once)
-    tell('without --checkpoint, the next run begins at the beginning again');
-  const sink = await openSink(plan, io, checkpoint.file, tell);
-  const timer = setInterval(() => progress.line(), plan.metricsMs);
-  const policy = retryPolicy({}, giveUpAfterMs);
-  const hooks = {
-    signal: stop,
-    onRetry: (facts: Parameters<Progress['retry']>[1]) => progress.retry('destination', facts),
-  };
-  try {
-    const source = await openSource(plan, client, checkpoint, stop, tell);
-    const retried = <T>(work: () => Promise<T>): Promise<T> => withRetries(policy, hooks, work);
-    await deliverAll(source, { sink, checkpoint, progress, stop, cut: cut.signal, retried });
-  } catch (error) {
-    if (!(stop.aborted && error instanceof AuditlogError && error.code === 'aborted')) throw explained(error);
-  } finally {
-    clearInterval(timer);
-    stop.removeEventListener('abort', cutLater);
-    progress.line();
-    await sink.close();
+async function openSink(
+  { to, ...plan }: ForwardPlan,
+  io: CliIo,
+  known: FileState | undefined,
+  warn: (text: string) => void,
+): Promise<Sink> {
+  const { format, rotateBytes, rotateKeep, headers, gzip = false, timeout: timeoutMs, rejectedTo } = plan;
+  switch (to.kind) {
+    case 'stream':
+      return streamSink(io, format);
+    case 'file':
+      return FileSink.open({ path: to.path, format, rotateBytes, rotateKeep, warn }, known);
+    case 'http':
+      return HttpSink.open({ url: to.url, format, headers, gzip, timeoutMs, rejectedTo });
+    default:
+      return to satisfies never;
   }
+}
+
+async function openSource(
+  plan: ForwardPlan,
+  client: Client,
+  { stored: { position, stream } }: Checkpoint,
+  signal: AbortSignal,
+  warn: (text: string) => void,
+): Promise<AsyncGenerator<Batch>> {
+  const mode = await modeOf(plan, client, position, signal);
+  const { startTime, ...matching } = filterOf(plan);
+  const { batch: batchEvents, interval: intervalMs, once = false } = plan;
+  const options: SourceOptions = { client, filter: matching, batchEvents, intervalMs, once, stream, signal };
+  if (mode === 'feed') {
+    const from = position?.mode === 'feed' ? position.cursor : '';
+    return feedSource({ ...options, filter: { ...matching, startTime } }, from);
+  }
+  const from = startTime === undefined ? 0 : (parseRfc3339Micros(startTime) ?? 0);
+  const start = { mode: 'pages', through: undefined, knownFrom: Math.max(0, from), known: [] } as const;
+  const pages = {
+    ...options,
+    intervalMs: intervalMs ?? defaultIntervalMs,
+    overlapMicros: plan.overlap * 1000,
+    now: systemClock,
+    warn,
+  };
+  return new PageSource(pages, position?.mode === 'pages' ? position : start).batches();
+}
+
+/** The feed where the server has one; a position that was reached in one mode is gone on from in the same. */
+async function modeOf(
+  { mode }: ForwardPlan,
+  client: Client,
+  known: Position | undefined,
+  signal: AbortSignal,
+): Promise<'feed' | 'pages'> {
+  if (known !== undefined) {
+    if (mode !== 'auto' && mode !== known.mode)
+      throw new Problem('malformed', `--mode: the checkpoint was reached in mode ${known.mode}`);
+    return known.mode;
+  }
+  if (mode !== 'auto') return mode;
+  try {
+    await client.feedPage({ limit: 1, wait: 0 }, { signal });
+    return 'feed';
+  } catch (error) {
+    if (error instanceof AuditlogError && error.status === 404) return 'pages';
+    throw error;
+  }
+}
+
+interface DeliveryDeps {
+  readonly sink: Sink;
+  readonly checkpoint: Checkpoint;
+  readonly progress: ForwardProgress;
+  /** Until when a delivery under way may go on. */
+  readonly cut: AbortSignal;
+  /** Repeats what the destination or the disk may take later. */
+  retried<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * Delivers batch after batch. The order of steps is what makes it at-least-once: a position is saved only after
+ * everything before it has been delivered, so a crash between the two repeats one batch and loses none.
+ */
+async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Promise<void> {
+  const { sink, checkpoint, progress, cut, retried } = deps;
+  let { position } = checkpoint.stored;
+  let saved = { position, at: 0 };
+  const save = async (): Promise<void> => {
+    await checkpoint.save({ position, file: sink.state?.() });
+    saved = { position, at: performance.now() };
+  };
+  // From here on the checkpoint names this run of deliveries and the length of the file, whatever happens next.
+  await retried(save);
+  try {
+    for await (const { events, position: reached, settledThrough } of source) {
+      if (events.length > 0) {
+        if (await retried(async () => sink.prepare?.(events))) await retried(save);
+        const { rejected } = await retried(() => sink.deliver(events, cut));
+        progress.delivered(events.length, rejected);
+      }
+      position = reached();
+      progress.settledThrough = settledThrough;
+      if (events.length > 0 || performance.now() - saved.at > limits.forwardIdleSaveMs) await retried(save);
+    }
+  } catch (error) {
+    if (!isAborted(error)) throw error;
+  }
+  if (saved.position !== position) await save();
 }

@@ -1,4 +1,8 @@
+import { AuditlogError } from '../../client/client.ts';
+import { errorCode } from '../../base/system-error.ts';
+import type { CliIo } from '../context.ts';
 import type { ForwardedEvent } from './batch.ts';
+import { type FormatName, formatEvents } from './formats.ts';
 
 /** What a file sink remembers in the checkpoint: the file that was written to, and how much of it is delivered. */
 export interface FileState {
@@ -10,9 +14,39 @@ export interface FileState {
 /** Where events go. Rejects with AuditlogError where a retry may help. */
 export interface Sink {
   /** Makes ready for a batch; true when the state changed and must be in the checkpoint before the delivery. */
-  prepare(events: readonly ForwardedEvent[]): Promise<boolean>;
-  /** Resolves when the other side has the events for good. How many it will never take, and were put aside. */
+  prepare?(events: readonly ForwardedEvent[]): Promise<boolean>;
+  /** Resolves when the other side has the events for good: with how many it will never take, which are kept apart. */
   deliver(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<{ readonly rejected: number }>;
-  state(): FileState | undefined;
-  close(): Promise<void>;
+  state?(): FileState;
+  close?(): Promise<void>;
+}
+
+/** Standard output; delivered means that the system has taken it. A reader that has gone away ends the command. */
+export function streamSink({ output }: CliIo, format: FormatName): Sink {
+  return {
+    async deliver(events) {
+      const body = formatEvents(format, events);
+      await new Promise<void>((resolve, reject) => {
+        output.write(body, (error) => {
+          if (!error) resolve();
+          else
+            reject(errorCode(error) === 'EPIPE' ? new Error('nobody reads standard output any more') : error);
+        });
+      });
+      return { rejected: 0 };
+    },
+  };
+}
+
+const passing = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EAGAIN', 'EMFILE', 'ENFILE', 'ETIMEDOUT', 'ESTALE']);
+
+/** A disk that is full or fails now may take it later: such an error is one that is retried. */
+export async function orTransient<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const code = errorCode(error) ?? '';
+    if (!passing.has(code)) throw error;
+    throw new AuditlogError('network', `writing failed: ${code}`, { cause: error });
+  }
 }

@@ -9,6 +9,6 @@ export function apiKeysHandler(administration: Administration, clock: Clock): Se
   return async (_, { organization }) => {
     const keys = await administration.apiKeys(organization.id);
     const now = clock();
-    return jsonReply(200, { data: keys.map((key) => apiKeyView(key, organization, now)) });
+    return jsonReply(200, 'ApiKeys', { data: keys.map((key) => apiKeyView(key, organization, now)) });
   };
 }

@@ -1,28 +1,16 @@
 import { changeOfOrganization } from '../../control/change-events.ts';
-import type { OrganizationSettings } from '../../control/organizations.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { settingsView } from '../views.ts';
 
-const schema = {
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  properties: {
-    name: { type: 'string' },
-    retention: { type: 'string' },
-    receipts: { enum: ['own', 'off'] },
-  },
-} as const;
-
 /** PATCH /api/v1/portal/settings: changes those that are named and answers all (contract: portal). */
 export function changeSettingsHandler(
   deps: ChangeDeps & { readonly retentionDays: number | undefined },
 ): SessionHandler {
   return async (context, caller) => {
-    const settings = await readJson<OrganizationSettings>(context, schema);
+    const settings = await readJson(context, 'SettingsChange');
     const { now } = await recordedChange(
       deps,
       context,
@@ -30,6 +18,6 @@ export function changeSettingsHandler(
       () => deps.administration.changeSettings(caller.organization.id, settings),
       ({ before, now }) => (before === now ? [] : [changeOfOrganization(now, 'organizationUpdated', before)]),
     );
-    return jsonReply(200, settingsView(now, deps.retentionDays));
+    return jsonReply(200, 'Settings', settingsView(now, deps.retentionDays));
   };
 }

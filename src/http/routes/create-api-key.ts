@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { formatRate, parseRate, type Rate } from '../../base/rates.ts';
-import type { Scope } from '../../control/api-keys.ts';
 import { changesOfKey } from '../../control/change-events.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
@@ -15,30 +14,11 @@ export interface CreateApiKeyDeps extends ChangeDeps {
   readonly rateMax: Rate | undefined;
 }
 
-interface NewKeyBody {
-  readonly scopes: readonly Scope[];
-  readonly name?: string;
-  readonly expires?: string;
-  readonly rate_limit?: string;
-}
-
-const schema = {
-  type: 'object',
-  required: ['scopes'],
-  additionalProperties: false,
-  properties: {
-    scopes: { type: 'array', minItems: 1, uniqueItems: true, items: { enum: ['read', 'write'] } },
-    name: { type: 'string', minLength: 1 },
-    expires: { type: 'string' },
-    rate_limit: { type: 'string' },
-  },
-} as const;
-
 /** POST /api/v1/portal/api-keys: a new key, whose text is in this answer only (contract: Credentials). */
 export function createApiKeyHandler(deps: CreateApiKeyDeps): SessionHandler {
   const { administration, clock, rateMax } = deps;
   return async (context, caller) => {
-    const body = await readJson<NewKeyBody>(context, schema);
+    const body = await readJson(context, 'NewApiKey');
     checkRate(body.rate_limit, rateMax);
     const { organization } = caller;
     const { scopes, name, expires, rate_limit: rateLimit } = body;
@@ -50,7 +30,7 @@ export function createApiKeyHandler(deps: CreateApiKeyDeps): SessionHandler {
       () => administration.createApiKey(organization.id, input),
       ({ apiKey }) => changesOfKey(apiKey, 'apiKeyCreated'),
     );
-    return jsonReply(201, issuedKeyView(issued, organization, clock()));
+    return jsonReply(201, 'IssuedApiKey', issuedKeyView(issued, organization, clock()));
   };
 }
 

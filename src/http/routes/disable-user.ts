@@ -14,6 +14,6 @@ export function disableUserHandler(deps: ChangeDeps): SessionHandler {
       () => deps.administration.disableUser(caller.organization.id, context.parameter('id')),
       ({ before, now }) => (before === now ? [] : [changeOfUser(now, 'userDisabled')]),
     );
-    return jsonReply(200, userView(now));
+    return jsonReply(200, 'User', userView(now));
   };
 }

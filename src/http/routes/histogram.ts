@@ -24,6 +24,6 @@ export function histogramHandler(readHistogram: HistogramReader): SessionHandler
       end: timeText(found.endMicros),
       total: found.total,
     };
-    return jsonReply(200, { data, meta });
+    return jsonReply(200, 'Histogram', { data, meta });
   };
 }

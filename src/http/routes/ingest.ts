@@ -10,6 +10,7 @@ import type { BodyForm } from '../../ingest/task.ts';
 import { readLimit } from '../../read/filter.ts';
 import type { OrganizationLookup } from '../authenticate.ts';
 import type { KeyHandler } from '../endpoint.ts';
+import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../router.ts';
 
 /** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
@@ -19,7 +20,7 @@ export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup
     const received = await context.body();
     try {
       const answer = await accept({ body: received.bytes, ...headers });
-      return { status: 202, body: JSON.stringify(answer) };
+      return jsonReply(202, 'IngestAnswer', answer);
     } finally {
       received.release();
     }

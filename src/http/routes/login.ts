@@ -1,6 +1,7 @@
 import { limits as controlLimits } from '../../control/limits.ts';
 import { errorFacts, type Logger } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Schemas } from '../../contract/document.ts';
 import type { Directory } from '../../control/directory.ts';
 import type { Organization } from '../../control/organizations.ts';
 import type { PasswordThrottle } from '../../control/password-throttle.ts';
@@ -26,23 +27,6 @@ export interface LoginDeps {
   readonly log: Logger;
 }
 
-interface Credentials {
-  readonly email: string;
-  readonly password: string;
-  readonly organization?: string;
-}
-
-const schema = {
-  type: 'object',
-  required: ['email', 'password'],
-  additionalProperties: false,
-  properties: {
-    email: { type: 'string', minLength: 1, maxLength: 1000 },
-    password: { type: 'string', minLength: 1, maxLength: 4096 },
-    organization: { type: 'string', minLength: 1, maxLength: 63 },
-  },
-} as const;
-
 /**
  * POST /api/v1/auth/login-handler: checks the credentials and sets the cookie of a new session (contract: Sessions).
  * Everything that is wrong with the credentials is one and the same 401.
@@ -51,7 +35,7 @@ export function loginHandler(deps: LoginDeps): Handler {
   const { sessions, passwords, cookie, trail, tenantDomain } = deps;
   return async (context) => {
     requireTenantHost(context, tenantDomain);
-    const credentials = await readJson<Credentials>(context, schema);
+    const credentials = await readJson(context, 'Credentials');
     const attempt = attemptOf(context, tenantDomain, credentials);
     const found = await passwords.check(attempt, (verify) => findUser(deps, context, credentials, verify));
     if (found === undefined) {
@@ -66,7 +50,9 @@ export function loginHandler(deps: LoginDeps): Handler {
       user: { name: user.name, email: user.email, role: user.role },
       organization: { id, slug, name },
     };
-    return jsonReply(200, answer, { 'Set-Cookie': cookie.set(context, session.token, maxAgeSeconds) });
+    return jsonReply(200, 'LoggedIn', answer, {
+      'Set-Cookie': cookie.set(context, session.token, maxAgeSeconds),
+    });
   };
 }
 
@@ -85,7 +71,7 @@ interface Candidate {
 async function findUser(
   deps: LoginDeps,
   context: RequestContext,
-  credentials: Credentials,
+  credentials: Schemas['Credentials'],
   verify: PasswordVerifier['verify'],
 ): Promise<Candidate | undefined> {
   await deps.directory.freshen(controlLimits.controlFreshMsMax);
@@ -110,7 +96,11 @@ async function findUser(
 }
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */
-function findCandidates(deps: LoginDeps, context: RequestContext, credentials: Credentials): Candidate[] {
+function findCandidates(
+  deps: LoginDeps,
+  context: RequestContext,
+  credentials: Schemas['Credentials'],
+): Candidate[] {
   const { directory, tenantDomain } = deps;
   const hostSlug = slugOfHost(context.header('host'), tenantDomain);
   const slug = hostSlug ?? credentials.organization;

@@ -19,23 +19,11 @@ export interface OwnPasswordDeps extends ChangeDeps {
   readonly cookie: Pick<SessionCookie, 'clear'>;
 }
 
-interface OwnPasswordBody {
-  readonly current: string;
-  readonly new: string;
-}
-
-const schema = {
-  type: 'object',
-  required: ['current', 'new'],
-  additionalProperties: false,
-  properties: { current: { type: 'string' }, new: { type: 'string' } },
-} as const;
-
 /** POST /api/v1/portal/password: another password of one's own; ends one's sessions, this one too (contract: Credentials). */
 export function ownPasswordHandler(deps: OwnPasswordDeps): SessionHandler {
   const { administration, passwords, directory, tenantDomain, cookie, trail } = deps;
   return async (context, caller) => {
-    const { current, new: password } = await readJson<OwnPasswordBody>(context, schema);
+    const { current, new: password } = await readJson(context, 'PasswordChange');
     const { user, organization } = caller;
     checkPassword(password);
     const attempt = attemptOf(context, tenantDomain, { email: user.email, signedIn: user });

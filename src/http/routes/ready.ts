@@ -1,10 +1,8 @@
 import { limits } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Schemas } from '../../contract/document.ts';
-import { stringifierOf } from '../../contract/stringifier.ts';
+import { jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';
-
-const stringify = stringifierOf('Readiness');
 
 /** What readiness depends on. */
 export interface Readiness {
@@ -12,7 +10,7 @@ export interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
-  /** Told, but nothing that keeps the service from answering. */
+  /** What is known to be damaged: told, but nothing that keeps the service from answering. */
   damage(): readonly Schemas['Damage'][];
 }
 
@@ -29,9 +27,8 @@ export function readyHandler(readiness: Readiness): Handler {
       checks: { ...needed, nothing_damaged: known.length === 0 },
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
     };
-    if (Object.values(needed).every(Boolean)) {
-      return { status: 200, body: stringify({ status: 'ready', ...members }) };
-    }
+    if (Object.values(needed).every(Boolean))
+      return jsonReply(200, 'Readiness', { status: 'ready', ...members });
     throw new Problem('unavailable', 'The service is not ready.', { retryAfterSeconds: 1, members });
   };
 }

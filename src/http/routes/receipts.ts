@@ -1,6 +1,7 @@
 import { limits } from '../../read/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { readLimit, readOffset } from '../../read/filter.ts';
+import { stringify } from '../../contract/stringify.ts';
 import type { Receipt, ReceiptsReader } from '../../read/receipts.ts';
 import type { SessionHandler } from '../endpoint.ts';
 
@@ -17,26 +18,21 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     const offset = readOffset(context.first('offset'));
     const owner = { id: user.id, email: user.emailLower };
     const { receipts, total } = await readReceipts(organization.id, owner, { limit, offset }, context.signal);
-    const meta = JSON.stringify({ total, limit, offset });
+    const meta = stringify('PageMeta', { total, limit, offset });
     return { status: 200, body: `{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}` };
   };
 }
 
-/** JSON in which what is not known is absent, as in audit events; the size keeps its digits, whatever their number. */
+/** No writer of JSON keeps all digits of a number, so the size is put in as it was sent. */
 function receiptText(receipt: Receipt): string {
-  const members = [
-    member('flow_id', receipt.flowId),
-    member('kind', receipt.kind),
-    member('file_name', receipt.fileName),
-    receipt.fileSize === undefined ? '' : `"file_size":${receipt.fileSize}`,
-    member('destination', receipt.destination),
-    member('status', receipt.status),
-    member('started_at', receipt.startedAt),
-    member('completed_at', receipt.completedAt),
-  ];
-  return `{${members.filter((text) => text !== '').join(',')}}`;
-}
-
-function member(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `"${name}":${JSON.stringify(value)}`;
+  const text = stringify('Receipt', {
+    flow_id: receipt.flowId,
+    kind: receipt.kind,
+    file_name: receipt.fileName,
+    destination: receipt.destination,
+    status: receipt.status,
+    started_at: receipt.startedAt,
+    completed_at: receipt.completedAt,
+  });
+  return receipt.fileSize === undefined ? text : `{"file_size":${receipt.fileSize},${text.slice(1)}`;
 }

@@ -17,6 +17,6 @@ export function revokeApiKeyHandler(deps: ChangeDeps & { readonly clock: Clock }
       () => administration.revokeApiKey(organization.id, context.parameter('id')),
       ({ before, now }) => (before === now ? [] : changesOfKey(now, 'apiKeyRevoked')),
     );
-    return jsonReply(200, apiKeyView(now, organization, clock()));
+    return jsonReply(200, 'ApiKey', apiKeyView(now, organization, clock()));
   };
 }

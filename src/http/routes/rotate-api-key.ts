@@ -6,17 +6,11 @@ import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { issuedKeyView } from '../views.ts';
 
-const schema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: { grace: { type: 'string' } },
-} as const;
-
 /** POST /api/v1/portal/api-keys/{id}/rotate: a new text for a key, in this answer only (contract: Credentials). */
 export function rotateApiKeyHandler(deps: ChangeDeps & { readonly clock: Clock }): SessionHandler {
   const { administration, clock } = deps;
   return async (context, caller) => {
-    const { grace } = await readJson<{ readonly grace?: string }>(context, schema);
+    const { grace } = await readJson(context, 'KeyRotation');
     const { organization } = caller;
     const issued = await recordedChange(
       deps,
@@ -25,6 +19,6 @@ export function rotateApiKeyHandler(deps: ChangeDeps & { readonly clock: Clock }
       () => administration.rotateApiKey(organization.id, context.parameter('id'), grace),
       ({ apiKey }) => changesOfKey(apiKey, 'apiKeyRotated'),
     );
-    return jsonReply(200, issuedKeyView(issued, organization, clock()));
+    return jsonReply(200, 'IssuedApiKey', issuedKeyView(issued, organization, clock()));
   };
 }

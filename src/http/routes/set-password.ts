@@ -4,20 +4,13 @@ import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
 
-const schema = {
-  type: 'object',
-  required: ['password'],
-  additionalProperties: false,
-  properties: { password: { type: 'string' } },
-} as const;
-
 /**
  * POST /api/v1/portal/users/{id}/password: another password for somebody else; ends that user's sessions (contract:
  * Credentials). Throws Problem `forbidden` for one's own, or whoever finds an open session could keep the account.
  */
 export function setPasswordHandler(deps: ChangeDeps): SessionHandler {
   return async (context, caller) => {
-    const { password } = await readJson<{ readonly password: string }>(context, schema);
+    const { password } = await readJson(context, 'NewPassword');
     const id = context.parameter('id');
     if (id.toLowerCase() === caller.user.id) {
       const detail = 'Your own password is changed with the current one, at /api/v1/portal/password.';

@@ -4,5 +4,5 @@ import { settingsView } from '../views.ts';
 
 /** GET /api/v1/portal/settings: name, retention and receipts policy of the organization (contract: portal). */
 export function settingsHandler(retentionDays: number | undefined): SessionHandler {
-  return (_, { organization }) => jsonReply(200, settingsView(organization, retentionDays));
+  return (_, { organization }) => jsonReply(200, 'Settings', settingsView(organization, retentionDays));
 }

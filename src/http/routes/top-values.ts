@@ -21,8 +21,8 @@ export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler
         count,
       })),
       actors: top.actors.map(({ email, name, count }) => ({ email_addr: email, name, count })),
-      severities: top.severities.map(({ severity, count }) => ({ severity, count })),
+      severities: top.severities,
     };
-    return jsonReply(200, { data, meta: { limit } });
+    return jsonReply(200, 'TopValues', { data, meta: { limit } });
   };
 }

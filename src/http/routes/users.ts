@@ -6,5 +6,5 @@ import { userView } from '../views.ts';
 /** GET /api/v1/portal/users: every user of the organization (contract: Credentials). */
 export function usersHandler(administration: Administration): SessionHandler {
   return async (_, { organization }) =>
-    jsonReply(200, { data: (await administration.users(organization.id)).map(userView) });
+    jsonReply(200, 'Users', { data: (await administration.users(organization.id)).map(userView) });
 }

@@ -11,7 +11,7 @@ export function whoamiHandler(defaultDays: number | undefined): SessionHandler {
   return (_, { user, organization, session }) => {
     const { id, slug, name, receipts } = organization;
     const retention_days = effectiveRetentionDays(organization, defaultDays);
-    return jsonReply(200, {
+    return jsonReply(200, 'Whoami', {
       user: { id: user.id, name: user.name, email: user.email, role: user.role },
       organization: { id, slug, name, receipts, retention_days },
       session: { expires_at: formatMicros(session.expiresMicros) },
