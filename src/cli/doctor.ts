@@ -6,6 +6,7 @@ import { Problem } from '../base/problem.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
+import { seqTimeMs } from '../ingest/sequence.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
@@ -89,7 +90,7 @@ async function takeOut(session: Session, storage: Storage, name: string): Promis
   if (part === undefined) throw new Problem('not_found', `the table of events has no part "${name}"`);
   if ((await checkPart(storage, name)) === undefined)
     throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
-  const shares = await sharesOfPart(storage, name);
+  const shares = (await sharesOfPart(storage, name))?.map(recordedShare);
   await detachPart(storage, name);
   const missing = await missingAfter(session, storage);
   const inPartition = missing.filter(({ partition }) => partition === part.partition);
@@ -119,10 +120,17 @@ async function missingNow({ config }: Session, storage: Storage): Promise<Missin
   return (await compareWithTable(storage, ledger)).missing;
 }
 
+type RecordedShare = PartShare & { readonly fromMicros: number; readonly toMicros: number };
+
+function recordedShare(share: PartShare): RecordedShare {
+  const { seqMin, seqMax } = share;
+  return { ...share, fromMicros: seqTimeMs(seqMin) * 1000, toMicros: seqTimeMs(seqMax) * 1000 };
+}
+
 interface Loss {
   readonly part: ActivePart | undefined;
   /** Whose events they were; undefined where that cannot be told any more. */
-  readonly shares: readonly PartShare[] | undefined;
+  readonly shares: readonly RecordedShare[] | undefined;
   readonly missing: readonly MissingRows[];
 }
 

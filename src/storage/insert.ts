@@ -1,6 +1,7 @@
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { EngineError } from '../base/engine-error.ts';
+import { quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';
 
 /** A segment of the write-ahead log as one INSERT; see the ingest folder for what it is made of. */
@@ -13,29 +14,6 @@ interface Segment {
   /** An earlier attempt may have stored rows that are not in `body` any more. */
   readonly isDamaged: boolean;
 }
-
-/** The columns as they travel; the engine converts strings to its low-cardinality columns. */
-const sent: readonly (readonly [name: string, type: string])[] = [
-  ['org', 'UUID'],
-  ['time', "DateTime64(6, 'UTC')"],
-  ['activity_id', 'Int64'],
-  ['activity_name', 'String'],
-  ['severity', 'String'],
-  ['status', 'String'],
-  ['level', 'String'],
-  ['result_code', 'Int64'],
-  ['actor_email', 'String'],
-  ['actor_id', 'String'],
-  ['names', 'Array(String)'],
-  ['file_hash', 'Array(String)'],
-  ['flow_id', 'UUID'],
-  ['expires', 'Date'],
-  ['ocsf', 'String'],
-  ['source', 'String'],
-  ['seq', 'UInt64'],
-];
-const columns = sent.map(([name]) => name).join(', ');
-const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
 
 /**
  * A segment is one block, and its rows belong to one month of recording, whatever times its events have: so it becomes
@@ -92,7 +70,8 @@ export function createSegmentInsert(
 
 async function store(storage: Storage, log: Logger, segment: Segment, queryId: string): Promise<void> {
   const options = { queryId, settings: insertSettings, timeoutMs: limits.insertMsMax };
-  let query = `INSERT INTO events (${columns}) FORMAT Native`;
+  // The blocks name their columns.
+  let query = 'INSERT INTO events FORMAT Native';
   if (segment.doubtful) {
     const present = await countInstead(storage, segment, queryId);
     if (present === segment.rows && !segment.isDamaged) return;
@@ -105,7 +84,7 @@ async function store(storage: Storage, log: Logger, segment: Segment, queryId: s
         'completing a segment that was stored in part',
       );
       query =
-        `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN ` +
+        `INSERT INTO events SELECT * FROM input(${await structureOfEvents(storage)}) WHERE seq NOT IN ` +
         `(SELECT seq FROM events WHERE seq BETWEEN ${segment.seq.first} AND ${segment.seq.last}) FORMAT Native`;
     }
   }
@@ -123,4 +102,9 @@ async function countInstead(storage: Storage, { seq }: Segment, queryId: string)
     { queryId, settings: replaceSettings, timeoutMs: limits.insertMsMax },
   );
   return Number(row?.present ?? 0);
+}
+
+async function structureOfEvents(storage: Storage): Promise<string> {
+  const columns = await storage.rows<{ name: string; type: string }>('DESCRIBE TABLE events');
+  return quoteString(columns.map(({ name, type }) => `${name} ${type}`).join(', '));
 }

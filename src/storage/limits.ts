@@ -68,7 +68,7 @@ export const limits = {
   migrationClaimRenewMs: 5_000,
   migrationClaimPollMs: 500,
   /** Longer than an insert takes to become visible, so that of two claims made at once each sees the other. */
-  migrationClaimSettleMs: 400,
+  claimSettleMs: 400,
   /** Other servers are given so long to stop, which is also until one that died is known to be gone. */
   migrationQuietMsMax: 40_000,
   cliEngineWaitMsMax: 15_000,
