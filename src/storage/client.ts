@@ -17,6 +17,13 @@ const readSettings: Settings = {
   max_memory_usage: limits.readMemoryBytesMax,
 };
 
+/** Of small results; some statements, such as CHECK GRANT, take no FORMAT. */
+const rowSettings: Settings = {
+  ...readSettings,
+  default_format: 'JSONEachRow',
+  output_format_json_quote_64bit_integers: 1,
+};
+
 /**
  * A write is acknowledged when it is stored: never gathered by the engine (which is its default by now), never
  * queued by a Distributed table, and answered only once its outcome is known.
@@ -77,14 +84,42 @@ export function openStorage(
   const reader = new ByteReader(url, { Authorization: `Basic ${credentials}`, ...headers });
   const statements = new StatementClient(connection);
 
-  const tell = (queryId: string, error: EngineError): void => {
+  const onFailure = (error: EngineError, queryId: string): void => {
     const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
     log.debug({ ...facts, queryId }, 'engine request failed');
     if (error.damagedPart !== undefined) onDamagedPart(error.damagedPart);
   };
+  const statement = (
+    query: string,
+    parameters: Parameters,
+    { settings, ...options }: QueryOptions,
+    kind: { readonly settings: Settings; readonly timeoutMs: number },
+    body?: Iterable<Uint8Array>,
+  ): Promise<string> => {
+    const all = { database, ...kind.settings, ...settings };
+    return statements.run({
+      timeoutMs: kind.timeoutMs,
+      ...options,
+      query,
+      parameters,
+      settings: all,
+      body,
+      onFailure,
+    });
+  };
+  const rows = async <T>(
+    query: string,
+    parameters: Parameters = {},
+    options: QueryOptions = {},
+  ): Promise<T[]> => {
+    const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
+    const settings = { ...rowSettings, max_execution_time: Math.ceil(timeoutMs / 1000) };
+    return parseRows<T>(await statement(query, parameters, options, { settings, timeoutMs }));
+  };
+  const write = { settings: writeSettings, timeoutMs: limits.insertMsMax };
 
-  /** What the reader is asked: the SQL is the body, all else is in the address. */
-  const readOf = (query: string, parameters: Parameters, options: QueryOptions): Read => {
+  /** The SQL is the body of a read, all else is in the address. */
+  const read = (query: string, parameters: Parameters, options: QueryOptions): Read => {
     const queryId = options.queryId ?? randomUUID();
     let target = `${path}/?query_id=${encodeURIComponent(queryId)}`;
     for (const [name, value] of Object.entries({ database, ...readSettings, ...options.settings })) {
@@ -93,73 +128,30 @@ export function openStorage(
     for (const [name, value] of Object.entries(parameters)) {
       target += `&param_${name}=${encodeURIComponent(parameterText(value))}`;
     }
-    const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
-    return { target, query, timeoutMs, signal: options.signal, onFailure: (error) => tell(queryId, error) };
-  };
-
-  const run = async (
-    query: string,
-    parameters: Parameters,
-    options: QueryOptions & { readonly timeoutMs: number },
-    settings: Settings,
-    body?: Iterable<Uint8Array>,
-  ): Promise<string> => {
-    const queryId = options.queryId ?? randomUUID();
-    const all = { database, ...settings, ...options.settings };
-    try {
-      return await statements.run({ ...options, query, parameters, queryId, settings: all, body });
-    } catch (error) {
-      if (error instanceof EngineError) tell(queryId, error);
-      throw error;
-    }
-  };
-  const write = async (
-    query: string,
-    parameters: Parameters,
-    options: QueryOptions,
-    body?: Iterable<Uint8Array>,
-  ): Promise<void> => {
-    await run(query, parameters, { timeoutMs: limits.insertMsMax, ...options }, writeSettings, body);
-  };
-  const rows = async <T>(
-    query: string,
-    parameters: Parameters = {},
-    options: QueryOptions = {},
-  ): Promise<T[]> => {
-    const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
-    const settings = {
-      ...readSettings,
-      default_format: 'JSONEachRow',
-      output_format_json_quote_64bit_integers: 1,
-      max_execution_time: Math.ceil(timeoutMs / 1000),
-    };
-    return parseRows<T>(await run(query, parameters, { ...options, timeoutMs }, settings));
+    const { timeoutMs = limits.readQueryMsMax, signal } = options;
+    return { target, query, timeoutMs, signal, onFailure: (error) => onFailure(error, queryId) };
   };
 
   return {
     database,
     rows,
-    flow: async (query, parameters = {}, options = {}) =>
-      readFlow(reader, readOf(query, parameters, options)),
-    bytes: async (query, parameters, options) =>
-      readBytes(reader, readOf(query, parameters, options), options),
-    command: async (query, parameters = {}, options = {}) => write(query, parameters, options),
+    flow: async (query, parameters = {}, options = {}) => readFlow(reader, read(query, parameters, options)),
+    bytes: async (query, parameters, options) => readBytes(reader, read(query, parameters, options), options),
+    command: async (query, parameters = {}, options = {}) =>
+      void (await statement(query, parameters, options, write)),
     insertRows: async (table, objects, options = {}) => {
       if (objects.length === 0) return;
-      const lines = objects.map((object) => `${JSON.stringify(object)}\n`);
-      await write('INSERT INTO {target:Identifier} FORMAT JSONEachRow', { target: table }, options, [
-        Buffer.from(lines.join('')),
-      ]);
+      const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
+      const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
+      await statement(query, { target: table }, options, write, [lines]);
     },
-    insertNative: async ({ query, body, options = {} }) => write(query, {}, options, body),
-    ping: async (timeoutMs) => {
-      try {
-        return (await rows('SELECT 1', {}, { timeoutMs })).length === 1;
-      } catch (error) {
-        if (error instanceof EngineError) return false;
-        throw error;
-      }
-    },
+    insertNative: async ({ query, body, options = {} }) =>
+      void (await statement(query, {}, options, write, body)),
+    ping: (timeoutMs) =>
+      rows('SELECT 1', {}, { timeoutMs }).then(
+        (found) => found.length === 1,
+        () => false,
+      ),
     close: async () => {
       reader.close();
       await statements.close();

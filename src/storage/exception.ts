@@ -20,6 +20,12 @@ export function refusal(status: number, code: string | undefined, text: string):
   return new EngineError('unreachable', shortMessage(`status ${status}: ${text}`));
 }
 
+/** No answer, or not all of one. */
+export function unreachable(error: unknown): EngineError {
+  const { message = '', code = 'no words' } = error as NodeJS.ErrnoException;
+  return new EngineError('unreachable', shortMessage(message) || code, undefined, error);
+}
+
 /**
  * The exception that the engine wrote behind the rows it had already sent, or undefined.
  *

@@ -2,7 +2,7 @@ import { buffers } from '../base/buffer-pool.ts';
 import type { ByteFlow, ByteSink } from '../base/byte-flow.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { ByteReader, Call, Receiver } from './byte-reader.ts';
-import { exceptionInTail, refusal, shortMessage } from './exception.ts';
+import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';
 import type { BytesOptions, HeldBytes } from './storage.ts';
 
@@ -108,9 +108,8 @@ class ResultFlow implements ByteFlow, Receiver {
   }
 
   failed(error: Error): void {
-    const words = shortMessage(error.message) || String('code' in error ? error.code : error.name);
     const exception = this.#state === 'open' ? this.#failureIn?.(this.#tail.bytes) : undefined;
-    this.#fail(exception ?? new EngineError('unreachable', words, undefined, error));
+    this.#fail(exception ?? unreachable(error));
   }
 
   to(sink: ByteSink): void {

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { EngineError } from '../base/engine-error.ts';
-import { exceptionInTail, refusal, shortMessage } from './exception.ts';
+import { exceptionInTail, refusal, unreachable } from './exception.ts';
 import { limits } from './limits.ts';
 import type { EngineConnection, Parameters, Settings } from './storage.ts';
 
@@ -14,6 +15,7 @@ export interface Statement {
   readonly signal?: AbortSignal | undefined;
   /** Pieces of the rows that an INSERT brings, sent without being joined. */
   readonly body?: Iterable<Uint8Array> | undefined;
+  onFailure?(error: EngineError, queryId: string): void;
 }
 
 /**
@@ -47,42 +49,44 @@ export class StatementClient {
 
   /** @returns the body of the answer; rejects with an EngineError, after `timeoutMs` at the latest */
   async run(statement: Statement): Promise<string> {
-    const { signal, timeoutMs } = statement;
+    const { signal, timeoutMs, queryId = randomUUID() } = statement;
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), timeoutMs);
     const end = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
     try {
-      return await this.#exec(statement, end);
-    } catch (error) {
-      if (error instanceof EngineError) throw error;
-      if (signal?.aborted === true) throw new EngineError('aborted', 'the caller ended the request');
-      if (end.aborted) throw new EngineError('timeout', `no answer within ${timeoutMs} ms`);
-      const { message, code } = error as NodeJS.ErrnoException;
-      throw new EngineError('unreachable', shortMessage(message) || String(code), undefined, error);
+      end.throwIfAborted();
+      return await this.#exec(statement, queryId, end);
+    } catch (thrown) {
+      let error = thrown instanceof EngineError ? thrown : unreachable(thrown);
+      if (signal?.aborted === true) error = new EngineError('aborted', 'the caller ended the request');
+      else if (end.aborted) error = new EngineError('timeout', `no answer within ${timeoutMs} ms`);
+      statement.onFailure?.(error, queryId);
+      throw error;
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async #exec({ query, parameters, settings, queryId, body }: Statement, end: AbortSignal): Promise<string> {
-    end.throwIfAborted();
+  async #exec(statement: Statement, queryId: string, end: AbortSignal): Promise<string> {
+    const { query, parameters, settings, body } = statement;
     const answer = await this.#client.exec({
       query,
       query_params: { ...parameters },
+      query_id: queryId,
       clickhouse_settings: settings,
       abort_signal: end,
       ignore_error_response: true,
-      ...(queryId !== undefined && { query_id: queryId }),
       ...(body !== undefined && { values: Readable.from(body, { objectMode: false }) }),
     });
-    const status = answer.http_status_code ?? 0;
     const text = await collect(addAbortSignal(end, answer.stream));
-    const header = (name: string): string | undefined => {
-      const value = answer.response_headers[`x-clickhouse-exception-${name}`];
-      return typeof value === 'string' ? value : undefined;
-    };
-    if (status !== 200) throw refusal(status, header('code'), text.toString('utf8'));
-    const failure = exceptionInTail(text.subarray(-limits.engineTailBytes), header('tag'));
+    const { http_status_code: status = 0, response_headers: headers } = answer;
+    const failure =
+      status === 200
+        ? exceptionInTail(
+            text.subarray(-limits.engineTailBytes),
+            String(headers['x-clickhouse-exception-tag'] ?? ''),
+          )
+        : refusal(status, headers['x-clickhouse-exception-code']?.toString(), text.toString('utf8'));
     if (failure !== undefined) throw failure;
     return text.toString('utf8');
   }
