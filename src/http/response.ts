@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { ByteFlow } from '../base/byte-flow.ts';
-import type { SchemaName, Schemas } from '../contract/document.ts';
+import type { Answer, SchemaName } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import { limits } from './limits.ts';
 import { compressBody, type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
@@ -44,7 +44,7 @@ export function replyOf(
 export function jsonReply<Name extends SchemaName>(
   status: number,
   schema: Name,
-  value: Schemas[Name],
+  value: Answer<Name>,
   headers: ReplyHeaders = {},
 ): FixedReply {
   return { status, headers, body: stringify(schema, value) };

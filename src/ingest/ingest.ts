@@ -12,7 +12,7 @@ import { startPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejection-log.ts';
 import type { SharedDirectory } from './task.ts';
-import { openWal, type Unsettled } from './wal.ts';
+import { type Unsettled, Wal } from './wal.ts';
 
 export interface IngestOptions {
   /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
@@ -56,7 +56,7 @@ export interface Ingest {
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const { dataDir, log } = options;
-  const wal = await openWal({
+  const wal = await Wal.open({
     files: await openLogFiles(join(dataDir, 'wal')),
     log,
     segmentBytes: options.segmentBytes,

@@ -11,7 +11,7 @@ import { startBatcher } from '../../src/ingest/batcher.ts';
 import { openIdempotency } from '../../src/ingest/idempotency.ts';
 import { startPool, type WorkerPool } from '../../src/ingest/pool.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
-import { openWal, type Wal } from '../../src/ingest/wal.ts';
+import { Wal } from '../../src/ingest/wal.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 
@@ -29,7 +29,7 @@ function request(marker: string): IngestRequest {
 }
 
 async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }> {
-  const wal = await openWal({
+  const wal = await Wal.open({
     files: disk(),
     log: silentLog,
     segmentBytes: 1e6,
@@ -99,7 +99,7 @@ describe('requests that wait for workers', () => {
 
 describe('the wait of what the engine has not taken', () => {
   it('leaves out a segment that an attempt has failed for', async () => {
-    const wal = await openWal({
+    const wal = await Wal.open({
       files: disk(),
       log: silentLog,
       segmentBytes: 1e6,
