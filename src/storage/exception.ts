@@ -1,3 +1,4 @@
+import { errorFacts } from '../base/log.ts';
 import { limits } from './limits.ts';
 import { EngineError } from '../base/engine-error.ts';
 
@@ -22,8 +23,8 @@ export function refusal(status: number, code: string | undefined, text: string):
 
 /** No answer, or not all of one. */
 export function unreachable(error: unknown): EngineError {
-  const { message = '', code = 'no words' } = error as NodeJS.ErrnoException;
-  return new EngineError('unreachable', shortMessage(message) || code, undefined, error);
+  const { error: words, code = 'no answer' } = errorFacts(error);
+  return new EngineError('unreachable', shortMessage(words) || code, undefined, error);
 }
 
 /**
