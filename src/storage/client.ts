@@ -18,11 +18,12 @@ const readSettings: Settings = {
 };
 
 /** Of small results; some statements, such as CHECK GRANT, take no FORMAT. */
-const rowSettings: Settings = {
+const rowSettings = (timeoutMs: number): Settings => ({
   ...readSettings,
   default_format: 'JSONEachRow',
   output_format_json_quote_64bit_integers: 1,
-};
+  max_execution_time: Math.ceil(timeoutMs / 1000),
+});
 
 /**
  * A write is acknowledged when it is stored: never gathered by the engine (which is its default by now), never
@@ -113,7 +114,7 @@ export function openStorage(
     options: QueryOptions = {},
   ): Promise<T[]> => {
     const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
-    const settings = { ...rowSettings, max_execution_time: Math.ceil(timeoutMs / 1000) };
+    const settings = rowSettings(timeoutMs);
     return parseRows<T>(await statement(query, parameters, options, { settings, timeoutMs }));
   };
   const write = { settings: writeSettings, timeoutMs: limits.insertMsMax };
@@ -132,9 +133,28 @@ export function openStorage(
     return { target, query, timeoutMs, signal, onFailure: (error) => onFailure(error, queryId) };
   };
 
+  const readRows = async <T>(
+    query: string,
+    parameters: Parameters = {},
+    options: QueryOptions = {},
+  ): Promise<T[]> => {
+    const settings = { ...rowSettings(options.timeoutMs ?? limits.readQueryMsMax), ...options.settings };
+    const whole = { headroom: 0, tailroom: 0, bytesMax: limits.engineRowsBytesMax };
+    const result = await readBytes(reader, read(query, parameters, { ...options, settings }), whole);
+    if (!('release' in result)) {
+      result.destroy();
+      throw new EngineError('refused', `the result is larger than ${limits.engineRowsBytesMax} bytes`);
+    }
+    const { buffer, start, end, release } = result;
+    const text = Buffer.from(buffer.buffer, start, end - start).toString('utf8');
+    release();
+    return parseRows<T>(text);
+  };
+
   return {
     database,
     rows,
+    readRows,
     flow: async (query, parameters = {}, options = {}) => readFlow(reader, read(query, parameters, options)),
     bytes: async (query, parameters, options) => readBytes(reader, read(query, parameters, options), options),
     command: async (query, parameters = {}, options = {}) =>

@@ -93,6 +93,11 @@ test('parameters come back as they went, whatever they hold', async () => {
           { one, many, n },
         );
         assert.deepEqual(rows, [{ one, many, n: String(n) }]);
+        const read = await engine.storage.readRows(
+          'SELECT {one:String} AS one, {many:Array(String)} AS many, {n:UInt64} AS n',
+          { one, many, n },
+        );
+        assert.deepEqual(read, rows);
       },
     ),
     { numRuns: 60 },
@@ -197,6 +202,7 @@ test('rows are inserted as objects', async () => {
 test('what the engine refuses carries its number', async () => {
   await assert.rejects(engine.storage.rows('SELECT * FROM nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.rows('SELECT FROM WHERE'), failsWith('refused', 62));
+  await assert.rejects(engine.storage.readRows('SELECT * FROM nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.flow('SELECT throwIf(1)'), failsWith('refused', 395));
   await assert.rejects(engine.storage.command('DROP TABLE nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.insertRows('nothing_here', [{ a: 1 }]), failsWith('refused', 60));
