@@ -21,9 +21,7 @@ export interface CliIo {
  * Resolves once they are durable.
  */
 export type RecordEvents = (
-  storage: Storage,
-  config: Config,
-  log: Logger,
+  on: { readonly storage: Storage; readonly config: Config; readonly log: Logger },
   events: readonly object[],
 ) => Promise<void>;
 

@@ -1,7 +1,7 @@
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { eventColumns } from '../base/event-columns.ts';
 import { EngineError } from '../base/engine-error.ts';
-import { quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';
 
 /** A segment of the write-ahead log as one INSERT; see the ingest folder for what it is made of. */
@@ -14,6 +14,10 @@ interface Segment {
   /** An earlier attempt may have stored rows that are not in `body` any more. */
   readonly isDamaged: boolean;
 }
+
+const sent = Object.entries(eventColumns);
+const columns = sent.map(([name]) => name).join(', ');
+const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
 
 /**
  * A segment is one block, and its rows belong to one month of recording, whatever times its events have: so it becomes
@@ -70,8 +74,7 @@ export function createSegmentInsert(
 
 async function store(storage: Storage, log: Logger, segment: Segment, queryId: string): Promise<void> {
   const options = { queryId, settings: insertSettings, timeoutMs: limits.insertMsMax };
-  // The blocks name their columns.
-  let query = 'INSERT INTO events FORMAT Native';
+  let query = `INSERT INTO events (${columns}) FORMAT Native`;
   if (segment.doubtful) {
     const present = await countInstead(storage, segment, queryId);
     if (present === segment.rows && !segment.isDamaged) return;
@@ -84,7 +87,7 @@ async function store(storage: Storage, log: Logger, segment: Segment, queryId: s
         'completing a segment that was stored in part',
       );
       query =
-        `INSERT INTO events SELECT * FROM input(${await structureOfEvents(storage)}) WHERE seq NOT IN ` +
+        `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN ` +
         `(SELECT seq FROM events WHERE seq BETWEEN ${segment.seq.first} AND ${segment.seq.last}) FORMAT Native`;
     }
   }
@@ -102,9 +105,4 @@ async function countInstead(storage: Storage, { seq }: Segment, queryId: string)
     { queryId, settings: replaceSettings, timeoutMs: limits.insertMsMax },
   );
   return Number(row?.present ?? 0);
-}
-
-async function structureOfEvents(storage: Storage): Promise<string> {
-  const columns = await storage.rows<{ name: string; type: string }>('DESCRIBE TABLE events');
-  return quoteString(columns.map(({ name, type }) => `${name} ${type}`).join(', '));
 }
