@@ -2,7 +2,7 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { AccessLog } from './access-log.ts';
-import { type BodyBudget, type BodyReceiver, createBodyReceiver, type ReceivedBody } from './body.ts';
+import { type BodyBudget, BodyReceiver, type ReceivedBody } from './body.ts';
 import { type Exchange, openExchange } from './exchange.ts';
 import type { ObservedRequest } from './http-metrics.ts';
 import { problemReply } from './problem-reply.ts';
@@ -148,7 +148,7 @@ function openBody(
   onExcess: () => void,
 ): BodyReceiver {
   const maxBytes = match.kind === 'route' ? (match.route.body?.maxBytes ?? 0) : 0;
-  return createBodyReceiver({
+  return new BodyReceiver({
     announcement: announced,
     maxBytes,
     budget: shared.budget,

@@ -2,11 +2,11 @@ import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { AccessLog } from './access-log.ts';
 import { checkAddress } from './address.ts';
-import { createBodyBudget } from './body.ts';
+import { BodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import type { Router } from './router.ts';
 import { serveRequest, type Shared } from './serve-request.ts';
-import { createStallWatch } from './stream-reply.ts';
+import { StallWatch } from './stream-reply.ts';
 import { uws, type UwsListenSocket } from './uws.ts';
 
 export interface HttpServerOptions {
@@ -71,8 +71,8 @@ export function startHttpServer(options: HttpServerOptions): Promise<HttpServer>
     log: options.log,
     accessLog: options.accessLog,
     trustProxy: options.trustProxy,
-    budget: createBodyBudget(options.bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
-    watch: createStallWatch(),
+    budget: new BodyBudget(options.bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
+    watch: new StallWatch(),
     observe: createHttpMetrics(inFlight.count),
     draining: () => draining,
     inFlight: inFlight.count,
