@@ -4,7 +4,7 @@ import type { Organization } from '../../src/control/organizations.ts';
 import type { User } from '../../src/control/users.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import type { Reply } from '../../src/http/response.ts';
-import type { RequestContext } from '../../src/http/router.ts';
+import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
