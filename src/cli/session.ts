@@ -97,14 +97,14 @@ export async function withStorage<T>(setup: Setup, work: (session: Session) => P
   }
 }
 
-/** Whoever runs the command, as far as the operating system can tell. */
+/** Who runs the command, as far as the operating system knows. */
 export function operator(): string {
   return `${userInfo().username}@${hostname()}`;
 }
 
 /**
  * Runs work on the control data; what it changed is recorded as audit events of the organizations (contract:
- * Sessions), once it has told the result: a key is shown once, and must not be lost to a failing recording.
+ * Sessions), once the result is printed: a key is shown once, and a recording that fails must not lose it.
  */
 export async function runControlCommand(
   deps: CliDeps,
