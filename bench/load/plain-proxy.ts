@@ -33,24 +33,23 @@ function ask(path: string): Promise<Buffer[]> {
   });
 }
 
-uws
-  .App()
-  .any('/*', (res) => {
-    let open = true;
-    res.onAborted(() => {
-      open = false;
-    });
-    void Promise.all(paths.map(ask)).then(([page = [], count = []]) => {
-      const total = Buffer.concat(count).toString().trim();
-      const body = Buffer.concat([...page, Buffer.from(`,"meta":{"total":${total}}}`)]);
-      const push = (offset: number): boolean => !open || res.tryEnd(body.subarray(offset), body.length)[0];
-      res.cork(() => {
-        if (!push(0)) res.onWritable(push);
-      });
-    });
-  })
-  .listen('127.0.0.1', 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-    if (socket === false) throw new Error('no port to listen on');
-    process.stdout.write(`${uws.us_socket_local_port(socket)}\n`);
+const app = uws.App();
+app.any('/*', (res) => {
+  let open = true;
+  res.onAborted(() => {
+    open = false;
   });
+  void Promise.all(paths.map(ask)).then(([page = [], count = []]) => {
+    const total = Buffer.concat(count).toString().trim();
+    const body = Buffer.concat([...page, Buffer.from(`,"meta":{"total":${total}}}`)]);
+    const push = (offset: number): boolean => !open || res.tryEnd(body.subarray(offset), body.length)[0];
+    res.cork(() => {
+      if (!push(0)) res.onWritable(push);
+    });
+  });
+});
+app.listen('127.0.0.1', 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+  if (socket === false) throw new Error('no port to listen on');
+  process.stdout.write(`${uws.us_socket_local_port(socket)}\n`);
+});
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -4,7 +4,7 @@ import type { ApiKey, Scope } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
 import type { Directory } from '../control/directory.ts';
 import type { OrganizationFacts } from '../ingest/task.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 
 /** The API key of a request, or undefined: what is wrong with it makes no difference (contract: Authentication). */
 export interface KeyCheck {

@@ -2,7 +2,8 @@ import type { ApiKey, Scope } from '../control/api-keys.ts';
 import type { Organization } from '../control/organizations.ts';
 import type { Role, User } from '../control/users.ts';
 import type { Reply } from './response.ts';
-import type { Handler, RequestContext, Route } from './router.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Handler, Route } from './router.ts';
 
 /** Which of the configured rates (contract: Rate limits) an endpoint counts against. */
 export type RateClass = 'tenant' | 'audit' | 'ingest' | 'login';

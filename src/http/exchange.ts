@@ -15,83 +15,84 @@ export interface Outcome {
  * One request and its answer. `res` may be touched only while `open()`: the library ends it with the abort and with
  * the last byte of the answer.
  *
- *   open ──finish(status)──▶ closed        open ──client gone / abort(status)──▶ closed, signal aborted
+ *   open ──finish(status)──▶ finished        open ──client gone / abort(status)──▶ gone, signal aborted
  */
-export interface Exchange {
+export class Exchange {
   readonly res: UwsResponse;
   readonly head: RequestHead;
   readonly body: BodyReceiver | undefined;
-  open(): boolean;
-  /** The answer is complete; reports it. */
-  finish(outcome: Outcome): void;
+  readonly #report: (outcome: Outcome) => void;
+  readonly #onGone: (() => void)[] = [];
+  readonly #onFinished: (() => void)[] = [];
+  #state: 'open' | 'finished' | 'gone' = 'open';
+  #bytesSent = 0;
+  #goneStatus = clientGoneStatus;
+  #controller: AbortController | undefined;
+
+  /** `report` is called once, when the exchange ends. */
+  constructor(
+    res: UwsResponse,
+    head: RequestHead,
+    body: BodyReceiver | undefined,
+    report: (outcome: Outcome) => void,
+  ) {
+    this.res = res;
+    this.head = head;
+    this.body = body;
+    this.#report = report;
+    res.onAborted(() => this.#gone());
+  }
+
+  open(): boolean {
+    return this.#state === 'open';
+  }
+
+  /** The answer is complete. */
+  finish(outcome: Outcome): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'finished';
+    for (const callback of this.#onFinished) callback();
+    this.#report(outcome);
+  }
+
   /** Breaks the connection without a clean end and reports this status. */
-  abort(status: number): void;
+  abort(status: number): void {
+    if (this.#state !== 'open') return;
+    this.#goneStatus = status;
+    this.res.close();
+  }
+
   /** Body bytes handed to the socket so far, reported should the client go away. */
-  sent(bytes: number): void;
+  sent(bytes: number): void {
+    this.#bytesSent = bytes;
+  }
+
   /** Runs when the exchange closes without a complete answer; at once when it has. */
-  onGone(callback: () => void): void;
+  onGone(callback: () => void): void {
+    if (this.#state === 'gone') callback();
+    else this.#onGone.push(callback);
+  }
+
   /** Runs when the exchange closes in any way; at once when it has. */
-  onClosed(callback: () => void): void;
+  onClosed(callback: () => void): void {
+    if (this.#state !== 'open') return callback();
+    this.#onGone.push(callback);
+    this.#onFinished.push(callback);
+  }
+
   /** Fires when the client goes away; made on first use. */
-  signal(): AbortSignal;
-}
+  signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#state === 'gone') this.#controller.abort();
+    return this.#controller.signal;
+  }
 
-export interface ExchangeOptions {
-  readonly res: UwsResponse;
-  readonly head: RequestHead;
-  readonly body: BodyReceiver | undefined;
-  readonly report: (outcome: Outcome) => void;
-}
-
-export function openExchange({ res, head, body, report }: ExchangeOptions): Exchange {
-  let state: 'open' | 'finished' | 'gone' = 'open';
-  let bytesSent = 0;
-  let goneStatus = clientGoneStatus;
-  let controller: AbortController | undefined;
-  const goneCallbacks: (() => void)[] = [];
-  const finishedCallbacks: (() => void)[] = [];
-
-  res.onAborted(() => {
-    if (state !== 'open') return;
-    state = 'gone';
-    body?.aborted();
-    controller?.abort();
-    for (const callback of goneCallbacks) callback();
-    report({ status: goneStatus, bytesSent });
-  });
-  return {
-    res,
-    head,
-    body,
-    open: () => state === 'open',
-    finish(outcome) {
-      if (state !== 'open') return;
-      state = 'finished';
-      for (const callback of finishedCallbacks) callback();
-      report(outcome);
-    },
-    abort(status) {
-      if (state !== 'open') return;
-      goneStatus = status;
-      res.close();
-    },
-    sent(bytes) {
-      bytesSent = bytes;
-    },
-    onGone(callback) {
-      if (state === 'gone') callback();
-      else goneCallbacks.push(callback);
-    },
-    onClosed(callback) {
-      if (state === 'open') {
-        goneCallbacks.push(callback);
-        finishedCallbacks.push(callback);
-      } else callback();
-    },
-    signal() {
-      controller ??= new AbortController();
-      if (state === 'gone') controller.abort();
-      return controller.signal;
-    },
-  };
+  #gone(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'gone';
+    this.body?.aborted();
+    this.#controller?.abort();
+    for (const callback of this.#onGone) callback();
+    this.#report({ status: this.#goneStatus, bytesSent: this.#bytesSent });
+  }
 }

@@ -6,7 +6,7 @@ import type { User } from '../control/users.ts';
 import { type ExportFormat, exportFormats, type ExportReader } from '../read/export.ts';
 import { type QueryParameter, readFilter } from '../read/filter.ts';
 import type { StreamReply } from './response.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 import { type Trail, trailOrigin } from './trail.ts';
 import { exported } from './trail-events.ts';
 

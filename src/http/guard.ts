@@ -8,7 +8,8 @@ import { hasScope, type KeyCheck, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
 import type { RateLimiter, Verdict } from './rate-limit.ts';
 import type { Reply } from './response.ts';
-import type { Handler, RequestContext, Route } from './router.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Handler, Route } from './router.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import { isHostOf } from './tenant-host.ts';
 import { toProblem } from './to-problem.ts';
@@ -94,12 +95,12 @@ async function keyOrRefusal(context: RequestContext, deps: GuardDeps): Promise<A
 }
 
 function refusals(rate: RateClass, context: RequestContext): string {
-  return `refused ${rate} ${clientOfAddress(context.ip)}`;
+  return `refused ${rate} ${clientOfAddress(context.head.ip)}`;
 }
 
 /** Passwords that an address may try, wherever it does. */
 function guesses(context: RequestContext): string {
-  return `login ${clientOfAddress(context.ip)}`;
+  return `login ${clientOfAddress(context.head.ip)}`;
 }
 
 function countGuess(context: RequestContext, deps: GuardDeps): void {
@@ -182,7 +183,7 @@ async function limited(
     if (verdict === undefined) return reply;
     return { ...reply, headers: { ...reply.headers, ...headersOf(verdict) } };
   } catch (error) {
-    const problem = toProblem(error, context.method !== 'GET');
+    const problem = toProblem(error, context.head.method !== 'GET');
     throw verdict === undefined ? problem : withHeaders(problem, verdict);
   }
 }
@@ -207,7 +208,7 @@ function requireSameOriginJson(context: RequestContext): void {
 /** Of a request known to be over TLS only the TLS origin counts: anybody on the way can make a page of the other. */
 function isOwnOrigin(origin: string, context: RequestContext): boolean {
   const [, scheme, host] = /^(https?):\/\/([^/]+)$/.exec(origin.toLowerCase()) ?? [];
-  if (host === undefined || (context.secure && scheme !== 'https')) return false;
+  if (host === undefined || (context.head.secure && scheme !== 'https')) return false;
   // Browsers leave the scheme's own port out of an origin; proxies may write it into Host.
   const ownPort = scheme === 'https' ? /:443$/ : /:80$/;
   return host.replace(ownPort, '') === context.header('host')?.toLowerCase().replace(ownPort, '');

@@ -2,7 +2,7 @@ import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { SchemaName, Schemas } from '../contract/document.ts';
 import { validate } from '../contract/validate.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 
 /**
  * The JSON object in the body of a request, at most limits.jsonBodyBytesMax, valid under a schema of the OpenAPI

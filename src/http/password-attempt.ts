@@ -1,6 +1,6 @@
 import type { Attempt } from '../control/password-throttle.ts';
 import { clientOfAddress } from './client-address.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 import { slugOfHost } from './tenant-host.ts';
 
 /**
@@ -17,7 +17,7 @@ export function attemptOf(
   return {
     scope: slugOfHost(context.header('host'), tenantDomain) ?? '',
     email,
-    client: signedIn === undefined ? `address ${clientOfAddress(context.ip)}` : `user ${signedIn.id}`,
+    client: signedIn === undefined ? `address ${clientOfAddress(context.head.ip)}` : `user ${signedIn.id}`,
     signedIn: signedIn !== undefined,
     caller: context,
   };

@@ -4,7 +4,7 @@ import { type Change, eventOfChange, userActor } from '../control/change-events.
 import type { Directory } from '../control/directory.ts';
 import type { SessionCaller } from './endpoint.ts';
 import { limits } from './limits.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 import { type Trail, trailOrigin } from './trail.ts';
 
 /** What endpoints that change control data need. */

@@ -1,27 +1,7 @@
-import type { ReceivedBody } from './body.ts';
-import type { RequestHead } from './request.ts';
+import type { PathParameters, RequestContext } from './request-context.ts';
 import type { Reply } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-/** What a handler gets: the copied request, its body on demand, and a signal for the client's departure. */
-export interface RequestContext extends RequestHead {
-  /** Parsed leniently: a broken percent encoding stays as text. Made on first use. */
-  readonly query: URLSearchParams;
-  /** First value of a query parameter: of a repeated one the first counts. */
-  first(name: string): string | undefined;
-  /** Text of a parameter of the route's path, decoded and never empty. Throws where the route has no such parameter. */
-  parameter(name: string): string;
-  /** Value of a header; its name in lower case. */
-  header(name: string): string | undefined;
-  /**
-   * The whole body, at most `maxBytes` of the route; call it once. Rejects with a Problem (too_large, unavailable),
-   * or when the client goes away. Ask for it before the first await, after the checks that need no body.
-   */
-  body(): Promise<ReceivedBody>;
-  /** Fires when the client goes away. */
-  readonly signal: AbortSignal;
-}
 
 export type Handler = (context: RequestContext) => Promise<Reply> | Reply;
 
@@ -37,9 +17,6 @@ export interface Route {
   /** Bound of the body in bytes as received. Default: none, a small body is ignored and a large one refused. */
   readonly body?: { readonly maxBytes: number };
 }
-
-/** Parameters of a path by their names. */
-export type PathParameters = Readonly<Record<string, string>>;
 
 export type Match =
   | { readonly kind: 'route'; readonly route: Route; readonly parameters: PathParameters }

@@ -4,8 +4,9 @@ import type { AccessLog } from './access-log.ts';
 import { checkAddress } from './address.ts';
 import { createBodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
+import { InFlight } from './in-flight.ts';
+import { RequestServer } from './request-server.ts';
 import type { Router } from './router.ts';
-import { serveRequest, type Shared } from './serve-request.ts';
 import { createStallWatch } from './stream-reply.ts';
 import { uws, type UwsListenSocket } from './uws.ts';
 
@@ -22,92 +23,81 @@ export interface HttpServerOptions {
   readonly bodiesInFlightBytesMax?: number;
 }
 
-export interface HttpServer {
-  readonly port: number;
+/** The listening socket, and the requests that come in on it. */
+export class HttpServer {
+  readonly #app = uws.App();
+  readonly #watch = createStallWatch();
+  readonly #inFlight = new InFlight();
+  readonly #requests: RequestServer;
+  #socket: UwsListenSocket = false;
+  #port = 0;
+
+  constructor({
+    router,
+    log,
+    accessLog,
+    trustProxy,
+    bodiesInFlightBytesMax,
+  }: Omit<HttpServerOptions, 'host' | 'port'>) {
+    this.#requests = new RequestServer({
+      router,
+      log,
+      accessLog,
+      trustProxy,
+      budget: createBodyBudget(bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
+      watch: this.#watch,
+      inFlight: this.#inFlight,
+      observe: createHttpMetrics(() => this.#inFlight.count),
+    });
+    this.#app.any('/*', (res, req) => this.#requests.serve(res, req));
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Rejects with words for the operator when the address cannot be had, another server's port for instance. */
+  async listen(host: string, port: number): Promise<void> {
+    const socket = await new Promise<UwsListenSocket>((resolve) => {
+      // Exclusively: by default the library would share a port with another server, and each get half of the requests.
+      this.#app.listen(host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
+    });
+    if (socket === false) {
+      this.close();
+      await checkAddress(host, port);
+      throw new Error(`cannot listen on ${host} port ${port}`);
+    }
+    this.#socket = socket;
+    this.#port = uws.us_socket_local_port(socket);
+  }
+
   /** No new connections; requests on open ones are answered 503 from now on, those being answered go on. */
-  stopAccepting(): void;
+  stopAccepting(): void {
+    this.#requests.drain();
+    if (this.#socket !== false) uws.us_listen_socket_close(this.#socket);
+    this.#socket = false;
+  }
+
   /** True once no request is being answered, false when that takes longer than the milliseconds. */
-  drained(timeoutMs: number): Promise<boolean>;
+  drained(timeoutMs: number): Promise<boolean> {
+    return this.#inFlight.emptied(timeoutMs);
+  }
+
   /** Breaks every connection that is left. */
-  close(): void;
+  close(): void {
+    this.stopAccepting();
+    this.#watch.close();
+    this.#app.close();
+  }
+
   /** Requests received whose answer, or handler, is not finished. */
-  inFlight(): number;
+  inFlight(): number {
+    return this.#inFlight.count;
+  }
 }
 
-/** Counts what is in progress, and tells when it reaches nothing. */
-function createInFlight() {
-  let count = 0;
-  const waiting = new Set<() => void>();
-  return {
-    count: () => count,
-    enter: (): void => void count++,
-    leave: (): void => {
-      count--;
-      if (count === 0) for (const tell of waiting) tell();
-    },
-    emptied: (timeoutMs: number): Promise<boolean> => {
-      if (count === 0) return Promise.resolve(true);
-      return new Promise((resolve) => {
-        const settle = (empty: boolean): void => {
-          clearTimeout(timer);
-          waiting.delete(tell);
-          resolve(empty);
-        };
-        const timer = setTimeout(() => settle(false), timeoutMs);
-        const tell = (): void => settle(true);
-        waiting.add(tell);
-      });
-    },
-  };
-}
-
-/** Listens. Rejects with words for the operator when the address cannot be had, another server's port for instance. */
-export function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { host, port } = options;
-  const inFlight = createInFlight();
-  let draining = false;
-  const shared: Shared = {
-    router: options.router,
-    log: options.log,
-    accessLog: options.accessLog,
-    trustProxy: options.trustProxy,
-    budget: createBodyBudget(options.bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
-    watch: createStallWatch(),
-    observe: createHttpMetrics(inFlight.count),
-    draining: () => draining,
-    inFlight: inFlight.count,
-    enter: inFlight.enter,
-    leave: inFlight.leave,
-  };
-  const app = uws.App().any('/*', (res, req) => serveRequest(shared, res, req));
-  return new Promise((resolve, reject) => {
-    const onListen = (socket: UwsListenSocket | false): void => {
-      if (socket === false) {
-        shared.watch.close();
-        app.close();
-        const words = `cannot listen on ${host} port ${port}`;
-        checkAddress(host, port).then(() => reject(new Error(words)), reject);
-        return;
-      }
-      let listening = true;
-      const stopAccepting = (): void => {
-        draining = true;
-        if (listening) uws.us_listen_socket_close(socket);
-        listening = false;
-      };
-      resolve({
-        port: uws.us_socket_local_port(socket),
-        stopAccepting,
-        drained: inFlight.emptied,
-        close() {
-          stopAccepting();
-          shared.watch.close();
-          app.close();
-        },
-        inFlight: inFlight.count,
-      });
-    };
-    // Exclusively: by default the library would share a port with another server, and each get half of the requests.
-    app.listen(host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, onListen);
-  });
+export async function startHttpServer({ host, port, ...options }: HttpServerOptions): Promise<HttpServer> {
+  const server = new HttpServer(options);
+  await server.listen(host, port);
+  return server;
 }

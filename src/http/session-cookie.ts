@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 
 /** The session cookie (contract: Authentication, Sessions): named after the service, out of reach of scripts. */
 export interface SessionCookie {
@@ -16,7 +16,7 @@ export interface SessionCookie {
 
 export function createSessionCookie(name: string): SessionCookie {
   const attributes = (context: RequestContext): string =>
-    `Path=/; HttpOnly; SameSite=Lax${context.secure ? '; Secure' : ''}`;
+    `Path=/; HttpOnly; SameSite=Lax${context.head.secure ? '; Secure' : ''}`;
   return {
     read(context) {
       const values = new Set<string>();

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
@@ -6,7 +5,7 @@ import { type EventOrigin, type ServiceEvent, sourceEvent } from '../control/cha
 import type { Accept } from '../ingest/accept.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';
 import type { OrganizationFacts } from '../ingest/task.ts';
-import type { RequestContext } from './router.ts';
+import type { RequestContext } from './request-context.ts';
 import { type PreparedEvent, TrailRetries } from './trail-retries.ts';
 
 export interface TrailDeps {
@@ -105,14 +104,7 @@ function unavailable(detail: string, cause?: unknown): Problem {
   return new Problem('unavailable', detail, { retryAfterSeconds: ingestLimits.walRetryAfterSeconds, cause });
 }
 
-const origins = new WeakMap<RequestContext, EventOrigin>();
-
 /** Where a request came from; every event of the same request gets the same flow id. */
-export function trailOrigin(context: RequestContext): EventOrigin {
-  let origin = origins.get(context);
-  if (origin === undefined) {
-    origin = { ip: context.ip, port: context.port, flowId: randomUUID() };
-    origins.set(context, origin);
-  }
-  return origin;
+export function trailOrigin({ head, flowId }: Pick<RequestContext, 'head' | 'flowId'>): EventOrigin {
+  return { ip: head.ip, port: head.port, flowId };
 }

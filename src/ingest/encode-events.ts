@@ -1,7 +1,7 @@
 import { createMapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
-import { createBlockBuilder } from './native-block.ts';
+import { BlockBuilder } from './native-block.ts';
 
 export interface EncodeOptions {
   readonly appName: string;
@@ -19,7 +19,7 @@ export function encodeEvents(
   { appName, redactKeys, organizationOf }: EncodeOptions,
 ): { readonly payload: Uint8Array; readonly rows: number } {
   const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
-  const block = createBlockBuilder();
+  const block = new BlockBuilder();
   for (const event of events) {
     const window = toWindow(JSON.stringify(event));
     const mapped = mapEvent(

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Problem } from '../../src/base/problem.ts';
-import type { RequestContext, Route } from '../../src/http/router.ts';
+import type { RequestContext } from '../../src/http/request-context.ts';
+import type { Route } from '../../src/http/router.ts';
 import { exchangeRaw, startTestServer, type TestServer, until } from './support.ts';
 
 const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

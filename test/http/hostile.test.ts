@@ -12,7 +12,7 @@ const routes: readonly Route[] = [
     method: 'GET',
     path: '/ok',
     name: 'ok',
-    handler: ({ rawQuery }) => ({ status: 200, body: JSON.stringify({ rawQuery }) }),
+    handler: ({ head }) => ({ status: 200, body: JSON.stringify({ rawQuery: head.rawQuery }) }),
   },
   {
     method: 'GET',

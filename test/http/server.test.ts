@@ -6,7 +6,8 @@ import { decompress } from 'fzstd';
 import { EngineError } from '../../src/base/engine-error.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import { Problem } from '../../src/base/problem.ts';
-import type { RequestContext, Route } from '../../src/http/router.ts';
+import type { RequestContext } from '../../src/http/request-context.ts';
+import type { Route } from '../../src/http/router.ts';
 import { exchangeRaw, startTestServer, type TestServer } from './support.ts';
 
 const text = JSON.stringify({ data: Array.from({ length: 200 }, (_, i) => ({ i, name: `event ${i}` })) });
@@ -14,15 +15,15 @@ const text = JSON.stringify({ data: Array.from({ length: 200 }, (_, i) => ({ i, 
 const show = (context: RequestContext) => ({
   status: 200,
   body: JSON.stringify({
-    method: context.method,
-    path: context.path,
-    rawPath: context.rawPath,
+    method: context.head.method,
+    path: context.head.path,
+    rawPath: context.head.rawPath,
     limit: context.first('limit') ?? null,
     time: context.first('time') ?? null,
     header: context.header('x-thing') ?? null,
-    ip: context.ip,
-    port: context.port,
-    secure: context.secure,
+    ip: context.head.ip,
+    port: context.head.port,
+    secure: context.head.secure,
   }),
 });
 
@@ -55,8 +56,16 @@ const routes: readonly Route[] = [
       throw new Problem('rate_limited', 'Slow down.', {
         retryAfterSeconds: 1.2,
         headers: { 'RateLimit-Limit': '30' },
-        members: { errors: [1], status: 200 },
+        members: { errors: [{ index: 1, error: 'bad' }], status: 200 },
       });
+    },
+  },
+  {
+    method: 'GET',
+    path: '/unsayable',
+    name: 'unsayable',
+    handler: () => {
+      throw new Problem('malformed', 'Members against the schema.', { members: { errors: [1] } });
     },
   },
   {
@@ -161,8 +170,13 @@ test('problems carry their members and headers, and cannot change the standard o
     title: 'Too Many Requests',
     status: 429,
     detail: 'Slow down.',
-    errors: [1],
+    errors: [{ index: 1, error: 'bad' }],
   });
+});
+
+test('a problem that cannot be written breaks the connection: its client is not left waiting', async () => {
+  await assert.rejects(fetch(`${it.url}/unsayable`));
+  assert.ok(it.logged.some(({ words }) => words === 'a problem could not be written'));
 });
 
 test('an unknown error is a 500 that says nothing, logged under the request id', async () => {

@@ -12,7 +12,7 @@ import { listApiKeys } from '../../src/control/api-keys.ts';
 import { createDirectory } from '../../src/control/directory.ts';
 import type { Organization } from '../../src/control/organizations.ts';
 import { recordedChange } from '../../src/http/recorded-change.ts';
-import type { RequestContext } from '../../src/http/router.ts';
+import type { RequestContext } from '../../src/http/request-context.ts';
 import {
   exported,
   loggedOut,
@@ -163,7 +163,7 @@ describe('the trail', () => {
     const nowhere = openStorage({ ...world.engine.connection, url: 'http://127.0.0.1:9' }, silentLog);
     const directory = createDirectory({ storage: nowhere, log: silentLog, clock: systemClock });
     const changesOf = () => [changeOfUser(ann, 'passwordChanged')];
-    const context = { ip: '192.0.2.7', port: '50123' } as RequestContext;
+    const context = { head: { ip: '192.0.2.7', port: '50123' }, flowId } as unknown as RequestContext;
     await assert.rejects(
       recordedChange({ trail: world.trail, directory }, context, { user: ann }, async () => ann, changesOf),
       (error: unknown) => unavailable(error) && /was done and is recorded/.test(String(error)),

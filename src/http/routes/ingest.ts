@@ -11,7 +11,7 @@ import { readLimit } from '../../read/filter.ts';
 import type { OrganizationLookup } from '../authenticate.ts';
 import type { KeyHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';
-import type { RequestContext } from '../router.ts';
+import type { RequestContext } from '../request-context.ts';
 
 /** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
 export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup): KeyHandler {

@@ -1,6 +1,7 @@
 import { Problem } from '../../base/problem.ts';
 import { metricsContentType, renderMetrics } from '../../base/metrics.ts';
-import type { Handler, RequestContext } from '../router.ts';
+import type { RequestHead } from '../request.ts';
+import type { Handler } from '../router.ts';
 
 /**
  * GET /metrics: Prometheus text; from loopback only unless METRICS_PUBLIC is set (contract: Operations). Behind a proxy
@@ -9,7 +10,7 @@ import type { Handler, RequestContext } from '../router.ts';
  */
 export function metricsHandler(isPublic: boolean, trustProxy: number): Handler {
   return async (context) => {
-    if (!isPublic && !(trustProxy === 0 && isLocal(context)))
+    if (!isPublic && !(trustProxy === 0 && isLocal(context.head)))
       throw new Problem('not_found', 'There is nothing at this address.');
     return {
       status: 200,
@@ -22,7 +23,7 @@ export function metricsHandler(isPublic: boolean, trustProxy: number): Handler {
 /** Headers that proxies add, beside all that begin with `x-forwarded-`. */
 const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip'];
 
-function isLocal({ ip, headers }: RequestContext): boolean {
+function isLocal({ ip, headers }: RequestHead): boolean {
   if (ip !== '::1' && !ip.startsWith('127.')) return false;
   return ![...headers.keys()].some((name) => name.startsWith('x-forwarded-') || proxyHeaders.includes(name));
 }

@@ -1,0 +1,225 @@
+import { errorFacts, type Logger } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import type { AccessLog } from './access-log.ts';
+import { type BodyBudget, type BodyReceiver, createBodyReceiver } from './body.ts';
+import { Exchange } from './exchange.ts';
+import type { ObservedRequest } from './http-metrics.ts';
+import type { InFlight } from './in-flight.ts';
+import { limits } from './limits.ts';
+import { problemReply } from './problem-reply.ts';
+import { readHead, type RequestHead } from './request.ts';
+import { RequestContext } from './request-context.ts';
+import { type FixedReply, type Reply, sendFixed } from './response.ts';
+import type { Handler, Match, Router } from './router.ts';
+import { sendStream, type StallWatch } from './stream-reply.ts';
+import type { UwsRequest, UwsResponse } from './uws.ts';
+
+export interface RequestServerDeps {
+  readonly router: Router;
+  readonly log: Logger;
+  readonly accessLog: AccessLog;
+  /** Number of proxy hops whose forwarding headers are believed. */
+  readonly trustProxy: number;
+  readonly budget: BodyBudget;
+  readonly watch: StallWatch;
+  readonly inFlight: InFlight;
+  readonly observe: (request: ObservedRequest) => void;
+}
+
+/**
+ * Takes one request from its head to the line in the access log:
+ *
+ *   copy head ─▶ match ─▶ refuse (503 draining or crowded, 400, 413) ─▶ handler ─▶ reply or problem ─▶ report
+ *                  └▶ 404, 405, OPTIONS are handlers of their own        └▶ client gone: signal, report 499
+ */
+export class RequestServer {
+  readonly #deps: RequestServerDeps;
+  #draining = false;
+
+  constructor(deps: RequestServerDeps) {
+    this.#deps = deps;
+  }
+
+  /** From now on requests are answered 503. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  serve(res: UwsResponse, req: UwsRequest): void {
+    const { router, trustProxy, inFlight } = this.#deps;
+    const head = readHead(res, req, trustProxy);
+    const match = router.match(head.method, head.path);
+    // A request is in flight until its answer is complete and its handler has returned, whichever is later.
+    inFlight.begin();
+    let parts = 2;
+    const partDone = (): void => {
+      if (--parts === 0) inFlight.end();
+    };
+    const exchange = this.#open(res, head, match, partDone);
+    const refused = this.#refusal(head, match);
+    if (refused !== undefined) {
+      dropBody(exchange);
+      this.#fail(exchange, refused);
+      return partDone();
+    }
+    const running = this.#run(exchange, match);
+    if (running === undefined) partDone();
+    else void running.then(partDone);
+  }
+
+  #open(res: UwsResponse, head: RequestHead, match: Match, onReported: () => void): Exchange {
+    const { accessLog, observe } = this.#deps;
+    const startedMs = performance.now();
+    const route = match.kind === 'route' ? match.route.name : match.kind;
+    const body = this.#openBody(res, head, match, () => exchange.abort(413));
+    const exchange = new Exchange(res, head, body, ({ status, bytesSent }) => {
+      const latencyMs = performance.now() - startedMs;
+      const bytesReceived = body?.received() ?? 0;
+      const { method, rawPath: path, ip, port } = head;
+      accessLog.write({ status, latencyMs, method, path, ip, port, bytesSent, bytesReceived });
+      observe({ route, method, status, latencyMs, bytesSent, bytesReceived });
+      onReported();
+    });
+    return exchange;
+  }
+
+  #openBody(
+    res: UwsResponse,
+    { announcedBody: announcement }: RequestHead,
+    match: Match,
+    onExcess: () => void,
+  ): BodyReceiver | undefined {
+    if (announcement.kind === 'none') return undefined;
+    const body = createBodyReceiver({
+      announcement,
+      maxBytes: match.kind === 'route' ? (match.route.body?.maxBytes ?? 0) : 0,
+      budget: this.#deps.budget,
+      onExcess,
+      pause: () => res.pause(),
+      resume: () => res.resume(),
+    });
+    res.onData((chunk, isLast) => body.data(chunk, isLast));
+    return body;
+  }
+
+  #refusal({ announcedBody: announced }: RequestHead, match: Match): Problem | undefined {
+    if (this.#draining) {
+      return new Problem('unavailable', 'The server is shutting down.', {
+        retryAfterSeconds: 1,
+        headers: { Connection: 'close' },
+      });
+    }
+    if (this.#deps.inFlight.count > limits.requestsInFlightMax) {
+      return new Problem('unavailable', 'Too many requests are in progress.', { retryAfterSeconds: 1 });
+    }
+    if (announced.kind === 'invalid') {
+      return new Problem('malformed', 'The request has no single valid Content-Length.');
+    }
+    const takesBody = match.kind === 'route' && match.route.body !== undefined;
+    if (!takesBody && announced.kind === 'sized' && announced.bytes > limits.ignoredBodyBytesMax) {
+      return new Problem('too_large', 'This resource takes no request body.');
+    }
+    return undefined;
+  }
+
+  /** Runs the handler. One that is not asynchronous is answered before the library reads on, so pipelining works. */
+  #run(exchange: Exchange, match: Match): Promise<void> | undefined {
+    const onReply = (answer: Reply): void => {
+      dropBody(exchange);
+      this.#reply(exchange, answer);
+    };
+    const onError = (error: unknown): void => {
+      dropBody(exchange);
+      this.#fail(exchange, error);
+    };
+    try {
+      const parameters = match.kind === 'route' ? match.parameters : {};
+      const outcome = handlerOf(match)(new RequestContext(exchange, parameters));
+      if (outcome instanceof Promise) return outcome.then(onReply, onError);
+      onReply(outcome);
+    } catch (error) {
+      onError(error);
+    }
+    return undefined;
+  }
+
+  /** Sends a reply, or the problem that it turned into. */
+  #reply(exchange: Exchange, answer: Reply): void {
+    try {
+      if ('stream' in answer) {
+        sendStream(exchange, answer, {
+          watch: this.#deps.watch,
+          onEarlyFailure: (error) => this.#fail(exchange, error),
+          onLateFailure: (error) => this.#logBroken(exchange, error, 'a stream broke off'),
+        });
+      } else {
+        this.#send(exchange, answer);
+      }
+    } catch (error) {
+      if ('stream' in answer) answer.stream.destroy();
+      this.#fail(exchange, error);
+    }
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    const { log } = this.#deps;
+    const { requestId } = exchange.head;
+    if (!exchange.open()) {
+      log.debug(
+        { request_id: requestId, ...errorFacts(error) },
+        'a request failed after its client had gone',
+      );
+      return;
+    }
+    try {
+      this.#send(exchange, problemReply(error, requestId, log));
+    } catch (unsayable) {
+      // Without an answer the client would wait for ever.
+      this.#logBroken(exchange, unsayable, 'a problem could not be written');
+      exchange.abort(500);
+    }
+  }
+
+  #send(exchange: Exchange, answer: FixedReply): void {
+    sendFixed(exchange, answer)?.catch((error: unknown) => {
+      this.#logBroken(exchange, error, 'an answer broke off');
+      exchange.abort(500);
+    });
+  }
+
+  #logBroken({ head }: Exchange, error: unknown, words: string): void {
+    this.#deps.log.error({ request_id: head.requestId, ...errorFacts(error) }, words);
+  }
+}
+
+/** The handler of a match: the route's, or one that answers for the router (contract: Errors). */
+function handlerOf(match: Match): Handler {
+  switch (match.kind) {
+    case 'route':
+      return match.route.handler;
+    case 'options':
+      return () => ({ status: 204, headers: { Allow: match.allow } });
+    case 'other_method':
+      return ({ head }) => {
+        throw new Problem(
+          'method_not_allowed',
+          `The method ${head.method.slice(0, 32)} is not allowed here.`,
+          {
+            headers: { Allow: match.allow },
+          },
+        );
+      };
+    case 'unknown_path':
+      return () => {
+        throw new Problem('not_found', 'There is nothing at this path.');
+      };
+    default:
+      return match satisfies never;
+  }
+}
+
+/** The handler wants nothing more of the body: what is held is freed, what still comes is thrown away. */
+function dropBody({ body }: Exchange): void {
+  body?.discard(limits.ignoredBodyBytesMax);
+  body?.release();
+}
