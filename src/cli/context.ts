@@ -37,7 +37,7 @@ export interface CliDeps {
   readonly untilStopped: () => Promise<void>;
 }
 
-interface ServiceOutputs {
+export interface ServiceOutputs {
   readonly log: Logger;
   /** Where access-log lines go: a file descriptor or a path. */
   readonly accessLogTo: number | string;
