@@ -27,14 +27,12 @@ import { PasswordThrottle } from './control/password-throttle.ts';
 import { createPasswordVerifier } from './control/passwords.ts';
 import { createSessions } from './control/sessions.ts';
 import { Trail } from './http/trail.ts';
-import { type AccessLog, createAccessLog } from './http/access-log.ts';
+import { AccessLog } from './http/access-log.ts';
 import { AddressError, checkAddress } from './http/address.ts';
-import { createKeyCheck } from './http/authenticate.ts';
 import { createRouter } from './http/router.ts';
 import { guardEndpoints } from './http/guard.ts';
-import { createRateLimiter } from './http/rate-limit.ts';
 import { endpointTable, type Readers } from './http/routes.ts';
-import { createSessionCookie } from './http/session-cookie.ts';
+import { SessionCookie } from './http/session-cookie.ts';
 import { type HttpServer, startHttpServer } from './http/server.ts';
 import type { BatchAnswer } from './ingest/idempotency.ts';
 import { type Ingest, openIngest } from './ingest/ingest.ts';
@@ -170,7 +168,7 @@ async function startParts(
   }
   const waiters: (() => void)[] = [];
 
-  const accessLog = createAccessLog({ destination: accessLogTo, clock: systemClock, log });
+  const accessLog = new AccessLog({ destination: accessLogTo, clock: systemClock, log });
   started.push(() => accessLog.close());
   const server = await startServer({
     config,
@@ -456,7 +454,7 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     directory,
     storage,
   });
-  const cookie = createSessionCookie(config.serviceName);
+  const cookie = new SessionCookie(config.serviceName);
   const { tenantDomain } = config;
   const trail = new Trail({
     accept: ingest.accept,
@@ -498,10 +496,10 @@ async function startServer(parts: ServerParts): Promise<HttpServer> {
     trustProxy: config.trustProxy,
   });
   const routes = guardEndpoints(endpoints, {
-    checkKey: createKeyCheck(directory, systemClock),
+    directory,
+    clock: systemClock,
     sessions,
     cookie,
-    limiter: createRateLimiter(() => performance.now()),
     rates: config.rateLimits,
     tenantDomain,
   });

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import sonicBoom from 'sonic-boom';
 import type { Clock } from '../base/clock.ts';
 import { limits } from './limits.ts';
@@ -38,20 +40,6 @@ export function accessLine(record: AccessRecord, timestamp: string): string {
   );
 }
 
-/** ISO text of an instant; the last one is kept, since many lines share a millisecond. */
-function createTimestamps(clock: Clock): () => string {
-  let lastMs = -1;
-  let text = '';
-  return () => {
-    const ms = Math.floor(clock() / 1000);
-    if (ms !== lastMs) {
-      lastMs = ms;
-      text = new Date(ms).toISOString();
-    }
-    return text;
-  };
-}
-
 const batchCharactersMax = 64 * 1024;
 
 export interface AccessLogOptions {
@@ -65,61 +53,61 @@ export interface AccessLogOptions {
  * The access log. Lines are gathered for at most limits.accessLogFlushMs and written asynchronously; a reader that
  * stalls or a closed pipe costs lines beyond limits.accessLogBufferedBytesMax, never a request or the process.
  */
-export function createAccessLog({ destination, clock, log }: AccessLogOptions): AccessLog {
-  const sink = new sonicBoom.SonicBoom({
-    fd: destination,
-    sync: false,
-    maxLength: limits.accessLogBufferedBytesMax,
-  });
-  const droppedLines = counter('auditlog_access_log_dropped_lines_total', 'Access-log lines not written', []);
-  const timestamp = createTimestamps(clock);
-  let batch = '';
-  let batchLines = 0;
-  let dropped = 0;
-  let failing = false;
-  let timer: NodeJS.Timeout | undefined;
+export class AccessLog {
+  readonly #clock: Clock;
+  readonly #sink: sonicBoom.SonicBoom;
+  #batch = '';
+  #batchLines = 0;
+  #dropped = 0;
+  #timer: NodeJS.Timeout | undefined;
 
-  sink.on('drop', () => {
-    dropped += batchLines;
-    droppedLines.inc(batchLines);
-  });
-  sink.on('error', (error: unknown) => {
-    if (!failing) log.warn(errorFacts(error), 'the access log cannot be written');
-    failing = true;
-  });
-  sink.on('write', () => {
-    failing = false;
-  });
-  const flush = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (batch !== '') sink.write(batch);
-    batch = '';
-    batchLines = 0;
-  };
-  return {
-    write(record) {
-      batch += accessLine(record, timestamp());
-      batchLines++;
-      if (batch.length >= batchCharactersMax) flush();
-      else timer ??= setTimeout(flush, limits.accessLogFlushMs).unref();
-    },
-    dropped: () => dropped,
-    close() {
-      flush();
-      return new Promise((resolve) => {
-        const limit = setTimeout(() => {
-          sink.destroy();
-          resolve();
-        }, limits.accessLogCloseMsMax);
-        const done = (): void => {
-          clearTimeout(limit);
-          resolve();
-        };
-        sink.once('close', done);
-        sink.once('error', done);
-        sink.end();
-      });
-    },
-  };
+  constructor({ destination, clock, log }: AccessLogOptions) {
+    this.#clock = clock;
+    const maxLength = limits.accessLogBufferedBytesMax;
+    this.#sink = new sonicBoom.SonicBoom({ fd: destination, sync: false, maxLength });
+    const lines = counter('auditlog_access_log_dropped_lines_total', 'Access-log lines not written', []);
+    this.#sink.on('drop', () => {
+      this.#dropped += this.#batchLines;
+      lines.inc(this.#batchLines);
+    });
+    let failing = false;
+    this.#sink.on('error', (error: unknown) => {
+      if (!failing) log.warn(errorFacts(error), 'the access log cannot be written');
+      failing = true;
+    });
+    this.#sink.on('write', () => {
+      failing = false;
+    });
+  }
+
+  /** Never waits and never throws: where lines cannot be written they are dropped and counted. */
+  write(record: AccessRecord): void {
+    this.#batch += accessLine(record, new Date(this.#clock() / 1000).toISOString());
+    this.#batchLines++;
+    if (this.#batch.length >= batchCharactersMax) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), limits.accessLogFlushMs).unref();
+  }
+
+  /** Lines dropped so far because the reader of the log is too slow or gone. */
+  dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Writes what is held, within limits.accessLogCloseMsMax. */
+  async close(): Promise<void> {
+    this.#flush();
+    // Rejects with an error of the sink, which is logged above.
+    const closed = once(this.#sink, 'close').catch(() => {});
+    this.#sink.end();
+    await Promise.race([closed, sleep(limits.accessLogCloseMsMax, undefined, { ref: false })]);
+    this.#sink.destroy();
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#batch !== '') this.#sink.write(this.#batch);
+    this.#batch = '';
+    this.#batchLines = 0;
+  }
 }

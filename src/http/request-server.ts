@@ -9,8 +9,9 @@ import { limits } from './limits.ts';
 import { problemReply } from './problem-reply.ts';
 import { readHead, type RequestHead } from './request.ts';
 import { RequestContext } from './request-context.ts';
-import { type FixedReply, type Reply, sendFixed } from './response.ts';
+import type { FixedReply, Reply } from './response.ts';
 import type { Handler, Match, Router } from './router.ts';
+import { sendFixed } from './send-reply.ts';
 import { sendStream, type StallWatch } from './stream-reply.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 

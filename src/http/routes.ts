@@ -8,7 +8,7 @@ import type { PageReader } from '../read/page.ts';
 import type { ReceiptsReader } from '../read/receipts.ts';
 import type { TopValuesReader } from '../read/top-values.ts';
 import type { OrganizationLookup } from './authenticate.ts';
-import type { Endpoint, KeyHandler, SessionHandler } from './endpoint.ts';
+import type { Endpoint, EndpointOf, KeyHandler, SessionHandler } from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
@@ -125,8 +125,6 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
   ];
   return deps.selfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
-
-type EndpointOf<A extends Endpoint['access']> = Extract<Endpoint, { readonly access: A }>;
 
 const jsonBody = { maxBytes: limits.jsonBodyBytesMax };
 
