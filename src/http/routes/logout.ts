@@ -14,7 +14,7 @@ export interface LogoutDeps {
 export function logoutHandler({ sessions, cookie, trail }: LogoutDeps): SessionHandler {
   return async (context, session) => {
     await sessions.end(session);
-    await trail.recordAfter(loggedOut(session.user, session.organization), trailOrigin(context));
+    await trail.recordAfter(loggedOut(session.user), trailOrigin(context));
     return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
   };
 }
