@@ -13,7 +13,7 @@ export interface Schemas {
     /** OCSF type number, the same for every event: activity_id tells operations apart. */
     readonly type_uid: 300101;
     /** Words for the type; left out at present. */
-    readonly type_name?: string | undefined;
+    readonly type_name?: string;
     /** When the activity occurred, Unix microseconds, UTC. */
     readonly time: number;
     /** Stable code of the activity. */
@@ -29,7 +29,7 @@ export interface Schemas {
     /** 1 success, 2 failure. */
     readonly status_id: 1 | 2;
     /** Further context of the status. */
-    readonly status_detail?: string | undefined;
+    readonly status_detail?: string;
     /** What happened, in words. */
     readonly message: string;
     /** Who acted, and through which application. */
@@ -39,34 +39,34 @@ export interface Schemas {
       /** Left out when nothing is known of the user. */
       readonly user?: {
         /** Display name. */
-        readonly name?: string | undefined;
+        readonly name?: string;
         /** E-mail address. */
-        readonly email_addr?: string | undefined;
+        readonly email_addr?: string;
         /** Such as User, App/System or External user. */
-        readonly type?: string | undefined;
-      } | undefined;
+        readonly type?: string;
+      };
     };
     /** Where the request came from. */
     readonly src_endpoint?: {
       /** An address, or what the producer sent in its place. */
-      readonly ip?: string | undefined;
+      readonly ip?: string;
       /** Port of the client. */
-      readonly port?: number | undefined;
-    } | undefined;
+      readonly port?: number;
+    };
     /** Shared by the events of one gesture or workflow; in lower case. */
-    readonly flow_id?: string | undefined;
+    readonly flow_id?: string;
     /** The members of extra_map as pairs of strings: strings as they are, other values as JSON text. */
     readonly enrichments?: readonly ({
       readonly name: string;
       readonly value: string;
-    })[] | undefined;
+    })[];
     /** Context of the event in its own value types; keys vary. */
-    readonly extra_map?: Readonly<Record<string, unknown>> | undefined;
+    readonly extra_map?: Readonly<Record<string, unknown>>;
     readonly metadata: {
       /** Provider of the source log. */
-      readonly log_provider?: string | undefined;
+      readonly log_provider?: string;
       /** Format version of the source log. */
-      readonly log_version?: string | undefined;
+      readonly log_version?: string;
       /** When this answer was put together, Unix microseconds, UTC; not for ordering. */
       readonly logged_time: number;
       readonly product: {
@@ -82,61 +82,61 @@ export interface Schemas {
   /** One event as a producer sends it. Fields not named here are kept and never an error. For an optional field, null and the empty string count as absent; so does the empty string for a required one. */
   readonly SourceEvent: {
     /** When the event was recorded; stands in for message.timestamp where that is absent. RFC 3339 with an offset and up to nine fraction digits (a space for the T and an offset without a colon are understood), or whole Unix microseconds. */
-    readonly time?: string | number | null | undefined;
+    readonly time?: string | number | null;
     /** INFO, WARN and ERROR decide the severity; any other value is Informational. */
-    readonly level?: string | null | undefined;
+    readonly level?: string | null;
     /** The message of the audit event. */
-    readonly msg?: string | null | undefined;
+    readonly msg?: string | null;
     readonly message: {
       /** When the activity occurred. RFC 3339 with an offset and up to nine fraction digits (a space for the T and an offset without a colon are understood), or whole Unix microseconds. */
-      readonly timestamp?: string | number | null | undefined;
+      readonly timestamp?: string | number | null;
       /** Who acted: an e-mail address, or what is known of the user. */
       readonly actor?: string | {
-        readonly id?: string | null | undefined;
-        readonly name?: string | null | undefined;
-        readonly email?: string | null | undefined;
+        readonly id?: string | null;
+        readonly name?: string | null;
+        readonly email?: string | null;
         /** Such as User, App/System or External user. */
-        readonly type?: string | null | undefined;
-      } | null | undefined;
+        readonly type?: string | null;
+      } | null;
       /** The activity: its code, or its code and a title. */
       readonly action: number | {
         readonly code: number;
-        readonly title?: string | null | undefined;
+        readonly title?: string | null;
       };
       /** What was acted on: a name, or what is known of it. */
       readonly target?: string | {
-        readonly id?: string | null | undefined;
-        readonly name?: string | null | undefined;
-        readonly type?: string | null | undefined;
-      } | null | undefined;
+        readonly id?: string | null;
+        readonly name?: string | null;
+        readonly type?: string | null;
+      } | null;
       readonly result?: {
-        readonly title?: string | null | undefined;
-        readonly description?: string | null | undefined;
+        readonly title?: string | null;
+        readonly description?: string | null;
         /** 400 and above is a failure; 200 where it is left out. */
-        readonly code?: number | null | undefined;
+        readonly code?: number | null;
         /** Becomes status_detail. */
-        readonly detail?: string | null | undefined;
-      } | null | undefined;
+        readonly detail?: string | null;
+      } | null;
       readonly remote?: {
         /** An address, or what the producer knows instead, such as AWS Internal; shown as sent. */
-        readonly ip?: string | null | undefined;
-        readonly port?: number | null | undefined;
-      } | null | undefined;
+        readonly ip?: string | null;
+        readonly port?: number | null;
+      } | null;
       readonly sender?: {
-        readonly file?: string | null | undefined;
-        readonly email?: string | null | undefined;
-        readonly hash?: string | null | undefined;
-      } | null | undefined;
+        readonly file?: string | null;
+        readonly email?: string | null;
+        readonly hash?: string | null;
+      } | null;
       /** Context of the event, any JSON values: becomes extra_map and enrichments. */
-      readonly extra?: Readonly<Record<string, unknown>> | null | undefined;
+      readonly extra?: Readonly<Record<string, unknown>> | null;
       /** Correlates the events of one gesture; the nil UUID counts as absent. */
-      readonly flow_id?: string | null | undefined;
+      readonly flow_id?: string | null;
       readonly log?: {
-        readonly provider?: string | null | undefined;
-        readonly version?: string | null | undefined;
-      } | null | undefined;
+        readonly provider?: string | null;
+        readonly version?: string | null;
+      } | null;
       /** Id or slug of the organization; may be left out with an API key of one organization. */
-      readonly org?: string | null | undefined;
+      readonly org?: string | null;
     };
   };
   readonly FeedPage: {
@@ -188,7 +188,7 @@ export interface Schemas {
     readonly email: string;
     readonly password: string;
     /** Slug. */
-    readonly organization?: string | undefined;
+    readonly organization?: string;
   };
   readonly LoggedIn: {
     readonly user: {
@@ -212,19 +212,19 @@ export interface Schemas {
   };
   /** A source event as its producer sent it: `time`, `level`, `msg` and in `message` `timestamp`, `actor`, `action`, `target`, `result`, `remote`, `sender`, `extra` and `org`, as far as they were given, and whatever else was in it. Only values of secret keys in `extra` are replaced. */
   readonly StoredEvent: {
-    readonly time?: string | number | null | undefined;
-    readonly level?: string | null | undefined;
-    readonly msg?: string | null | undefined;
+    readonly time?: string | number | null;
+    readonly level?: string | null;
+    readonly msg?: string | null;
     readonly message: {
-      readonly timestamp?: string | number | null | undefined;
-      readonly actor?: string | Readonly<Record<string, unknown>> | null | undefined;
+      readonly timestamp?: string | number | null;
+      readonly actor?: string | Readonly<Record<string, unknown>> | null;
       readonly action: number | Readonly<Record<string, unknown>>;
-      readonly target?: string | Readonly<Record<string, unknown>> | null | undefined;
-      readonly result?: Readonly<Record<string, unknown>> | null | undefined;
-      readonly remote?: Readonly<Record<string, unknown>> | null | undefined;
-      readonly sender?: Readonly<Record<string, unknown>> | null | undefined;
-      readonly extra?: Readonly<Record<string, unknown>> | null | undefined;
-      readonly org?: string | null | undefined;
+      readonly target?: string | Readonly<Record<string, unknown>> | null;
+      readonly result?: Readonly<Record<string, unknown>> | null;
+      readonly remote?: Readonly<Record<string, unknown>> | null;
+      readonly sender?: Readonly<Record<string, unknown>> | null;
+      readonly extra?: Readonly<Record<string, unknown>> | null;
+      readonly org?: string | null;
     };
   };
   readonly PageMeta: {
@@ -241,15 +241,15 @@ export interface Schemas {
   };
   /** One transfer. What its events do not say is left out. */
   readonly Receipt: {
-    readonly flow_id?: string | undefined;
+    readonly flow_id?: string;
     readonly kind: 'upload' | 'download' | 'stream';
-    readonly file_name?: string | undefined;
+    readonly file_name?: string;
     /** Bytes, as the producer gave them. */
-    readonly file_size?: number | undefined;
-    readonly destination?: string | undefined;
+    readonly file_size?: number;
+    readonly destination?: string;
     readonly status: 'started' | 'completed' | 'failed';
-    readonly started_at?: Schemas['Instant'] | undefined;
-    readonly completed_at?: Schemas['Instant'] | undefined;
+    readonly started_at?: Schemas['Instant'];
+    readonly completed_at?: Schemas['Instant'];
   };
   readonly Histogram: {
     readonly data: readonly ({
@@ -261,9 +261,9 @@ export interface Schemas {
       /** Width of every bucket. */
       readonly bucket_seconds: number;
       /** First instant that counts; left out where neither the request nor an event gives it. */
-      readonly start?: Schemas['Instant'] | undefined;
+      readonly start?: Schemas['Instant'];
       /** Last instant that counts, likewise. */
-      readonly end?: Schemas['Instant'] | undefined;
+      readonly end?: Schemas['Instant'];
       /** The sum of all buckets. */
       readonly total: number;
     };
@@ -279,7 +279,7 @@ export interface Schemas {
         /** In lower case. */
         readonly email_addr: string;
         /** The name on the newest of the events, where it has one. */
-        readonly name?: string | undefined;
+        readonly name?: string;
         readonly count: number;
       })[];
       readonly severities: readonly ({
@@ -308,7 +308,7 @@ export interface Schemas {
       readonly slug: Schemas['Slug'];
       readonly name: string;
       readonly receipts: Schemas['ReceiptsPolicy'];
-      readonly retention_days?: Schemas['RetentionDays'] | undefined;
+      readonly retention_days?: Schemas['RetentionDays'];
     };
     readonly session: {
       readonly expires_at: Schemas['Instant'];
@@ -320,14 +320,14 @@ export interface Schemas {
     readonly name: string;
     /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
     readonly retention: string;
-    readonly retention_days?: Schemas['RetentionDays'] | undefined;
+    readonly retention_days?: Schemas['RetentionDays'];
     readonly receipts: Schemas['ReceiptsPolicy'];
   };
   readonly SettingsChange: {
-    readonly name?: string | undefined;
+    readonly name?: string;
     /** A duration such as `90d`, `off`, or `default`. */
-    readonly retention?: string | undefined;
-    readonly receipts?: Schemas['ReceiptsPolicy'] | undefined;
+    readonly retention?: string;
+    readonly receipts?: Schemas['ReceiptsPolicy'];
   };
   readonly Scopes: readonly ('read' | 'write')[];
   readonly ApiKeys: {
@@ -337,16 +337,16 @@ export interface Schemas {
   readonly ApiKey: {
     readonly id: string;
     readonly organization: Schemas['Slug'];
-    readonly name?: string | undefined;
+    readonly name?: string;
     readonly scopes: Schemas['Scopes'];
     /** A limit of its own, in place of the service's. */
-    readonly rate_limit?: string | undefined;
+    readonly rate_limit?: string;
     readonly state: 'active' | 'revoked' | 'expired';
     readonly created_at: Schemas['Instant'];
-    readonly expires_at?: Schemas['Instant'] | undefined;
-    readonly revoked_at?: Schemas['Instant'] | undefined;
+    readonly expires_at?: Schemas['Instant'];
+    readonly revoked_at?: Schemas['Instant'];
     /** Until when the secret before the last rotation works as well. */
-    readonly previous_valid_until?: Schemas['Instant'] | undefined;
+    readonly previous_valid_until?: Schemas['Instant'];
   };
   /** A key together with its text. The text cannot be read again. */
   readonly IssuedApiKey: {
@@ -354,28 +354,28 @@ export interface Schemas {
     /** What goes into `X-API-Key`. A secret. */
     readonly key: string;
     readonly organization: Schemas['Slug'];
-    readonly name?: string | undefined;
+    readonly name?: string;
     readonly scopes: Schemas['Scopes'];
     /** A limit of its own, in place of the service's. */
-    readonly rate_limit?: string | undefined;
+    readonly rate_limit?: string;
     readonly state: 'active' | 'revoked' | 'expired';
     readonly created_at: Schemas['Instant'];
-    readonly expires_at?: Schemas['Instant'] | undefined;
-    readonly revoked_at?: Schemas['Instant'] | undefined;
+    readonly expires_at?: Schemas['Instant'];
+    readonly revoked_at?: Schemas['Instant'];
     /** Until when the secret before the last rotation works as well. */
-    readonly previous_valid_until?: Schemas['Instant'] | undefined;
+    readonly previous_valid_until?: Schemas['Instant'];
   };
   readonly NewApiKey: {
     readonly scopes: Schemas['Scopes'];
-    readonly name?: string | undefined;
+    readonly name?: string;
     /** A duration from now, such as `90d`. Without it the key is valid until it is revoked. */
-    readonly expires?: string | undefined;
+    readonly expires?: string;
     /** Requests and window, such as `300/15s`. */
-    readonly rate_limit?: string | undefined;
+    readonly rate_limit?: string;
   };
   readonly KeyRotation: {
     /** A duration, or `0`; `24h` where it is left out. */
-    readonly grace?: string | undefined;
+    readonly grace?: string;
   };
   readonly Users: {
     readonly data: readonly (Schemas['User'])[];
@@ -387,7 +387,7 @@ export interface Schemas {
     readonly role: Schemas['Role'];
     readonly created_at: Schemas['Instant'];
     /** Left out while the user may sign in. */
-    readonly disabled_at?: Schemas['Instant'] | undefined;
+    readonly disabled_at?: Schemas['Instant'];
   };
   readonly NewUser: {
     readonly email: string;
@@ -411,7 +411,7 @@ export interface Schemas {
     readonly status: 'ready';
     readonly checks: Schemas['Checks'];
     /** What is known to be damaged, where something is; at most 20 of it. */
-    readonly damage?: readonly (Schemas['Damage'])[] | undefined;
+    readonly damage?: readonly (Schemas['Damage'])[];
   };
   /** What was looked at, and whether it holds; readiness depends on all but `nothing_damaged`. */
   readonly Checks: {
@@ -443,13 +443,13 @@ export interface Schemas {
     /** Equal to the header `X-Request-Id`. */
     readonly request_id: string;
     /** Events of the body that were stored; with `errors`. */
-    readonly accepted?: number | undefined;
+    readonly accepted?: number;
     /** Events of the body that were refused; with `errors`. */
-    readonly rejected?: number | undefined;
-    readonly errors?: Schemas['EventErrors'] | undefined;
-    readonly checks?: Schemas['Checks'] | undefined;
+    readonly rejected?: number;
+    readonly errors?: Schemas['EventErrors'];
+    readonly checks?: Schemas['Checks'];
     /** What is known to be damaged, where something is; at most 20 of it. */
-    readonly damage?: readonly (Schemas['Damage'])[] | undefined;
+    readonly damage?: readonly (Schemas['Damage'])[];
   };
   /** RFC 3339 in UTC with three fraction digits. */
   readonly CliMoment: string;

@@ -53,7 +53,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
     { createMapper },
     { alwaysRedacted },
     { toWindow },
-    { createBlockBuilder },
+    { BlockBuilder },
     sequence,
     { createSegmentInsert },
   ] = await Promise.all([
@@ -68,7 +68,7 @@ const recordEvents: RecordEvents = async (storage, config, log, events) => {
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
   const { appName, redactKeys } = config;
   const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
-  const block = createBlockBuilder();
+  const block = new BlockBuilder();
   for (const event of events) {
     const window = toWindow(JSON.stringify(event));
     const mapped = mapEvent(window, 0, window.text.length, (reference) => {

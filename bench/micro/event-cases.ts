@@ -1,5 +1,5 @@
 import { decompress } from 'fzstd';
-import { createBlockBuilder } from '../../src/ingest/native-block.ts';
+import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { compressZstd, decompressZstd, loadZstd } from '../../src/base/zstd.ts';
 import { parseRfc3339Micros } from '../../src/base/timestamp.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
@@ -138,7 +138,7 @@ function redaction(): MicroCase {
 function nativeBlock(): MicroCase {
   const rows = rowsOf(windows);
   const plain = rows.map((row) => ({ ...row, ocsf: textOf(row.ocsf), source: textOf(row.source) }));
-  const builder = createBlockBuilder();
+  const builder = new BlockBuilder();
   const target = Buffer.alloc(4 * 1024 * 1024);
   return {
     title: 'rows to a Native block',

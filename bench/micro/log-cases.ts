@@ -8,7 +8,7 @@ import {
   type FrameInput,
   frameSeed,
 } from '../../src/ingest/segment.ts';
-import { openWal } from '../../src/ingest/wal.ts';
+import { Wal } from '../../src/ingest/wal.ts';
 import type { MicroCase } from './measure.ts';
 
 /** The write-ahead log without a disk: what its own work costs. */
@@ -32,7 +32,7 @@ function framing(): MicroCase {
   const encode = (): number => {
     let at = encodeFileHeader(segment).copy(file);
     for (const [row, input] of inputs.entries()) {
-      const { parts } = encodeFrame(input, { seed, firstRow: row, following: 0, durableBytes: at });
+      const { parts } = encodeFrame(input, { seed, firstRow: row, durableBytes: at });
       for (const part of parts) {
         file.set(part, at);
         at += part.length;
@@ -97,7 +97,7 @@ function memoryFiles(): LogFiles {
 
 async function appending(): Promise<MicroCase> {
   const inputs = frameInputs();
-  const wal = await openWal({
+  const wal = await Wal.open({
     files: memoryFiles(),
     log: createLogger('silent'),
     segmentBytes: 64 * 1024 ** 2,

@@ -2,6 +2,7 @@ import { buffers } from '../../src/base/buffer-pool.ts';
 import { createHash } from 'node:crypto';
 import { authenticateKey, type KeyDirectory } from '../../src/control/authenticate-key.ts';
 import { keyDigest, newKeyText } from '../../src/control/key-text.ts';
+import { stringify } from '../../src/contract/stringify.ts';
 import { accessLine } from '../../src/http/access-log.ts';
 import { RateLimiter } from '../../src/http/rate-limit.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
@@ -65,6 +66,21 @@ function accessLogLine(): MicroCase {
     reference: {
       name: 'JSON.stringify of the same members',
       run: repeated(() => `${JSON.stringify({ timestamp, ...record })}\n`),
+    },
+  };
+}
+
+function ingestAnswer(): MicroCase {
+  const answer = { accepted: 1, rejected: 0, errors: [] };
+  return {
+    title: 'answer to one event, compiled from its schema',
+    unit: 'answers',
+    units: each,
+    // The length is asked for as in the server: it makes one text of the pieces.
+    run: repeated(() => Buffer.byteLength(stringify('IngestAnswer', answer))),
+    reference: {
+      name: 'JSON.stringify of the same object',
+      run: repeated(() => Buffer.byteLength(JSON.stringify(answer))),
     },
   };
 }
@@ -191,6 +207,7 @@ function splice(): MicroCase {
 export const requestCases = {
   'micro.filter': filter,
   'micro.access-log': accessLogLine,
+  'micro.ingest-answer': ingestAnswer,
   'micro.rate-limit': rateLimit,
   'micro.key-check': keyCheck,
   'micro.splice': splice,

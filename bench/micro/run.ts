@@ -17,6 +17,7 @@ export const microIds: readonly string[] = [
   'micro.log',
   'micro.filter',
   'micro.access-log',
+  'micro.ingest-answer',
   'micro.rate-limit',
   'micro.key-check',
   'micro.splice',

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../base/system-error.ts';
+import type { Schemas } from '../contract/document.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { activeParts, checkPart, quarantinedParts } from '../storage/parts.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -8,21 +9,9 @@ import { compareWithTable, listHoles } from '../storage/stored-counts.ts';
 import type { CliIo } from './context.ts';
 import { createProgress } from './progress.ts';
 
-interface Finding {
-  /** A file, a part or a partition. */
-  readonly id: string;
-  readonly detail: string;
-}
-
-/** One thing that was looked at. */
-export interface Check {
-  readonly name: string;
-  readonly healthy: boolean;
-  /** What is damaged: healthy where there is nothing. */
-  readonly findings: readonly Finding[];
-  /** What the operator should know, and is no damage that is new. */
-  readonly notes: readonly string[];
-}
+/** One thing that was looked at; it is healthy where it has no findings. */
+export type Check = Schemas['CliExamination']['checks'][number];
+type Finding = Check['findings'][number];
 
 export function check(name: string, findings: readonly Finding[], notes: readonly string[] = []): Check {
   return { name, healthy: findings.length === 0, findings, notes };

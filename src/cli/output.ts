@@ -1,4 +1,4 @@
-import type { SchemaName, Schemas } from '../contract/document.ts';
+import type { Answer, SchemaName } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { CliDeps } from './context.ts';
 
@@ -28,7 +28,7 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
 }
 
 /** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
-export function printJson<Name extends SchemaName>(deps: Output, schema: Name, value: Schemas[Name]): void {
+export function printJson<Name extends SchemaName>(deps: Output, schema: Name, value: Answer<Name>): void {
   deps.io.out(`${stringify(schema, value)}\n`);
 }
 
@@ -37,7 +37,7 @@ export function print<Name extends SchemaName>(
   deps: Output,
   options: { readonly json?: true },
   schema: Name,
-  value: Schemas[Name],
+  value: Answer<Name>,
   text: string,
 ): void {
   if (options.json === true) printJson(deps, schema, value);

@@ -1,78 +1,16 @@
+import type { Schemas } from '../../schema/openapi.d.ts';
+
 /** Events as producers send them and as readers get them (contract: Ingest, Audit event), and the client's options. */
 
 /** RFC 3339 with an offset, or Unix microseconds. */
 export type Instant = string | number;
 
-export interface SourceMessage {
-  /** An assigned or any other integer code, alone or with a title of its own. */
-  readonly action: number | { readonly code: number; readonly title?: string };
-  /** When it happened; `time` of the event is taken in its absence. */
-  readonly timestamp?: Instant;
-  /** An e-mail address, or more about the actor. */
-  readonly actor?:
-    | string
-    | { readonly id?: string; readonly name?: string; readonly email?: string; readonly type?: string };
-  readonly target?: string | { readonly id?: string; readonly name?: string; readonly type?: string };
-  /** From code 400 on, the operation failed. */
-  readonly result?: {
-    readonly title?: string;
-    readonly description?: string;
-    readonly code?: number;
-    readonly detail?: string;
-  };
-  readonly remote?: { readonly ip?: string; readonly port?: number };
-  readonly sender?: { readonly file?: string; readonly email?: string; readonly hash?: string };
-  /** Any JSON; values of keys that name secrets are redacted by the service. */
-  readonly extra?: Readonly<Record<string, unknown>>;
-  readonly flow_id?: string;
-  readonly log?: { readonly provider?: string; readonly version?: string };
-  /** Id or slug; not needed with a key of one organization. */
-  readonly org?: string;
-}
-
 /** What a producer records; `message.timestamp` or `time` must be there. */
-export interface SourceEvent {
-  readonly time?: Instant;
-  readonly level?: string;
-  readonly msg?: string;
-  readonly message: SourceMessage;
-}
+export type SourceEvent = Schemas['SourceEvent'];
+export type SourceMessage = SourceEvent['message'];
 
 /** An OCSF 1.1.0 Application Activity event. What the source did not give is absent, never null. */
-export interface AuditEvent {
-  readonly category_name: string;
-  readonly category_uid: number;
-  readonly class_name: string;
-  readonly class_uid: number;
-  readonly type_uid: number;
-  readonly type_name?: string;
-  /** Unix microseconds UTC. */
-  readonly time: number;
-  readonly activity_id: number;
-  readonly activity_name: string;
-  readonly severity: string;
-  readonly severity_id: number;
-  readonly status: string;
-  readonly status_id: number;
-  readonly status_detail?: string;
-  readonly message: string;
-  readonly actor: {
-    readonly app_name?: string;
-    readonly user?: { readonly name?: string; readonly email_addr?: string; readonly type?: string };
-  };
-  readonly src_endpoint?: { readonly ip?: string; readonly port?: number };
-  readonly flow_id?: string;
-  readonly enrichments?: readonly { readonly name: string; readonly value: string }[];
-  readonly extra_map?: Readonly<Record<string, unknown>>;
-  readonly metadata: {
-    /** When this answer was made, Unix microseconds UTC: differs each time the event is read. */
-    readonly logged_time: number;
-    readonly log_provider?: string;
-    readonly log_version?: string;
-    readonly product: { readonly name: string; readonly vendor_name: string };
-    readonly version: string;
-  };
-}
+export type AuditEvent = Schemas['AuditEvent'];
 
 /** What to read (contract: Read, GET audit); everything that is given must hold. */
 export interface EventFilter {

@@ -5,6 +5,12 @@ import type { Schemas } from '../../schema/openapi.d.ts';
 export type SchemaName = keyof Schemas;
 export type { Schemas };
 
+/** A value that is written: its optional members may be undefined, and are then left out. */
+export type Answer<Name extends SchemaName> = Writable<Schemas[Name]>;
+type Writable<T> = {
+  [K in keyof T]: Writable<T[K]> | (object extends Pick<T, K> ? undefined : never);
+};
+
 interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<SchemaName, object>> };
 }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Schema } from 'fast-json-stringify';
-import { allSchemas, pointerTo, type SchemaName, type Schemas } from './document.ts';
+import { allSchemas, type Answer, pointerTo, type SchemaName } from './document.ts';
 
 const require = createRequire(import.meta.url);
 const compiled = new Map<SchemaName, (value: unknown) => string>();
@@ -10,7 +10,7 @@ const compiled = new Map<SchemaName, (value: unknown) => string>();
  * without those that are undefined. Throws where a required member is missing. The first value of a schema compiles it,
  * and the first of all loads the compiler: neither the start of the service nor a command that prints no JSON waits.
  */
-export function stringify<Name extends SchemaName>(schema: Name, value: Schemas[Name]): string {
+export function stringify<Name extends SchemaName>(schema: Name, value: Answer<Name>): string {
   let write = compiled.get(schema);
   if (write === undefined) {
     write = compile(schema);

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { ByteFlow } from '../base/byte-flow.ts';
-import type { SchemaName, Schemas } from '../contract/document.ts';
+import type { Answer, SchemaName } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import { type Encoding, isCompressible, negotiateEncoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
@@ -43,7 +43,7 @@ export function replyOf(
 export function jsonReply<Name extends SchemaName>(
   status: number,
   schema: Name,
-  value: Schemas[Name],
+  value: Answer<Name>,
   headers: ReplyHeaders = {},
 ): FixedReply {
   return { status, headers, body: stringify(schema, value) };

@@ -5,7 +5,8 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import type { SegmentContent } from './segment.ts';
 import type { DamageReports } from './recovery.ts';
 import { encodeSeqColumn, segmentSeqRange } from './sequence.ts';
-import type { SealedSegment, Wal } from './wal.ts';
+import type { SealedSegment } from './sealed-segments.ts';
+import type { Wal } from './wal.ts';
 
 /** A segment as the engine gets it: the body of one INSERT in Native format. */
 export interface SegmentInsert {

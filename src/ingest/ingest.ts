@@ -8,11 +8,11 @@ import { type SegmentSink, startBatcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { openIdempotency } from './idempotency.ts';
 import { Throttle } from './throttle.ts';
-import { startPool } from './pool.ts';
+import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
-import { RejectionLog } from './rejection-log.ts';
+import { RejectionLog } from './rejections.ts';
 import type { SharedDirectory } from './task.ts';
-import { openWal, type Unsettled } from './wal.ts';
+import { type Unsettled, Wal } from './wal.ts';
 
 export interface IngestOptions {
   /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
@@ -56,7 +56,7 @@ export interface Ingest {
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const { dataDir, log } = options;
-  const wal = await openWal({
+  const wal = await Wal.open({
     files: await openLogFiles(join(dataDir, 'wal')),
     log,
     segmentBytes: options.segmentBytes,
@@ -91,9 +91,9 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const worker = { appName: options.appName, redactKeys: options.redactKeys };
   const pools = {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
-    small: startPool(1, worker, log, { throttle: throttle.small }),
+    small: new WorkerPool({ threads: 1, worker, log, throttle: throttle.small }),
     // Their threads cost a start and memory, and where all bodies are small nobody needs them.
-    large: startPool(options.workers, worker, log, { throttle: throttle.large, isLazy: true }),
+    large: new WorkerPool({ threads: options.workers, worker, log, throttle: throttle.large, isLazy: true }),
   };
   const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
   const rejectedEvents = counter('auditlog_ingest_rejected_total', 'Rejected events by the kind of rule', [

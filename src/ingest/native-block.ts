@@ -1,167 +1,125 @@
+import { eventColumns } from '../base/event-columns.ts';
 import type { MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
 import { expiryDay } from '../ocsf/retention.ts';
-import { type ColumnWriter, columnWriter } from './column-writer.ts';
+import { ColumnWriter, writeVarint } from './column-writer.ts';
+import { limits } from './limits.ts';
+
+const { seq, ...written } = eventColumns;
 
 interface Column {
-  readonly name: string;
-  readonly type: string;
-  readonly writer: ColumnWriter;
-  /** Arrays are stored as all end offsets, then all elements: `writer` has the offsets, this the elements. */
-  readonly elements?: ColumnWriter;
+  /** Name and type. */
+  readonly head: Uint8Array;
+  /** Of an array, where each one ends among the elements. */
+  readonly values: ColumnWriter;
+  readonly elements: ColumnWriter | undefined;
 }
 
-function column(name: string, type: string, bytes: number, elementBytes?: number): Column {
-  const writer = columnWriter(bytes);
-  return elementBytes === undefined
-    ? { name, type, writer }
-    : { name, type, writer, elements: columnWriter(elementBytes) };
-}
+const columnCount = Object.keys(eventColumns).length;
+const seqHead = headOf('seq', seq);
 
 /**
  * Collects rows and lays them out as one block of ClickHouse's Native format, without the values of its last
  * column:
  *
- *     varint columns | varint rows | (name, type, values) × 17 … | "seq" "UInt64" ⟵ values follow when it is sent
+ *     varint columns | varint rows | (name, type, values) × 16 … | "seq" "UInt64" ⟵ values follow when it is sent
  *
  * `seq` is the position in the log, known only once the block is appended there; since it comes last and follows
  * from segment and row, the log stores nothing for it and no byte of the block is ever patched.
- * Low-cardinality columns travel as plain strings; the engine converts them.
  */
-export function createBlockBuilder(): {
-  add(row: MappedEvent): void;
-  rows(): number;
-  /** Bytes of both payloads: what a block's size is mostly made of, without asking every column. */
-  payloadBytes(): number;
-  /** Bytes that `finish` will give. */
-  bytes(): number;
-  /** Writes the block at `offset` of `target` and forgets the rows; returns the offset after it. */
-  finish(target: Uint8Array, offset: number): number;
-  /** Forgets the rows added since the last `finish`. */
-  reset(): void;
-} {
-  const org = column('org', 'UUID', 16 * 1024);
-  const time = column('time', "DateTime64(6, 'UTC')", 8 * 1024);
-  const activityId = column('activity_id', 'Int64', 8 * 1024);
-  const activityName = column('activity_name', 'String', 32 * 1024);
-  const severity = column('severity', 'String', 16 * 1024);
-  const status = column('status', 'String', 8 * 1024);
-  const level = column('level', 'String', 8 * 1024);
-  const resultCode = column('result_code', 'Int64', 8 * 1024);
-  const actorEmail = column('actor_email', 'String', 32 * 1024);
-  const actorId = column('actor_id', 'String', 32 * 1024);
-  const names = column('names', 'Array(String)', 8 * 1024, 64 * 1024);
-  const fileHash = column('file_hash', 'Array(String)', 8 * 1024, 64 * 1024);
-  const flowId = column('flow_id', 'UUID', 16 * 1024);
-  const expires = column('expires', 'Date', 2 * 1024);
-  const ocsf = column('ocsf', 'String', 512 * 1024);
-  const source = column('source', 'String', 512 * 1024);
-  const columns = [
-    org,
-    time,
-    activityId,
-    activityName,
-    severity,
-    status,
-    level,
-    resultCode,
-    actorEmail,
-    actorId,
-    names,
-    fileHash,
-    flowId,
-    expires,
-    ocsf,
-    source,
-  ];
-  const heads = columns.map(({ name, type }) => header(name, type));
-  const seqHead = header('seq', 'UInt64');
-  let rows = 0;
-  let payloadBytes = 0;
+export class BlockBuilder {
+  readonly #of = createColumns();
+  readonly #columns: readonly Column[] = Object.values(this.#of);
+  /** How many columns and rows there are, as the block says it. */
+  readonly #counts = new Uint8Array(16);
+  #rows = 0;
+  #payloadBytes = 0;
 
-  function addPieces(target: Column, values: readonly Piece[]): void {
-    const elements = target.elements as ColumnWriter;
-    for (const value of values) elements.piece(value);
-    target.writer.uint64(elements.count());
+  add(row: MappedEvent): void {
+    const of = this.#of;
+    of.org.values.uuid(row.org);
+    of.time.values.int64(row.timeMicros);
+    of.activity_id.values.int64(row.activityId);
+    of.activity_name.values.piece(row.activityName);
+    of.severity.values.string(row.severity);
+    of.status.values.string(row.status);
+    of.level.values.piece(row.level);
+    of.result_code.values.int64(row.resultCode);
+    of.actor_email.values.piece(row.actorEmail);
+    of.actor_id.values.piece(row.actorId);
+    addArray(of.names, row.names);
+    addArray(of.file_hash, row.fileHashes);
+    of.flow_id.values.uuidPiece(row.flowId);
+    of.expires.values.uint16(expiryDay(row.timeMicros, row.retentionDays));
+    of.ocsf.values.piece(row.ocsf);
+    of.source.values.piece(row.source);
+    this.#rows += 1;
+    this.#payloadBytes += row.ocsf.end - row.ocsf.start + row.source.end - row.source.start;
   }
 
-  function reset(): void {
-    rows = 0;
-    payloadBytes = 0;
-    for (const { writer, elements } of columns) {
-      writer.reset();
+  rows(): number {
+    return this.#rows;
+  }
+
+  /** By its rows, or by both payloads: a block's size is mostly made of those. */
+  isFull(): boolean {
+    return this.#rows >= limits.blockRowsMax || this.#payloadBytes >= limits.blockPayloadBytesMax;
+  }
+
+  /** Bytes that `finish` will write. */
+  bytes(): number {
+    let total = this.#writeCounts(this.#counts, 0) + seqHead.length;
+    for (const { head, values, elements } of this.#columns)
+      total += head.length + values.length() + (elements?.length() ?? 0);
+    return total;
+  }
+
+  /** Writes the block at `offset` of `target` and forgets the rows; returns the offset after it. */
+  finish(target: Uint8Array, offset: number): number {
+    let at = this.#writeCounts(target, offset);
+    for (const { head, values, elements } of this.#columns) {
+      target.set(head, at);
+      at = values.copyTo(target, at + head.length);
+      if (elements !== undefined) at = elements.copyTo(target, at);
+    }
+    target.set(seqHead, at);
+    this.reset();
+    return at + seqHead.length;
+  }
+
+  /** Forgets the rows added since the last `finish`. */
+  reset(): void {
+    this.#rows = 0;
+    this.#payloadBytes = 0;
+    for (const { values, elements } of this.#columns) {
+      values.reset();
       elements?.reset();
     }
   }
 
-  return {
-    add(row) {
-      org.writer.uuid(row.org);
-      time.writer.int64(row.timeMicros);
-      activityId.writer.int64(row.activityId);
-      activityName.writer.piece(row.activityName);
-      severity.writer.string(row.severity);
-      status.writer.string(row.status);
-      level.writer.piece(row.level);
-      resultCode.writer.int64(row.resultCode);
-      actorEmail.writer.piece(row.actorEmail);
-      actorId.writer.piece(row.actorId);
-      addPieces(names, row.names);
-      addPieces(fileHash, row.fileHashes);
-      flowId.writer.uuidPiece(row.flowId);
-      expires.writer.uint16(expiryDay(row.timeMicros, row.retentionDays));
-      ocsf.writer.piece(row.ocsf);
-      source.writer.piece(row.source);
-      rows += 1;
-      payloadBytes += row.ocsf.end - row.ocsf.start + row.source.end - row.source.start;
-    },
-    rows: () => rows,
-    payloadBytes: () => payloadBytes,
-    bytes() {
-      let total = varintBytes(columns.length + 1) + varintBytes(rows) + seqHead.length;
-      for (const head of heads) total += head.length;
-      for (const { writer, elements } of columns) total += writer.length() + (elements?.length() ?? 0);
-      return total;
-    },
-    finish(target, offset) {
-      let at = writeVarint(target, offset, columns.length + 1);
-      at = writeVarint(target, at, rows);
-      for (const [index, { writer, elements }] of columns.entries()) {
-        const head = heads[index] as Uint8Array;
-        target.set(head, at);
-        at = writer.copyTo(target, at + head.length);
-        if (elements) at = elements.copyTo(target, at);
-      }
-      target.set(seqHead, at);
-      reset();
-      return at + seqHead.length;
-    },
-    reset,
-  };
-}
-
-function header(name: string, type: string): Uint8Array {
-  const text = Buffer.alloc(2 + name.length + type.length);
-  text.writeUInt8(name.length, 0);
-  text.write(name, 1, 'latin1');
-  text.writeUInt8(type.length, 1 + name.length);
-  text.write(type, 2 + name.length, 'latin1');
-  return text;
-}
-
-function varintBytes(value: number): number {
-  let bytes = 1;
-  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes += 1;
-  return bytes;
-}
-
-function writeVarint(target: Uint8Array, offset: number, value: number): number {
-  let at = offset;
-  let rest = value;
-  while (rest >= 128) {
-    target[at++] = (rest % 128) + 128;
-    rest = Math.floor(rest / 128);
+  #writeCounts(target: Uint8Array, offset: number): number {
+    return writeVarint(target, writeVarint(target, offset, columnCount), this.#rows);
   }
-  target[at++] = rest;
-  return at;
+}
+
+function createColumns(): Readonly<Record<keyof typeof written, Column>> {
+  const columns = Object.entries(written).map(([name, type]) => {
+    const elements = type.startsWith('Array') ? new ColumnWriter() : undefined;
+    return [name, { head: headOf(name, type), values: new ColumnWriter(), elements }];
+  });
+  return Object.fromEntries(columns) as Readonly<Record<keyof typeof written, Column>>;
+}
+
+function addArray({ values, elements }: Column, pieces: readonly Piece[]): void {
+  if (elements === undefined) throw new TypeError('the column is no array');
+  for (const piece of pieces) elements.piece(piece);
+  values.uint64(elements.count());
+}
+
+/** Each text after its length, which is below 128. */
+function headOf(name: string, type: string): Uint8Array {
+  const texts = [name, type].map((text) =>
+    Buffer.from(`${String.fromCharCode(text.length)}${text}`, 'latin1'),
+  );
+  return Buffer.concat(texts);
 }

@@ -3,38 +3,21 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { LogFiles } from './files.ts';
 import type { Manifest, ManifestEntry } from './manifest.ts';
+import type { SealedSegment } from './sealed-segments.ts';
 import {
   assess,
   type Assessment,
+  type EvidenceKind,
+  evidenceName,
   fileHeaderBytes,
   type Range,
   type Scan,
   scanSegment,
-  type SegmentFacts,
   segmentName,
   segmentOfName,
+  unfinishedEnding,
 } from './segment.ts';
 import { segmentNumberByClockMax } from './sequence.ts';
-
-/** A segment that takes no more appends. */
-export interface SealedSegment {
-  readonly number: number;
-  /** That can be read. */
-  readonly rows: number;
-  readonly bytes: number;
-  /** What was sealed: more rows than can be read, if the segment is damaged. */
-  readonly sealed: SegmentFacts;
-  /** Its file is kept as evidence once what can be read is stored. */
-  readonly isDamaged: boolean;
-  /** Holds one large request and nothing else: its INSERT takes long. */
-  readonly isLarge: boolean;
-  /** The only organization whose events are in it, where that is known. */
-  readonly organization?: string | undefined;
-  /** Left by an earlier process: whether it reached the engine is unknown. */
-  readonly recovered: boolean;
-  /** When its first rows came, or it was found; by `performance.now()`. */
-  readonly sinceMs: number;
-}
 
 export interface Recovered {
   readonly segments: SealedSegment[];
@@ -48,17 +31,6 @@ export interface Recovered {
 
 /** Where damage is told (see base/damage.ts). */
 export type DamageReports = Pick<DamageRegister, 'report'>;
-
-/** What a file becomes that is kept outside of the log: `<number>.refused`, `.damaged` … */
-export type EvidenceKind = 'refused' | 'damaged' | 'missing';
-
-/** A file that is being made has this ending until it is whole. */
-export const unfinishedEnding = '.new';
-
-/** The name of what is kept of a segment that the log has let go of. */
-export function evidenceName(segment: number, as: EvidenceKind): string {
-  return segmentName(segment).replace(/wal$/, as);
-}
 
 interface Found {
   readonly number: number;

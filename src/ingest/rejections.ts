@@ -1,3 +1,7 @@
+import { FifoMap } from '../base/fifo-map.ts';
+import type { Logger } from '../base/log.ts';
+import { limits } from './limits.ts';
+
 /** Why events are rejected, as kinds of rules: few enough to be labels of a metric (contract: Ingest). */
 export type RejectionReason =
   | 'json'
@@ -18,9 +22,9 @@ export interface Rejection {
   readonly first: string;
 }
 
-type Counted = { -readonly [K in keyof Rejection]: Rejection[K] };
-
 const ruleCharactersMax = 200;
+/** Ends the first rule of an error: a rule itself may hold a semicolon, but no pointer after it. */
+const nextPointer = /; (?=[/:])/;
 
 /** The reason of an error that a mapper worded: `<JSON pointer>: <rule>`, several joined by `; `; the first counts. */
 export function reasonOf(error: string): RejectionReason {
@@ -40,17 +44,13 @@ function reasonOfWhole(error: string): RejectionReason {
   return error.startsWith(': must be an object') ? 'object' : 'value';
 }
 
-/** A rule may hold a semicolon: only one before a pointer ends it. */
-const nextPointer = /; (?=[/:])/;
-
 function firstOf(error: string): string {
-  const end = error.search(nextPointer);
-  return end === -1 ? error : error.slice(0, end);
+  return error.split(nextPointer, 1)[0] ?? error;
 }
 
 /** Counts the rejected events of a request by reason. */
 export class RejectionCounts {
-  readonly #byReason = new Map<RejectionReason, Counted>();
+  readonly #byReason = new Map<RejectionReason, { -readonly [K in keyof Rejection]: Rejection[K] }>();
 
   /** Counts one event by its error. */
   add(error: string): void {
@@ -71,5 +71,67 @@ export class RejectionCounts {
 
   list(): readonly Rejection[] {
     return [...this.#byReason.values()];
+  }
+}
+
+/** What was logged of one API key and reason, and how many events came after it. */
+interface Logged {
+  readonly apiKey: string | undefined;
+  readonly reason: RejectionReason;
+  readonly atMs: number;
+  leftOut: number;
+}
+
+/**
+ * Tells the operator of rejected events without telling of each (contract: Ingest): the first of each API key and
+ * reason within a minute is a line of the operational log, with its pointer and rule. The others are counted, and
+ * their number is a line when the minute is over. Never holds or logs content.
+ */
+export class RejectionLog {
+  readonly #log: Logger;
+  readonly #nowMs: () => number;
+  readonly #logged = new FifoMap<Logged>();
+  readonly #timer: NodeJS.Timeout;
+
+  /** `nowMs` is a clock that only goes forward. */
+  constructor(log: Logger, nowMs: () => number) {
+    this.#log = log;
+    this.#nowMs = nowMs;
+    this.#timer = setInterval(() => this.#endOld(), limits.rejectionLogMs);
+    this.#timer.unref();
+  }
+
+  /** Rejected events of one request; without an API key they are the service's own. */
+  add(apiKey: string | undefined, rejections: readonly Rejection[]): void {
+    if (rejections.length > 0) this.#endOld();
+    for (const { reason, events, first } of rejections) {
+      const id = `${apiKey ?? ''} ${reason}`;
+      const known = this.#logged.get(id);
+      if (known !== undefined) {
+        known.leftOut += events;
+        continue;
+      }
+      this.#log.warn({ api_key: apiKey, reason, rule: first }, 'an event was rejected');
+      this.#logged.set(id, { apiKey, reason, atMs: this.#nowMs(), leftOut: events - 1 });
+      if (this.#logged.size > limits.rejectionLogKeysMax) this.#endOldest();
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    while (this.#logged.size > 0) this.#endOldest();
+  }
+
+  /** Ends the minutes that are over. */
+  #endOld(): void {
+    const beforeMs = this.#nowMs() - limits.rejectionLogMs;
+    while ((this.#logged.oldest()?.atMs ?? Number.POSITIVE_INFINITY) <= beforeMs) this.#endOldest();
+  }
+
+  #endOldest(): void {
+    const ended = this.#logged.removeOldest();
+    if (ended === undefined || ended.leftOut === 0) return;
+    const { apiKey, reason, leftOut } = ended;
+    this.#log.warn({ api_key: apiKey, reason, events: leftOut }, 'further events were rejected');
   }
 }

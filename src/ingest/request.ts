@@ -23,11 +23,14 @@ export interface IngestRequest {
 export const errorsMaxOf = ({ errorsMax = limits.rejectedErrorsReportedMax }: IngestRequest): number =>
   errorsMax;
 
+/** A block as the log takes it, without notes. */
+export type MappedFrame = Omit<FrameInput, 'notes'>;
+
 /** A request that was mapped. */
 export interface MappedRequest {
   readonly outcome: Outcome;
-  /** Blocks that are not in the log yet: of a request that stands apart, or is large. */
-  readonly frames: readonly Omit<FrameInput, 'notes'>[];
+  /** Blocks that are not in the log yet: of a request with an Idempotency-Key, or of a large one. */
+  readonly frames: readonly MappedFrame[];
   /** Gives the memory of the frames back, once they are in the log or not needed. */
   release(): void;
 }

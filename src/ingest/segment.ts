@@ -1,6 +1,6 @@
 import { crc32c } from '@node-rs/crc32';
 import { limits } from './limits.ts';
-import { decodeManifest, type Manifest } from './manifest.ts';
+import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 import { segmentNumberMax } from './sequence.ts';
 
 /**
@@ -57,6 +57,9 @@ export interface SegmentContent {
   readonly damage: readonly Range[];
 }
 
+/** A file that is being made has this ending until it is whole. */
+export const unfinishedEnding = '.new';
+
 export function segmentName(segment: number): string {
   return `${String(segment).padStart(16, '0')}.wal`;
 }
@@ -66,6 +69,13 @@ export function segmentOfName(name: string): number | undefined {
   if (!/^\d{16}\.wal$/.test(name)) return undefined;
   const number = Number(name.slice(0, 16));
   return number <= segmentNumberMax ? number : undefined;
+}
+
+/** What the log keeps of a segment that it has given up: the file itself, or one that says the segment is missing. */
+export type EvidenceKind = 'refused' | 'damaged' | 'missing';
+
+export function evidenceName(segment: number, kind: EvidenceKind): string {
+  return segmentName(segment).replace(/wal$/, kind);
 }
 
 export function encodeFileHeader(segment: number): Buffer {
@@ -84,11 +94,10 @@ export function frameSeed(segment: number): number {
   return crc32c(number);
 }
 
+/** Where frames are written. */
 export interface FramePosition {
   readonly seed: number;
   readonly firstRow: number;
-  /** Frames of the same request that come after this one. */
-  readonly following: number;
   /** How much of the file is synced at this moment. */
   readonly durableBytes: number;
 }
@@ -97,36 +106,72 @@ export interface FramePosition {
 export interface EncodedFrame {
   readonly parts: readonly Uint8Array[];
   readonly bytes: number;
+  readonly rows: number;
   readonly sum: number;
 }
 
-export function encodeFrame(input: FrameInput, position: FramePosition, kind = rowsKind): EncodedFrame {
+/** `following` counts the frames of the same request that come after this one. */
+export function encodeFrame(
+  input: FrameInput,
+  { seed, firstRow, durableBytes }: FramePosition,
+  following = 0,
+  kind = rowsKind,
+): EncodedFrame {
   const notes = Buffer.from(input.notes, 'utf8');
   const header = Buffer.alloc(frameHeaderBytes);
   frameMagic.copy(header);
   header.writeUInt32LE(notes.length, 4);
   header.writeUInt32LE(input.payload.length, 8);
   header.writeUInt32LE(input.rows, 12);
-  header.writeUInt32LE(position.firstRow, 16);
-  header.writeUInt32LE(position.following, 20);
-  header.writeBigUInt64LE(BigInt(position.durableBytes), 24);
+  header.writeUInt32LE(firstRow, 16);
+  header.writeUInt32LE(following, 20);
+  header.writeBigUInt64LE(BigInt(durableBytes), 24);
   header.writeUInt32LE(crc32c(notes), 32);
   header.writeUInt32LE(input.payloadCrc, 36);
   header.writeUInt32LE(kind, 40);
-  const sum = crc32c(header.subarray(0, 44), position.seed);
+  const sum = crc32c(header.subarray(0, 44), seed);
   header.writeUInt32LE(sum, 44);
   const parts = notes.length === 0 ? [header, input.payload] : [header, notes, input.payload];
-  return { parts, bytes: frameHeaderBytes + notes.length + input.payload.length, sum };
+  const bytes = frameHeaderBytes + notes.length + input.payload.length;
+  return { parts, bytes, rows: input.rows, sum };
 }
 
-/** A frame that says which segments are needed; `payload` by `encodeManifest`. */
-export function encodeManifestFrame(payload: Uint8Array, seed: number, durableBytes: number): EncodedFrame {
+/** The frames of requests in the order in which they are appended. */
+export function encodeRequests(
+  requests: readonly { readonly frames: readonly FrameInput[] }[],
+  { seed, firstRow: begin, durableBytes }: FramePosition,
+): EncodedFrame[] {
+  const encoded: EncodedFrame[] = [];
+  let firstRow = begin;
+  for (const { frames } of requests) {
+    for (const [index, frame] of frames.entries()) {
+      encoded.push(encodeFrame(frame, { seed, firstRow, durableBytes }, frames.length - 1 - index));
+      firstRow += frame.rows;
+    }
+  }
+  return encoded;
+}
+
+/** A frame that says which segments are needed. */
+export function encodeManifestFrame(manifest: Manifest, position: FramePosition): EncodedFrame {
+  const payload = encodeManifest(manifest);
   const input = { rows: 0, payload, payloadCrc: crc32c(payload), notes: '' };
-  return encodeFrame(input, { seed, firstRow: 0, following: 0, durableBytes }, manifestKind);
+  return encodeFrame(input, position, 0, manifestKind);
+}
+
+/** What a segment is once it has these frames, too. */
+export function factsWith(before: SegmentFacts, frames: readonly EncodedFrame[]): SegmentFacts {
+  let { bytes, rows, checksum } = before;
+  for (const frame of frames) {
+    bytes += frame.bytes;
+    rows += frame.rows;
+    checksum = chainSum(checksum, frame.sum);
+  }
+  return { bytes, rows, checksum };
 }
 
 /** The checksum of a segment: over the CRCs of its frames' headers, which cover all there is in a frame. */
-export function chainSum(checksum: number, sum: number): number {
+function chainSum(checksum: number, sum: number): number {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32LE(sum);
   return crc32c(bytes, checksum);
@@ -263,11 +308,10 @@ export function assess(scan: Scan, durable: number, sealed?: SegmentFacts): Asse
     .filter(({ from }) => from < end)
     .map(({ from, to }) => ({ from, to: Math.min(to, end) }));
   if (scan.bytes < end) gaps.push({ from: scan.bytes, to: end });
-  const tornFrom = Math.min(
-    gaps.find(({ from }) => from >= known)?.from ?? end,
-    unfinishedRequest(inside, known) ?? end,
-  );
-  const frames = inside.filter((frame) => frame.end <= tornFrom);
+  const tornGap = gaps.find(({ from }) => from >= known)?.from ?? end;
+  const before = inside.filter((frame) => frame.end <= tornGap);
+  const tornFrom = unfinishedRequest(before, known) ?? tornGap;
+  const frames = before.filter((frame) => frame.end <= tornFrom);
   const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
   const checksum = frames.reduce((sum, frame) => chainSum(sum, frame.sum), 0);
   const damage = gaps.filter(({ from }) => from < known);

@@ -39,6 +39,24 @@ export function nextSegmentNumber(nowMs: number, writer: number, after: number):
   return number;
 }
 
+/** Gives out the segment numbers of a process, each above the one before. */
+export class SegmentNumbers {
+  readonly #nowMs: () => number;
+  readonly #writer: number;
+  #last: number;
+
+  constructor(nowMs: () => number, writer: number, last: number) {
+    this.#nowMs = nowMs;
+    this.#writer = writer;
+    this.#last = last;
+  }
+
+  next(): number {
+    this.#last = nextSegmentNumber(this.#nowMs(), this.#writer, this.#last);
+    return this.#last;
+  }
+}
+
 /** First and last `seq` a segment can hold, as decimal text (they exceed 2^53). */
 export function segmentSeqRange(segment: number): { first: string; last: string } {
   const first = BigInt(segment) * BigInt(rowsPerSegmentMax);

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import { limits } from './limits.ts';
 import { limits as ocsfLimits } from '../ocsf/limits.ts';
 import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
+import { openBrace, openBracket } from '../ocsf/json-cursor.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { RequestKind } from './task.ts';
 
@@ -15,8 +17,6 @@ export type OnEvent = (window: Window, start: number, end: number, error: string
 export class TooManyElements extends Error {}
 
 const newline = 0x0a;
-const openBracket = 0x5b;
-const openBrace = 0x7b;
 
 /**
  * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is.
@@ -70,6 +70,11 @@ export function looksLikeLines(body: Uint8Array): boolean {
     if (error instanceof SyntaxError) return false;
     throw error;
   }
+}
+
+/** The hash by which a repeat of a body is recognized. */
+export function hashOf(body: Uint8Array): string {
+  return createHash('sha256').update(body).digest('base64url');
 }
 
 /** The bytes as a Buffer, without the mark that some programs put before UTF-8. */

@@ -1,4 +1,3 @@
-import { limits } from './limits.ts';
 import type { ProblemCode } from '../base/problem.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
@@ -25,8 +24,8 @@ export interface RequestKind {
   readonly form: BodyForm | 'elements';
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
-  /** True: its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
-  readonly apart: boolean;
+  /** Its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
+  readonly ownBlocks: boolean;
   /** How many of its rejected events are named in the answer. */
   readonly errorsMax: number;
 }
@@ -74,7 +73,7 @@ export interface Block {
   readonly rows: number;
   /** CRC-32C of the block. */
   readonly crc: number;
-  /** Index of the request it belongs to; undefined for the rows of all requests that are not apart. */
+  /** Index of the request it belongs to; undefined for the rows of all that have no blocks of their own. */
   readonly request: number | undefined;
 }
 
@@ -86,7 +85,7 @@ export interface Answered {
   readonly bodyHash: string | undefined;
   readonly rejections: readonly Rejection[];
   /** More events were rejected than may be: what comes after was not looked at, and nothing may be stored. */
-  readonly isEnded: boolean;
+  readonly hasTooManyRejected: boolean;
 }
 
 export interface Refused {
@@ -116,22 +115,6 @@ export interface SplitResult {
   readonly pieces: readonly (readonly [start: number, end: number])[];
   readonly bodyHash: string | undefined;
 }
-
-/** What is wrong with a body of too many elements (contract: Ingest). */
-export const tooManyEvents: Refused = {
-  kind: 'problem',
-  code: 'too_many_events',
-  detail: `The body holds more than ${limits.batchEventsMax} events, so nothing of it was stored; send it in parts.`,
-};
-
-/** What is wrong with lines of JSON that say they are one JSON value (contract: Ingest). */
-export const mislabelledLines: Refused = {
-  kind: 'problem',
-  code: 'malformed',
-  detail:
-    'The body is NDJSON (one JSON object a line), but its Content-Type is application/json; ' +
-    'send it as application/x-ndjson.',
-};
 
 /** What a worker is started with. */
 export interface WorkerSettings {

@@ -1,5 +1,6 @@
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { eventColumns } from '../base/event-columns.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { Settings, Storage } from './storage.ts';
 
@@ -14,26 +15,7 @@ interface Segment {
   readonly isDamaged: boolean;
 }
 
-/** The columns as they travel; the engine converts strings to its low-cardinality columns. */
-const sent: readonly (readonly [name: string, type: string])[] = [
-  ['org', 'UUID'],
-  ['time', "DateTime64(6, 'UTC')"],
-  ['activity_id', 'Int64'],
-  ['activity_name', 'String'],
-  ['severity', 'String'],
-  ['status', 'String'],
-  ['level', 'String'],
-  ['result_code', 'Int64'],
-  ['actor_email', 'String'],
-  ['actor_id', 'String'],
-  ['names', 'Array(String)'],
-  ['file_hash', 'Array(String)'],
-  ['flow_id', 'UUID'],
-  ['expires', 'Date'],
-  ['ocsf', 'String'],
-  ['source', 'String'],
-  ['seq', 'UInt64'],
-];
+const sent = Object.entries(eventColumns);
 const columns = sent.map(([name]) => name).join(', ');
 const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ');
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { startBatcher } from '../../src/ingest/batcher.ts';
-import { openWal } from '../../src/ingest/wal.ts';
+import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 import { frameOf } from './log-support.ts';
 
@@ -15,7 +15,7 @@ async function setUp() {
   const { files } = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
   const damage = new DamageRegister();
   const sizes = { segmentBytes: 1e6, bytesMax: 1e9, largeBytes: 2000 };
-  const wal = await openWal({ files, log, ...sizes, writer: 0, nowMs: Date.now, damage });
+  const wal = await Wal.open({ files, log, ...sizes, writer: 0, nowMs: Date.now, damage });
   /** INSERTs that are under way, by segment, and how each is ended. */
   const inserts = new Map<number, () => void>();
   const batcher = startBatcher({

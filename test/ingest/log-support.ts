@@ -1,7 +1,8 @@
 import { crc32c } from '@node-rs/crc32';
 import type { LogFiles } from '../../src/ingest/files.ts';
 import type { FrameInput } from '../../src/ingest/segment.ts';
-import type { SealedSegment, Wal } from '../../src/ingest/wal.ts';
+import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
+import type { Wal } from '../../src/ingest/wal.ts';
 import type { Random } from '../support/torn-files.ts';
 
 /** Evenly distributed numbers from a seed (mulberry32): the bias of generated doubles would leave paths out. */

@@ -9,13 +9,15 @@ import { createArrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept } from '../../src/ingest/accept.ts';
 import { startBatcher } from '../../src/ingest/batcher.ts';
 import { openIdempotency } from '../../src/ingest/idempotency.ts';
-import { startPool, type WorkerPool } from '../../src/ingest/pool.ts';
+import { WorkerPool } from '../../src/ingest/pool.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
-import { openWal, type Wal } from '../../src/ingest/wal.ts';
+import { Wal } from '../../src/ingest/wal.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 
 const disk = () => createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: Math.random }).files;
+
+const worker = { appName: 'Test', redactKeys: [] };
 
 function request(marker: string): IngestRequest {
   const event = { time: '2026-05-01T10:00:00Z', message: { action: 1001, extra: { marker } } };
@@ -29,7 +31,7 @@ function request(marker: string): IngestRequest {
 }
 
 async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }> {
-  const wal = await openWal({
+  const wal = await Wal.open({
     files: disk(),
     log: silentLog,
     segmentBytes: 1e6,
@@ -56,7 +58,7 @@ describe('workers that wait for the engine', () => {
     let delayMs = 60_000;
     let taken = 0;
     const throttle = { delayMs: () => delayMs, admitted: (rows: number) => (taken += rows) };
-    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { throttle });
+    const pool = new WorkerPool({ threads: 1, worker, log: silentLog, throttle });
     const { accept } = await acceptOn(pool);
     const began = performance.now();
     await accept(request('a'));
@@ -82,7 +84,7 @@ describe('requests that wait for workers', () => {
   it('are gathered into few tasks', async () => {
     let delayMs = 60_000;
     const throttle = { delayMs: () => delayMs, admitted: () => undefined };
-    const pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, { throttle });
+    const pool = new WorkerPool({ threads: 1, worker, log: silentLog, throttle });
     const { accept } = await acceptOn(pool);
     const aFifth = 'x'.repeat(limits.gatherBytesMax / 5);
     const all = Array.from({ length: limits.gatherQueuedTasks * 5 }, () => accept(request(aFifth)));
@@ -99,7 +101,7 @@ describe('requests that wait for workers', () => {
 
 describe('the wait of what the engine has not taken', () => {
   it('leaves out a segment that an attempt has failed for', async () => {
-    const wal = await openWal({
+    const wal = await Wal.open({
       files: disk(),
       log: silentLog,
       segmentBytes: 1e6,
@@ -136,7 +138,10 @@ describe('workers that fail', () => {
   let wal: Wal;
   before(async () => {
     const filename = new URL('./failing-worker.ts', import.meta.url).href;
-    pool = startPool(1, { appName: 'Test', redactKeys: [] }, silentLog, {
+    pool = new WorkerPool({
+      threads: 1,
+      worker,
+      log: silentLog,
       filename,
       // One test waits for all of it, and a thread that is started anew must have time for that.
       taskMsMax: Math.min(patience(1000), 15_000),

@@ -5,9 +5,16 @@ import * as fc from 'fast-check';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
-import { segmentName, segmentOfName } from '../../src/ingest/segment.ts';
+import {
+  encodeFileHeader,
+  encodeRequests,
+  frameSeed,
+  segmentName,
+  segmentOfName,
+} from '../../src/ingest/segment.ts';
 import { nextSegmentNumber, segmentNumberMax } from '../../src/ingest/sequence.ts';
-import { openWal, type SealedSegment, type Wal } from '../../src/ingest/wal.ts';
+import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
+import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
 
@@ -31,7 +38,7 @@ async function open(files: LogFiles, nowMs: () => number = Date.now): Promise<Op
     error: (facts: object, words: string) => errors.push(`${JSON.stringify(facts)} ${words}`),
   };
   const sizes = { segmentBytes: 4000, largeBytes: 1200, bytesMax: 1e9 };
-  const wal = await openWal({ files, log, ...sizes, writer: 3, nowMs, damage });
+  const wal = await Wal.open({ files, log, ...sizes, writer: 3, nowMs, damage });
   return { wal, errors, damaged: () => damage.list().map(({ id }) => Number(id)) };
 }
 
@@ -187,6 +194,22 @@ describe('recovery of the log', () => {
     assert.deepEqual(after.damaged(), [second]);
     assert.match(after.errors.join(), /"rowsKept":1,"rowsWritten":2/);
     await after.wal.close();
+  });
+
+  it('leaves out a request of which a torn write lacks the end, whatever of it lies behind', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const number = nextSegmentNumber(Date.UTC(2026, 0, 1), 3, 0);
+    const position = { seed: frameSeed(number), firstRow: 0, durableBytes: 32 };
+    const requests = [{ frames: [frameOf([1], 20), frameOf([2], 20)] }, { frames: [frameOf([3], 20)] }];
+    const [first, second, third] = encodeRequests(requests, position).map(({ parts }) =>
+      Buffer.concat(parts),
+    );
+    second?.fill(0);
+    const parts = [encodeFileHeader(number), first, second, third].filter((part) => part !== undefined);
+    await overwrite(disk.files, segmentName(number), Buffer.concat(parts));
+    const { wal, damaged } = await open(disk.files);
+    assert.deepEqual([wal.sealed(), damaged()], [[], []]);
+    await wal.close();
   });
 
   it('names what is gone, with its rows, once', async () => {

@@ -3,8 +3,12 @@ import { afterEach, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { limits } from '../../src/ingest/limits.ts';
 import { limits as ocsfLimits } from '../../src/ocsf/limits.ts';
-import { RejectionLog } from '../../src/ingest/rejection-log.ts';
-import { RejectionCounts, type RejectionReason, reasonOf } from '../../src/ingest/rejections.ts';
+import {
+  RejectionCounts,
+  RejectionLog,
+  type RejectionReason,
+  reasonOf,
+} from '../../src/ingest/rejections.ts';
 import { createMapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';

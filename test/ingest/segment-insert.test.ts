@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { encoded, type Row } from '../ocsf/arbitrary.ts';
-import { createBlockBuilder } from '../../src/ingest/native-block.ts';
+import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import {
   encodeSeqColumn,
   nextSegmentNumber,
@@ -42,7 +42,7 @@ const row: fc.Arbitrary<Row> = fc.record({
 
 /** The segment's body as the batcher sends it: each block with its order column. */
 function bodyOf(segment: number, blocks: readonly (readonly Row[])[]): Uint8Array[] {
-  const builder = createBlockBuilder();
+  const builder = new BlockBuilder();
   let firstRow = 0;
   return blocks.flatMap((rows) => {
     for (const one of rows) builder.add(encoded(one));

@@ -7,7 +7,8 @@ import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
 import { segmentName } from '../../src/ingest/segment.ts';
-import { openWal, type SealedSegment, type Wal } from '../../src/ingest/wal.ts';
+import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
+import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
 
@@ -21,7 +22,7 @@ function open(
   largeBytes = 1e9,
 ): Promise<Wal> {
   const bounds = { segmentBytes: 4000, bytesMax, largeBytes };
-  return openWal({ files, log, ...bounds, writer: 3, nowMs: clock, passedMs: clock, damage });
+  return Wal.open({ files, log, ...bounds, writer: 3, nowMs: clock, passedMs: clock, damage });
 }
 
 /** As `open`, and some of the appends of `history` get segments of their own. */
@@ -248,7 +249,7 @@ describe('write-ahead log', () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     let now = Date.UTC(2026, 0, 2);
     let passed = 0;
-    const wal = await openWal({
+    const wal = await Wal.open({
       files: disk.files,
       log,
       segmentBytes: 4000,
@@ -488,7 +489,7 @@ describe('write-ahead log', () => {
       ...log,
       error: (facts: object, words: string) => reported.push(JSON.stringify(facts) + words),
     };
-    const again = await openWal({
+    const again = await Wal.open({
       files: disk.files,
       log: loud,
       segmentBytes: 4000,
@@ -584,7 +585,7 @@ describe('a disk that the log leaves room on', () => {
         return Promise.resolve(freeBytes);
       },
     };
-    const wal = await openWal({
+    const wal = await Wal.open({
       files,
       log,
       segmentBytes: 4000,

@@ -6,7 +6,7 @@ import type { SessionCaller } from '../../src/http/endpoint.ts';
 import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
-import { createBlockBuilder } from '../../src/ingest/native-block.ts';
+import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
 import { createMapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
@@ -44,7 +44,7 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
       return decoded(row);
     });
     const body: Uint8Array[] = [];
-    const builder = createBlockBuilder();
+    const builder = new BlockBuilder();
     for (let first = 0; first < rows.length; first += rowsPerBlock) {
       const some = rows.slice(first, first + rowsPerBlock);
       for (const row of some) builder.add(encoded(row));

@@ -1,6 +1,5 @@
 /**
- * TypeScript types of the schemas of an OpenAPI document, as far as ours use JSON Schema. A member that is not required
- * may also be undefined: the compiled writers of answers leave such members out.
+ * TypeScript types of the schemas of an OpenAPI document, as far as ours use JSON Schema.
  *
  * @typedef {{
  *   $ref?: string, const?: unknown, enum?: unknown[], type?: string | string[], oneOf?: Schema[], items?: Schema,
@@ -48,7 +47,7 @@ function objectType({ properties = {}, required = [] }, indent) {
     const comment = schema.description === undefined ? '' : commentOf(schema.description, `${indent}  `);
     return required.includes(name)
       ? `${comment}${indent}  readonly ${name}: ${type};`
-      : `${comment}${indent}  readonly ${name}?: ${type} | undefined;`;
+      : `${comment}${indent}  readonly ${name}?: ${type};`;
   });
   return `{\n${members.join('\n')}\n${indent}}`;
 }

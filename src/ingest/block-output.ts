@@ -1,0 +1,54 @@
+import { crc32c } from '@node-rs/crc32';
+import type { BlockBuilder } from './native-block.ts';
+import type { Block } from './task.ts';
+
+/** Where the blocks of a task end, and how many there are. */
+interface End {
+  readonly length: number;
+  readonly blocks: number;
+}
+
+/** The blocks of a task, one after the other in a buffer that grows. */
+export class BlockOutput {
+  readonly blocks: Block[] = [];
+  #bytes: Buffer<ArrayBuffer>;
+  #length = 0;
+
+  constructor(room: ArrayBuffer) {
+    this.#bytes = Buffer.from(room);
+  }
+
+  /** The buffer behind the blocks, which may be another one than `room`. */
+  buffer(): ArrayBuffer {
+    return this.#bytes.buffer;
+  }
+
+  /** Moves rows into a block of their own; `request` is what they belong to, if it is one alone. */
+  write(rows: BlockBuilder, request: number | undefined): void {
+    const count = rows.rows();
+    if (count === 0) return;
+    this.#reserve(rows.bytes());
+    const offset = this.#length;
+    this.#length = rows.finish(this.#bytes, offset);
+    const block = this.#bytes.subarray(offset, this.#length);
+    this.blocks.push({ offset, length: block.length, rows: count, crc: crc32c(block), request });
+  }
+
+  end(): End {
+    return { length: this.#length, blocks: this.blocks.length };
+  }
+
+  /** Removes what was written since. */
+  cut({ length, blocks }: End): void {
+    this.#length = length;
+    this.blocks.length = blocks;
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed <= this.#bytes.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+    this.#bytes.copy(grown, 0, 0, this.#length);
+    this.#bytes = grown;
+  }
+}

@@ -1,0 +1,114 @@
+import { Mutex } from '../base/keyed-mutex.ts';
+import { limits } from './limits.ts';
+import { type FrameInput, frameHeaderBytes } from './segment.ts';
+import { rowsPerSegmentMax } from './sequence.ts';
+
+/** A request whose frames wait to be written. */
+export interface Append {
+  readonly frames: readonly FrameInput[];
+  readonly bytes: number;
+  readonly rows: number;
+}
+
+interface Waiting extends Append {
+  /** With the segment that the frames are in. */
+  resolve(segment: number): void;
+  reject(error: unknown): void;
+}
+
+/** Bytes that frames take in the log at most: JSON text has up to three bytes of UTF-8 a character. */
+export function framesBytesMax(frames: readonly FrameInput[]): number {
+  return frames.reduce((sum, f) => sum + frameHeaderBytes + f.payload.length + f.notes.length * 3, 0);
+}
+
+export function rowsOf(frames: readonly FrameInput[]): number {
+  return frames.reduce((sum, frame) => sum + frame.rows, 0);
+}
+
+/**
+ * Appends that wait together are written as one group, with one sync. One group is written at a time; other work on
+ * the open segment takes its turn between two groups.
+ */
+export class GroupCommit {
+  /** Makes a group durable, also an empty one, and resolves with its segment. */
+  readonly #write: (group: readonly Append[]) => Promise<number>;
+  readonly #turns = new Mutex();
+  readonly #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #isScheduled = false;
+
+  constructor(write: (group: readonly Append[]) => Promise<number>) {
+    this.#write = write;
+  }
+
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  append({ frames, bytes, rows }: Append): Promise<number> {
+    return new Promise((resolve, reject) => {
+      // Member by member: spreading the object takes a fifth of an append.
+      this.#waiting.push({ frames, bytes, rows, resolve, reject });
+      this.#waitingBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  /** Writes the appends that wait, if any. */
+  flush(): Promise<void> {
+    return this.exclusively(() => this.#commit());
+  }
+
+  /** Does work while no group is written; in the order of the calls. */
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(work);
+  }
+
+  /** Resolves when nothing waits and nothing is written. */
+  async idle(): Promise<void> {
+    do await this.#turns.run(() => Promise.resolve());
+    while (this.isWaiting);
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || !this.isWaiting) return;
+    this.#isScheduled = true;
+    const turn = this.exclusively(() => {
+      this.#isScheduled = false;
+      return this.#commit();
+    });
+    // The appends of the group have been told.
+    turn.catch(() => undefined);
+  }
+
+  async #commit(): Promise<void> {
+    const group = this.#takeGroup();
+    this.#schedule();
+    try {
+      const segment = await this.#write(group);
+      for (const { resolve } of group) resolve(segment);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+      throw error;
+    }
+  }
+
+  /** The first of those that wait, as many as one write takes: at least one, unless nobody waits. */
+  #takeGroup(): Waiting[] {
+    let bytes = 0;
+    let rows = 0;
+    let count = 0;
+    for (const next of this.#waiting) {
+      bytes += next.bytes;
+      rows += next.rows;
+      if (count > 0 && (bytes > limits.walGroupBytesMax || rows > rowsPerSegmentMax)) break;
+      this.#waitingBytes -= next.bytes;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+}

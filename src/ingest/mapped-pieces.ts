@@ -1,0 +1,81 @@
+import { limits } from './limits.ts';
+import { outcomeOf } from './map-tasks.ts';
+import { type Rejection, RejectionCounts } from './rejections.ts';
+import { tooManyEvents } from './refusals.ts';
+import type { MapResult, Outcome } from './task.ts';
+
+/** The pieces of one body that have been mapped, and what they leave for the others. */
+export class MappedPieces {
+  readonly #errorsMax: number;
+  readonly #results: MapResult[] = [];
+  readonly #counts = { accepted: 0, rejected: 0, errors: 0 };
+  #isRefused = false;
+
+  constructor(errorsMax: number) {
+    this.#errorsMax = errorsMax;
+  }
+
+  add(index: number, result: MapResult): void {
+    this.#results[index] = result;
+    const outcome = outcomeOf(result, 0);
+    if (outcome.kind === 'problem') {
+      this.#isRefused = true;
+      return;
+    }
+    this.#counts.accepted += outcome.answer.accepted;
+    this.#counts.rejected += outcome.answer.rejected;
+    this.#counts.errors += outcome.answer.errors.length;
+  }
+
+  /** Whether the rest of the body need not be looked at. */
+  isOver(): boolean {
+    return this.#isRefused || this.#hasTooMany() || this.#counts.rejected > limits.rejectedEventsMax;
+  }
+
+  rejectedLeft(): number {
+    return Math.max(0, limits.rejectedEventsMax - this.#counts.rejected);
+  }
+
+  /** Errors that may still be named; pieces begin in their order, so those that are left out come last. */
+  errorsLeft(): number {
+    return Math.max(0, this.#errorsMax - this.#counts.errors);
+  }
+
+  results(): readonly MapResult[] {
+    return this.#results;
+  }
+
+  /** One outcome of all pieces, in their order; a problem of one is a problem of all. */
+  outcome(bodyHash: string | undefined): Outcome {
+    if (this.#hasTooMany()) return { ...tooManyEvents, rejections: this.#rejections() };
+    const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
+    const counts = new RejectionCounts();
+    let hasTooManyRejected = false;
+    for (const result of this.#results) {
+      const outcome = outcomeOf(result, 0);
+      if (outcome.kind === 'problem') return outcome;
+      const { accepted, rejected, errors } = outcome.answer;
+      const before = answer.accepted + answer.rejected;
+      const left = this.#errorsMax - answer.errors.length;
+      for (const { index, error } of errors.slice(0, left))
+        answer.errors.push({ index: before + index, error });
+      answer.accepted += accepted;
+      answer.rejected += rejected;
+      counts.addAll(outcome.rejections);
+      hasTooManyRejected = outcome.hasTooManyRejected || answer.rejected > limits.rejectedEventsMax;
+      // The worker left the piece in the middle, so where the events of later ones stand is not known.
+      if (outcome.hasTooManyRejected) break;
+    }
+    return { kind: 'answered', answer, bodyHash, rejections: counts.list(), hasTooManyRejected };
+  }
+
+  #rejections(): readonly Rejection[] {
+    const counts = new RejectionCounts();
+    for (const result of this.#results) counts.addAll(outcomeOf(result, 0).rejections ?? []);
+    return counts.list();
+  }
+
+  #hasTooMany(): boolean {
+    return this.#counts.accepted + this.#counts.rejected > limits.batchEventsMax;
+  }
+}

@@ -1,0 +1,37 @@
+import type { OrgReference } from '../ocsf/audit-event.ts';
+import type { OrganizationFacts, SharedDirectory } from './task.ts';
+
+/** Which organization an event belongs to that has this `message.org`, or why it cannot be stored. */
+type ResolveOrg = (reference: string | undefined) => OrgReference | string;
+
+/** Finds the organizations of events (contract: Ingest). */
+export class OrganizationLookup {
+  #version = -1;
+  #byReference = new Map<string, OrgReference>();
+
+  /** For the events of a key that belongs to `own`, or to none: those name one of `shared`. */
+  resolver(own: OrganizationFacts | undefined, shared: SharedDirectory | undefined): ResolveOrg {
+    if (own !== undefined) {
+      return (reference) => {
+        const isOwn = reference === undefined || reference === own.slug || reference.toLowerCase() === own.id;
+        return isOwn ? own : '/message/org: is not the organization of this API key';
+      };
+    }
+    if (shared !== undefined) this.#read(shared);
+    return (reference) => {
+      if (reference === undefined) return '/message/org: is required with an API key of all organizations';
+      const found = this.#byReference.get(reference) ?? this.#byReference.get(reference.toLowerCase());
+      return found ?? '/message/org: is not an organization of this service';
+    };
+  }
+
+  #read({ version, json }: SharedDirectory): void {
+    if (version === this.#version) return;
+    this.#version = version;
+    this.#byReference = new Map();
+    for (const organization of JSON.parse(Buffer.from(json).toString('utf8')) as OrganizationFacts[]) {
+      this.#byReference.set(organization.slug, organization);
+      this.#byReference.set(organization.id, organization);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { createMapper } from '../ocsf/audit-event.ts';
+import { alwaysRedacted } from '../ocsf/redact.ts';
+import { BlockOutput } from './block-output.ts';
+import { BlockBuilder } from './native-block.ts';
+import { OrganizationLookup } from './organization-lookup.ts';
+import { malformed, mislabelledLines, refusedBy } from './refusals.ts';
+import { RejectionCounts } from './rejections.ts';
+import { hashOf, looksLikeLines, type OnEvent, splitBody } from './split-body.ts';
+import type { MapResult, MapTask, Outcome, RequestKind, WorkerSettings } from './task.ts';
+
+/** Turns the bodies of requests into blocks of rows. */
+export class RequestMapper {
+  readonly #mapEvent: ReturnType<typeof createMapper>;
+  readonly #organizations = new OrganizationLookup();
+  readonly #sharedRows = new BlockBuilder();
+  readonly #ownRows = new BlockBuilder();
+
+  constructor({ appName, redactKeys }: WorkerSettings) {
+    this.#mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+  }
+
+  map(task: MapTask): MapResult {
+    this.#sharedRows.reset();
+    this.#ownRows.reset();
+    const output = new BlockOutput(task.output);
+    const accepted = new Uint32Array(task.ends.length);
+    const outcomes = new Map<number, Outcome>();
+    let start = 0;
+    for (const [index, end] of task.ends.entries()) {
+      const outcome = this.#mapRequest(task, index, task.input.subarray(start, end), output);
+      start = end;
+      if (outcome.kind === 'answered' && outcome.answer.rejected === 0 && outcome.bodyHash === undefined) {
+        accepted[index] = outcome.answer.accepted;
+      } else outcomes.set(index, outcome);
+    }
+    output.write(this.#sharedRows, undefined);
+    const { buffer: input } = task.input;
+    return {
+      input: input instanceof ArrayBuffer ? input : undefined,
+      buffer: output.buffer(),
+      blocks: output.blocks,
+      accepted,
+      outcomes,
+    };
+  }
+
+  #mapRequest(task: MapTask, index: number, body: Uint8Array, output: BlockOutput): Outcome {
+    try {
+      return this.#mapBody(task, index, body, output);
+    } catch (error) {
+      return refusedBy(error);
+    }
+  }
+
+  #mapBody(task: MapTask, index: number, body: Uint8Array, output: BlockOutput): Outcome {
+    const kind = task.kinds[task.kindOf[index] as number] as RequestKind;
+    const rows = kind.ownBlocks ? this.#ownRows : this.#sharedRows;
+    const owner = kind.ownBlocks ? index : undefined;
+    const begin = output.end();
+    const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
+    const rejections = new RejectionCounts();
+    const resolveOrg = this.#organizations.resolver(kind.organization, task.directory);
+    const onEvent: OnEvent = (window, start, end, error) => {
+      const mapped = error ?? this.#mapEvent(window, start, end, resolveOrg);
+      if (typeof mapped !== 'string') {
+        rows.add(mapped);
+        answer.accepted += 1;
+        if (rows.isFull()) output.write(rows, owner);
+        return true;
+      }
+      if (answer.errors.length < kind.errorsMax) {
+        answer.errors.push({ index: answer.accepted + answer.rejected, error: mapped });
+      }
+      answer.rejected += 1;
+      rejections.add(mapped);
+      return answer.rejected <= task.rejectedMax;
+    };
+    const fault = splitBody(body, kind.form, onEvent);
+    if (fault !== undefined) return malformed(fault);
+    const isOneBad = kind.form === 'json' && answer.rejected === 1 && answer.accepted === 0;
+    if (isOneBad && looksLikeLines(body)) return mislabelledLines;
+    const hasTooManyRejected = answer.rejected > task.rejectedMax;
+    if (hasTooManyRejected) {
+      // So many do not fit into a body that shares its task: nothing else's rows are dropped here.
+      rows.reset();
+      output.cut(begin);
+    }
+    if (kind.ownBlocks) output.write(rows, owner);
+    const bodyHash = kind.ownBlocks ? hashOf(body) : undefined;
+    return { kind: 'answered', answer, bodyHash, rejections: rejections.list(), hasTooManyRejected };
+  }
+}

@@ -1,0 +1,141 @@
+import { errorFacts, type Logger } from '../base/log.ts';
+import type { LargeSegments } from './large-segments.ts';
+import { limits } from './limits.ts';
+import { OpenSegment } from './open-segment.ts';
+import type { SealedSegments } from './sealed-segments.ts';
+import type { SegmentFiles } from './segment-files.ts';
+import { segmentName } from './segment.ts';
+import type { SegmentNumbers } from './sequence.ts';
+
+export interface RotationOptions {
+  readonly files: SegmentFiles;
+  readonly sealed: SealedSegments;
+  readonly large: LargeSegments;
+  readonly numbers: SegmentNumbers;
+  readonly log: Logger;
+  /** Milliseconds that only pass, as the clock may be set. */
+  readonly passedMs: () => number;
+}
+
+/** The segment after the open one, begun ahead of need. */
+interface Successor {
+  readonly number: number;
+  readonly begunMs: number;
+  readonly segment: Promise<OpenSegment>;
+  hasFailed: boolean;
+}
+
+/** The open segment and its successor. Only `prepare` may run while another method does. */
+export class Rotation {
+  readonly #options: RotationOptions;
+  #open: OpenSegment | undefined;
+  #openedMs = 0;
+  #successor: Successor | undefined;
+  #isStopped = false;
+
+  constructor(options: RotationOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined after a failure, until the next rotation. */
+  get open(): OpenSegment | undefined {
+    return this.#open;
+  }
+
+  /** What the next segment's number is not below. */
+  get nextNumber(): number {
+    // Never above all on disk: after a restart with the clock set back, lower ones would come.
+    const afterNewest = this.#options.files.newest + 1;
+    return Math.min(this.#successor?.number ?? afterNewest, afterNewest);
+  }
+
+  /** True for an open segment that is empty and has been for a while, or is not the newest. */
+  get isStale(): boolean {
+    if (this.#isStopped || this.#open?.isEmpty !== true) return false;
+    if (this.#open.number < this.#options.large.newest) return true;
+    return this.#options.passedMs() - this.#openedMs > limits.walNumberAgeMsMax;
+  }
+
+  /** Begins the successor where a rotation will need one, and resolves when it is there or has failed. */
+  async prepare(): Promise<void> {
+    if (this.#open === undefined || (this.#open.isEmpty && !this.isStale)) return;
+    this.#successor ??= this.#begin();
+    await this.#successor.segment.catch(() => undefined);
+  }
+
+  /** Seals the open segment if it holds rows, or renews it if it is stale. Resolves with the one that is open then. */
+  async rotate(): Promise<OpenSegment> {
+    const old = this.#open;
+    if (old?.isEmpty === true && !this.isStale) return old;
+    if (old?.isEmpty === false) this.#seal(old);
+    // One that failed for a segment that has failed since then says nothing of the disk as it is now.
+    if (old === undefined && this.#successor?.hasFailed === true) this.#successor = undefined;
+    this.#successor ??= this.#begin();
+    const { segment, begunMs } = this.#successor;
+    try {
+      const next = await segment;
+      if (old?.isEmpty === true) this.#discardEmpty(old);
+      this.#open = next;
+      this.#openedMs = begunMs;
+      this.#options.files.removeObsolete(next);
+      return next;
+    } finally {
+      this.#successor = undefined;
+      if (old !== undefined && old !== this.#open) await this.#options.files.close(old);
+    }
+  }
+
+  /**
+   * After a failed write or sync nobody knows what reached the disk, and a second sync may lie. The open segment ends
+   * at what was durable before; the next append begins a new one.
+   */
+  async abandon(segment: OpenSegment, cause: unknown): Promise<void> {
+    const { log, files } = this.#options;
+    const facts = { segment: segment.number };
+    log.error({ ...facts, ...errorFacts(cause) }, 'the write-ahead log could not be written');
+    if (segment.isEmpty) this.#open = undefined;
+    else this.#seal(segment);
+    try {
+      await segment.cut();
+    } catch (error) {
+      log.warn({ ...facts, ...errorFacts(error) }, 'the end of a failed segment could not be cut');
+    }
+    await files.close(segment);
+    // Its manifest may be the last one: it stays until there is a newer one.
+    if (segment.isEmpty) this.#discardEmpty(segment);
+  }
+
+  /** From now on an empty segment is good enough. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async close(): Promise<void> {
+    await this.#open?.close();
+    this.#open = undefined;
+    // Empty: the next process removes it.
+    const unused = await this.#successor?.segment.catch(() => undefined);
+    await unused?.close();
+  }
+
+  #begin(): Successor {
+    const { numbers, sealed, files, passedMs } = this.#options;
+    const number = numbers.next();
+    const segment = OpenSegment.create(number, sealed.manifest(this.#open), files);
+    const begun = { number, begunMs: passedMs(), segment, hasFailed: false };
+    segment.catch(() => {
+      begun.hasFailed = true;
+    });
+    return begun;
+  }
+
+  #seal(segment: OpenSegment): void {
+    this.#open = undefined;
+    this.#options.sealed.add(segment);
+  }
+
+  /** The file of a segment without rows goes once no manifest of its own is the last. */
+  #discardEmpty({ number, manifestVersion, facts }: OpenSegment): void {
+    this.#options.files.discard(segmentName(number), manifestVersion, facts.bytes);
+  }
+}

@@ -1,0 +1,102 @@
+import { limits } from './limits.ts';
+import type { Manifest, ManifestEntry } from './manifest.ts';
+import type { OpenSegment } from './open-segment.ts';
+import type { SegmentFacts } from './segment.ts';
+
+/** A segment that takes no more appends. */
+export interface SealedSegment {
+  readonly number: number;
+  /** That can be read. */
+  readonly rows: number;
+  readonly bytes: number;
+  /** What was sealed: more rows than can be read, if the segment is damaged. */
+  readonly sealed: SegmentFacts;
+  /** Its file is kept as evidence once what can be read is stored. */
+  readonly isDamaged: boolean;
+  /** Holds one large request and nothing else: its INSERT takes long. */
+  readonly isLarge: boolean;
+  /** The only organization whose events are in it, where that is known. */
+  readonly organization?: string | undefined;
+  /** Left by an earlier process: whether it reached the engine is unknown. */
+  readonly recovered: boolean;
+  /** When its first rows came, or it was found; by `performance.now()`. */
+  readonly sinceMs: number;
+}
+
+/**
+ * The sealed segments that have not reached the engine. Each change of what is needed makes another version of the
+ * manifest that tells it (manifest.ts).
+ */
+export class SealedSegments {
+  #list: SealedSegment[];
+  #bytes: number;
+  #version: number;
+  /** The last version that must be written soon; a release among many can wait for the next. */
+  #dueVersion = 0;
+  #added = (): void => {};
+
+  /** `version`: that of the last manifest of earlier processes. */
+  constructor(recovered: SealedSegment[], version: number) {
+    this.#list = recovered;
+    this.#bytes = recovered.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#version = version + 1;
+  }
+
+  get list(): readonly SealedSegment[] {
+    return this.#list;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Called after each segment that is added. */
+  onAdd(added: () => void): void {
+    this.#added = added;
+  }
+
+  /** A manifest that tells of it is due. */
+  add(
+    { number, facts, sinceMs }: Pick<OpenSegment, 'number' | 'facts' | 'sinceMs'>,
+    content: Pick<SealedSegment, 'isLarge' | 'organization'> = { isLarge: false },
+  ): void {
+    const { rows, bytes } = facts;
+    const state = { isDamaged: false, recovered: false };
+    this.#list.push({ number, rows, bytes, sealed: facts, sinceMs, ...content, ...state });
+    this.#bytes += bytes;
+    this.#version += 1;
+    this.#dueVersion = this.#version;
+    this.#added();
+  }
+
+  remove(segment: SealedSegment, { isDue }: { readonly isDue: boolean }): void {
+    this.#list = this.#list.filter(({ number }) => number !== segment.number);
+    this.#bytes -= segment.bytes;
+    this.#version += 1;
+    if (isDue) this.#dueVersion = this.#version;
+  }
+
+  /**
+   * Whether a segment whose last manifest has `version` needs another. Releases are told when they are a quarter of
+   * what waits, since a manifest names all of that; `untold` is how many there are.
+   */
+  isManifestDue(version: number, untold: number): boolean {
+    return version < this.#dueVersion || (untold > 0 && untold * 4 >= this.#list.length);
+  }
+
+  /** What is needed now: the newest of what waits, where there is more than a manifest names, and the open segment. */
+  manifest(open?: OpenSegment): Manifest {
+    const newest = this.#list.slice(-limits.walManifestSegmentsMax);
+    const entries: ManifestEntry[] = newest.map(({ number, sealed }) => ({
+      number,
+      ...sealed,
+      isOpen: false,
+    }));
+    if (open?.isEmpty === false) entries.push({ number: open.number, ...open.facts, isOpen: true });
+    return { version: this.#version, entries };
+  }
+}

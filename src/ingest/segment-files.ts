@@ -1,0 +1,113 @@
+import { errorFacts, type Logger } from '../base/log.ts';
+import type { LogFile, LogFiles } from './files.ts';
+import { segmentName, segmentOfName, unfinishedEnding } from './segment.ts';
+
+interface ObsoleteFile {
+  /** Nothing needs the file once a manifest of this version is durable. */
+  readonly version: number;
+  readonly bytes: number;
+}
+
+/** Makes the files of segments, and removes those that nothing needs any more. */
+export class SegmentFiles {
+  readonly #files: LogFiles;
+  readonly #log: Logger;
+  readonly #obsolete = new Map<string, ObsoleteFile>();
+  #obsoleteBytes = 0;
+  /** Number of the newest segment that is surely on disk. */
+  #newest: number;
+  #removing = Promise.resolve();
+
+  constructor(files: LogFiles, log: Logger, newest: number) {
+    this.#files = files;
+    this.#log = log;
+    this.#newest = newest;
+  }
+
+  /** Bytes of files that nothing needs and that are still there. */
+  get obsoleteBytes(): number {
+    return this.#obsoleteBytes;
+  }
+
+  get newest(): number {
+    return this.#newest;
+  }
+
+  /**
+   * Makes the file of a segment, one append a slice. It has its name once it is whole, so one with that name and
+   * without a header is damaged. `version` is that of the manifests at the beginning.
+   */
+  async create(number: number, version: number, slices: Iterable<readonly Uint8Array[]>): Promise<LogFile> {
+    const name = segmentName(number);
+    const unfinished = `${name}${unfinishedEnding}`;
+    const file = await this.#files.create(unfinished);
+    try {
+      for (const slice of slices) await file.append(slice);
+      await this.#files.rename(unfinished, name);
+      await this.#files.syncDirectory();
+    } catch (error) {
+      await this.close(file);
+      // Nothing needs what there is of it; which name that has nobody knows.
+      for (const left of [unfinished, name]) this.discard(left, version, 0);
+      // At once: a disk that is full for hours must not collect one for each attempt.
+      await this.#remove([unfinished, name]);
+      throw error;
+    }
+    this.#newest = Math.max(this.#newest, number);
+    return file;
+  }
+
+  /** The file goes after a manifest of `version` is durable; its bytes count until then. */
+  discard(name: string, version: number, bytes: number): void {
+    this.#obsolete.set(name, { version, bytes });
+    this.#obsoleteBytes += bytes;
+  }
+
+  /** How many files wait for a newer manifest than this one. */
+  countAfter(version: number): number {
+    let count = 0;
+    for (const file of this.#obsolete.values()) if (file.version > version) count += 1;
+    return count;
+  }
+
+  /** Removes what this open segment's manifest allows; what cannot be removed now is tried again after the next. */
+  removeObsolete(open: { readonly number: number; readonly manifestVersion: number }): void {
+    const names = [...this.#obsolete]
+      .filter(([, { version }]) => version <= open.manifestVersion)
+      .map(([name]) => name)
+      .filter((name) => (segmentOfName(name) ?? 0) < open.number);
+    if (names.length > 0) this.#removing = this.#removing.then(() => this.#remove(names));
+  }
+
+  /** Resolves when all removals so far have been tried. */
+  removed(): Promise<void> {
+    return this.#removing;
+  }
+
+  /** All in the file is durable, or not needed. */
+  async close(file: Pick<LogFile, 'close'>): Promise<void> {
+    try {
+      await file.close();
+    } catch (error) {
+      this.#log.warn(errorFacts(error), 'a file of the log could not be closed');
+    }
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const file = this.#obsolete.get(name);
+      if (file === undefined) continue;
+      try {
+        await this.#files.remove(name);
+      } catch (error) {
+        const facts = { name, ...errorFacts(error) };
+        if (facts.code !== 'ENOENT') {
+          this.#log.warn(facts, 'a file of the log that nothing needs could not be removed');
+          continue;
+        }
+      }
+      this.#obsolete.delete(name);
+      this.#obsoleteBytes -= file.bytes;
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { splitArray, firstToken } from '../ocsf/json-array.ts';
+import { openBracket } from '../ocsf/json-cursor.ts';
+import { decompressBody } from './decompress.ts';
+import { limits } from './limits.ts';
+import { malformed, refusedBy } from './refusals.ts';
+import { endOfLines, hashOf, TooManyElements, withoutByteOrderMark } from './split-body.ts';
+import type { Refused, SplitResult, SplitTask } from './task.ts';
+
+type Piece = [start: number, end: number];
+
+/** Divides a large body into pieces of whole events that workers can map side by side. */
+export async function splitLarge(task: SplitTask): Promise<SplitResult> {
+  const input = task.input.buffer as ArrayBuffer;
+  const nothing = { input, form: task.form, pieces: [], bodyHash: undefined };
+  try {
+    const decompressed = await decompressBody(task.input, task.encoding, task.bodyBytesMax);
+    const bytes = withoutByteOrderMark(decompressed);
+    const found = piecesOf(bytes, task);
+    if ('code' in found) return { ...nothing, body: found };
+    // Shared, so that several threads can read it, and all of it is gone when the last has.
+    const body = new Uint8Array(new SharedArrayBuffer(bytes.length));
+    body.set(bytes);
+    return { ...found, input, body, bodyHash: task.hashed ? hashOf(decompressed) : undefined };
+  } catch (error) {
+    return { ...nothing, body: refusedBy(error) };
+  }
+}
+
+/** Where a body can be divided, or what is wrong with it. Throws TooManyElements as soon as that is certain. */
+function piecesOf(
+  bytes: Buffer,
+  { form, pieceBytes }: SplitTask,
+): Pick<SplitResult, 'form' | 'pieces'> | Refused {
+  if (form === 'ndjson') return { form, pieces: piecesOfLines(bytes, pieceBytes) };
+  const isArray = bytes[firstToken(bytes, 0, bytes.length)] === openBracket;
+  if (!isArray) return { form, pieces: [[0, bytes.length]] };
+  const pieces: Piece[] = [];
+  let elements = 0;
+  const fault = splitArray(bytes, 0, bytes.length, (start, end) => {
+    elements += 1;
+    if (elements > limits.batchEventsMax) throw new TooManyElements();
+    const last = pieces.at(-1);
+    if (last !== undefined && end - last[0] <= pieceBytes) last[1] = end;
+    else pieces.push([start, end]);
+  });
+  return fault === undefined ? { form: 'elements', pieces } : malformed(fault);
+}
+
+function piecesOfLines(bytes: Buffer, pieceBytes: number): Piece[] {
+  const pieces: Piece[] = [];
+  for (let from = 0; from < bytes.length; ) {
+    const end = endOfLines(bytes, from, pieceBytes);
+    pieces.push([from, end]);
+    from = end;
+  }
+  return pieces;
+}
