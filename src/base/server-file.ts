@@ -1,6 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDirectoryLocked } from './directory-lock.ts';
+import { errorFacts, type Logger } from './log.ts';
+import { isDiskFull } from './system-error.ts';
 import { readIfThere, replaceFile } from './durable-file.ts';
 
 /** What `DATA_DIR/server.json` says while a server runs: where it answers on this machine, and its process id. */
@@ -13,10 +15,18 @@ function serverFilePath(dataDir: string): string {
   return join(dataDir, 'server.json');
 }
 
-/** Announces a server to commands on the same data directory. */
-export async function writeServerFile(dataDir: string, url: string): Promise<void> {
+/**
+ * Announces a server to commands on the same data directory. A full disk keeps them from finding it, and nobody from
+ * reading.
+ */
+export async function writeServerFile(dataDir: string, url: string, log: Logger): Promise<void> {
   const file: ServerFile = { url, pid: process.pid };
-  await replaceFile(serverFilePath(dataDir), `${JSON.stringify(file, undefined, 2)}\n`);
+  try {
+    await replaceFile(serverFilePath(dataDir), `${JSON.stringify(file, undefined, 2)}\n`);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: server.json could not be written');
+  }
 }
 
 export async function removeServerFile(dataDir: string): Promise<void> {

@@ -21,9 +21,7 @@ export interface CliIo {
  * Resolves once they are durable.
  */
 export type RecordEvents = (
-  storage: Storage,
-  config: Config,
-  log: Logger,
+  on: { readonly storage: Storage; readonly config: Config; readonly log: Logger },
   events: readonly object[],
 ) => Promise<void>;
 
@@ -39,7 +37,7 @@ export interface CliDeps {
   readonly untilStopped: () => Promise<void>;
 }
 
-interface ServiceOutputs {
+export interface ServiceOutputs {
   readonly log: Logger;
   /** Where access-log lines go: a file descriptor or a path. */
   readonly accessLogTo: number | string;

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
-import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
-import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import { ConfigError } from '../config/config.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
@@ -12,13 +11,11 @@ import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } fro
 import type { PartShare } from '../storage/parts.ts';
 import { shortMessage } from '../storage/response-body.ts';
 import { EngineError } from '../base/engine-error.ts';
-import type { Storage } from '../storage/storage.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
-import { operator } from './control-command.ts';
 import { type Check, check, checkLedger, checkLogFolder, checkParts } from './doctor-checks.ts';
 import { print } from './output.ts';
-import { withStorage } from './with-storage.ts';
+import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
 
 interface DoctorOptions {
   readonly detach?: string;
@@ -27,35 +24,26 @@ interface DoctorOptions {
   readonly json?: true;
 }
 
-interface Session {
-  readonly deps: CliDeps;
-  readonly config: Config;
-  readonly log: Logger;
-  readonly options: DoctorOptions;
-}
-
 async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
-  const config = loadConfig(deps.environment);
-  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
-  const session = { deps, config, log, options };
-  if (options.detach === undefined && options.recordMissing === undefined) return examine(session);
-  if (options.detach !== undefined && options.recordMissing !== undefined)
+  const setup = setUp(deps);
+  const { detach, recordMissing: isToRecord } = options;
+  if (detach === undefined && isToRecord === undefined) return examine(setup, options);
+  if (detach !== undefined && isToRecord !== undefined)
     throw new Problem('malformed', 'give either --detach or --record-missing');
-  if (config.clickhouse.url !== undefined)
+  if (setup.config.clickhouse.url !== undefined)
     throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
-  const { detach } = options;
-  await withStorage(config, log, (storage) =>
-    detach === undefined ? recordMissing(session, storage) : takeOut(session, storage, detach),
+  await withStorage(setup, (session) =>
+    detach === undefined ? recordMissing(session, options) : takeOut(session, options, detach),
   );
 }
 
 /** Looks at everything and prints it; fails when something is damaged. */
-async function examine(session: Session): Promise<void> {
-  const { deps, config, log, options } = session;
+async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
+  const { deps, config } = setup;
   const checks: Check[] = [];
   let isReached = false;
   try {
-    await withStorage(config, log, async (storage) => {
+    await withStorage(setup, async ({ storage }) => {
       isReached = true;
       checks.push(check('engine_reachable', []));
       // A server's parts have replicas, and monitoring of their own.
@@ -84,22 +72,23 @@ function textOf({ name, healthy, findings, notes }: Check): string {
 }
 
 /** Takes a damaged part out of the table, so that reads work again, and records what is lost with it. */
-async function takeOut(session: Session, storage: Storage, name: string): Promise<void> {
+async function takeOut(session: Session, options: DoctorOptions, name: string): Promise<void> {
+  const { storage } = session;
   const part = (await activeParts(storage)).find((one) => one.name === name);
   if (part === undefined) throw new Problem('not_found', `the table of events has no part "${name}"`);
   if ((await checkPart(storage, name)) === undefined)
     throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
   const shares = await sharesOfPart(storage, name);
   await detachPart(storage, name);
-  const missing = await missingAfter(session, storage);
+  const missing = await missingAfter(session);
   const inPartition = missing.filter(({ partition }) => partition === part.partition);
-  await record(session, storage, { part, shares, missing: inPartition });
+  await record(session, options, { part, shares, missing: inPartition });
 }
 
 /** Another damaged part may be in the way of counting: the hole is then recorded when that one is taken out. */
-async function missingAfter(session: Session, storage: Storage): Promise<MissingRows[]> {
+async function missingAfter(session: Session): Promise<MissingRows[]> {
   try {
-    return await missingNow(session, storage);
+    return await missingNow(session);
   } catch (error) {
     if (error instanceof EngineError && error.damagedPart !== undefined) return [];
     throw error;
@@ -107,14 +96,14 @@ async function missingAfter(session: Session, storage: Storage): Promise<Missing
 }
 
 /** Records what is gone without a trace, so that it is known and not told any more. */
-async function recordMissing(session: Session, storage: Storage): Promise<void> {
-  const missing = await missingNow(session, storage);
+async function recordMissing(session: Session, options: DoctorOptions): Promise<void> {
+  const missing = await missingNow(session);
   if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
-  await record(session, storage, { part: undefined, shares: undefined, missing });
+  await record(session, options, { part: undefined, shares: undefined, missing });
 }
 
 /** Of the ledger as the file has it: what it has not counted yet, no server misses later. */
-async function missingNow({ config }: Session, storage: Storage): Promise<MissingRows[]> {
+async function missingNow({ config, storage }: Session): Promise<MissingRows[]> {
   const ledger = (await readLedger(config.dataDir, () => {})) ?? new Ledger();
   return (await compareWithTable(storage, ledger)).missing;
 }
@@ -127,20 +116,15 @@ interface Loss {
 }
 
 /** The hole, durably, then an audit event in each organization that has lost something, or may have. */
-async function record(session: Session, storage: Storage, loss: Loss): Promise<void> {
-  const { deps, config, log, options } = session;
+async function record(session: Session, options: DoctorOptions, loss: Loss): Promise<void> {
+  const { deps, storage } = session;
   const { part, shares, missing } = loss;
   const hole = randomUUID();
   await recordHole(storage, hole, part?.name ?? '', missing);
   const events = part?.rows ?? missing.reduce((sum, { rows }) => sum + rows, 0);
   const organizations = (await listOrganizations(storage)).map(({ id }) => id);
   const trail = lostEvents({ hole, events, shares, organizations, operator: operator(), now: systemClock() });
-  try {
-    if (trail.length > 0) await deps.recordEvents(storage, config, log, trail);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`done, but not recorded as audit events: ${why}`, { cause: error });
-  }
+  await recordAfter(session, trail, 'audit events');
   const value = { hole, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
   print(deps, options, 'CliLoss', value, `${events} events ${what}; told to ${trail.length} organizations`);

@@ -5,10 +5,8 @@ import { type Command, Option } from 'commander';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
 import { limits } from './limits.ts';
-import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { formatMicros } from '../base/timestamp.ts';
-import { type Config, loadConfig } from '../config/config.ts';
 import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
 import { createExportReader, type ExportFormat, exportFormats } from '../read/export.ts';
@@ -16,10 +14,8 @@ import { csvHeader } from '../read/export-csv.ts';
 import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportSlice, planExport } from '../read/export-plan.ts';
 import { type AuditFilter, type OrganizationNames, readFilter } from '../read/filter.ts';
-import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
-import { operator } from './control-command.ts';
 import {
   type ExportJob,
   type ExportSnapshot,
@@ -29,7 +25,7 @@ import {
 } from './export-file.ts';
 import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
-import { withStorage } from './with-storage.ts';
+import { operator, type Session, setUp, withStorage } from './session.ts';
 
 const formats = [...exportFormats, 'parquet'] as const;
 type Format = (typeof formats)[number];
@@ -55,11 +51,7 @@ interface ExportOptions extends Readonly<Partial<Record<FilterName, string>>> {
 }
 
 /** Everything that one run works with. */
-interface Run {
-  readonly deps: CliDeps;
-  readonly config: Config;
-  readonly log: Logger;
-  readonly storage: Storage;
+interface Run extends Session {
   readonly organization: Organization;
   readonly format: Format;
   readonly filter: AuditFilter;
@@ -103,7 +95,7 @@ const exportedCode = 2030;
 
 /** What leaves the service is in the trail of its organization before it does (contract: Sessions). */
 async function recordExport(run: Run, events: number, resumedEvents: number): Promise<void> {
-  const { deps, storage, config, log, organization, format, filtersGiven } = run;
+  const { deps, organization, format, filtersGiven } = run;
   const name = operator();
   const event = sourceEvent(
     {
@@ -122,7 +114,7 @@ async function recordExport(run: Run, events: number, resumedEvents: number): Pr
     },
     systemClock(),
   );
-  await deps.recordEvents(storage, config, log, [event]);
+  await deps.recordEvents(run, [event]);
 }
 
 /** Never aborted: a command ends with its process. */
@@ -293,15 +285,13 @@ async function toOutput(run: Run): Promise<void> {
 }
 
 async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
-  const config = loadConfig(deps.environment);
+  const setup = setUp(deps);
   const format = readFormat(options);
-  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
   // Wrong usage is told before an engine is started.
   readFilters(options, { id: '', slug: '' });
-  await withStorage(config, log, async (storage) => {
-    const organization = await findOrganization(storage, options.org);
-    const filters = readFilters(options, organization);
-    const one: Run = { deps, config, log, storage, organization, format, ...filters };
+  await withStorage(setup, async (session) => {
+    const organization = await findOrganization(session.storage, options.org);
+    const one: Run = { ...session, organization, format, ...readFilters(options, organization) };
     if (options.output === undefined || options.output === '-') await toOutput(one);
     else await toFile(one, options, resolve(options.output));
   });

@@ -3,18 +3,14 @@ import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import { limits } from './limits.ts';
-import { createLogger, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { answers, readServerFile } from '../base/server-file.ts';
-import { type Config, loadConfig } from '../config/config.ts';
 import { createApiKey, listApiKeys } from '../control/api-keys.ts';
-import { changesOfKey, sourceEventOfChange } from '../control/change-events.ts';
+import { changesOfKey } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
-import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
-import { operator } from './control-command.ts';
 import type { ImportTarget } from './import-send.ts';
-import { withStorage } from './with-storage.ts';
+import { eventsOf, type Session, type Setup, setUp, withStorage } from './session.ts';
 
 export interface TargetOptions {
   readonly url?: string;
@@ -47,11 +43,8 @@ interface LocalKey {
  * A key of the operator's own, for whom the data directory is open anyway: writing, for one organization or for all,
  * kept in the directory (mode 0600) because what was sent under a key is known again only under the same one.
  */
-async function localKey(
-  deps: CliDeps,
-  { config, log, storage }: { readonly config: Config; readonly log: Logger; readonly storage: Storage },
-  org: string | undefined,
-): Promise<LocalKey> {
+async function localKey(session: Session, org: string | undefined): Promise<LocalKey> {
+  const { deps, config, storage } = session;
   const organization = org === undefined ? undefined : await findOrganization(storage, org);
   const path = join(
     config.dataDir,
@@ -72,25 +65,22 @@ async function localKey(
     expires: keyDuration,
   });
   await replaceFile(path, `${issued.text}\n`, `${path}.${process.pid}.tmp`);
-  const now = systemClock();
-  const events = changesOfKey(issued.apiKey, 'apiKeyCreated').map((change) =>
-    sourceEventOfChange(change, operator(), now),
-  );
-  if (events.length > 0) await deps.recordEvents(storage, config, log, events);
+  const events = eventsOf(changesOfKey(issued.apiKey, 'apiKeyCreated'));
+  if (events.length > 0) await deps.recordEvents(session, events);
   return { key: issued.text, keyIsNew: true };
 }
 
 /** A server of this process, for as long as the work takes; what was recorded can be read when it ends. */
 async function withOwnServer(
-  deps: CliDeps,
-  { config, log }: { readonly config: Config; readonly log: Logger },
+  setup: Setup,
   org: string | undefined,
   work: (target: ImportTarget) => Promise<void>,
 ): Promise<void> {
+  const { deps, config, log } = setup;
   const own = { ...config, host: '127.0.0.1', port: 0 };
   const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
   try {
-    const key = await localKey(deps, { config, log, storage: service.storage }, org);
+    const key = await localKey({ ...setup, storage: service.storage }, org);
     await service.directory.refresh();
     await work({ url: service.url, ...key });
     if (!(await service.flush(limits.demoFlushMsMax))) {
@@ -111,8 +101,8 @@ export async function withTarget(
   options: TargetOptions,
   work: (target: ImportTarget) => Promise<void>,
 ): Promise<void> {
-  const config = loadConfig(deps.environment);
-  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
+  const setup = setUp(deps);
+  const { config } = setup;
   const key = await givenKey(deps, options);
   if (key !== undefined && options.org !== undefined) {
     throw new Problem('malformed', '--org is for imports without a key: a key has its organization');
@@ -131,11 +121,9 @@ export async function withTarget(
     }
     await work({ url, key, keyIsNew: false });
   } else if (running === undefined) {
-    await withOwnServer(deps, { config, log }, options.org, work);
+    await withOwnServer(setup, options.org, work);
   } else {
-    const local = await withStorage(config, log, (storage) =>
-      localKey(deps, { config, log, storage }, options.org),
-    );
+    const local = await withStorage(setup, (session) => localKey(session, options.org));
     await work({ url: running, ...local });
   }
 }

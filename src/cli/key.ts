@@ -11,7 +11,7 @@ import { changesOfKey } from '../control/change-events.ts';
 import { findOrganization, listOrganizations } from '../control/organizations.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
-import { runControlCommand } from './control-command.ts';
+import { runControlCommand } from './session.ts';
 import { print, table, timeText, timeTextOrNull } from './output.ts';
 
 interface JsonOption {
@@ -45,7 +45,7 @@ async function printIssued(
 }
 
 async function create(deps: CliDeps, options: CreateOptions): Promise<void> {
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const issued = await createApiKey(storage, { ...options, organization: options.org });
     await printIssued(deps, options, storage, issued);
     return changesOfKey(issued.apiKey, 'apiKeyCreated');
@@ -59,7 +59,7 @@ function stateOf(revoked: string | null, expires: string | null): string {
 }
 
 async function list(deps: CliDeps, options: JsonOption & { readonly org?: string }): Promise<void> {
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
     const views = (await listApiKeys(storage, options.org)).map((key) => ({
       id: key.id,
@@ -91,7 +91,7 @@ async function rotate(
   id: string,
   options: JsonOption & { readonly grace: string },
 ): Promise<void> {
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const issued = await rotateApiKey(storage, id, options.grace);
     await printIssued(deps, options, storage, issued);
     return changesOfKey(issued.apiKey, 'apiKeyRotated');
@@ -99,7 +99,7 @@ async function rotate(
 }
 
 async function revoke(deps: CliDeps, id: string, options: JsonOption): Promise<void> {
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const key = await revokeApiKey(storage, id);
     const revoked_at = timeText(key.revokedMicros);
     print(deps, options, 'CliRevokedKey', { id, revoked_at }, `API key ${id} revoked at ${revoked_at}`);

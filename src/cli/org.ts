@@ -9,7 +9,7 @@ import {
 } from '../control/organizations.ts';
 import { Problem } from '../base/problem.ts';
 import type { CliDeps } from './context.ts';
-import { runControlCommand } from './control-command.ts';
+import { runControlCommand } from './session.ts';
 import { print, table, timeText } from './output.ts';
 
 interface JsonOption {
@@ -26,7 +26,7 @@ async function create(
   deps: CliDeps,
   options: OrganizationSettings & JsonOption & { readonly slug: string; readonly name: string },
 ): Promise<void> {
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const organization = await createOrganization(storage, options);
     const { id, slug, name } = organization;
     print(deps, options, 'CliNewOrganization', { id, slug, name }, `Organization ${slug} created, id ${id}`);
@@ -35,7 +35,7 @@ async function create(
 }
 
 async function list(deps: CliDeps, options: JsonOption): Promise<void> {
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const views = (await listOrganizations(storage)).map(view);
     const rows = views.map((one) => [
       one.slug,
@@ -67,7 +67,7 @@ async function set(
   if (name === undefined && retention === undefined && receipts === undefined) {
     throw new Problem('malformed', 'nothing to set: give --name, --retention or --receipts');
   }
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const organization = await updateOrganization(storage, reference, options);
     print(deps, options, 'CliOrganization', view(organization), `Organization ${organization.slug} changed`);
     return [changeOfOrganization(organization, 'organizationUpdated')];

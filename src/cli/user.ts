@@ -5,7 +5,7 @@ import { findOrganization, listOrganizations } from '../control/organizations.ts
 import { checkPassword } from '../control/passwords.ts';
 import { createUser, disableUser, listUsers, setPassword, type UserReference } from '../control/users.ts';
 import type { CliDeps } from './context.ts';
-import { runControlCommand } from './control-command.ts';
+import { runControlCommand } from './session.ts';
 import { print, table, timeText, timeTextOrNull } from './output.ts';
 import { readPassword } from './password.ts';
 
@@ -41,7 +41,7 @@ async function acceptablePassword(deps: CliDeps, fromStdin: boolean): Promise<st
 
 async function create(deps: CliDeps, options: CreateOptions): Promise<void> {
   const password = await acceptablePassword(deps, options.passwordStdin === true);
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const user = await createUser(storage, { ...options, organization: options.org, password });
     const { slug } = await findOrganization(storage, user.organizationId);
     const { id, email, name, role } = user;
@@ -57,7 +57,7 @@ async function create(deps: CliDeps, options: CreateOptions): Promise<void> {
 }
 
 async function list(deps: CliDeps, options: WhichOptions): Promise<void> {
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
     const views = (await listUsers(storage, options.org)).map((user) => ({
       id: user.id,
@@ -89,7 +89,7 @@ async function list(deps: CliDeps, options: WhichOptions): Promise<void> {
 
 async function disable(deps: CliDeps, given: string | undefined, options: WhichOptions): Promise<void> {
   const reference = referenceOf(given, options);
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const user = await disableUser(storage, reference);
     const disabled_at = timeTextOrNull(user.disabledMicros);
     print(deps, options, 'CliDisabledUser', { id: user.id, disabled_at }, `User ${user.email} disabled`);
@@ -104,7 +104,7 @@ async function changePassword(
 ): Promise<void> {
   const reference = referenceOf(given, options);
   const password = await acceptablePassword(deps, options.passwordStdin === true);
-  await runControlCommand(deps, async ({ storage }) => {
+  await runControlCommand(deps, async (storage) => {
     const user = await setPassword(storage, reference, password);
     const { id, email } = user;
     print(

@@ -3,7 +3,7 @@ import { limits } from './limits.ts';
 import { counter } from '../base/metrics.ts';
 import { FifoMap } from '../base/fifo-map.ts';
 import { Problem } from '../base/problem.ts';
-import type { PasswordVerifier } from './passwords.ts';
+import { createPasswordVerifier, type PasswordVerifier } from './passwords.ts';
 
 /** Who wants a password checked, and of which account. Nothing in it depends on whether the account exists. */
 export interface Attempt {
@@ -71,7 +71,7 @@ const knownClientsMax = 4;
  * whoever guesses can make the user wait, but not keep the user out.
  */
 export class PasswordThrottle {
-  readonly #verifier: PasswordVerifier;
+  readonly #verifier = createPasswordVerifier();
   readonly #nowMs: () => number;
   readonly #bounds: ThrottleBounds;
   readonly #accounts = new FifoMap<Account>();
@@ -84,15 +84,13 @@ export class PasswordThrottle {
     ['outcome'],
   );
 
-  constructor(parts: {
-    readonly verifier: PasswordVerifier;
-    /** A clock that is never set back. */
-    readonly nowMs: () => number;
-    readonly bounds?: Partial<ThrottleBounds>;
-  }) {
-    this.#verifier = parts.verifier;
-    this.#nowMs = parts.nowMs;
-    this.#bounds = { ...defaultBounds, ...parts.bounds };
+  /** `nowMs` is a clock that is never set back. */
+  constructor({
+    nowMs = () => performance.now(),
+    bounds = {},
+  }: { readonly nowMs?: () => number; readonly bounds?: Partial<ThrottleBounds> } = {}) {
+    this.#nowMs = nowMs;
+    this.#bounds = { ...defaultBounds, ...bounds };
   }
 
   /**

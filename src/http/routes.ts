@@ -1,12 +1,6 @@
 import type { Role } from '../control/users.ts';
 import type { Accept } from '../ingest/accept.ts';
-import type { ExportReader } from '../read/export.ts';
-import type { FeedReader } from '../read/feed.ts';
-import type { HistogramReader } from '../read/histogram.ts';
-import type { LegacyReader } from '../read/legacy.ts';
-import type { PageReader } from '../read/page.ts';
-import type { ReceiptsReader } from '../read/receipts.ts';
-import type { TopValuesReader } from '../read/top-values.ts';
+import type { Readers } from '../read/readers.ts';
 import type { OrganizationLookup } from './authenticate.ts';
 import type { Endpoint, EndpointOf, KeyHandler, SessionHandler } from './endpoint.ts';
 import { limits } from './limits.ts';
@@ -40,17 +34,6 @@ import { tokenHandler } from './routes/token.ts';
 import { topValuesHandler } from './routes/top-values.ts';
 import { usersHandler } from './routes/users.ts';
 import { whoamiHandler } from './routes/whoami.ts';
-
-/** What reads records, each for one organization. */
-export interface Readers {
-  readonly page: PageReader;
-  readonly feed: FeedReader;
-  readonly export: ExportReader;
-  readonly legacy: LegacyReader;
-  readonly receipts: ReceiptsReader;
-  readonly histogram: HistogramReader;
-  readonly topValues: TopValuesReader;
-}
 
 export interface EndpointDeps extends LoginDeps, CreateApiKeyDeps {
   readonly directory: LoginDeps['directory'];

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { lockDirectory } from '../../src/base/directory-lock.ts';
+import { createLogger } from '../../src/base/log.ts';
 import { readServerFile, removeServerFile, writeServerFile } from '../../src/base/server-file.ts';
 import { temporaryDirectory } from '../support/engine.ts';
 
@@ -22,7 +23,7 @@ test('a server is found on its own directory, and neither on a copy of it nor on
   const url = `http://127.0.0.1:${address.port}`;
   const lock = await lockDirectory(original);
   try {
-    await writeServerFile(original, url);
+    await writeServerFile(original, url, createLogger('silent'));
     assert.equal(await readServerFile(original, answerMsMax), url);
     await mkdir(copy);
     await cp(join(original, 'server.json'), join(copy, 'server.json'));

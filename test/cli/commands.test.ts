@@ -41,7 +41,7 @@ async function run(
       output: process.stdout,
       input: Readable.from(more.stdin === undefined ? [] : [more.stdin]),
     },
-    recordEvents: async (_storage, _config, _log, recorded) => {
+    recordEvents: async (_on, recorded) => {
       events.push(...recorded);
     },
     eventEnvelope: () => ({ head: '', tail: '' }),

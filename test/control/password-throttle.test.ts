@@ -4,7 +4,6 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
 import { type Attempt, PasswordThrottle, type ThrottleBounds } from '../../src/control/password-throttle.ts';
-import { createPasswordVerifier } from '../../src/control/passwords.ts';
 
 /** Time stands still until a test moves it. */
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 }));
@@ -12,7 +11,7 @@ afterEach(() => mock.timers.reset());
 
 const minute = 60_000;
 const throttleWith = (bounds: Partial<ThrottleBounds> = {}) =>
-  new PasswordThrottle({ verifier: createPasswordVerifier(), nowMs: Date.now, bounds });
+  new PasswordThrottle({ nowMs: Date.now, bounds });
 
 const attempt = (client = 'address 192.0.2.1', more: Partial<Attempt> = {}): Attempt => ({
   scope: '',

@@ -5,7 +5,6 @@ import { createAdministration } from '../../src/control/administration.ts';
 import { createDirectory, type Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
 import { PasswordThrottle } from '../../src/control/password-throttle.ts';
-import { createPasswordVerifier } from '../../src/control/passwords.ts';
 import { createSessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
 import { guardEndpoints } from '../../src/http/guard.ts';
@@ -107,10 +106,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     trail,
     directory,
     cookie,
-    passwords: new PasswordThrottle({
-      verifier: createPasswordVerifier(),
-      nowMs: () => performance.now(),
-    }),
+    passwords: new PasswordThrottle(),
     tenantDomain: undefined,
     clock: systemClock,
     rateMax: { requests: 300, windowMs: 15_000 },

@@ -1,0 +1,68 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
+import { encodeEvents } from '../ingest/encode-events.ts';
+import { newestSegmentIn } from '../ingest/files.ts';
+import {
+  encodeSeqColumn,
+  nextSegmentNumber,
+  rowsPerSegmentMax,
+  segmentAtTime,
+  segmentSeqRange,
+  writersMax,
+} from '../ingest/sequence.ts';
+import { createSegmentInsert } from '../storage/insert.ts';
+import { announceCommand } from '../storage/peers.ts';
+import type { Storage } from '../storage/storage.ts';
+import { claimWatermark, withdrawWatermark } from '../storage/watermarks.ts';
+import type { RecordEvents } from './context.ts';
+
+/** Stores the events as one segment; a random row within it keeps two commands of the same moment apart. */
+export const recordEvents: RecordEvents = async ({ storage, config, log }, events) => {
+  const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
+  const { payload, rows } = encodeEvents(events, {
+    ...config,
+    organizationOf: (id) => {
+      const found = organizations.get(id);
+      return found && { id, retentionDays: effectiveRetentionDays(found, config.retentionDays) };
+    },
+  });
+  await withSegmentNumber(storage, config, async (number, writer) => {
+    const firstRow = randomInt(rowsPerSegmentMax - rows);
+    const body = [payload, encodeSeqColumn(number, firstRow, rows)];
+    const insert = createSegmentInsert(storage, log, `command-${writer}`);
+    await insert({ number, rows, seq: segmentSeqRange(number), body, doubtful: false, isDamaged: false });
+  });
+};
+
+/**
+ * Runs `write` with a segment number of the command's own, beside a server that writes the same table. A reader of the
+ * feed must know of the rows before they have a place in its order: so the claim is in the engine, and told, before
+ * the number is taken. It is above the newest segment of the log in the data directory, wherever the clock is: nothing
+ * above that was handed out. The last writer number is left to commands.
+ */
+async function withSegmentNumber(
+  storage: Storage,
+  { dataDir, clickhouse }: Config,
+  write: (segment: number, writer: string) => Promise<void>,
+): Promise<void> {
+  const hasOwnEngine = clickhouse.url === undefined;
+  const newest = async (): Promise<number> => (hasOwnEngine ? newestSegmentIn(join(dataDir, 'wal')) : 0);
+  const writer = randomUUID();
+  const low = Math.max(await newest(), segmentAtTime(Date.now()));
+  await claimWatermark(storage, writer, low);
+  try {
+    if (hasOwnEngine) await announceCommand(dataDir);
+  } catch (error) {
+    // Nothing has been written: readers need not wait for this one.
+    await withdrawWatermark(storage, writer);
+    throw error;
+  }
+  const last = Math.max(low, await newest());
+  // In the same tick as the server's last, whose writer number is lower: its next one is then above this one.
+  const number = nextSegmentNumber(Date.now(), writersMax - 1, last - writersMax);
+  await claimWatermark(storage, writer, number);
+  await write(number, writer);
+  await withdrawWatermark(storage, writer, number);
+}

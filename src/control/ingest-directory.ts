@@ -1,0 +1,60 @@
+import type { Directory } from './directory.ts';
+import { effectiveRetentionDays, type Organization } from './organizations.ts';
+
+/** What ingest must know of an organization. */
+interface OrganizationFacts {
+  /** UUID, lower case. */
+  readonly id: string;
+  readonly slug: string;
+  readonly retentionDays: number | undefined;
+}
+
+interface SharedDirectory {
+  readonly version: number;
+  /** All organizations as JSON text in shared memory. */
+  readonly json: Uint8Array;
+}
+
+/** The directory as ingest and its worker threads need it. */
+export class IngestDirectory {
+  readonly #directory: Directory;
+  readonly #retentionDays: number | undefined;
+  /** Made once for each state of an organization: requests of the same one are known by the same object. */
+  readonly #facts = new WeakMap<Organization, OrganizationFacts>();
+  #shared: SharedDirectory | undefined;
+
+  /** `retentionDays` is for organizations without a retention of their own; undefined: for ever. */
+  constructor(directory: Directory, retentionDays: number | undefined) {
+    this.#directory = directory;
+    this.#retentionDays = retentionDays;
+  }
+
+  /** Undefined where there is none of this id. */
+  organization(id: string): OrganizationFacts | undefined {
+    const organization = this.#directory.organizationById(id);
+    return organization && this.#factsOf(organization);
+  }
+
+  /** Encoded again only when the directory has changed. */
+  shared(): SharedDirectory {
+    const version = this.#directory.version();
+    if (this.#shared?.version !== version) {
+      const all = this.#directory.organizations().map((organization) => this.#factsOf(organization));
+      const text = Buffer.from(JSON.stringify(all), 'utf8');
+      const json = new Uint8Array(new SharedArrayBuffer(text.length));
+      json.set(text);
+      this.#shared = { version, json };
+    }
+    return this.#shared;
+  }
+
+  #factsOf(organization: Organization): OrganizationFacts {
+    let facts = this.#facts.get(organization);
+    if (facts === undefined) {
+      const { id, slug } = organization;
+      facts = { id, slug, retentionDays: effectiveRetentionDays(organization, this.#retentionDays) };
+      this.#facts.set(organization, facts);
+    }
+    return facts;
+  }
+}

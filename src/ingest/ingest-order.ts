@@ -1,0 +1,73 @@
+import type { Ingest } from './ingest.ts';
+import { firstSeqOf, segmentAtTime } from './sequence.ts';
+
+interface IngestOrderOptions {
+  readonly ingest: Pick<Ingest, 'unsettled' | 'lastSegmentOf' | 'isStored'>;
+  /** Others that write the same table. */
+  readonly peers: {
+    /** The lowest segment that one of them may still write; Infinity when nobody else is writing. */
+    watermark(): Promise<number>;
+    /** The same number for as long as none of them has written; undefined when that cannot be told. */
+    version(): Promise<number | undefined>;
+    /** The last segment that they may have written by the time of the last version. */
+    writtenThrough(): number;
+  };
+  /** By how much the clocks of processes that share an engine may differ; undefined beside an own engine. */
+  readonly clockSkewMs: number | undefined;
+}
+
+/** First places in the order that are not settled: no event below one can come any more. */
+interface Settled {
+  readonly ofAll: bigint;
+  of(organization: string): bigint;
+}
+
+/** The order in which events become readable: what this process and its peers have stored of it, and may still add. */
+export class IngestOrder {
+  readonly #options: IngestOrderOptions;
+
+  constructor(options: IngestOrderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * How far the order has settled: below what this process has yet to store and below what its peers say. Where
+   * processes share an engine also below the clock, as a writer that begins now begins there. With an own engine no
+   * clock counts: commands begin above the newest segment. Rejects with EngineError.
+   */
+  async settledBefore(): Promise<Settled> {
+    const { ingest, peers, clockSkewMs } = this.#options;
+    const { lowest, ofOrganization } = await ingest.unsettled();
+    const elsewhere = await peers.watermark();
+    const byClock =
+      clockSkewMs === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - clockSkewMs);
+    const anybodys = Math.min(lowest, elsewhere, byClock);
+    return {
+      ofAll: firstSeqOf(Math.min(anybodys, ...ofOrganization.values())),
+      of: (organization) => firstSeqOf(Math.min(anybodys, ofOrganization.get(organization) ?? anybodys)),
+    };
+  }
+
+  /**
+   * A place before which all events of an organization are that have been taken by now; undefined while some are being
+   * written, or when that cannot be told.
+   */
+  arrivedBefore(organization: string): bigint | undefined {
+    const { ingest, peers } = this.#options;
+    const last = Math.max(ingest.lastSegmentOf(organization), peers.writtenThrough());
+    // What is in a segment lies below the first place of the next.
+    return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
+  }
+
+  /**
+   * A text that stays the same for as long as no event of an organization is added to the table; undefined when that
+   * cannot be told, since some are on their way or peers may write.
+   */
+  async version(organization: string): Promise<string | undefined> {
+    const { ingest, peers } = this.#options;
+    const version = await peers.version();
+    const last = ingest.lastSegmentOf(organization);
+    const isKnown = version !== undefined && Number.isFinite(last) && ingest.isStored(last);
+    return isKnown ? `${last} ${version}` : undefined;
+  }
+}

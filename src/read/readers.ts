@@ -1,0 +1,70 @@
+import type { Clock } from '../base/clock.ts';
+import { memoizeFor } from '../base/single-flight.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { EventEnvelope } from './envelope.ts';
+import { createExportReader, type ExportReader } from './export.ts';
+import { exportSlots, inTurn, readQueue, sourceStreamSlots } from './fair-queue.ts';
+import { createFeedReader, type FeedReader } from './feed.ts';
+import { createFeedCursors } from './feed-cursor.ts';
+import { createHistogramReader, type HistogramReader } from './histogram.ts';
+import { createLegacyReader, type LegacyReader } from './legacy.ts';
+import { limits } from './limits.ts';
+import { createPageReader, type PageReader } from './page.ts';
+import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
+import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
+
+/** What reads records, each for one organization. */
+export interface Readers {
+  readonly page: PageReader;
+  readonly feed: FeedReader;
+  readonly export: ExportReader;
+  readonly legacy: LegacyReader;
+  readonly receipts: ReceiptsReader;
+  readonly histogram: HistogramReader;
+  readonly topValues: TopValuesReader;
+}
+
+export interface ReadersOptions {
+  readonly storage: Storage;
+  readonly envelope: EventEnvelope;
+  readonly clock: Clock;
+  /** The key that signs cursors of the feed is made of it. */
+  readonly secret: string;
+  /** The order of ingest; see `FeedOptions`. */
+  readonly order: {
+    settledBefore(): Promise<{ of(organization: string): bigint }>;
+    arrivedBefore(organization: string): bigint | undefined;
+    /** The same text for as long as no event of an organization is added; undefined when that cannot be told. */
+    version(organization: string): Promise<string | undefined>;
+  };
+  peersVersion(): Promise<number | undefined>;
+  /** Ends requests that only wait: the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** The readers of a service, which take turns. */
+export function createReaders(options: ReadersOptions): Readers {
+  const { storage, envelope, clock, order } = options;
+  const queue = readQueue();
+  const settled = memoizeFor(limits.feedSettledMs, () => order.settledBefore());
+  const page = createPageReader(storage, envelope, clock, (organization) => order.version(organization));
+  return {
+    page: inTurn(queue, page, (result) => ('flow' in result ? result.flow : undefined)),
+    export: inTurn(exportSlots(), createExportReader(storage, envelope), (result) => result.stream),
+    feed: createFeedReader({
+      storage,
+      envelope,
+      clock,
+      cursors: createFeedCursors(options.secret),
+      settledBefore: async (organization) => (await settled()).of(organization),
+      peersVersion: options.peersVersion,
+      arrivedBefore: (organization) => order.arrivedBefore(organization),
+      queue,
+      stopping: options.stopping,
+    }),
+    legacy: inTurn(sourceStreamSlots(), createLegacyReader(storage), (stream) => stream),
+    receipts: inTurn(queue, createReceiptsReader(storage)),
+    histogram: inTurn(queue, createHistogramReader(storage)),
+    topValues: inTurn(queue, createTopValuesReader(storage)),
+  };
+}

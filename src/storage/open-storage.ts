@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DamageRegister } from '../base/damage.ts';
+import { readOrCreateFile } from '../base/durable-file.ts';
+import { EngineError } from '../base/engine-error.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import type { StopStack } from '../base/stop-stack.ts';
+import { isDiskFull } from '../base/system-error.ts';
+import { openStorage } from './client.ts';
+import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
+import { DataDirLockedError } from './engine-process.ts';
+import { keepEventsView } from './events-view.ts';
+import { limits } from './limits.ts';
+import { migrate } from './migrate.ts';
+import type { MigrationMode } from './migration-claims.ts';
+import { PartsWatch, reportUnreadable } from './parts-watch.ts';
+import { checkRights } from './rights.ts';
+import type { EngineConnection, Storage } from './storage.ts';
+import { watchDamage } from './watch-damage.ts';
+import { WriteHealth } from './write-health.ts';
+import { WrittenParts } from './written-parts.ts';
+
+export interface StorageOptions {
+  /** The caller makes sure that no other server uses it. */
+  readonly dataDir: string;
+  readonly clickhouse: {
+    /** Undefined: the embedded engine. */
+    readonly url: string | undefined;
+    readonly user: string;
+    readonly password: string;
+    readonly database: string;
+    readonly cluster: string | undefined;
+  };
+  /** What the view for operators puts around the stored text of an event. */
+  readonly envelope: { readonly head: string; readonly tail: string };
+  readonly damage: DamageRegister;
+  readonly log: Logger;
+  readonly stops: StopStack;
+}
+
+/** The storage of a service, migrated. */
+export interface ServiceStorage {
+  readonly storage: Storage;
+  readonly writeHealth: WriteHealth;
+  /** Undefined where a ClickHouse server is used. */
+  readonly engine: EmbeddedEngine | undefined;
+  /** This process among those that share a ClickHouse server; undefined beside an embedded engine. */
+  readonly instance: string | undefined;
+}
+
+/** Starts the embedded engine, or waits for the ClickHouse server; makes the tables and the view for operators. */
+export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
+  const { url } = options.clickhouse;
+  return url === undefined ? startEmbedded(options) : reachServer(options, url);
+}
+
+async function startEmbedded(options: StorageOptions): Promise<ServiceStorage> {
+  const engine = await startEngine(options);
+  options.stops.add(() => engine.stop());
+  const storage = connect(options, engine.connection);
+  await makeTables(options, storage, { kind: 'exclusive' });
+  const written = new WrittenParts(storage);
+  await written.trustLoaded();
+  const restart = (): void => {
+    const pid = engine.pid();
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  };
+  const directory = join(options.dataDir, 'engine');
+  const writeHealth = new WriteHealth({ directory, written, restart }, options.log);
+  return { storage, writeHealth, engine, instance: undefined };
+}
+
+async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
+  const { user, password, database, cluster } = options.clickhouse;
+  const storage = connect(options, { url, user, password, database, headers: {} });
+  await waitForServer(storage, url, user, options.log);
+  await checkRights(storage, user, cluster);
+  const instance = (await readOrCreateFile(join(options.dataDir, 'instance-id'), randomUUID())).trim();
+  await makeTables(options, storage, { kind: 'shared', instance });
+  // Of a ClickHouse server only what it answers can be known.
+  return { storage, writeHealth: new WriteHealth(undefined, options.log), engine: undefined, instance };
+}
+
+function connect({ damage, log, stops }: StorageOptions, connection: EngineConnection): Storage {
+  const storage = watchDamage(openStorage(connection, log), (part) => reportUnreadable(damage, log, part));
+  stops.add(() => storage.close());
+  return storage;
+}
+
+async function makeTables(options: StorageOptions, storage: Storage, mode: MigrationMode): Promise<void> {
+  const { envelope, log } = options;
+  const { database, cluster } = options.clickhouse;
+  await migrate(storage, { log, cluster, mode });
+  await keepEventsView(storage, { database, cluster, ...envelope });
+}
+
+/** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */
+async function startEngine({ dataDir, clickhouse, log }: StorageOptions): Promise<EmbeddedEngine> {
+  const deadline = performance.now() + limits.commandEngineMsMax;
+  for (;;) {
+    try {
+      return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log });
+    } catch (error) {
+      if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
+      await sleep(limits.engineRestartDelayMsMin);
+    }
+  }
+}
+
+/**
+ * A ClickHouse server may be starting at the same moment, as in a compose file: it is waited for, but not for ever.
+ * One that answers and refuses is not going to change its mind.
+ */
+async function waitForServer(storage: Storage, url: string, user: string, log: Logger): Promise<void> {
+  const deadline = performance.now() + limits.engineStartMsMax;
+  // In a database that is there already: ours may still have to be made.
+  const options = { settings: { database: 'default' }, timeoutMs: limits.readinessMsMax };
+  for (let told = false; ; told = true) {
+    try {
+      await storage.rows('SELECT 1', {}, options);
+      return;
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      if (error.failure === 'refused')
+        throw new Error(`the ClickHouse server at ${url} refuses the user "${user}": ${error.message}`, {
+          cause: error,
+        });
+      if (performance.now() > deadline)
+        throw new Error(`no ClickHouse server answers at ${url} (CLICKHOUSE_URL): ${error.message}`, {
+          cause: error,
+        });
+      if (!told) log.warn({ url, ...errorFacts(error) }, 'waiting for the ClickHouse server');
+      await sleep(limits.engineRestartDelayMsMin);
+    }
+  }
+}
+
+/**
+ * Holds the table of the embedded engine against its ledger; the parts of a ClickHouse server have replicas, and
+ * monitoring of their own. No event can come below `settledBefore` any more.
+ */
+export async function watchParts(
+  { storage, engine, writeHealth }: ServiceStorage,
+  { dataDir, damage, log, stops }: StorageOptions,
+  settledBefore: () => Promise<bigint>,
+): Promise<void> {
+  if (engine === undefined) return;
+  const watch = new PartsWatch({
+    storage,
+    dataDir,
+    damage,
+    log,
+    settledBefore,
+    stored: () => writeHealth.stored(),
+    checkWritten: () => writeHealth.checkWritten(),
+    engineStarts: () => engine.restarts(),
+  });
+  await watch.start();
+  stops.add(() => watch.stop());
+}
+
+/** Whether a start failed as this machine's disk has no room for what it cannot do without, such as tables. */
+export function isOutOfRoom(error: unknown, { url }: StorageOptions['clickhouse']): boolean {
+  if (isDiskFull(error)) return true;
+  const isOfOwnEngine = error instanceof EngineError && url === undefined;
+  return isOfOwnEngine && /No space left on device|NOT_ENOUGH_SPACE/.test(error.message);
+}
