@@ -60,6 +60,8 @@ export class AccessLog {
   #batchLines = 0;
   #dropped = 0;
   #timer: NodeJS.Timeout | undefined;
+  #lastMs = -1;
+  #lastTimestamp = '';
 
   constructor({ destination, clock, log }: AccessLogOptions) {
     this.#clock = clock;
@@ -82,7 +84,7 @@ export class AccessLog {
 
   /** Never waits and never throws: where lines cannot be written they are dropped and counted. */
   write(record: AccessRecord): void {
-    this.#batch += accessLine(record, new Date(this.#clock() / 1000).toISOString());
+    this.#batch += accessLine(record, this.#timestamp());
     this.#batchLines++;
     if (this.#batch.length >= batchCharactersMax) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), limits.accessLogFlushMs).unref();
@@ -101,6 +103,16 @@ export class AccessLog {
     this.#sink.end();
     await Promise.race([closed, sleep(limits.accessLogCloseMsMax, undefined, { ref: false })]);
     this.#sink.destroy();
+  }
+
+  /** Made once for all lines of a millisecond: it would cost more than the rest of the line. */
+  #timestamp(): string {
+    const ms = Math.floor(this.#clock() / 1000);
+    if (ms !== this.#lastMs) {
+      this.#lastMs = ms;
+      this.#lastTimestamp = new Date(ms).toISOString();
+    }
+    return this.#lastTimestamp;
   }
 
   #flush(): void {
