@@ -18,15 +18,6 @@ export interface AccessRecord {
   readonly bytesReceived: number;
 }
 
-export interface AccessLog {
-  /** Never waits and never throws: where lines cannot be written they are dropped and counted. */
-  write(record: AccessRecord): void;
-  /** Lines dropped so far because the reader of the log is too slow or gone. */
-  dropped(): number;
-  /** Writes what is held, within limits.accessLogCloseMsMax. */
-  close(): Promise<void>;
-}
-
 const plain = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
 
 const quoted = (text: string): string => (plain.test(text) ? `"${text}"` : JSON.stringify(text));

@@ -114,5 +114,5 @@ export async function answerOf<T>(
   assert.equal(reply.status, 200);
   assert.ok('body' in reply);
   const { body } = reply;
-  return JSON.parse(Buffer.from(body as string | Uint8Array).toString('utf8')) as T;
+  return JSON.parse(Buffer.from(body).toString('utf8')) as T;
 }
