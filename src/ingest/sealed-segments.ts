@@ -23,6 +23,28 @@ export interface SealedSegment {
   readonly sinceMs: number;
 }
 
+/** Lowest segment numbers whose rows may not be in the engine yet. */
+export interface Unsettled {
+  /** Of segments that may hold events of any organization. */
+  readonly lowest: number;
+  /** Of segments that hold events of one only, by its id. */
+  readonly ofOrganization: ReadonlyMap<string, number>;
+}
+
+/** `lowest` is the lowest number of all other segments. */
+export function lowestOf(
+  waiting: readonly Pick<SealedSegment, 'number' | 'organization'>[],
+  lowest: number,
+): Unsettled {
+  const ofOrganization = new Map<string, number>();
+  let ofAny = lowest;
+  for (const { number, organization } of waiting) {
+    if (organization === undefined) ofAny = Math.min(ofAny, number);
+    else ofOrganization.set(organization, Math.min(number, ofOrganization.get(organization) ?? number));
+  }
+  return { lowest: ofAny, ofOrganization };
+}
+
 /**
  * The sealed segments that have not reached the engine. Each change of what is needed makes another version of the
  * manifest that tells it (manifest.ts).
@@ -31,8 +53,6 @@ export class SealedSegments {
   #list: SealedSegment[];
   #bytes: number;
   #version: number;
-  /** The last version that must be written soon; a release among many can wait for the next. */
-  #dueVersion = 0;
   #added = (): void => {};
 
   /** `version`: that of the last manifest of earlier processes. */
@@ -50,6 +70,7 @@ export class SealedSegments {
     return this.#bytes;
   }
 
+  /** Of the manifest that tells all that is needed now. */
   get version(): number {
     return this.#version;
   }
@@ -59,7 +80,6 @@ export class SealedSegments {
     this.#added = added;
   }
 
-  /** A manifest that tells of it is due. */
   add(
     { number, facts, sinceMs }: Pick<OpenSegment, 'number' | 'facts' | 'sinceMs'>,
     content: Pick<SealedSegment, 'isLarge' | 'organization'> = { isLarge: false },
@@ -69,23 +89,13 @@ export class SealedSegments {
     this.#list.push({ number, rows, bytes, sealed: facts, sinceMs, ...content, ...state });
     this.#bytes += bytes;
     this.#version += 1;
-    this.#dueVersion = this.#version;
     this.#added();
   }
 
-  remove(segment: SealedSegment, { isDue }: { readonly isDue: boolean }): void {
+  remove(segment: SealedSegment): void {
     this.#list = this.#list.filter(({ number }) => number !== segment.number);
     this.#bytes -= segment.bytes;
     this.#version += 1;
-    if (isDue) this.#dueVersion = this.#version;
-  }
-
-  /**
-   * Whether a segment whose last manifest has `version` needs another. Releases are told when they are a quarter of
-   * what waits, since a manifest names all of that; `untold` is how many there are.
-   */
-  isManifestDue(version: number, untold: number): boolean {
-    return version < this.#dueVersion || (untold > 0 && untold * 4 >= this.#list.length);
   }
 
   /** What is needed now: the newest of what waits, where there is more than a manifest names, and the open segment. */

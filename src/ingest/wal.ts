@@ -8,10 +8,10 @@ import { limits } from './limits.ts';
 import { LogRoom } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
-import { type SealedSegment, SealedSegments } from './sealed-segments.ts';
+import { lowestOf, type SealedSegment, SealedSegments, type Unsettled } from './sealed-segments.ts';
 import { SegmentFiles } from './segment-files.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
-import { rowsPerSegmentMax, SegmentNumbers } from './sequence.ts';
+import { nextSegmentNumber, rowsPerSegmentMax } from './sequence.ts';
 
 export interface WalOptions {
   readonly files: LogFiles;
@@ -29,14 +29,6 @@ export interface WalOptions {
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
   readonly damage: DamageReports;
-}
-
-/** Lowest segment numbers whose rows may not be in the engine yet; see `lowestUnsettled`. */
-export interface Unsettled {
-  /** Of segments that may hold events of any organization. */
-  readonly lowest: number;
-  /** Of segments that hold events of one only, by its id. */
-  readonly ofOrganization: ReadonlyMap<string, number>;
 }
 
 /**
@@ -66,7 +58,8 @@ export class Wal {
   readonly #commits: GroupCommit;
   readonly #room: LogRoom;
   readonly #health: DiskHealth;
-
+  /** A segment takes appends until its successor is there, but not beyond this. */
+  readonly #overfullBytes: number;
   /** A seal that waits for the successor. */
   #sealing: Promise<void> | undefined;
   #isClosed = false;
@@ -74,14 +67,20 @@ export class Wal {
 
   private constructor(options: WalOptions, recovered: Recovered) {
     const { files, log, bytesMax, keepFreeBytes = 0, passedMs = () => performance.now() } = options;
+    const { segmentBytes } = options;
+    this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
     this.#options = options;
     this.#log = log;
     this.lastRecovered = recovered.highest;
     this.#files = new SegmentFiles(files, log, recovered.highest);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
-    const numbers = new SegmentNumbers(options.nowMs, options.writer, recovered.highest);
-    const parts = { files: this.#files, sealed: this.#sealed, numbers };
+    let number = recovered.highest;
+    const nextNumber = (): number => {
+      number = nextSegmentNumber(options.nowMs(), options.writer, number);
+      return number;
+    };
+    const parts = { files: this.#files, sealed: this.#sealed, nextNumber };
     this.#large = new LargeSegments(parts);
     this.#rotation = new Rotation({ ...parts, large: this.#large, log, passedMs });
     this.#commits = new GroupCommit((group) => this.#health.guard(() => this.#write(group)));
@@ -91,7 +90,7 @@ export class Wal {
 
   /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
   static async open(options: WalOptions): Promise<Wal> {
-    const recovered = await new Recovery(options.files, options.log, options.damage).run();
+    const recovered = await new Recovery(options).run();
     const wal = new Wal(options, recovered);
     await wal.#room.look();
     await wal.#beginFirst();
@@ -125,12 +124,9 @@ export class Wal {
    * on disk, as making a file durable waits for whatever else the disk has to sync.
    */
   seal(): Promise<void> {
-    this.#sealing ??= this.#rotation.prepare().then(() =>
-      this.#commits.exclusively(() => {
-        this.#sealing = undefined;
-        return this.#health.guard(() => this.#seal());
-      }),
-    );
+    this.#sealing ??= this.#rotation
+      .prepare()
+      .then(() => this.#commits.exclusively(() => this.#health.guard(() => this.#seal())));
     return this.#sealing;
   }
 
@@ -164,7 +160,7 @@ export class Wal {
   async release(segment: SealedSegment): Promise<void> {
     if (segment.isDamaged) return this.quarantine(segment, 'damaged');
     // Gone for this process, whatever the disk says: a file that stays is sent again after a restart, with doubt.
-    this.#sealed.remove(segment, { isDue: false });
+    this.#sealed.remove(segment);
     this.#files.discard(segmentName(segment.number), this.#sealed.version, segment.bytes);
     await this.#writeDueManifest();
     await this.#files.removed();
@@ -177,15 +173,15 @@ export class Wal {
     if (this.#isClosed) return;
     const { files } = this.#options;
     await files.rename(segmentName(segment.number), evidenceName(segment.number, why));
-    this.#sealed.remove(segment, { isDue: true });
+    this.#sealed.remove(segment);
     await files.syncDirectory();
     await this.#writeDueManifest();
   }
 
   /** Gives up a segment whose file is gone, and reports that. */
   async reportMissing(segment: SealedSegment): Promise<void> {
-    this.#sealed.remove(segment, { isDue: true });
-    await noteMissing(this.#options.files, segment, this.#options);
+    this.#sealed.remove(segment);
+    await noteMissing(segment, this.#options);
     await this.#writeDueManifest();
   }
 
@@ -201,15 +197,9 @@ export class Wal {
   /** The same by organization: a large request of one holds back no other's. */
   async unsettled(): Promise<Unsettled> {
     if (this.#rotation.isStale) await this.seal();
-    let lowest = this.#rotation.open?.number ?? this.#rotation.nextNumber;
-    const ofOrganization = new Map<string, number>();
     const { writing } = this.#large;
     const waiting = writing === undefined ? this.#sealed.list : [...this.#sealed.list, writing];
-    for (const { number, organization } of waiting) {
-      if (organization === undefined) lowest = Math.min(lowest, number);
-      else ofOrganization.set(organization, Math.min(number, ofOrganization.get(organization) ?? number));
-    }
-    return { lowest, ofOrganization };
+    return lowestOf(waiting, this.#rotation.open?.number ?? this.#rotation.nextNumber);
   }
 
   /** Whether every row up to and in this segment is in the engine. */
@@ -251,11 +241,10 @@ export class Wal {
       await this.#rotation.rotate();
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      this.#health.fail(errorFacts(error).code ?? 'full');
-      this.#log.error(
-        errorFacts(error),
-        'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
-      );
+      const facts = errorFacts(error);
+      this.#health.fail(facts.code ?? 'full');
+      const words = 'the disk is full: the write-ahead log takes no writes until there is room; reads go on';
+      this.#log.error(facts, words);
     }
   }
 
@@ -263,10 +252,10 @@ export class Wal {
   async #write(group: readonly Append[]): Promise<number> {
     let segment = this.#rotation.open ?? (await this.#rotation.rotate());
     const rows = group.reduce((sum, append) => sum + append.rows, 0);
-    const isOverfull = segment.facts.bytes >= this.#overfullBytes();
+    const isOverfull = segment.facts.bytes >= this.#overfullBytes;
     if (isOverfull || segment.facts.rows + rows > rowsPerSegmentMax) segment = await this.#rotation.rotate();
-    const { manifestVersion, isEmpty } = segment;
-    const isDue = this.#sealed.isManifestDue(manifestVersion, this.#files.countAfter(manifestVersion));
+    const { isEmpty } = segment;
+    const isDue = segment.manifestVersion < this.#sealed.version;
     if (group.length === 0 && !isDue) return segment.number;
     try {
       await segment.append(group, isDue ? this.#sealed.manifest() : undefined);
@@ -276,17 +265,13 @@ export class Wal {
     }
     if (isEmpty && rows > 0) this.#started();
     if (isDue) this.#files.removeObsolete(segment);
-    if (rows > 0 && segment.facts.bytes >= this.#options.segmentBytes) this.#sealFull();
+    const isFull = rows > 0 && segment.facts.bytes >= this.#options.segmentBytes;
+    // Of a failure `failure()` tells, and the next append.
+    if (isFull && !this.#isClosed) this.seal().catch(() => undefined);
     return segment.number;
   }
 
-  /** A segment takes appends until its successor is there, but not beyond this. */
-  #overfullBytes(): number {
-    const { segmentBytes } = this.#options;
-    return Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
-  }
-
-  /** Writes the manifest of a change that must be told soon; it goes along with the appends that wait. */
+  /** Writes the manifest of a change; the appends that wait go along with it. */
   async #writeDueManifest(): Promise<void> {
     // While the log closes: what the manifest would tell is found out by the next process, with doubt.
     if (!this.#isClosed) await this.#commits.flush();
@@ -320,13 +305,9 @@ export class Wal {
   }
 
   async #seal(): Promise<void> {
+    this.#sealing = undefined;
     await this.#rotation.rotate();
     // With appends that wait, the manifest goes along with them.
     if (!this.#commits.isWaiting) await this.#write([]);
-  }
-
-  /** What waits for the successor is told of a failure by the next append, and by `failure()`. */
-  #sealFull(): void {
-    if (!this.#isClosed) this.seal().catch(() => undefined);
   }
 }

@@ -8,7 +8,7 @@ import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
-import { createMapper } from '../../src/ocsf/audit-event.ts';
+import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
@@ -32,14 +32,14 @@ interface RecorderOptions {
 
 export function createRecorder(storage: Storage, options: RecorderOptions = {}): Recorder {
   const { now = Date.now, retentionDays } = options;
-  const map = createMapper({ appName: 'Test', redactKeys: ['password'], now });
+  const mapper = new Mapper({ appName: 'Test', redactKeys: ['password'], now });
   const insert = createSegmentInsert(storage, silentLog);
   let segment = 0;
   return async (org, events) => {
     segment = nextSegmentNumber(now(), 3, segment);
     const rows = events.map((event) => {
       const window = toWindow(typeof event === 'string' ? event : JSON.stringify(event));
-      const row = map(window, 0, window.text.length, () => ({ id: org, retentionDays }));
+      const row = mapper.map(window, 0, window.text.length, () => ({ id: org, retentionDays }));
       if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
       return decoded(row);
     });
@@ -94,7 +94,7 @@ export function createCaller(
     version: 0,
     ...changes.user,
   };
-  return { user, organization, session: { id: randomUUID(), expiresMicros: 0, token: '' } };
+  return { user, organization, id: randomUUID(), expiresMicros: 0, token: '' };
 }
 
 export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
@@ -114,6 +114,5 @@ export async function answerOf<T>(
   assert.equal(reply.status, 200);
   assert.ok('body' in reply);
   const { body } = reply;
-  const pieces = Array.isArray(body) ? (body as Uint8Array[]) : [Buffer.from(body as string | Uint8Array)];
-  return JSON.parse(Buffer.concat(pieces).toString('utf8')) as T;
+  return JSON.parse(Buffer.from(body).toString('utf8')) as T;
 }
