@@ -18,6 +18,10 @@ export interface RecorderOptions extends Omit<BatchRoute, 'hooks'> {
   readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
 }
 
+interface SettleOptions {
+  readonly timeoutMs?: number;
+}
+
 const compress = promisify(gzip);
 
 /**
@@ -42,7 +46,7 @@ export class Recorder {
   }
 
   /**
-   * Queues an event to be sent and returns at once; never throws. False: it was dropped (counted, and told to
+   * Queues an event to be sent and returns at once; never throws. False: it was dropped (counted, and reported to
    * `onError`), because the queue is full, the client is closed, or the event is not JSON. The event is copied now.
    */
   record(event: SourceEvent): boolean {
@@ -67,14 +71,14 @@ export class Recorder {
    * Sends what is queued without delay and waits, `timeoutMs` at most (default 30 s), until each event recorded so
    * far has been stored or given up. Never rejects: the report says what was not stored since the last report.
    */
-  async flush({ timeoutMs = limits.flushMsDefault }: { readonly timeoutMs?: number } = {}) {
+  async flush({ timeoutMs = limits.flushMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#seal();
     await this.#sender.settled(timeoutMs);
     return this.#report();
   }
 
   /** `flush` (default 10 s), then gives up what is left and takes nothing more. */
-  async close({ timeoutMs = limits.closeMsDefault }: { readonly timeoutMs?: number } = {}) {
+  async close({ timeoutMs = limits.closeMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#closed = true;
     this.#seal();
     await this.#sender.settled(timeoutMs);
@@ -171,7 +175,7 @@ class BatchSender {
     else next();
   }
 
-  /** Never rejects: what became of the batch is in the counts and told to the callbacks. */
+  /** Never rejects: the counts and the callbacks have the outcome. */
   async #deliver(lines: readonly string[]): Promise<void> {
     try {
       const { accepted, rejected, errors } = await this.#post(lines);

@@ -70,3 +70,8 @@ export function segmentAtTime(nowMs: number): number {
 export function segmentTimeMs(segment: number): number {
   return epochMs + Math.floor(segment / writersMax) * tickMs;
 }
+
+/** The moment of the clock (milliseconds) at which the segment of an event was begun. */
+export function seqTimeMs(seq: bigint): number {
+  return segmentTimeMs(Number(seq / BigInt(rowsPerSegmentMax)));
+}
