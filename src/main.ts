@@ -12,11 +12,12 @@ import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
 import { checkOpenFiles } from './config/open-files.ts';
 import { sessionSecret } from './config/secrets.ts';
-import { createAdministration } from './control/administration.ts';
-import { createDirectory, type Directory } from './control/directory.ts';
+import { prepareAnswers } from './contract/stringify.ts';
+import { Administration } from './control/administration.ts';
+import { Directory } from './control/directory.ts';
 import { IngestDirectory } from './control/ingest-directory.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
-import { createSessions } from './control/sessions.ts';
+import { Sessions } from './control/sessions.ts';
 import { AddressError, checkAddress, localUrl } from './http/address.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { limits as httpLimits } from './http/limits.ts';
@@ -60,8 +61,9 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   await checkListener(config);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops };
+  setImmediate(prepareAnswers);
   const stored = await startStorage(base);
-  const directory = createDirectory({ storage: stored.storage, log, clock });
+  const directory = new Directory({ storage: stored.storage, log, clock });
   await directory.refresh();
   directory.start();
   stops.add(() => directory.stop());
@@ -146,7 +148,7 @@ async function startWriting(base: Base, stored: ServiceStorage, organizations: I
   const lastSegmentNow = () => segmentAtTime(Date.now()) + writersMax - 1;
   const peers = member?.peers ?? commandPeers(storage, dataDir, lastSegmentNow);
   const order = new IngestOrder({ ingest, peers, clockSkewMs: member && storageLimits.clockSkewMsMax });
-  return { ingest, order, peersVersion: peers.version };
+  return { ingest, order };
 }
 
 interface Answering {
@@ -161,7 +163,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const { config, envelope, damage } = base;
   const { directory, organizations } = parts;
   const { storage, writeHealth } = parts.stored;
-  const { ingest, order, peersVersion } = parts.writing;
+  const { ingest, order } = parts.writing;
   const secret = await sessionSecret(config, base.log);
   const passwords = new PasswordThrottle();
   stopping.addEventListener('abort', () => passwords.stop());
@@ -169,11 +171,11 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     ...base,
     clock,
     ingest,
-    read: createReaders({ storage, envelope, clock, secret, order, peersVersion, stopping }),
+    read: createReaders({ storage, envelope, clock, secret, order, stopping }),
     directory,
     organizationOf: (id) => organizations.organization(id),
-    sessions: createSessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: createAdministration(storage),
+    sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
+    administration: new Administration(storage),
     passwords,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),

@@ -1,6 +1,6 @@
 import { finished, Readable } from 'node:stream';
 
-/** Where bytes go. After `end` or `failed` it hears nothing more. */
+/** Where bytes go. Nothing is called after `end` or `failed`. */
 export interface ByteSink {
   /** The bytes are good only during the call. False asks for a pause until `resume`; a little more may still come. */
   data(piece: Uint8Array): boolean;
@@ -9,17 +9,27 @@ export interface ByteSink {
 }
 
 /**
- * Bytes that are being made, at the pace of whoever takes them. Unlike a stream it lends its bytes instead of giving
+ * Bytes that are being made, as fast as the sink takes them. Unlike a stream it lends its bytes instead of giving
  * them away, so that hundreds of megabytes a second can pass through one buffer.
  */
 export interface ByteFlow {
   /** Begins to hand out, to one sink. */
   to(sink: ByteSink): void;
   resume(): void;
-  /** Ends what makes the bytes; the sink hears nothing more. */
+  /** Ends what makes the bytes; nothing of the sink is called any more. */
   destroy(): void;
   /** Runs once the flow has ended in any way; at once where it has. */
   onClosed(callback: () => void): void;
+}
+
+/** The same flow, handed out by another `to`. */
+export function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
+  return {
+    to,
+    resume: () => flow.resume(),
+    destroy: () => flow.destroy(),
+    onClosed: (callback) => flow.onClosed(callback),
+  };
 }
 
 /** The flow as a stream, each piece in memory of its own. Destroying the stream destroys the flow. */
@@ -72,59 +82,84 @@ export function fromReadable(stream: Readable): ByteFlow {
   };
 }
 
-/**
- * The first `bytes` of a flow, or all where it has fewer, and a function that makes a flow of other bytes in their
- * place and the rest. Rejects where the flow fails before.
- */
-export function peekFlow(
-  flow: ByteFlow,
-  bytes: number,
-): Promise<{ readonly start: Uint8Array; readonly continueWith: (instead: Uint8Array) => ByteFlow }> {
-  return new Promise((resolve, reject) => {
-    let held: Uint8Array[] = [];
-    let heldBytes = 0;
-    let looked = false;
-    let target: ByteSink | undefined;
-    let outcome: (() => void) | undefined;
+/** The beginning of a flow, and what makes a flow of other bytes in its place and the rest. */
+interface Peeked {
+  readonly start: Uint8Array;
+  readonly continueWith: (instead: Uint8Array) => ByteFlow;
+}
 
-    const look = (): void => {
-      looked = true;
-      const start = Buffer.concat(held);
-      held = [];
-      resolve({ start, continueWith });
-    };
-    const continueWith = (instead: Uint8Array): ByteFlow => ({
-      ...flow,
-      to(sink) {
-        target = sink;
-        let wanted = true;
-        for (const piece of [instead, ...held]) {
-          if (piece.length > 0) wanted = sink.data(piece) && wanted;
-        }
-        held = [];
-        outcome?.();
-        if (wanted && outcome === undefined) flow.resume();
-      },
-    });
-    flow.to({
-      data(piece) {
-        if (target !== undefined) return target.data(piece);
-        held.push(Uint8Array.from(piece));
-        heldBytes += piece.length;
-        if (looked || heldBytes < bytes) return !looked;
-        look();
-        return false;
-      },
-      end() {
-        outcome = () => target?.end();
-        if (!looked) look();
-        else outcome();
-      },
-      failed(error) {
-        outcome = () => target?.failed(error);
-        if (!looked) reject(error);
-        else outcome();
-      },
-    });
+/** The first `bytes` of a flow, or all where it has fewer. Rejects where the flow fails before. */
+export function peekFlow(flow: ByteFlow, bytes: number): Promise<Peeked> {
+  return new Promise((resolve, reject) => {
+    flow.to(new PeekedFlow(flow, bytes, resolve, reject));
   });
+}
+
+/** Holds what arrives until it has been looked at, and what still comes before the flow goes on to another sink. */
+class PeekedFlow implements ByteSink {
+  readonly #flow: ByteFlow;
+  readonly #bytes: number;
+  /** Undefined once the beginning has been handed out, or the flow has failed. */
+  #waiting: { resolve(peeked: Peeked): void; reject(error: Error): void } | undefined;
+  #held: Uint8Array[] = [];
+  #target: ByteSink | undefined;
+  #finish: ((sink: ByteSink) => void) | undefined;
+
+  constructor(
+    flow: ByteFlow,
+    bytes: number,
+    resolve: (peeked: Peeked) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#flow = flow;
+    this.#bytes = bytes;
+    this.#waiting = { resolve, reject };
+  }
+
+  data(piece: Uint8Array): boolean {
+    if (this.#target !== undefined) return this.#target.data(piece);
+    this.#held.push(Uint8Array.from(piece));
+    if (this.#waiting === undefined) return false;
+    const heldBytes = this.#held.reduce((sum, { length }) => sum + length, 0);
+    if (heldBytes < this.#bytes) return true;
+    this.#handOut();
+    return false;
+  }
+
+  end(): void {
+    this.#end((sink) => sink.end());
+    this.#handOut();
+  }
+
+  failed(error: Error): void {
+    this.#end((sink) => sink.failed(error));
+    this.#waiting?.reject(error);
+    this.#waiting = undefined;
+  }
+
+  #end(finish: (sink: ByteSink) => void): void {
+    this.#finish = finish;
+    if (this.#target !== undefined) finish(this.#target);
+  }
+
+  #handOut(): void {
+    const start = Buffer.concat(this.#held);
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    this.#waiting = undefined;
+    this.#held = [];
+    const flow = this.#flow;
+    const continueWith = (instead: Uint8Array): ByteFlow =>
+      flowWith(flow, (sink) => this.#continue(instead, sink));
+    waiting.resolve({ start, continueWith });
+  }
+
+  #continue(instead: Uint8Array, sink: ByteSink): void {
+    this.#target = sink;
+    let wanted = true;
+    for (const piece of [instead, ...this.#held.splice(0)])
+      if (piece.length > 0) wanted = sink.data(piece) && wanted;
+    if (this.#finish !== undefined) this.#finish(sink);
+    else if (wanted) this.#flow.resume();
+  }
 }

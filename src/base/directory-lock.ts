@@ -27,7 +27,7 @@ const askMsMax = 1_000;
 const askAgainMs = 5;
 
 /** A socket's path may have about 100 characters; by way of the open directory it is always short. */
-function placeOf(handle: FileHandle, directory: string): string {
+function pathOf(handle: FileHandle, directory: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : directory;
 }
 
@@ -38,9 +38,9 @@ function placeOf(handle: FileHandle, directory: string): string {
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
   const handle = await open(directory, 'r');
   try {
-    const place = placeOf(handle, directory);
-    for (const name of await readdir(place))
-      if (name.startsWith(namePrefix) && (await ask(join(place, name))) !== undefined) return true;
+    const path = pathOf(handle, directory);
+    for (const name of await readdir(path))
+      if (name.startsWith(namePrefix) && (await ask(join(path, name))) !== undefined) return true;
     return false;
   } finally {
     await handle.close();
@@ -58,15 +58,15 @@ export async function isDirectoryLocked(directory: string): Promise<boolean> {
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const handle = await open(directory, 'r');
-  const place = placeOf(handle, directory);
+  const path = pathOf(handle, directory);
   const name = `${namePrefix}${randomBytes(16).toString('hex')}`;
   let state: State = 'trying';
   let server: Server | undefined;
   try {
-    server = await listen(join(place, name), () => state);
-    for (const other of await readdir(place)) {
+    server = await listen(join(path, name), () => state);
+    for (const other of await readdir(path)) {
       if (!other.startsWith(namePrefix) || other === name) continue;
-      if (!(await yields(place, other, name))) throw new DirectoryInUseError(directory);
+      if (!(await yields(path, other, name))) throw new DirectoryInUseError(directory);
     }
     state = 'held';
     const held = server;
@@ -79,14 +79,14 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
 }
 
 /** Whether the process behind the socket `other` lets the one named `own` have the lock, or is dead. */
-async function yields(place: string, other: string, own: string): Promise<boolean> {
+async function yields(path: string, other: string, own: string): Promise<boolean> {
   const deadline = performance.now() + tryingMsMax;
   for (let refused = 0; ; ) {
-    const state = await ask(join(place, other));
+    const state = await ask(join(path, other));
     if (state === undefined) refused += 1;
     // A socket has its name a moment before it listens: one refusal does not tell that its process is dead.
     if (refused > 1) {
-      await removeDead(join(place, other));
+      await removeDead(join(path, other));
       return true;
     }
     const isHeld = state !== undefined && state !== 'trying';
@@ -131,7 +131,7 @@ function listen(path: string, state: () => State): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());
-      // Whoever asks need not hang up, and a lock that is released waits for all of them.
+      // A process that asks need not hang up, and the release of a lock waits for all of them.
       socket.end(state(), () => socket.destroy());
     });
     server.once('error', reject);

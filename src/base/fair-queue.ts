@@ -19,7 +19,7 @@ export interface FairQueueOptions {
 type Release = () => void;
 
 /** Present while something of the organization runs or waits. */
-interface Share {
+interface Usage {
   running: number;
   readonly line: WaitingLine<Release>;
 }
@@ -33,7 +33,7 @@ export class FairQueue {
   readonly #options: FairQueueOptions;
   readonly #lineOptions: WaitingLineOptions & { readonly aborted: () => Error };
   /** In the order in which they last got a slot. */
-  readonly #shares = new Map<string, Share>();
+  readonly #usages = new Map<string, Usage>();
   #running = 0;
 
   constructor(options: FairQueueOptions) {
@@ -53,16 +53,16 @@ export class FairQueue {
   async acquire(organization: string, signal?: AbortSignal): Promise<Release> {
     if (signal?.aborted === true) throw this.#lineOptions.aborted();
     const { slots, slotsPerOrganization, waitingPerOrganization, waiting } = this.#options;
-    const share = this.#shares.get(organization) ?? { running: 0, line: new WaitingLine(this.#lineOptions) };
-    if (this.#running < slots && share.running < slotsPerOrganization) return this.#take(organization, share);
-    if (share.line.length >= waitingPerOrganization || this.#waiting() >= waiting) {
+    const usage = this.#usages.get(organization) ?? { running: 0, line: new WaitingLine(this.#lineOptions) };
+    if (this.#running < slots && usage.running < slotsPerOrganization) return this.#take(organization, usage);
+    if (usage.line.length >= waitingPerOrganization || this.#waiting() >= waiting) {
       throw this.#lineOptions.refused();
     }
-    this.#shares.set(organization, share);
+    this.#usages.set(organization, usage);
     try {
-      return await share.line.wait(signal);
+      return await usage.line.wait(signal);
     } catch (error) {
-      this.#forget(organization, share);
+      this.#forget(organization, usage);
       throw error;
     }
   }
@@ -74,22 +74,22 @@ export class FairQueue {
 
   #waiting(): number {
     let sum = 0;
-    for (const { line } of this.#shares.values()) sum += line.length;
+    for (const { line } of this.#usages.values()) sum += line.length;
     return sum;
   }
 
-  #take(organization: string, share: Share): Release {
+  #take(organization: string, usage: Usage): Release {
     this.#running += 1;
-    share.running += 1;
-    this.#shares.delete(organization);
-    this.#shares.set(organization, share);
+    usage.running += 1;
+    this.#usages.delete(organization);
+    this.#usages.set(organization, usage);
     let held = true;
     return () => {
       if (!held) return;
       held = false;
       this.#running -= 1;
-      share.running -= 1;
-      this.#forget(organization, share);
+      usage.running -= 1;
+      this.#forget(organization, usage);
       this.#serve();
     };
   }
@@ -102,9 +102,9 @@ export class FairQueue {
     }
   }
 
-  #next(): [string, Share] | undefined {
-    let best: [string, Share] | undefined;
-    for (const entry of this.#shares) {
+  #next(): [string, Usage] | undefined {
+    let best: [string, Usage] | undefined;
+    for (const entry of this.#usages) {
       const [, { running, line }] = entry;
       if (line.length === 0 || running >= this.#options.slotsPerOrganization) continue;
       if (best === undefined || running < best[1].running) best = entry;
@@ -112,8 +112,8 @@ export class FairQueue {
     return best;
   }
 
-  #forget(organization: string, share: Share): void {
-    const isIdle = share.running === 0 && share.line.length === 0;
-    if (isIdle && this.#shares.get(organization) === share) this.#shares.delete(organization);
+  #forget(organization: string, usage: Usage): void {
+    const isIdle = usage.running === 0 && usage.line.length === 0;
+    if (isIdle && this.#usages.get(organization) === usage) this.#usages.delete(organization);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Work that is done again and again, one turn at a time: one that is due while the last is still at it is left out, so
+ * Runs work at an interval, one run at a time. A run that is due while the last is still under way is left out, so
  * however long an engine takes to answer, nothing piles up before it.
  */
 export class Repeated {
@@ -7,9 +7,9 @@ export class Repeated {
   readonly #failed: (error: unknown) => void;
   readonly #stopping = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  #turn: Promise<void> | undefined;
+  #running: Promise<void> | undefined;
 
-  /** The signal that `work` gets fires when it is stopped; `failed` hears of a turn that rejects before that. */
+  /** The signal that `work` gets fires when it is stopped; `failed` is called when a run rejects before that. */
   constructor(
     everyMs: number,
     work: (signal: AbortSignal) => Promise<void>,
@@ -18,24 +18,24 @@ export class Repeated {
     this.#work = work;
     this.#failed = failed;
     this.#timer = setInterval(() => {
-      this.#turn ??= this.#take();
+      this.#running ??= this.#run();
     }, everyMs);
   }
 
-  /** Resolves when the turn that is under way has ended; there is none after it. */
+  /** Resolves when the run that is under way has ended; there is none after it. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#stopping.abort();
-    await this.#turn;
+    await this.#running;
   }
 
-  async #take(): Promise<void> {
+  async #run(): Promise<void> {
     try {
       await this.#work(this.#stopping.signal);
     } catch (error) {
       if (!this.#stopping.signal.aborted) this.#failed(error);
     } finally {
-      this.#turn = undefined;
+      this.#running = undefined;
     }
   }
 }

@@ -1,9 +1,15 @@
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorCode, isDiskFull } from '../base/system-error.ts';
 import type { Logger } from '../base/log.ts';
 import { ConfigError } from './config.ts';
-import { makeDataDir } from './secrets.ts';
+
+type Warn = Pick<Logger, 'warn'>;
+
+/** Mode bits of the group and of everybody else. */
+const othersBits = 0o077;
+/** By any of these a directory is known to be the service's own. */
+const ownNames = ['engine', 'idempotency', 'instance-id', 'session-secret', 'wal'];
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
@@ -35,6 +41,57 @@ async function makeDirectories(path: string): Promise<void> {
   throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
 }
 
+/**
+ * Takes a file or directory away from all but its owner. Undefined where it is private already; else the mode that it
+ * had, in octal, and whether that could be changed: it cannot where it is another user's, or the file system has no say.
+ */
+export async function makePrivate(
+  path: string,
+  privateMode: number,
+  mayChange = true,
+): Promise<{ readonly mode: string; readonly changed: boolean } | undefined> {
+  const { mode: bits } = await stat(path);
+  if ((bits & othersBits) === 0) return undefined;
+  const mode = (bits & 0o7777).toString(8).padStart(4, '0');
+  try {
+    if (mayChange) await chmod(path, privateMode);
+    return { mode, changed: mayChange };
+  } catch (error) {
+    if (!['EPERM', 'EACCES', 'EROFS', 'ENOTSUP'].includes(errorCode(error) ?? '')) throw error;
+    return { mode, changed: false };
+  }
+}
+
+/**
+ * Makes the data directory. Everything in it is private to the service's user (mode 0700), also where the directory
+ * was there before: it is what protects the files in it. Throws ConfigError where others may enter it and that cannot
+ * be changed.
+ */
+export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const before = await makePrivate(dataDir, 0o700, await isOwnDirectory(dataDir));
+  if (before === undefined) return;
+  const { mode, changed } = before;
+  if (!changed) {
+    throw new ConfigError([
+      `DATA_DIR is ${JSON.stringify(dataDir)}: allowed is a directory that only the service's user can enter (mode ` +
+        `0700), but this one has mode ${mode} and is another user's, is shared or holds other files; change its mode, or ` +
+        'name a directory in it',
+    ]);
+  }
+  log.warn({ path: dataDir, mode }, 'others could enter DATA_DIR; its mode is 0700 now');
+}
+
+/**
+ * Empty, or made by the service. Any other might be somebody's home, or one that all share (with the sticky bit, such as
+ * /tmp): its mode is not ours to change.
+ */
+async function isOwnDirectory(dataDir: string): Promise<boolean> {
+  const isShared = ((await stat(dataDir)).mode & 0o1000) !== 0;
+  const names = await readdir(dataDir);
+  return !isShared && (names.length === 0 || names.some((name) => ownNames.includes(name)));
+}
+
 /** Only a file that is really made tells: access rights say nothing to root, nor in /proc. */
 async function tryToWrite(dataDir: string): Promise<void> {
   const probe = join(dataDir, `probe.${process.pid}.tmp`);
@@ -51,7 +108,7 @@ async function tryToWrite(dataDir: string): Promise<void> {
  * Makes the data directory, private to the service's user, and sees to it that files can be made in it. Rejects with
  * a ConfigError that names it where that is not so. A full disk is not an error.
  */
-export async function prepareDataDir(dataDir: string, log: Pick<Logger, 'warn'>): Promise<void> {
+export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> {
   try {
     await makeDirectories(dataDir);
     await makeDataDir(dataDir, log);

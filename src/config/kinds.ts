@@ -14,53 +14,50 @@ export interface Kind<T> {
 const label = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const hostName = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
 
+/** A kind whose reader gives undefined for what is not allowed. */
+export function kind<T>(allowed: string, read: (text: string) => T | undefined): Kind<T> {
+  return {
+    allowed,
+    parse(text) {
+      const value = read(text);
+      return value === undefined ? undefined : { value };
+    },
+  };
+}
+
 /** A text that matches the pattern as a whole. */
 export function pattern(expression: RegExp, allowed: string): Kind<string> {
-  return { allowed, parse: (text) => (expression.test(text) ? { value: text } : undefined) };
+  return kind(allowed, (text) => (expression.test(text) ? text : undefined));
+}
+
+function within(value: number | undefined, min: number, max: number): number | undefined {
+  return value !== undefined && value >= min && value <= max ? value : undefined;
 }
 
 /** A whole number in plain digits. */
 export function integer(min: number, max: number): Kind<number> {
-  return {
-    allowed: `a whole number from ${min} to ${max}`,
-    parse(text) {
-      const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-      return value >= min && value <= max ? { value } : undefined;
-    },
-  };
+  return kind(`a whole number from ${min} to ${max}`, (text) =>
+    within(/^\d{1,16}$/.test(text) ? Number(text) : undefined, min, max),
+  );
 }
 
 /** A size in bytes (see `parseBytes`). */
 export function bytes(min: number, max: number): Kind<number> {
-  return {
-    allowed: `a size such as 33554432, 64 MiB or 8 GiB, from ${min} to ${max} bytes`,
-    parse(text) {
-      const value = parseBytes(text);
-      return value !== undefined && value >= min && value <= max ? { value } : undefined;
-    },
-  };
+  const allowed = `a size such as 33554432, 64 MiB or 8 GiB, from ${min} to ${max} bytes`;
+  return kind(allowed, (text) => within(parseBytes(text), min, max));
 }
 
 /** A duration in milliseconds (see `parseDurationMs`). */
 export function duration(minMs: number, maxMs: number): Kind<number> {
-  return {
-    allowed: `a duration such as 500ms, 90s, 15m, 12h or 30d, from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}`,
-    parse(text) {
-      const value = parseDurationMs(text);
-      return value !== undefined && value >= minMs && value <= maxMs ? { value } : undefined;
-    },
-  };
+  const range = `from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}`;
+  return kind(`a duration such as 500ms, 90s, 15m, 12h or 30d, ${range}`, (text) =>
+    within(parseDurationMs(text), minMs, maxMs),
+  );
 }
 
 /** One of a few words. */
 export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
-  return {
-    allowed: words.join(', '),
-    parse(text) {
-      const value = words.find((word) => word === text);
-      return value === undefined ? undefined : { value };
-    },
-  };
+  return kind(words.join(', '), (text) => words.find((word) => word === text));
 }
 
 /** A kind that may also be switched off; `off` reads as undefined. */
@@ -82,51 +79,39 @@ export function mapped<T, U>(kind: Kind<T>, change: (value: T) => U): Kind<U> {
   };
 }
 
-/** Requests in a window (see `parseRate`). */
-export const rate: Kind<Rate> = {
-  allowed: 'requests/window such as 300/15s (a window of at most 1d)',
-  parse(text) {
-    const value = parseRate(text);
-    return value === undefined ? undefined : { value };
-  },
-};
+/** Requests in a window. */
+export const rate: Kind<Rate> = kind('requests/window such as 300/15s (a window of at most 1d)', parseRate);
 
 /** An address to listen on. */
-export const host: Kind<string> = {
-  allowed: 'an IPv4 or IPv6 address or a host name',
-  parse: (text) => (isIP(text) !== 0 || hostName.test(text) ? { value: text } : undefined),
-};
+export const host: Kind<string> = kind('an IPv4 or IPv6 address or a host name', (text) =>
+  isIP(text) !== 0 || hostName.test(text) ? text : undefined,
+);
 
 /** A domain below which every organization has its host; in lower case. */
-export const domain: Kind<string> = {
-  allowed: 'a domain name without scheme, port or path, such as audit.example.com',
-  parse: (text) => (isIP(text) === 0 && hostName.test(text) ? { value: text.toLowerCase() } : undefined),
-};
+export const domain: Kind<string> = kind(
+  'a domain name without scheme, port or path, such as audit.example.com',
+  (text) => (isIP(text) === 0 && hostName.test(text) ? text.toLowerCase() : undefined),
+);
 
 /** An engine's address. Credentials have variables of their own, and settings in the query would go unseen. */
-export const httpUrl: Kind<string> = {
-  allowed:
-    'an http:// or https:// URL without user, password, query or fragment (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD hold the credentials)',
-  parse(text) {
+export const httpUrl: Kind<string> = kind(
+  'an http:// or https:// URL without user, password, query or fragment (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD hold the credentials)',
+  (text) => {
     if (!URL.canParse(text) || /\s/.test(text)) return undefined;
-    const url = new URL(text);
-    const plain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-    return plain && (url.protocol === 'http:' || url.protocol === 'https:') ? { value: text } : undefined;
+    const { username, password, search, hash, protocol } = new URL(text);
+    const isPlain = [username, password, search, hash].every((part) => part === '');
+    return isPlain && (protocol === 'http:' || protocol === 'https:') ? text : undefined;
   },
-};
+);
 
 /** Names of secrets separated by commas, as `plainName` has them, without repeats; a `!` before one stays. */
 export function secretNames(countMax: number, charactersMax: number): Kind<readonly string[]> {
-  return {
-    allowed: `up to ${countMax} names separated by commas, each of at most ${charactersMax} characters, none of spaces, "_", "-" and "." alone; with a leading ! a name is taken out`,
-    parse(text) {
-      const given = text.split(',').map((name) => name.trim());
-      const names = given.map((name) =>
-        name.startsWith('!') ? `!${plainName(name.slice(1))}` : plainName(name),
-      );
-      const areNames = names.every((name) => name !== '' && name !== '!');
-      const areShort = given.every((name) => name.length <= charactersMax);
-      return areNames && areShort && names.length <= countMax ? { value: [...new Set(names)] } : undefined;
-    },
-  };
+  const allowed = `up to ${countMax} names separated by commas, each of at most ${charactersMax} characters, none of spaces, "_", "-" and "." alone; with a leading ! a name is taken out`;
+  return kind(allowed, (text) => {
+    const given = text.split(',').map((name) => name.trim());
+    const names = given.map((name) => name.replace(/^(!?)(.*)$/s, (_, not, rest) => not + plainName(rest)));
+    const areNames = names.every((name) => name !== '' && name !== '!');
+    const areShort = given.every((name) => name.length <= charactersMax);
+    return areNames && areShort && names.length <= countMax ? [...new Set(names)] : undefined;
+  });
 }

@@ -9,6 +9,7 @@ import {
   httpUrl,
   integer,
   type Kind,
+  kind,
   mapped,
   oneOf,
   orOff,
@@ -48,11 +49,11 @@ const fixedText = pattern(
   /^[^\p{Cc}\p{Cs}]{1,200}$/u,
   'a text of 1 to 200 characters without control characters',
 );
-const anyText: Kind<string> = { allowed: 'any text', parse: (text) => ({ value: text }) };
-const sessionKey: Kind<string> = {
-  allowed: 'a text of at least 32 bytes',
-  parse: (text) => (Buffer.byteLength(text) >= 32 ? { value: text } : undefined),
-};
+const anyText = kind('any text', (text) => text);
+const sessionKey = kind('a text of at least 32 bytes', (text) =>
+  Buffer.byteLength(text) >= 32 ? text : undefined,
+);
+const directory = kind('a directory', (text) => (text.includes('\0') ? undefined : text));
 /** Expiry has the granularity of a day, so a part of a day counts as a whole one. */
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
 
@@ -63,10 +64,7 @@ const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / day
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
-  DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', {
-    allowed: 'a directory',
-    parse: (text) => (text.includes('\0') ? undefined : { value: text }),
-  }),
+  DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {
     ...optional('unset: the embedded engine', 'address of a ClickHouse server', httpUrl),
     // A URL that is refused for carrying credentials must not put them into a log.

@@ -3,17 +3,10 @@ import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
 import { formatRate, parseRate, type Rate } from '../base/rates.ts';
 import type { Storage } from '../storage/storage.ts';
+import { ControlTable, field, optionalTime, time } from './control-table.ts';
+import { displayName } from './names.ts';
 import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
 import { findOrganization, type Organization } from './organizations.ts';
-import {
-  currentRows,
-  dateTimeText,
-  dateTimeTextOrNull,
-  displayName,
-  type MicrosText,
-  microsOrUndefined,
-  nextVersion,
-} from './rows.ts';
 
 export type Scope = 'read' | 'write';
 
@@ -37,33 +30,28 @@ export interface ApiKey {
   readonly version: number;
 }
 
+/** What a new key may do, in texts as people give them. */
+export interface NewApiKey {
+  /** `read`, `write` or `read,write` */
+  readonly scopes: string;
+  readonly name?: string | undefined;
+  /** A duration from now. */
+  readonly expires?: string | undefined;
+  /** `requests/window` */
+  readonly rateLimit?: string | undefined;
+}
+
+/** A slug or id, or every organization. */
+interface KeyOwner {
+  readonly organization?: string | undefined;
+  readonly allOrganizations?: boolean | undefined;
+}
+
 /** A key at the only moment when its text is known. */
 export interface IssuedKey {
   readonly apiKey: ApiKey;
   readonly text: string;
 }
-
-export interface ApiKeyRow {
-  readonly id: string;
-  readonly org: string;
-  readonly all_organizations: boolean;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly secret_sha256: string;
-  readonly previous_secret_sha256: string;
-  readonly previous_until_micros: MicrosText | null;
-  readonly rate_limit: string;
-  readonly created_micros: MicrosText;
-  readonly expires_micros: MicrosText | null;
-  readonly revoked_micros: MicrosText | null;
-  readonly version: MicrosText;
-}
-
-export const apiKeyColumns =
-  'id, org, all_organizations, name, scopes, secret_sha256, previous_secret_sha256, ' +
-  'toUnixTimestamp64Micro(previous_valid_until) AS previous_until_micros, rate_limit, ' +
-  'toUnixTimestamp64Micro(created_at) AS created_micros, toUnixTimestamp64Micro(expires_at) AS expires_micros, ' +
-  'toUnixTimestamp64Micro(revoked_at) AS revoked_micros, version';
 
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 const scopes: readonly Scope[] = ['read', 'write'];
@@ -72,22 +60,24 @@ const dayMs = 86_400_000;
 const expiresMsMax = 36_500 * dayMs;
 const graceMsMax = 365 * dayMs;
 
-export function readApiKey(row: ApiKeyRow): ApiKey {
-  return {
-    id: row.id,
-    organizationId: row.all_organizations ? undefined : row.org,
-    name: row.name,
-    scopes: scopes.filter((scope) => row.scopes.includes(scope)),
-    digest: row.secret_sha256,
-    previousDigest: row.previous_secret_sha256,
-    previousUntilMicros: microsOrUndefined(row.previous_until_micros),
-    rateLimit: row.rate_limit === '' ? undefined : parseRate(row.rate_limit),
-    createdMicros: Number(row.created_micros),
-    expiresMicros: microsOrUndefined(row.expires_micros),
-    revokedMicros: microsOrUndefined(row.revoked_micros),
-    version: Number(row.version),
-  };
-}
+export const apiKeyTable = new ControlTable<ApiKey>('api_keys', 'String', {
+  id: field('id'),
+  organizationId: {
+    select: 'org, all_organizations',
+    read: ({ org, all_organizations: all }) => (all === true ? undefined : (org as string)),
+    write: (id) => ({ org: id ?? nilUuid, all_organizations: id === undefined }),
+  },
+  name: field('name'),
+  scopes: field('scopes', (given: readonly string[]) => scopes.filter((scope) => given.includes(scope))),
+  digest: field('secret_sha256'),
+  previousDigest: field('previous_secret_sha256'),
+  previousUntilMicros: optionalTime('previous_valid_until'),
+  rateLimit: field('rate_limit', parseRate, (rate) => (rate === undefined ? '' : formatRate(rate))),
+  createdMicros: time('created_at'),
+  expiresMicros: optionalTime('expires_at'),
+  revokedMicros: optionalTime('revoked_at'),
+  version: field('version', Number),
+});
 
 function parseScopes(text: string): Scope[] {
   const given = text.split(',').map((scope) => scope.trim());
@@ -119,54 +109,24 @@ function parseLimit(text: string): Rate {
   return rate;
 }
 
-async function write(storage: Storage, key: ApiKey): Promise<void> {
-  await storage.insertRows('api_keys', [
-    {
-      id: key.id,
-      org: key.organizationId ?? nilUuid,
-      all_organizations: key.organizationId === undefined,
-      name: key.name,
-      scopes: key.scopes,
-      secret_sha256: key.digest,
-      previous_secret_sha256: key.previousDigest,
-      previous_valid_until: dateTimeTextOrNull(key.previousUntilMicros),
-      rate_limit: key.rateLimit === undefined ? '' : formatRate(key.rateLimit),
-      created_at: dateTimeText(key.createdMicros),
-      expires_at: dateTimeTextOrNull(key.expiresMicros),
-      revoked_at: dateTimeTextOrNull(key.revokedMicros),
-      version: key.version,
-    },
-  ]);
-}
-
-async function keysWhere(
-  storage: Storage,
-  condition: string,
-  parameters: Readonly<Record<string, unknown>>,
-): Promise<ApiKey[]> {
-  const rows = await currentRows<ApiKeyRow>(storage, 'api_keys', apiKeyColumns, condition, parameters);
-  return rows.map(readApiKey);
-}
-
 /** The keys of an organization, or every key, oldest first. Throws Problem `not_found`. */
 export async function listApiKeys(storage: Storage, organization?: string): Promise<ApiKey[]> {
   const order = 'ORDER BY created_at, id';
-  if (organization === undefined) return keysWhere(storage, `true ${order}`, {});
+  if (organization === undefined) return apiKeyTable.select(storage, `true ${order}`);
   const { id } = await findOrganization(storage, organization);
-  return keysWhere(storage, `org = {org:UUID} AND NOT all_organizations ${order}`, { org: id });
+  return apiKeyTable.select(storage, `org = {org:UUID} AND NOT all_organizations ${order}`, { org: id });
 }
 
 /** The key of an id. Throws Problem `not_found`. */
 export async function findApiKey(storage: Storage, id: string): Promise<ApiKey> {
-  const key = (await keysWhere(storage, 'id = {id:String}', { id }))[0];
+  const [key] = await apiKeyTable.select(storage, 'id = {id:String}', { id });
   if (key === undefined) throw new Problem('not_found', `no API key ${JSON.stringify(id)}`);
   return key;
 }
 
-/** Which organization a new key is for: a slug or id, or every one. */
 async function ownerOf(
   storage: Storage,
-  input: { readonly organization?: string | undefined; readonly allOrganizations?: boolean | undefined },
+  input: KeyOwner,
   given: readonly Scope[],
 ): Promise<Organization | undefined> {
   const all = input.allOrganizations === true;
@@ -182,21 +142,11 @@ async function ownerOf(
 /** Makes a key (contract: Credentials). Throws Problem `malformed`, or `not_found` for the organization. */
 export async function createApiKey(
   storage: Storage,
-  input: {
-    readonly organization?: string | undefined;
-    readonly allOrganizations?: boolean | undefined;
-    /** `read`, `write` or `read,write` */
-    readonly scopes: string;
-    readonly name?: string | undefined;
-    /** A duration from now. */
-    readonly expires?: string | undefined;
-    /** `requests/window` */
-    readonly rateLimit?: string | undefined;
-  },
+  input: NewApiKey & KeyOwner,
   clock: Clock = systemClock,
 ): Promise<IssuedKey> {
   const given = parseScopes(input.scopes);
-  const name = input.name === undefined ? '' : displayName('name', input.name);
+  const name = input.name === undefined ? '' : displayName(input.name);
   const expiresMs = input.expires === undefined ? undefined : parseExpires(input.expires);
   const rateLimit = input.rateLimit === undefined ? undefined : parseLimit(input.rateLimit);
   const owner = await ownerOf(storage, input, given);
@@ -217,7 +167,7 @@ export async function createApiKey(
     revokedMicros: undefined,
     version: now,
   };
-  await write(storage, apiKey);
+  await apiKeyTable.put(storage, apiKey);
   return { apiKey, text };
 }
 
@@ -240,15 +190,12 @@ export async function rotateApiKey(
     throw new Problem('conflict', `the API key ${id} has expired`);
   }
   const text = newKeyText(id);
-  const apiKey: ApiKey = {
-    ...current,
+  const change = {
     digest: keyDigest(text),
     previousDigest: graceMs === 0 ? '' : current.digest,
     previousUntilMicros: graceMs === 0 ? undefined : now + graceMs * 1000,
-    version: nextVersion(now, current.version),
   };
-  await write(storage, apiKey);
-  return { apiKey, text };
+  return { apiKey: await apiKeyTable.update(storage, current, change, now), text };
 }
 
 /** Ends a key for good; one that is revoked already keeps its first time. Throws Problem `not_found`. */
@@ -258,9 +205,8 @@ export async function revokeApiKey(
   clock: Clock = systemClock,
 ): Promise<ApiKey & { readonly revokedMicros: number }> {
   const current = await findApiKey(storage, id);
-  if (current.revokedMicros !== undefined) return { ...current, revokedMicros: current.revokedMicros };
+  const { revokedMicros } = current;
+  if (revokedMicros !== undefined) return { ...current, revokedMicros };
   const now = clock();
-  const revoked = { ...current, revokedMicros: now, version: nextVersion(now, current.version) };
-  await write(storage, revoked);
-  return revoked;
+  return apiKeyTable.update(storage, current, { revokedMicros: now }, now);
 }

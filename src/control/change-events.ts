@@ -124,14 +124,8 @@ export function changeOfOrganization(
 ): Change {
   const { id, slug } = organization;
   const settings = settingsOf(organization);
-  const previous =
-    before === undefined
-      ? undefined
-      : Object.fromEntries(
-          Object.entries(settingsOf(before)).filter(
-            ([name, value]) => settings[name as keyof typeof settings] !== value,
-          ),
-        );
+  const differs = ([name, value]: [string, string]) => settings[name as keyof typeof settings] !== value;
+  const previous = before && Object.fromEntries(Object.entries(settingsOf(before)).filter(differs));
   return {
     organizationId: id,
     code: changeCodes[what],

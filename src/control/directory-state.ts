@@ -11,94 +11,93 @@ export interface ControlRows {
   readonly endedSessions: readonly EndedSession[];
 }
 
-interface Versioned {
-  readonly id: string;
-  readonly version: number;
-}
-
-/** Takes rows in any order and keeps the newest of every id; the changed pairs go to `onChange`. */
-function keepNewest<T extends Versioned>(
+/** Takes rows in any order and keeps the newest of every id; those that were not known in this version. */
+function keepNewest<T extends { readonly id: string; readonly version: number }>(
   held: Map<string, T>,
   rows: readonly T[],
-  onChange: (before: T | undefined, now: T) => void = () => {},
-): boolean {
-  let changed = false;
-  for (const row of rows) {
+): T[] {
+  return rows.filter((row) => {
     const before = held.get(row.id);
-    if (before !== undefined && before.version >= row.version) continue;
+    if (before !== undefined && before.version >= row.version) return false;
     held.set(row.id, row);
-    onChange(before, row);
-    changed = true;
-  }
-  return changed;
+    return true;
+  });
+}
+
+function unlessDeleted<T extends { readonly deletedMicros: number | undefined }>(row?: T): T | undefined {
+  return row?.deletedMicros === undefined ? row : undefined;
 }
 
 /** The newest row of every id that was applied so far, found by what requests know. */
-export function createDirectoryState() {
-  const organizations = new Map<string, Organization>();
-  const users = new Map<string, User>();
-  const apiKeys = new Map<string, ApiKey>();
-  const endedSessions = new Map<string, EndedSession>();
-  const idsByEmail = new Map<string, readonly string[]>();
-  let bySlug = new Map<string, Organization>();
-  let version = 0;
+export class DirectoryState {
+  readonly #organizations = new Map<string, Organization>();
+  readonly #users = new Map<string, User>();
+  readonly #apiKeys = new Map<string, ApiKey>();
+  readonly #endedSessions = new Map<string, EndedSession>();
+  readonly #idsByEmail = new Map<string, ReadonlySet<string>>();
+  #bySlug = new Map<string, Organization>();
+  #version = 0;
 
-  function indexSlugs(): void {
-    const live = [...organizations.values()].filter((one) => one.deletedMicros === undefined);
-    live.sort((a, b) => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : a.createdMicros - b.createdMicros));
-    bySlug = new Map();
-    for (const one of live) if (!bySlug.has(one.slug)) bySlug.set(one.slug, one);
+  organizationById(id: string): Organization | undefined {
+    return unlessDeleted(this.#organizations.get(id));
   }
 
-  function indexUser(before: User | undefined, now: User): void {
-    // An address never changes, so a user is entered once; deleted ones are left out on the way to the caller.
-    if (before !== undefined) return;
-    idsByEmail.set(now.emailLower, [...(idsByEmail.get(now.emailLower) ?? []), now.id]);
+  organizationBySlug(slug: string): Organization | undefined {
+    return this.#bySlug.get(slug);
   }
 
-  function forgetExpired(nowMicros: number): void {
-    for (const [id, session] of endedSessions)
-      if (session.expiresMicros < nowMicros) endedSessions.delete(id);
+  /** By slug. */
+  organizations(): readonly Organization[] {
+    return [...this.#bySlug.values()];
   }
 
-  const organizationById = (id: string): Organization | undefined => {
-    const found = organizations.get(id);
-    return found?.deletedMicros === undefined ? found : undefined;
-  };
+  apiKey(id: string): ApiKey | undefined {
+    return this.#apiKeys.get(id);
+  }
 
-  const userById = (id: string): User | undefined => {
-    const found = users.get(id);
-    return found?.deletedMicros === undefined ? found : undefined;
-  };
+  userById(id: string): User | undefined {
+    return unlessDeleted(this.#users.get(id));
+  }
 
-  const usersByEmail = (emailLower: string): readonly User[] =>
-    (idsByEmail.get(emailLower) ?? []).flatMap((id) => userById(id) ?? []);
+  /** Users of every organization with this address in lower case, disabled ones included. */
+  usersByEmail(emailLower: string): readonly User[] {
+    return [...(this.#idsByEmail.get(emailLower) ?? [])].flatMap((id) => this.userById(id) ?? []);
+  }
 
-  const apply = (rows: ControlRows, nowMicros: number): void => {
-    const organizationsChanged = keepNewest(organizations, rows.organizations);
-    const changed = [
-      organizationsChanged,
-      keepNewest(users, rows.users, indexUser),
-      keepNewest(apiKeys, rows.apiKeys),
-      keepNewest(
-        endedSessions,
-        rows.endedSessions.filter((session) => session.expiresMicros >= nowMicros),
-      ),
+  /** True for the `jti` of a session that was ended before it expired. */
+  sessionEnded(id: string): boolean {
+    return this.#endedSessions.has(id);
+  }
+
+  /** Another number whenever anything changed. */
+  version(): number {
+    return this.#version;
+  }
+
+  protected apply(rows: ControlRows, nowMicros: number): void {
+    const organizations = keepNewest(this.#organizations, rows.organizations);
+    const users = keepNewest(this.#users, rows.users);
+    const ended = rows.endedSessions.filter(({ expiresMicros }) => expiresMicros >= nowMicros);
+    const changes = [
+      organizations.length,
+      users.length,
+      keepNewest(this.#apiKeys, rows.apiKeys).length,
+      keepNewest(this.#endedSessions, ended).length,
     ];
-    if (organizationsChanged) indexSlugs();
-    if (changed.includes(true)) version += 1;
-    forgetExpired(nowMicros);
-  };
+    if (organizations.length > 0) this.#indexSlugs();
+    for (const { id, emailLower } of users) {
+      // An address never changes, so a user is only added here; `usersByEmail` leaves deleted ones out.
+      this.#idsByEmail.set(emailLower, new Set([...(this.#idsByEmail.get(emailLower) ?? []), id]));
+    }
+    if (changes.some((count) => count > 0)) this.#version += 1;
+    for (const [id, { expiresMicros }] of this.#endedSessions)
+      if (expiresMicros < nowMicros) this.#endedSessions.delete(id);
+  }
 
-  return {
-    apply,
-    organizationById,
-    organizationBySlug: (slug: string) => bySlug.get(slug),
-    organizations: () => [...bySlug.values()],
-    apiKey: (id: string) => apiKeys.get(id),
-    userById,
-    usersByEmail,
-    sessionEnded: (id: string) => endedSessions.has(id),
-    version: () => version,
-  };
+  #indexSlugs(): void {
+    const live = [...this.#organizations.values()].filter((one) => one.deletedMicros === undefined);
+    live.sort((a, b) => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : a.createdMicros - b.createdMicros));
+    this.#bySlug = new Map();
+    for (const one of live) if (!this.#bySlug.has(one.slug)) this.#bySlug.set(one.slug, one);
+  }
 }

@@ -34,21 +34,19 @@ export function lostEvents({ hole, events, shares, organizations, operator, now 
         organizationId,
         code: storedEventsLost,
         level: 'ERROR',
-        msg,
+        msg: `${msg} stored events of this organization have been lost`,
         actor: { name: operator, type: 'App/System' },
         result: { title: 'Lost', code: 500 },
         extra: { hole, ...extra },
       },
       now,
     );
-  if (shares === undefined) {
-    const msg = `Up to ${events} stored events of this organization have been lost`;
-    return organizations.map((id) => event(id, msg, { events_max: events }));
-  }
+  if (shares === undefined)
+    return organizations.map((id) => event(id, `Up to ${events}`, { events_max: events }));
   return shares
     .filter(({ organizationId }) => organizations.includes(organizationId))
     .map((share) =>
-      event(share.organizationId, `${share.events} stored events of this organization have been lost`, {
+      event(share.organizationId, `${share.events}`, {
         events: share.events,
         recorded_from: formatMicros(share.fromMicros),
         recorded_to: formatMicros(share.toMicros),

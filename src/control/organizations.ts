@@ -3,16 +3,8 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
 import type { Storage } from '../storage/storage.ts';
-import {
-  currentRows,
-  dateTimeText,
-  dateTimeTextOrNull,
-  displayName,
-  isUuid,
-  type MicrosText,
-  microsOrUndefined,
-  nextVersion,
-} from './rows.ts';
+import { ControlTable, field, optionalTime, putUnique, time } from './control-table.ts';
+import { displayName, isUuid } from './names.ts';
 
 /** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
 type ReceiptsPolicy = 'own' | 'off';
@@ -31,20 +23,21 @@ export interface Organization {
   readonly version: number;
 }
 
-export interface OrganizationRow {
-  readonly id: string;
-  readonly slug: string;
-  readonly name: string;
-  readonly retention_days: number | null;
-  readonly receipts: string;
-  readonly created_micros: MicrosText;
-  readonly deleted_micros: MicrosText | null;
-  readonly version: MicrosText;
-}
-
-export const organizationColumns =
-  'id, slug, name, retention_days, receipts, toUnixTimestamp64Micro(created_at) AS created_micros, ' +
-  'toUnixTimestamp64Micro(deleted_at) AS deleted_micros, version';
+export const organizationTable = new ControlTable<Organization>('organizations', 'UUID', {
+  id: field('id'),
+  slug: field('slug'),
+  name: field('name'),
+  retentionDays: field(
+    'retention_days',
+    (days: number | null) => days ?? undefined,
+    (days) => days ?? null,
+  ),
+  // Whatever is not known to allow reading receipts forbids it.
+  receipts: field('receipts', (policy: string) => (policy === 'own' ? 'own' : 'off')),
+  createdMicros: time('created_at'),
+  deletedMicros: optionalTime('deleted_at'),
+  version: field('version', Number),
+});
 
 /** What `create` and `set` take besides the slug; texts as an operator gives them. */
 export interface OrganizationSettings {
@@ -57,20 +50,6 @@ export interface OrganizationSettings {
 const dayMs = 86_400_000;
 const retentionDaysMax = 36_500;
 const slugPattern = /^[a-z0-9-]{1,63}$/;
-
-export function readOrganization(row: OrganizationRow): Organization {
-  return {
-    id: row.id,
-    slug: row.slug,
-    name: row.name,
-    retentionDays: row.retention_days ?? undefined,
-    // Whatever is not known to allow reading receipts forbids it.
-    receipts: row.receipts === 'own' ? 'own' : 'off',
-    createdMicros: Number(row.created_micros),
-    deletedMicros: microsOrUndefined(row.deleted_micros),
-    version: Number(row.version),
-  };
-}
 
 /** Days the events of an organization are kept, given the service's default; undefined: for ever. */
 export function effectiveRetentionDays(
@@ -103,57 +82,20 @@ function parseReceipts(text: string): ReceiptsPolicy {
   throw new Problem('malformed', 'receipts must be own or off');
 }
 
-async function write(storage: Storage, organization: Organization): Promise<void> {
-  await storage.insertRows('organizations', [
-    {
-      id: organization.id,
-      slug: organization.slug,
-      name: organization.name,
-      retention_days: organization.retentionDays ?? null,
-      receipts: organization.receipts,
-      created_at: dateTimeText(organization.createdMicros),
-      deleted_at: dateTimeTextOrNull(organization.deletedMicros),
-      version: organization.version,
-    },
-  ]);
-}
-
-async function withSlug(storage: Storage, slug: string): Promise<Organization[]> {
-  const rows = await currentRows<OrganizationRow>(
-    storage,
-    'organizations',
-    organizationColumns,
-    'slug = {slug:String} AND deleted_at IS NULL',
-    { slug },
-  );
-  return rows.map(readOrganization);
+function withSlug(storage: Storage, slug: string): Promise<Organization[]> {
+  return organizationTable.select(storage, 'slug = {slug:String} AND deleted_at IS NULL', { slug });
 }
 
 /** Every organization, by slug. */
-export async function listOrganizations(storage: Storage): Promise<Organization[]> {
-  const rows = await currentRows<OrganizationRow>(
-    storage,
-    'organizations',
-    organizationColumns,
-    'deleted_at IS NULL ORDER BY slug',
-    {},
-  );
-  return rows.map(readOrganization);
+export function listOrganizations(storage: Storage): Promise<Organization[]> {
+  return organizationTable.select(storage, 'deleted_at IS NULL ORDER BY slug');
 }
 
 /** The organization of a slug or an id. Throws Problem `not_found`. */
 export async function findOrganization(storage: Storage, reference: string): Promise<Organization> {
-  const rows = isUuid(reference)
-    ? await currentRows<OrganizationRow>(
-        storage,
-        'organizations',
-        organizationColumns,
-        'id = {id:UUID} AND deleted_at IS NULL',
-        { id: reference },
-      )
-    : undefined;
-  const organization =
-    rows === undefined ? (await withSlug(storage, reference))[0] : rows.map(readOrganization)[0];
+  const [organization] = isUuid(reference)
+    ? await organizationTable.select(storage, 'id = {id:UUID} AND deleted_at IS NULL', { id: reference })
+    : await withSlug(storage, reference);
   if (organization === undefined)
     throw new Problem('not_found', `no organization ${JSON.stringify(reference)}`);
   return organization;
@@ -170,7 +112,7 @@ export async function createOrganization(
   const organization: Organization = {
     id: randomUUID(),
     slug,
-    name: displayName('name', input.name),
+    name: displayName(input.name),
     retentionDays: input.retention === undefined ? undefined : parseRetention(input.retention),
     receipts: parseReceipts(input.receipts ?? 'own'),
     createdMicros: now,
@@ -178,13 +120,7 @@ export async function createOrganization(
     version: now,
   };
   const taken = new Problem('conflict', `the slug ${slug} is taken`);
-  if ((await withSlug(storage, slug)).length > 0) throw taken;
-  await write(storage, organization);
-  // There are no transactions: of two that passed the check together, whoever looks last sees both and withdraws.
-  if ((await withSlug(storage, slug)).some((other) => other.id !== organization.id)) {
-    await write(storage, { ...organization, deletedMicros: now, version: nextVersion(clock(), now) });
-    throw taken;
-  }
+  await putUnique(organizationTable, storage, organization, () => withSlug(storage, slug), taken);
   return organization;
 }
 
@@ -196,14 +132,11 @@ export async function updateOrganization(
   clock: Clock = systemClock,
 ): Promise<Organization> {
   const current = await findOrganization(storage, reference);
-  const changed: Organization = {
-    ...current,
-    name: settings.name === undefined ? current.name : displayName('name', settings.name),
-    retentionDays:
-      settings.retention === undefined ? current.retentionDays : parseRetention(settings.retention),
-    receipts: settings.receipts === undefined ? current.receipts : parseReceipts(settings.receipts),
-    version: nextVersion(clock(), current.version),
+  const { name, retention, receipts } = settings;
+  const change = {
+    ...(name !== undefined && { name: displayName(name) }),
+    ...(retention !== undefined && { retentionDays: parseRetention(retention) }),
+    ...(receipts !== undefined && { receipts: parseReceipts(receipts) }),
   };
-  await write(storage, changed);
-  return changed;
+  return organizationTable.update(storage, current, change, clock());
 }

@@ -3,7 +3,7 @@ import { limits } from './limits.ts';
 import { counter } from '../base/metrics.ts';
 import { FifoMap } from '../base/fifo-map.ts';
 import { Problem } from '../base/problem.ts';
-import { createPasswordVerifier, type PasswordVerifier } from './passwords.ts';
+import { PasswordVerifier } from './passwords.ts';
 
 /** Who wants a password checked, and of which account. Nothing in it depends on whether the account exists. */
 export interface Attempt {
@@ -20,7 +20,7 @@ export interface Attempt {
 
 /** What is remembered of an account, whether it exists or not; times in milliseconds of the throttle's clock. */
 interface Account {
-  /** When the last checks began that have not succeeded, oldest first, at most `failuresMax`. */
+  /** When the last checks began that have not succeeded, oldest first, at most `passwordFailuresMax`. */
   begun: number[];
   /** How many checks in a row had to wait. */
   delayed: number;
@@ -30,50 +30,26 @@ interface Account {
   readonly waiting: Map<string, number>;
 }
 
-export interface ThrottleBounds {
-  readonly failuresMax: number;
-  readonly windowMs: number;
-  readonly delayMsMin: number;
-  readonly delayMsMax: number;
-  /** Accounts remembered; the one that was tried least recently is forgotten first. */
-  readonly accountsMax: number;
-  /** Checks of one account, and of all, that wait at once; `reserved` more for clients that the account knows. */
-  readonly waitsPerAccountMax: number;
-  readonly waitsPerAccountReserved: number;
-  readonly waitsMax: number;
-  readonly waitsReserved: number;
-}
-
-const defaultBounds: ThrottleBounds = {
-  failuresMax: limits.passwordFailuresMax,
-  windowMs: limits.passwordFailuresWindowMs,
-  delayMsMin: limits.passwordDelayMsMin,
-  delayMsMax: limits.passwordDelayMsMax,
-  accountsMax: limits.passwordAccountsMax,
-  waitsPerAccountMax: limits.passwordWaitsPerAccountMax,
-  waitsPerAccountReserved: limits.passwordWaitsPerAccountReserved,
-  waitsMax: limits.passwordWaitsMax,
-  waitsReserved: limits.passwordWaitsReserved,
-};
+type Bounds = Readonly<Record<keyof typeof limits, number>>;
 
 const knownClientsMax = 4;
 
 /**
- * The only way to have a password checked (contract: Credentials). After `failuresMax` failures of an account in
- * `windowMs` each further check of it waits, twice as long each time, up to `delayMsMax`:
+ * The only way to have a password checked (contract: Credentials). After `passwordFailuresMax` failures of an account in
+ * `passwordFailuresWindowMs` each further check of it waits, twice as long each time, up to `passwordDelayMsMax`:
  *
  *     check ─▶ failures in the window? ─few─▶ counted, checked ─right─▶ the account starts anew
- *                └many─▶ a place to wait? ─no─▶ 429
+ *                └many─▶ a slot to wait in?─no─▶ 429
  *                           └yes─▶ counted, waits, checked
  *
  * A check counts when it begins, so parallel guesses count before any of them is answered. A client waits once for an
- * account, and some places are kept for those who are signed in and for addresses that the right password came from:
- * whoever guesses can make the user wait, but not keep the user out.
+ * account, and some slots are kept for those who are signed in and for addresses that the right password came from:
+ * who guesses can make the user wait, but not keep the user out.
  */
 export class PasswordThrottle {
-  readonly #verifier = createPasswordVerifier();
+  readonly #verifier = new PasswordVerifier();
   readonly #nowMs: () => number;
-  readonly #bounds: ThrottleBounds;
+  readonly #bounds: Bounds;
   readonly #accounts = new FifoMap<Account>();
   /** One for each check that waits; ends its wait. */
   readonly #waits = new Set<(problem: Problem) => void>();
@@ -88,9 +64,9 @@ export class PasswordThrottle {
   constructor({
     nowMs = () => performance.now(),
     bounds = {},
-  }: { readonly nowMs?: () => number; readonly bounds?: Partial<ThrottleBounds> } = {}) {
+  }: { readonly nowMs?: () => number; readonly bounds?: Partial<Bounds> } = {}) {
     this.#nowMs = nowMs;
-    this.#bounds = { ...defaultBounds, ...bounds };
+    this.#bounds = { ...limits, ...bounds };
   }
 
   /**
@@ -103,9 +79,8 @@ export class PasswordThrottle {
     check: (verify: PasswordVerifier['verify']) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const account = this.#accountOf(attempt);
-    const turn = this.#begin(account, attempt);
-    if (turn !== undefined) await turn;
-    const result = await check(this.#verifier.verify);
+    await this.#begin(account, attempt);
+    const result = await check((passwordHash, password) => this.#verifier.verify(passwordHash, password));
     if (result !== undefined) succeed(account, attempt);
     return result;
   }
@@ -126,49 +101,54 @@ export class PasswordThrottle {
       waiting: new Map(),
     };
     this.#accounts.set(key, account);
-    if (this.#accounts.size > this.#bounds.accountsMax) this.#accounts.removeOldest();
+    if (this.#accounts.size > this.#bounds.passwordAccountsMax) this.#accounts.removeOldest();
     return account;
   }
 
-  /** Counts a check; a promise of its turn where it has to wait for one. */
+  /** Counts a check; what it has to wait for, if anything. */
   #begin(account: Account, attempt: Attempt): Promise<void> | undefined {
-    const { failuresMax, windowMs } = this.#bounds;
+    const { passwordFailuresMax, passwordFailuresWindowMs } = this.#bounds;
     const now = this.#nowMs();
-    const [oldest = now] = account.begun.slice(-failuresMax);
-    const many = account.begun.length >= failuresMax && now - oldest < windowMs;
+    const [oldest = now] = account.begun.slice(-passwordFailuresMax);
+    const many = account.begun.length >= passwordFailuresMax && now - oldest < passwordFailuresWindowMs;
     if (!many) account.delayed = 0;
-    const turn = many ? this.#wait(account, attempt, now) : undefined;
-    account.begun = [...account.begun, now].slice(-failuresMax);
-    return turn;
+    const wait = many ? this.#wait(account, attempt, now) : undefined;
+    account.begun = [...account.begun, now].slice(-passwordFailuresMax);
+    return wait;
   }
 
   #wait(account: Account, attempt: Attempt, now: number): Promise<void> {
-    const { delayMsMin, delayMsMax } = this.#bounds;
+    const { passwordDelayMsMin, passwordDelayMsMax } = this.#bounds;
     if (this.#stopped) throw shuttingDown();
-    if (!this.#hasPlace(account, attempt)) {
+    if (!this.#hasSlot(account, attempt)) {
       this.#delayed.inc({ outcome: 'refused' });
       throw this.#tooMany(account, attempt, now);
     }
     this.#delayed.inc({ outcome: 'waited' });
-    const delayMs = Math.min(delayMsMax, delayMsMin * 2 ** account.delayed);
+    const delayMs = Math.min(passwordDelayMsMax, passwordDelayMsMin * 2 ** account.delayed);
     account.delayed += 1;
     account.waiting.set(attempt.client, now + delayMs);
     return this.#sleep(delayMs, attempt.caller.signal).finally(() => account.waiting.delete(attempt.client));
   }
 
-  #hasPlace({ waiting, knownClients }: Account, { client, signedIn }: Attempt): boolean {
-    const { waitsPerAccountMax, waitsPerAccountReserved, waitsMax, waitsReserved } = this.#bounds;
+  #hasSlot({ waiting, knownClients }: Account, { client, signedIn }: Attempt): boolean {
+    const {
+      passwordWaitsPerAccountMax,
+      passwordWaitsPerAccountReserved,
+      passwordWaitsMax,
+      passwordWaitsReserved,
+    } = this.#bounds;
     const isKnown = signedIn || knownClients.includes(client);
     return (
       !waiting.has(client) &&
-      waiting.size < waitsPerAccountMax + (isKnown ? waitsPerAccountReserved : 0) &&
-      this.#waits.size < waitsMax + (isKnown ? waitsReserved : 0)
+      waiting.size < passwordWaitsPerAccountMax + (isKnown ? passwordWaitsPerAccountReserved : 0) &&
+      this.#waits.size < passwordWaitsMax + (isKnown ? passwordWaitsReserved : 0)
     );
   }
 
   #tooMany({ waiting }: Account, { client }: Attempt, now: number): Problem {
-    const { delayMsMax, failuresMax } = this.#bounds;
-    const freeMs = waiting.get(client) ?? Math.min(now + delayMsMax, ...waiting.values());
+    const { passwordDelayMsMax, passwordFailuresMax } = this.#bounds;
+    const freeMs = waiting.get(client) ?? Math.min(now + passwordDelayMsMax, ...waiting.values());
     const seconds = Math.max(1, Math.ceil((freeMs - now) / 1000));
     return new Problem(
       'rate_limited',
@@ -176,7 +156,7 @@ export class PasswordThrottle {
       {
         retryAfterSeconds: seconds,
         headers: {
-          'RateLimit-Limit': String(failuresMax),
+          'RateLimit-Limit': String(passwordFailuresMax),
           'RateLimit-Remaining': '0',
           'RateLimit-Reset': String(seconds),
         },

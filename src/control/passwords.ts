@@ -36,30 +36,26 @@ export async function hashPassword(password: string): Promise<string> {
   return hash(normalized(password), parameters);
 }
 
-export interface PasswordVerifier {
-  /**
-   * True when the password has this hash; with undefined, for a user that does not exist, the same work and false.
-   * Throws Problem `unavailable` when too many are waiting.
-   */
-  readonly verify: (passwordHash: string | undefined, password: string) => Promise<boolean>;
-}
-
 /**
  * Verification with a bound: each takes 19 MiB and a thread of the pool that file and compression work needs too, so
  * a burst of logins waits here and not there.
  */
-export function createPasswordVerifier(): PasswordVerifier {
-  const semaphore = new Semaphore({
+export class PasswordVerifier {
+  readonly #semaphore = new Semaphore({
     slots: limits.passwordChecksAtOnceMax,
     waitingMax: limits.passwordChecksWaitingMax,
     refused: () => new Problem('unavailable', 'too many logins at once', { retryAfterSeconds: 1 }),
   });
-  return {
-    verify: (passwordHash, password) =>
-      semaphore.run(async () => {
-        const tooLong = Buffer.byteLength(password) > limits.passwordBytesMax;
-        const matches = await verify(passwordHash ?? dummyHash, tooLong ? '' : normalized(password));
-        return matches && passwordHash !== undefined && !tooLong;
-      }),
-  };
+
+  /**
+   * True when the password has this hash; with undefined, for a user that does not exist, the same work and false.
+   * Throws Problem `unavailable` when too many are waiting.
+   */
+  verify(passwordHash: string | undefined, password: string): Promise<boolean> {
+    return this.#semaphore.run(async () => {
+      const tooLong = Buffer.byteLength(password) > limits.passwordBytesMax;
+      const matches = await verify(passwordHash ?? dummyHash, tooLong ? '' : normalized(password));
+      return matches && passwordHash !== undefined && !tooLong;
+    });
+  }
 }

@@ -4,7 +4,7 @@ import { JOSEError } from 'jose/errors';
 import type { Clock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Directory } from './directory.ts';
-import { endSession } from './ended-sessions.ts';
+import { endedSessionTable } from './ended-sessions.ts';
 import type { Organization } from './organizations.ts';
 import type { User } from './users.ts';
 
@@ -16,18 +16,6 @@ export interface Session {
   readonly organization: Organization;
   readonly expiresMicros: number;
   readonly token: string;
-}
-
-export interface Sessions {
-  /** A new session of a user whose password was right. */
-  issue(user: User, organization: Organization): Promise<Session>;
-  /**
-   * The session of a token; undefined when it is forged, spelled in another way than it was issued, expired, ended, or
-   * its user is disabled, has another password by now, or belongs to another organization (contract: Sessions).
-   */
-  verify(token: string): Promise<Session | undefined>;
-  /** Ends a session in every process; it holds in this one when the promise resolves. */
-  end(session: Session): Promise<void>;
 }
 
 export interface SessionsOptions {
@@ -44,40 +32,54 @@ const header = { alg: algorithm, typ: 'JWT' } as const;
 const headerPart = Buffer.from(JSON.stringify(header)).toString('base64url');
 
 /** Sessions as signed tokens (HS256 only): nothing is stored of a session until it is ended early. */
-export function createSessions(options: SessionsOptions): Sessions {
-  const { clock, directory } = options;
-  const key = new TextEncoder().encode(options.secret);
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #key: Uint8Array;
 
-  return {
-    async issue(user, organization) {
-      const id = randomUUID();
-      const issuedSeconds = Math.floor(clock() / 1_000_000);
-      const expiresSeconds = issuedSeconds + Math.floor(options.ttlMs / 1000);
-      const token = await new SignJWT({ org: organization.id, role: user.role, ver: user.credentialVersion })
-        .setProtectedHeader(header)
-        .setSubject(user.id)
-        .setJti(id)
-        .setIssuedAt(issuedSeconds)
-        .setExpirationTime(expiresSeconds)
-        .sign(key);
-      return { id, user, organization, expiresMicros: expiresSeconds * 1_000_000, token };
-    },
-    async verify(token) {
-      const claims = await readClaims(token, key, clock);
-      if (claims === undefined) return undefined;
-      const user = directory.userById(claims.sub);
-      const organization = directory.organizationById(claims.org);
-      if (user === undefined || organization === undefined || user.organizationId !== organization.id)
-        return undefined;
-      if (user.disabledMicros !== undefined || user.credentialVersion !== claims.ver) return undefined;
-      if (directory.sessionEnded(claims.jti)) return undefined;
-      return { id: claims.jti, user, organization, expiresMicros: claims.exp * 1_000_000, token };
-    },
-    async end(session) {
-      await endSession(options.storage, session, clock);
-      await directory.refresh();
-    },
-  };
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    this.#key = new TextEncoder().encode(options.secret);
+  }
+
+  /** A new session of a user whose password was right. */
+  async issue(user: User, organization: Organization): Promise<Session> {
+    const { clock, ttlMs } = this.#options;
+    const id = randomUUID();
+    const issuedSeconds = Math.floor(clock() / 1_000_000);
+    const expiresSeconds = issuedSeconds + Math.floor(ttlMs / 1000);
+    const token = await new SignJWT({ org: organization.id, role: user.role, ver: user.credentialVersion })
+      .setProtectedHeader(header)
+      .setSubject(user.id)
+      .setJti(id)
+      .setIssuedAt(issuedSeconds)
+      .setExpirationTime(expiresSeconds)
+      .sign(this.#key);
+    return { id, user, organization, expiresMicros: expiresSeconds * 1_000_000, token };
+  }
+
+  /**
+   * The session of a token; undefined when it is forged, spelled in another way than it was issued, expired, ended, or
+   * its user is disabled, has another password by now, or belongs to another organization (contract: Sessions).
+   */
+  async verify(token: string): Promise<Session | undefined> {
+    const { clock, directory } = this.#options;
+    const claims = await readClaims(token, this.#key, clock);
+    if (claims === undefined) return undefined;
+    const user = directory.userById(claims.sub);
+    const organization = directory.organizationById(claims.org);
+    if (user === undefined || organization === undefined || user.organizationId !== organization.id)
+      return undefined;
+    if (user.disabledMicros !== undefined || user.credentialVersion !== claims.ver) return undefined;
+    if (directory.sessionEnded(claims.jti)) return undefined;
+    return { id: claims.jti, user, organization, expiresMicros: claims.exp * 1_000_000, token };
+  }
+
+  /** Ends a session in every process; it holds in this one when the promise resolves, elsewhere after a refresh. */
+  async end({ id, expiresMicros }: Pick<Session, 'id' | 'expiresMicros'>): Promise<void> {
+    const { storage, clock, directory } = this.#options;
+    await endedSessionTable.put(storage, { id, expiresMicros, version: clock() });
+    await directory.refresh();
+  }
 }
 
 interface Claims {

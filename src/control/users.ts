@@ -1,19 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { Parameters, Storage } from '../storage/storage.ts';
+import { ControlTable, field, optionalTime, putUnique, time } from './control-table.ts';
+import { displayName, isUuid } from './names.ts';
 import { findOrganization } from './organizations.ts';
 import { hashPassword } from './passwords.ts';
-import {
-  currentRows,
-  dateTimeText,
-  dateTimeTextOrNull,
-  displayName,
-  isUuid,
-  type MicrosText,
-  microsOrUndefined,
-  nextVersion,
-} from './rows.ts';
 
 /** `admin`: everything in its organization; `auditor`: reads and exports events; `member`: own receipts only. */
 export type Role = 'admin' | 'auditor' | 'member';
@@ -37,25 +29,28 @@ export interface User {
   readonly version: number;
 }
 
-export interface UserRow {
-  readonly id: string;
-  readonly org: string;
+export const userTable = new ControlTable<User>('users', 'UUID', {
+  id: field('id'),
+  organizationId: field('org'),
+  email: field('email'),
+  emailLower: field('email_lower'),
+  name: field('name'),
+  // Whatever is not known counts as the role that may do least.
+  role: field('role', (text: string) => roles.find((role) => role === text) ?? 'member'),
+  passwordHash: field('password_hash'),
+  credentialVersion: field('credential_version'),
+  createdMicros: time('created_at'),
+  disabledMicros: optionalTime('disabled_at'),
+  deletedMicros: optionalTime('deleted_at'),
+  version: field('version', Number),
+});
+
+export interface NewUser {
   readonly email: string;
-  readonly email_lower: string;
   readonly name: string;
   readonly role: string;
-  readonly password_hash: string;
-  readonly credential_version: number;
-  readonly created_micros: MicrosText;
-  readonly disabled_micros: MicrosText | null;
-  readonly deleted_micros: MicrosText | null;
-  readonly version: MicrosText;
+  readonly password: string;
 }
-
-export const userColumns =
-  'id, org, email, email_lower, name, role, password_hash, credential_version, ' +
-  'toUnixTimestamp64Micro(created_at) AS created_micros, toUnixTimestamp64Micro(disabled_at) AS disabled_micros, ' +
-  'toUnixTimestamp64Micro(deleted_at) AS deleted_micros, version';
 
 /** Which user an operator means: an id, or an e-mail address, with the organization where the address is in several. */
 export interface UserReference {
@@ -65,24 +60,6 @@ export interface UserReference {
 
 const emailPattern = /^[^\s@\p{Cc}\p{Cs}]{1,64}@[^\s@\p{Cc}\p{Cs}]{1,253}$/u;
 const emailCharactersMax = 254;
-
-export function readUser(row: UserRow): User {
-  return {
-    id: row.id,
-    organizationId: row.org,
-    email: row.email,
-    emailLower: row.email_lower,
-    name: row.name,
-    // Whatever is not known counts as the role that may do least.
-    role: roles.find((role) => role === row.role) ?? 'member',
-    passwordHash: row.password_hash,
-    credentialVersion: row.credential_version,
-    createdMicros: Number(row.created_micros),
-    disabledMicros: microsOrUndefined(row.disabled_micros),
-    deletedMicros: microsOrUndefined(row.deleted_micros),
-    version: Number(row.version),
-  };
-}
 
 function parseEmail(text: string): string {
   const email = text.trim();
@@ -96,33 +73,12 @@ function parseRole(text: string): Role {
   return role;
 }
 
-async function write(storage: Storage, user: User): Promise<void> {
-  await storage.insertRows('users', [
-    {
-      id: user.id,
-      org: user.organizationId,
-      email: user.email,
-      email_lower: user.emailLower,
-      name: user.name,
-      role: user.role,
-      password_hash: user.passwordHash,
-      credential_version: user.credentialVersion,
-      created_at: dateTimeText(user.createdMicros),
-      disabled_at: dateTimeTextOrNull(user.disabledMicros),
-      deleted_at: dateTimeTextOrNull(user.deletedMicros),
-      version: user.version,
-    },
-  ]);
-}
-
-async function usersWhere(
-  storage: Storage,
-  condition: string,
-  parameters: Readonly<Record<string, unknown>>,
-): Promise<User[]> {
-  const where = `${condition} AND deleted_at IS NULL ORDER BY email_lower, org`;
-  const rows = await currentRows<UserRow>(storage, 'users', userColumns, where, parameters);
-  return rows.map(readUser);
+function usersWhere(storage: Storage, condition: string, parameters?: Parameters): Promise<User[]> {
+  return userTable.select(
+    storage,
+    `${condition} AND deleted_at IS NULL ORDER BY email_lower, org`,
+    parameters,
+  );
 }
 
 function withEmail(storage: Storage, organizationId: string, emailLower: string): Promise<User[]> {
@@ -134,7 +90,7 @@ function withEmail(storage: Storage, organizationId: string, emailLower: string)
 
 /** The users of an organization, or of all of them. Throws Problem `not_found`. */
 export async function listUsers(storage: Storage, organization?: string): Promise<User[]> {
-  if (organization === undefined) return usersWhere(storage, 'true', {});
+  if (organization === undefined) return usersWhere(storage, 'true');
   const { id } = await findOrganization(storage, organization);
   return usersWhere(storage, 'org = {org:UUID}', { org: id });
 }
@@ -164,17 +120,11 @@ export async function findUser(storage: Storage, reference: UserReference): Prom
  */
 export async function createUser(
   storage: Storage,
-  input: {
-    readonly organization: string;
-    readonly email: string;
-    readonly name: string;
-    readonly role: string;
-    readonly password: string;
-  },
+  input: NewUser & { readonly organization: string },
   clock: Clock = systemClock,
 ): Promise<User> {
   const email = parseEmail(input.email);
-  const name = displayName('name', input.name);
+  const name = displayName(input.name);
   const role = parseRole(input.role);
   const organization = await findOrganization(storage, input.organization);
   const passwordHash = await hashPassword(input.password);
@@ -194,13 +144,8 @@ export async function createUser(
     version: now,
   };
   const taken = new Problem('conflict', `${email} is a user of ${organization.slug} already`);
-  if ((await withEmail(storage, organization.id, user.emailLower)).length > 0) throw taken;
-  await write(storage, user);
-  // As with slugs: of two that passed the check together, whoever looks last sees both and withdraws.
-  if ((await withEmail(storage, organization.id, user.emailLower)).some((other) => other.id !== user.id)) {
-    await write(storage, { ...user, deletedMicros: now, version: nextVersion(clock(), now) });
-    throw taken;
-  }
+  const find = () => withEmail(storage, organization.id, user.emailLower);
+  await putUnique(userTable, storage, user, find, taken);
   return user;
 }
 
@@ -212,15 +157,8 @@ export async function disableUser(
 ): Promise<User> {
   const current = await findUser(storage, reference);
   if (current.disabledMicros !== undefined) return current;
-  const now = clock();
-  const user = {
-    ...current,
-    disabledMicros: now,
-    credentialVersion: current.credentialVersion + 1,
-    version: nextVersion(now, current.version),
-  };
-  await write(storage, user);
-  return user;
+  const disabledMicros = clock();
+  return endSessions(storage, current, { disabledMicros }, disabledMicros);
 }
 
 /** Changes the password, which ends the user's sessions. Throws Problem as `findUser`, or `malformed`. */
@@ -233,12 +171,10 @@ export async function setPassword(
   // Hashing takes its time, and what is read before it may be another's change by the end of it.
   const passwordHash = await hashPassword(password);
   const current = await findUser(storage, reference);
-  const user = {
-    ...current,
-    passwordHash,
-    credentialVersion: current.credentialVersion + 1,
-    version: nextVersion(clock(), current.version),
-  };
-  await write(storage, user);
-  return user;
+  return endSessions(storage, current, { passwordHash }, clock());
+}
+
+function endSessions(storage: Storage, user: User, change: Partial<User>, now: number): Promise<User> {
+  const credentialVersion = user.credentialVersion + 1;
+  return userTable.update(storage, user, { ...change, credentialVersion }, now);
 }

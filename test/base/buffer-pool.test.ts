@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBufferPool } from '../../src/base/buffer-pool.ts';
+import { BufferPool } from '../../src/base/buffer-pool.ts';
 
 const kibibyte = 1024;
 
 test('a buffer that was given back is used again for what fits in it', () => {
-  const pool = createBufferPool(1024 * kibibyte);
+  const pool = new BufferPool(1024 * kibibyte);
   const first = pool.take(100 * kibibyte);
   assert.equal(first.byteLength, 128 * kibibyte);
   pool.give(first);
@@ -15,7 +15,7 @@ test('a buffer that was given back is used again for what fits in it', () => {
 });
 
 test('keeps no more than its bound, and nothing of a size that it does not hand out', () => {
-  const pool = createBufferPool(128 * kibibyte);
+  const pool = new BufferPool(128 * kibibyte);
   const [one, two] = [pool.take(128 * kibibyte), pool.take(128 * kibibyte)];
   pool.give(one);
   pool.give(two);
@@ -27,7 +27,7 @@ test('keeps no more than its bound, and nothing of a size that it does not hand 
 });
 
 test('very large buffers are not pooled', () => {
-  const pool = createBufferPool(1024 * 1024 * kibibyte);
+  const pool = new BufferPool(1024 * 1024 * kibibyte);
   const large = pool.take(20_000 * kibibyte);
   assert.equal(large.byteLength, 20_000 * kibibyte);
   pool.give(large);

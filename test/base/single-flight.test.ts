@@ -5,16 +5,17 @@ import { freshSingleFlight, memoizeFor, singleFlight } from '../../src/base/sing
 
 test('an answer is shared while it is asked for and for a while after, then asked anew', async () => {
   let asked = 0;
-  const share = memoizeFor(60, async () => {
-    asked += 1;
+  const ask = async () => {
     await sleep(5);
-    return asked;
-  });
-  assert.deepEqual(await Promise.all([share(), share(), share()]), [1, 1, 1]);
-  assert.equal(await share(), 1);
-  await sleep(80);
-  assert.equal(await share(), 2);
-  assert.equal(asked, 2);
+    return ++asked;
+  };
+  const long = memoizeFor(60_000, ask);
+  assert.deepEqual(await Promise.all([long(), long(), long()]), [1, 1, 1]);
+  assert.equal(await long(), 1);
+  const short = memoizeFor(1, ask);
+  assert.equal(await short(), 2);
+  await sleep(20);
+  assert.equal(await short(), 3);
 });
 
 test('a failure reaches those who wait for it and nobody after them', async () => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ConfigError } from '../../src/config/config.ts';
-import { makeDataDir, sessionSecret } from '../../src/config/secrets.ts';
+import { makeDataDir } from '../../src/config/data-dir.ts';
+import { sessionSecret } from '../../src/config/secrets.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';
 
 let root: string;

@@ -13,8 +13,8 @@ import {
 } from '../../src/control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh } from '../../src/control/authenticate-key.ts';
 import { changeCodes } from '../../src/control/change-events.ts';
-import { createDirectory } from '../../src/control/directory.ts';
-import { endSession } from '../../src/control/ended-sessions.ts';
+import { Directory } from '../../src/control/directory.ts';
+import { endedSessionTable } from '../../src/control/ended-sessions.ts';
 import {
   createOrganization,
   effectiveRetentionDays,
@@ -22,7 +22,7 @@ import {
   listOrganizations,
   updateOrganization,
 } from '../../src/control/organizations.ts';
-import { createPasswordVerifier } from '../../src/control/passwords.ts';
+import { PasswordVerifier } from '../../src/control/passwords.ts';
 import { createUser, disableUser, findUser, listUsers, setPassword } from '../../src/control/users.ts';
 import { activityTitles } from '../../src/ocsf/activities.ts';
 import { openStorage } from '../../src/storage/client.ts';
@@ -45,7 +45,7 @@ after(async () => {
 });
 
 const problem = (code: ProblemCode) => (error: unknown) => error instanceof Problem && error.code === code;
-const directory = () => createDirectory({ storage, log: silentLog, clock: systemClock });
+const directory = () => new Directory({ storage, log: silentLog, clock: systemClock });
 const password = 'correct horse battery';
 
 describe('organizations', () => {
@@ -131,13 +131,13 @@ describe('users', () => {
     const made = await createUser(storage, input);
     assert.equal(made.organizationId, id);
     assert.equal(made.emailLower, 'ann.ö@example.com');
-    const { verify } = createPasswordVerifier();
-    assert.equal(await verify(made.passwordHash, password), true);
+    const verifier = new PasswordVerifier();
+    assert.equal(await verifier.verify(made.passwordHash, password), true);
     await assert.rejects(createUser(storage, { ...input, email: 'ANN.Ö@example.COM' }), problem('conflict'));
 
     const changed = await setPassword(storage, { user: 'ann.ö@EXAMPLE.com' }, 'another horse battery');
     assert.equal(changed.credentialVersion, 2);
-    assert.equal(await verify(changed.passwordHash, password), false);
+    assert.equal(await verifier.verify(changed.passwordHash, password), false);
     const disabled = await disableUser(storage, { user: made.id });
     assert.equal(disabled.credentialVersion, 3);
     assert.notEqual(disabled.disabledMicros, undefined);
@@ -305,8 +305,8 @@ describe('the directory', () => {
   test('knows ended sessions until they would have expired', async () => {
     const state = directory();
     const now = systemClock();
-    await endSession(elsewhere, { id: 'ended', expiresMicros: now + 60_000_000 });
-    await endSession(elsewhere, { id: 'long-gone', expiresMicros: now - 1 });
+    await endedSessionTable.put(elsewhere, { id: 'ended', expiresMicros: now + 60_000_000, version: now });
+    await endedSessionTable.put(elsewhere, { id: 'long-gone', expiresMicros: now - 1, version: now });
     await state.refresh();
     assert.deepEqual([state.sessionEnded('ended'), state.sessionEnded('long-gone')], [true, false]);
   });
@@ -317,7 +317,7 @@ describe('the directory', () => {
       ...storage,
       rows: (...query) => (down ? Promise.reject(new Error('down')) : storage.rows(...query)),
     };
-    const state = createDirectory({ storage: flaky, log: silentLog, clock: systemClock });
+    const state = new Directory({ storage: flaky, log: silentLog, clock: systemClock });
     await state.refresh();
     const before = state.organizations();
     down = true;

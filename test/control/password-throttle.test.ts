@@ -3,14 +3,15 @@ import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
-import { type Attempt, PasswordThrottle, type ThrottleBounds } from '../../src/control/password-throttle.ts';
+import { limits } from '../../src/control/limits.ts';
+import { type Attempt, PasswordThrottle } from '../../src/control/password-throttle.ts';
 
 /** Time stands still until a test moves it. */
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 }));
 afterEach(() => mock.timers.reset());
 
 const minute = 60_000;
-const throttleWith = (bounds: Partial<ThrottleBounds> = {}) =>
+const throttleWith = (bounds: Partial<Record<keyof typeof limits, number>> = {}) =>
   new PasswordThrottle({ nowMs: Date.now, bounds });
 
 const attempt = (client = 'address 192.0.2.1', more: Partial<Attempt> = {}): Attempt => ({
@@ -184,7 +185,7 @@ describe('checks at the same time', () => {
   });
 
   test('all accounts together have a bound, with places kept as well', async () => {
-    const throttle = throttleWith({ failuresMax: 1, waitsMax: 3, waitsReserved: 1 });
+    const throttle = throttleWith({ passwordFailuresMax: 1, passwordWaitsMax: 3, passwordWaitsReserved: 1 });
     const of = (n: number, more: Partial<Attempt> = {}) =>
       attempt(`address 192.0.2.${n}`, { email: `${n}@acme.test`, ...more });
     const codes: string[] = [];
@@ -198,7 +199,7 @@ describe('checks at the same time', () => {
   });
 
   test('who goes away gives the place back unchecked; a stop ends all waits', async () => {
-    const throttle = throttleWith({ waitsPerAccountMax: 1 });
+    const throttle = throttleWith({ passwordWaitsPerAccountMax: 1 });
     await fail(throttle, 10);
     const gone = new AbortController();
     const first = await begin(throttle, attempt('address 192.0.2.2', { caller: gone }));
@@ -219,7 +220,13 @@ describe('checks at the same time', () => {
 });
 
 test('at any rate of guessing, a check that did not wait has fewer than the limit before it in the window', async () => {
-  const bounds = { failuresMax: 3, windowMs: 1000, delayMsMin: 10, delayMsMax: 80, waitsPerAccountMax: 4 };
+  const bounds = {
+    passwordFailuresMax: 3,
+    passwordFailuresWindowMs: 1000,
+    passwordDelayMsMin: 10,
+    passwordDelayMsMax: 80,
+    passwordWaitsPerAccountMax: 4,
+  };
   const step = fc.record({ client: fc.nat(5), ms: fc.nat(300) });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
@@ -229,8 +236,8 @@ test('at any rate of guessing, a check that did not wait has fewer than the limi
         await pass(ms);
         const { code } = await begin(throttle, attempt(`address 192.0.2.${client}`));
         if (code === 'rate_limited') continue;
-        const before = begun.filter((at) => Date.now() - at < bounds.windowMs).length;
-        assert.equal(code === 'checked', before < bounds.failuresMax);
+        const before = begun.filter((at) => Date.now() - at < bounds.passwordFailuresWindowMs).length;
+        assert.equal(code === 'checked', before < bounds.passwordFailuresMax);
         begun.push(Date.now());
       }
       throttle.stop();
@@ -240,7 +247,7 @@ test('at any rate of guessing, a check that did not wait has fewer than the limi
 });
 
 test('what is remembered is bounded: the account tried least recently is forgotten', async () => {
-  const throttle = throttleWith({ accountsMax: 100 });
+  const throttle = throttleWith({ passwordAccountsMax: 100 });
   const of = (n: number) => attempt('address 192.0.2.1', { email: `${n}@acme.test` });
   await fail(throttle, 10, of(0));
   await fail(throttle, 10, of(1));

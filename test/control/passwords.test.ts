@@ -2,12 +2,7 @@ import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { limits } from '../../src/control/limits.ts';
 import { Problem } from '../../src/base/problem.ts';
-import {
-  checkPassword,
-  createPasswordVerifier,
-  dummyHash,
-  hashPassword,
-} from '../../src/control/passwords.ts';
+import { checkPassword, PasswordVerifier, dummyHash, hashPassword } from '../../src/control/passwords.ts';
 
 const malformed = (error: unknown) => error instanceof Problem && error.code === 'malformed';
 const parametersOf = (hash: string) => hash.split('$').slice(1, 4);
@@ -36,22 +31,22 @@ describe('hashes', () => {
 
 describe('verification', () => {
   test('tells right from wrong, however the letters are composed', async () => {
-    const { verify } = createPasswordVerifier();
+    const verifier = new PasswordVerifier();
     const hash = await hashPassword('pässwörd-größe');
-    assert.equal(await verify(hash, 'pässwörd-größe'), true);
-    assert.equal(await verify(hash, 'pässwörd-größe'.normalize('NFD')), true);
-    assert.equal(await verify(hash, 'pässwörd-grösse'), false);
-    assert.equal(await verify(hash, ''), false);
-    assert.equal(await verify(hash, 'x'.repeat(limits.passwordBytesMax + 1)), false);
+    assert.equal(await verifier.verify(hash, 'pässwörd-größe'), true);
+    assert.equal(await verifier.verify(hash, 'pässwörd-größe'.normalize('NFD')), true);
+    assert.equal(await verifier.verify(hash, 'pässwörd-grösse'), false);
+    assert.equal(await verifier.verify(hash, ''), false);
+    assert.equal(await verifier.verify(hash, 'x'.repeat(limits.passwordBytesMax + 1)), false);
   });
 
   test('an unknown user costs as much and never matches', async () => {
-    const { verify } = createPasswordVerifier();
+    const verifier = new PasswordVerifier();
     const hash = await hashPassword('correct horse battery');
     // Processor time, best of a few in turns: what else the machine does hardly shows in it.
     const took = async (stored: string | undefined): Promise<number> => {
       const begun = process.cpuUsage();
-      assert.equal(await verify(stored, 'some other password'), false);
+      assert.equal(await verifier.verify(stored, 'some other password'), false);
       const { user, system } = process.cpuUsage(begun);
       return (user + system) / 1000;
     };
@@ -64,13 +59,13 @@ describe('verification', () => {
   });
 
   test('is bounded: beyond the waiting room it is refused at once', async () => {
-    const { verify } = createPasswordVerifier();
+    const verifier = new PasswordVerifier();
     const room = limits.passwordChecksAtOnceMax + limits.passwordChecksWaitingMax;
-    const all = Array.from({ length: room + 5 }, () => verify(undefined, 'some password'));
+    const all = Array.from({ length: room + 5 }, () => verifier.verify(undefined, 'some password'));
     const settled = await Promise.allSettled(all);
     const refused = settled.filter((one) => one.status === 'rejected');
     assert.equal(refused.length, 5);
     for (const one of refused) assert.equal((one.reason as Problem).code, 'unavailable');
-    assert.equal(await verify(undefined, 'afterwards it goes on'), false);
+    assert.equal(await verifier.verify(undefined, 'afterwards it goes on'), false);
   });
 });

@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { createDirectory, type Directory } from '../../src/control/directory.ts';
+import { Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
-import { createSessions, type Session } from '../../src/control/sessions.ts';
+import { type Session, Sessions } from '../../src/control/sessions.ts';
 import { createUser, disableUser, setPassword, type User } from '../../src/control/users.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 
@@ -25,7 +25,7 @@ describe('sessions', () => {
   const clock = (): number => now;
 
   const open = (over: { secret?: string } = {}) =>
-    createSessions({ secret, ttlMs, clock, directory, storage: engine.storage, ...over });
+    new Sessions({ secret, ttlMs, clock, directory, storage: engine.storage, ...over });
 
   async function newUser(name: string): Promise<User> {
     const input = {
@@ -42,7 +42,7 @@ describe('sessions', () => {
 
   before(async () => {
     engine = await startTestEngine();
-    directory = createDirectory({ storage: engine.storage, log: silentLog, clock });
+    directory = new Directory({ storage: engine.storage, log: silentLog, clock });
     organization = await createOrganization(engine.storage, { slug: 'acme', name: 'Acme' });
     other = await createOrganization(engine.storage, { slug: 'globex', name: 'Globex' });
     await directory.refresh();
@@ -120,17 +120,17 @@ describe('sessions', () => {
       await sessions.issue(user, organization),
       await sessions.issue(user, organization),
     ];
-    const elsewhere = createDirectory({ storage: engine.storage, log: silentLog, clock });
+    const elsewhere = new Directory({ storage: engine.storage, log: silentLog, clock });
     await elsewhere.refresh();
     await sessions.end(first);
     assert.equal(await sessions.verify(first.token), undefined);
     assert.notEqual(await sessions.verify(second.token), undefined, 'another session of the user goes on');
-    const remote = createSessions({ secret, ttlMs, clock, directory: elsewhere, storage: engine.storage });
+    const remote = new Sessions({ secret, ttlMs, clock, directory: elsewhere, storage: engine.storage });
     await elsewhere.refresh();
     assert.equal(await remote.verify(first.token), undefined);
-    const restarted = createDirectory({ storage: engine.storage, log: silentLog, clock });
+    const restarted = new Directory({ storage: engine.storage, log: silentLog, clock });
     await restarted.refresh();
-    const again = createSessions({ secret, ttlMs, clock, directory: restarted, storage: engine.storage });
+    const again = new Sessions({ secret, ttlMs, clock, directory: restarted, storage: engine.storage });
     assert.equal(await again.verify(first.token), undefined);
     assert.notEqual(await again.verify(second.token), undefined);
   });

@@ -1,11 +1,11 @@
 import { DamageRegister } from '../../src/base/damage.ts';
 import { rm } from 'node:fs/promises';
 import { systemClock } from '../../src/base/clock.ts';
-import { createAdministration } from '../../src/control/administration.ts';
-import { createDirectory, type Directory } from '../../src/control/directory.ts';
+import { Administration } from '../../src/control/administration.ts';
+import { Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
 import { PasswordThrottle } from '../../src/control/password-throttle.ts';
-import { createSessions } from '../../src/control/sessions.ts';
+import { Sessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
 import { createKeyCheck } from '../../src/http/authenticate.ts';
 import { guardEndpoints } from '../../src/http/guard.ts';
@@ -60,7 +60,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const engine = await startTestEngine();
   const { storage } = engine;
   const dataDir = await temporaryDirectory();
-  const directory = createDirectory({ storage, log: silentLog, clock: systemClock });
+  const directory = new Directory({ storage, log: silentLog, clock: systemClock });
   const insert = createSegmentInsert(storage, silentLog);
   let held = false;
   const sink: SegmentSink = (segment) =>
@@ -92,14 +92,14 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     logFailure: ingest.logFailure,
   });
   const cookie = createSessionCookie('service');
-  const sessions = createSessions({
+  const sessions = new Sessions({
     secret: 's'.repeat(32),
     ttlMs: 3_600_000,
     clock: systemClock,
     directory,
     storage,
   });
-  const administration = createAdministration(storage);
+  const administration = new Administration(storage);
   // Of what other endpoints need there is nothing: no test of the portal calls them.
   const deps = {
     read: {},

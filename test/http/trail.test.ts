@@ -9,7 +9,7 @@ import {
   userActor,
 } from '../../src/control/change-events.ts';
 import { listApiKeys } from '../../src/control/api-keys.ts';
-import { createDirectory } from '../../src/control/directory.ts';
+import { Directory } from '../../src/control/directory.ts';
 import type { Organization } from '../../src/control/organizations.ts';
 import { recordedChange } from '../../src/http/recorded-change.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
@@ -161,7 +161,7 @@ describe('the trail', () => {
   test('a change that this process cannot take over yet is recorded, and its maker is told so', async () => {
     const { acme, ann } = await start('late');
     const nowhere = openStorage({ ...world.engine.connection, url: 'http://127.0.0.1:9' }, silentLog);
-    const directory = createDirectory({ storage: nowhere, log: silentLog, clock: systemClock });
+    const directory = new Directory({ storage: nowhere, log: silentLog, clock: systemClock });
     const changesOf = () => [changeOfUser(ann, 'passwordChanged')];
     const context = { head: { ip: '192.0.2.7', port: '50123' }, flowId } as unknown as RequestContext;
     await assert.rejects(

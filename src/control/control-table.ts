@@ -1,0 +1,145 @@
+import type { Problem } from '../base/problem.ts';
+import { formatMicros } from '../base/timestamp.ts';
+import type { Parameters, Storage } from '../storage/storage.ts';
+import { limits } from './limits.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** How a member of an object stands in a table. */
+interface Field<V> {
+  /** What a SELECT names. */
+  readonly select: string;
+  read(row: Row): V;
+  write(value: V): Row;
+}
+
+type Fields<T> = { readonly [Member in keyof T]: Field<T[Member]> };
+
+/** A column whose JSON value is the member's, or is made of it and read back. */
+export function field<V>(
+  column: string,
+  read: (value: never) => V = (value) => value,
+  write: (value: V) => unknown = (value) => value,
+): Field<V> {
+  return {
+    select: column,
+    read: (row) => read(row[column] as never),
+    write: (value) => ({ [column]: write(value) }),
+  };
+}
+
+/** A DateTime64(6) column, UTC, as Unix microseconds. */
+export function time(column: string): Field<number> {
+  const { select, read, write } = optionalTime(column);
+  return { select, read: (row) => read(row) as number, write };
+}
+
+/** The same, where NULL is undefined. */
+export function optionalTime(column: string): Field<number | undefined> {
+  const alias = `${column}_micros`;
+  return {
+    select: `toUnixTimestamp64Micro(${column}) AS ${alias}`,
+    read: ({ [alias]: micros }) => (micros === null ? undefined : Number(micros)),
+    write: (micros) => ({
+      [column]: micros === undefined ? null : formatMicros(micros).replace('T', ' ').slice(0, -1),
+    }),
+  };
+}
+
+/** What the rows of all control tables have. */
+interface Versioned {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** A control table of the engine, whose rows are objects. Of every id the row with the highest version counts. */
+export class ControlTable<T extends Versioned> {
+  readonly name: string;
+  readonly #idType: 'UUID' | 'String';
+  readonly #fields: readonly [string, Field<unknown>][];
+  readonly #columns: string;
+
+  constructor(name: string, idType: 'UUID' | 'String', fields: Fields<T>) {
+    this.name = name;
+    this.#idType = idType;
+    this.#fields = Object.entries(fields);
+    this.#columns = this.#fields.map(([, { select }]) => select).join(', ');
+  }
+
+  /** The rows that meet a condition (SQL), as they stand now. */
+  select(storage: Storage, condition: string, parameters: Parameters = {}): Promise<T[]> {
+    return this.#read(storage, condition, parameters);
+  }
+
+  async put(storage: Storage, value: T): Promise<void> {
+    const columns = this.#fields.map(([member, { write }]) => write(value[member as keyof T]));
+    await storage.insertRows(this.name, [Object.assign({}, ...columns) as object]);
+  }
+
+  /** Replaces a row by one with other values of some members, and gives that. */
+  async update<C extends Partial<T>>(
+    storage: Storage,
+    current: T,
+    change: C,
+    nowMicros: number,
+  ): Promise<T & C> {
+    // Above the one it replaces, also where the clock of this machine is behind the last writer's.
+    const version = Math.max(nowMicros, current.version + 1);
+    const updated = { ...current, ...change, version };
+    await this.put(storage, updated);
+    return updated;
+  }
+
+  /**
+   * What was written at or after a moment of the engine's clock. Page by page in the order of the key, so that a large
+   * table never needs one large answer.
+   */
+  async writtenSince(storage: Storage, sinceMicros: number): Promise<T[]> {
+    const found: T[] = [];
+    for (;;) {
+      const after = found.at(-1)?.id;
+      const condition = [
+        'written >= fromUnixTimestamp64Micro({since:Int64})',
+        ...(after === undefined ? [] : [`id > {after:${this.#idType}}`]),
+      ].join(' AND ');
+      const query = `${condition} ORDER BY id LIMIT ${limits.controlPageRowsMax}`;
+      const parameters = { since: sinceMicros, ...(after !== undefined && { after }) };
+      const page = await this.#read(storage, query, parameters, { timeoutMs: limits.controlRefreshMsMax });
+      found.push(...page);
+      if (page.length < limits.controlPageRowsMax) return found;
+    }
+  }
+
+  async #read(
+    storage: Storage,
+    condition: string,
+    parameters: Parameters,
+    options: { readonly timeoutMs?: number } = {},
+  ): Promise<T[]> {
+    const query = `SELECT ${this.#columns} FROM ${this.name} FINAL WHERE ${condition}`;
+    const rows = await storage.rows<Row>(query, parameters, options);
+    return rows.map((row) => {
+      const value: Record<string, unknown> = {};
+      for (const [member, { read }] of this.#fields) value[member] = read(row);
+      return value as unknown as T;
+    });
+  }
+}
+
+/**
+ * Puts a row that must be the only one that `find` finds; throws `taken` where it is not. There are no transactions: of
+ * two that passed the check together, whoever looks last sees both and withdraws.
+ */
+export async function putUnique<T extends Versioned & { readonly deletedMicros: number | undefined }>(
+  table: ControlTable<T>,
+  storage: Storage,
+  value: T,
+  find: () => Promise<readonly T[]>,
+  taken: Problem,
+): Promise<void> {
+  if ((await find()).length > 0) throw taken;
+  await table.put(storage, value);
+  if ((await find()).every(({ id }) => id === value.id)) return;
+  await table.put(storage, { ...value, deletedMicros: value.version, version: value.version + 1 });
+  throw taken;
+}

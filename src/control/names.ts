@@ -1,0 +1,20 @@
+import { Problem } from '../base/problem.ts';
+
+const controlCharacters = /[\p{Cc}\p{Cs}]/u;
+const nameCharactersMax = 200;
+
+/** A name to show: trimmed, 1 to 200 characters, without control characters. Throws Problem `malformed`. */
+export function displayName(text: string): string {
+  const name = text.trim();
+  if (name.length >= 1 && name.length <= nameCharactersMax && !controlCharacters.test(name)) return name;
+  throw new Problem(
+    'malformed',
+    `name must have 1 to ${nameCharactersMax} characters, none of them control characters`,
+  );
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
