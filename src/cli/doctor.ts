@@ -5,11 +5,12 @@ import { Problem } from '../base/problem.ts';
 import { ConfigError } from '../config/config.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
+import { seqTimeMs } from '../ingest/sequence.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
-import { shortMessage } from '../storage/response-body.ts';
+import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
@@ -46,13 +47,13 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
     await withStorage(setup, async ({ storage }) => {
       isReached = true;
       checks.push(check('engine_reachable', []));
-      // A server's parts have replicas, and monitoring of their own.
+      // The parts of a ClickHouse server have replicas, and the server has monitoring.
       if (config.clickhouse.url !== undefined) return;
       checks.push(...(await checkLedger(storage, config.dataDir)));
       if (options.quick === undefined) checks.push(await checkParts(storage, deps.io));
     });
   } catch (error) {
-    // A wrong setting is no damage: it is for the operator to mend.
+    // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
     checks.push(check('engine_reachable', [{ id: 'engine', detail }]));
@@ -78,14 +79,14 @@ async function takeOut(session: Session, options: DoctorOptions, name: string): 
   if (part === undefined) throw new Problem('not_found', `the table of events has no part "${name}"`);
   if ((await checkPart(storage, name)) === undefined)
     throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
-  const shares = await sharesOfPart(storage, name);
+  const shares = (await sharesOfPart(storage, name))?.map(recordedShare);
   await detachPart(storage, name);
   const missing = await missingAfter(session);
   const inPartition = missing.filter(({ partition }) => partition === part.partition);
   await record(session, options, { part, shares, missing: inPartition });
 }
 
-/** Another damaged part may be in the way of counting: the hole is then recorded when that one is taken out. */
+/** Another damaged part may prevent the count. Then the run that takes that part out records the hole. */
 async function missingAfter(session: Session): Promise<MissingRows[]> {
   try {
     return await missingNow(session);
@@ -95,27 +96,34 @@ async function missingAfter(session: Session): Promise<MissingRows[]> {
   }
 }
 
-/** Records what is gone without a trace, so that it is known and not told any more. */
+/** Records the missing events as lost, so that no later run reports them again. */
 async function recordMissing(session: Session, options: DoctorOptions): Promise<void> {
   const missing = await missingNow(session);
   if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
   await record(session, options, { part: undefined, shares: undefined, missing });
 }
 
-/** Of the ledger as the file has it: what it has not counted yet, no server misses later. */
+/** Compares the table with the ledger in the file. What the ledger has not counted, no server will miss later. */
 async function missingNow({ config, storage }: Session): Promise<MissingRows[]> {
   const ledger = (await readLedger(config.dataDir, () => {})) ?? new Ledger();
   return (await compareWithTable(storage, ledger)).missing;
 }
 
+type RecordedShare = PartShare & { readonly fromMicros: number; readonly toMicros: number };
+
+function recordedShare(share: PartShare): RecordedShare {
+  const { seqMin, seqMax } = share;
+  return { ...share, fromMicros: seqTimeMs(seqMin) * 1000, toMicros: seqTimeMs(seqMax) * 1000 };
+}
+
 interface Loss {
   readonly part: ActivePart | undefined;
-  /** Whose events they were; undefined where that cannot be told any more. */
-  readonly shares: readonly PartShare[] | undefined;
+  /** The organizations that the events belonged to; undefined where nothing tells that any more. */
+  readonly shares: readonly RecordedShare[] | undefined;
   readonly missing: readonly MissingRows[];
 }
 
-/** The hole, durably, then an audit event in each organization that has lost something, or may have. */
+/** Stores the hole, then records an audit event in each organization that lost events, or may have. */
 async function record(session: Session, options: DoctorOptions, loss: Loss): Promise<void> {
   const { deps, storage } = session;
   const { part, shares, missing } = loss;

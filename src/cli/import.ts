@@ -41,8 +41,8 @@ interface Underway {
 
 /**
  * Sends the text in chunks, several at once, and takes their answers in the order of the text, so that the checkpoint
- * is a single offset in it. A chunk that was stored but not checkpointed is sent again by the next run, under the same
- * key, and stored once.
+ * is a single offset in it. The next run sends a chunk again that was stored but not checkpointed. It has the
+ * same idempotency key, so the service stores it once.
  */
 async function sendAll(
   deps: CliDeps,
@@ -99,7 +99,7 @@ async function sendChunks(
   const underway: Underway[] = [];
   for await (const chunk of chunksOf(source.text(offset), { offset, firstLine: nextLine })) {
     const sent = sender.send(chunk);
-    // Heard of when its turn comes; a failure before that must not end the process.
+    // `finish` gets the failure in its turn; until then it must not end the process.
     sent.catch(() => undefined);
     underway.push({ chunk, sent });
     const oldest = underway.length >= limits.importRequestsAtOnceMax ? underway.shift() : undefined;

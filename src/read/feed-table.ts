@@ -65,7 +65,7 @@ export class FeedTable {
     if (fromMicros === undefined) return 0n;
     const { sql, parameters } = whereClause(organization, { fromMicros });
     const query = `SELECT min(seq) AS first, count() AS events FROM events WHERE ${sql}`;
-    const [row] = await this.#storage.rows<{ first: string; events: string }>(query, parameters, {
+    const [row] = await this.#storage.readRows<{ first: string; events: string }>(query, parameters, {
       signal,
       settings: feedPage,
     });
@@ -124,7 +124,7 @@ export class FeedTable {
     signal: AbortSignal,
   ): Promise<RangeStart> {
     const query = `SELECT length(s) AS found, s[{limit:UInt64}] AS full, s[-1] AS last FROM (${firstOf(where.sql)})`;
-    const [row] = await this.#storage.rows<Record<keyof RangeStart, string>>(
+    const [row] = await this.#storage.readRows<Record<keyof RangeStart, string>>(
       query,
       { ...where.parameters, ...range },
       { signal, settings },
@@ -156,7 +156,7 @@ export class FeedTable {
   ): Promise<Chunk | undefined> {
     const where = whereClause(organization, {});
     const range = { after, before: settledBefore, limit, rows: pages * limit + 1 };
-    const [row] = await this.#storage.rows<{ ends: string[] }>(
+    const [row] = await this.#storage.readRows<{ ends: string[] }>(
       pageEnds,
       { ...where.parameters, ...range },
       { signal, settings: feedOrder },

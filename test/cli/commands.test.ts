@@ -29,7 +29,7 @@ async function run(
   const said = { out: '', error: '' };
   const events: object[] = [];
   const unexpected = () => Promise.reject(new Error('not for this command'));
-  const parts: CliDeps = {
+  const deps: CliDeps = {
     environment: { DATA_DIR: engine.dataDir, ...more.environment },
     io: {
       out: (text) => {
@@ -48,7 +48,7 @@ async function run(
     startService: unexpected,
     untilStopped: unexpected,
   };
-  return { code: await runCli(args, parts), ...said, events } as Answer;
+  return { code: await runCli(args, deps), ...said, events } as Answer;
 }
 
 /** The JSON that a command printed; it must have succeeded without a word of complaint. */

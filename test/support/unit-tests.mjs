@@ -9,6 +9,7 @@ const starts =
   /support\/(server|engine|plain-engine|limited-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService)\b/;
 const slow = new Set([
   'test/demo/events.test.ts',
+  'test/cli/import-chunks.test.ts',
   'test/cli/import-source.test.ts',
   'test/control/password-throttle.test.ts',
   'test/ingest/recovery.test.ts',
@@ -16,7 +17,7 @@ const slow = new Set([
   'test/ocsf/redaction.test.ts',
   'test/ocsf/source-event.test.ts',
   'test/ocsf/usual-events.test.ts',
-  'test/storage/engine-http.test.ts',
+  'test/storage/byte-reader.test.ts',
 ]);
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })

@@ -67,13 +67,13 @@ export class Checkpoint {
   }
 }
 
-/** Sorted and without what is not given, so that it can be compared as text. */
+/** A canonical text, for comparison: sorted, without what is not given. */
 function subjectText({ url, filter }: CheckpointSubject): string {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined);
   return JSON.stringify([url, ...given.sort(([a], [b]) => a.localeCompare(b))]);
 }
 
-/** Changes with every save, whoever does it; undefined while there is no file. Inodes alone come into use again. */
+/** Changes with every save of any process; undefined while there is no file. The system uses inodes alone again. */
 async function fileMark(path: string): Promise<string | undefined> {
   try {
     const { ino, mtimeNs } = await stat(path, { bigint: true });

@@ -6,7 +6,7 @@ export interface SourceOptions {
   readonly client: Client;
   readonly filter: EventFilter;
   readonly batchEvents: number;
-  /** Undefined: the server is asked to hold the request, or the default of the mode is taken. */
+  /** Undefined: the server holds the request, or the default of the mode applies. */
   readonly intervalMs: number | undefined;
   /** Ends when nothing more is there. */
   readonly once: boolean;
@@ -37,7 +37,7 @@ async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
     const { done, value } = await asked;
     if (done === true) return;
     asked = items.next();
-    // Its failure is met where it is awaited; until then, and if the delivery fails first, it is nobody's.
+    // The next turn awaits it and gets its failure. A delivery that fails first ends the loop: then nobody awaits it.
     asked.catch(() => undefined);
     yield value;
   }
