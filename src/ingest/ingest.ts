@@ -43,8 +43,6 @@ export interface Ingest {
   unsettled(): Promise<Unsettled>;
   /** The last segment that may hold events of an organization; Infinity while some are being written. */
   lastSegmentOf(organization: string): number;
-  /** Whether every event up to and in this segment is in the engine. */
-  isStored(segment: number): boolean;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends to the log work. */
@@ -94,7 +92,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     lowestUnsettled: () => wal.lowestUnsettled(),
     unsettled: () => wal.unsettled(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
-    isStored: (segment) => wal.isStored(segment),
     unsent: () => wal.sealed().length,
     logFailure: () => wal.failure(),
     flush: (timeoutMs) => batcher.flush(timeoutMs),

@@ -203,15 +203,6 @@ export class Wal {
     return lowestOf(waiting, this.#rotation.open?.number ?? this.#rotation.nextNumber);
   }
 
-  /** Whether every row up to and in this segment is in the engine. */
-  isStored(segment: number): boolean {
-    const { open } = this.#rotation;
-    const { writing } = this.#large;
-    if (open?.isEmpty === false && open.number <= segment) return false;
-    if (writing !== undefined && writing.number <= segment) return false;
-    return this.#sealed.list.every(({ number }) => number > segment);
-  }
-
   bytes(): number {
     return this.#sealed.bytes + this.#files.obsoleteBytes + (this.#rotation.open?.facts.bytes ?? 0);
   }
