@@ -1,6 +1,7 @@
 import { eventCases } from './event-cases.ts';
 import { logCases } from './log-cases.ts';
 import { type MicroCase, type MicroPlan, measureMicro } from './measure.ts';
+import { readerCases } from './reader-case.ts';
 import { requestCases } from './request-cases.ts';
 
 /** One micro bench in a process of its own: `child.js ID PLAN`; prints what it measured as JSON. */
@@ -9,6 +10,7 @@ const all: Readonly<Record<string, () => MicroCase | Promise<MicroCase>>> = {
   ...eventCases,
   ...logCases,
   ...requestCases,
+  ...readerCases,
 };
 const make = all[id];
 if (make === undefined) throw new Error(`there is no micro bench ${id}`);

@@ -21,6 +21,7 @@ export const microIds: readonly string[] = [
   'micro.rate-limit',
   'micro.key-check',
   'micro.splice',
+  'micro.reader',
 ];
 
 const run = promisify(execFile);

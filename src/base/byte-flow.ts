@@ -22,6 +22,16 @@ export interface ByteFlow {
   onClosed(callback: () => void): void;
 }
 
+/** The same flow, handed out by another `to`. */
+export function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
+  return {
+    to,
+    resume: () => flow.resume(),
+    destroy: () => flow.destroy(),
+    onClosed: (callback) => flow.onClosed(callback),
+  };
+}
+
 /** The flow as a stream, each piece in memory of its own. Destroying the stream destroys the flow. */
 export function toReadable(flow: ByteFlow): Readable {
   let begun = false;
@@ -138,13 +148,8 @@ class PeekedFlow implements ByteSink {
     if (waiting === undefined) return;
     this.#waiting = undefined;
     this.#held = [];
-    const flow = this.#flow;
-    const continueWith = (instead: Uint8Array): ByteFlow => ({
-      to: (sink) => this.#continue(instead, sink),
-      resume: () => flow.resume(),
-      destroy: () => flow.destroy(),
-      onClosed: (callback) => flow.onClosed(callback),
-    });
+    const continueWith = (instead: Uint8Array): ByteFlow =>
+      flowWith(this.#flow, (sink) => this.#continue(instead, sink));
     waiting.resolve({ start, continueWith });
   }
 

@@ -5,11 +5,12 @@ import { Problem } from '../base/problem.ts';
 import { ConfigError } from '../config/config.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
+import { seqTimeMs } from '../ingest/sequence.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
-import { shortMessage } from '../storage/response-body.ts';
+import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
@@ -78,7 +79,7 @@ async function takeOut(session: Session, options: DoctorOptions, name: string): 
   if (part === undefined) throw new Problem('not_found', `the table of events has no part "${name}"`);
   if ((await checkPart(storage, name)) === undefined)
     throw new Problem('conflict', `part ${name} is whole: nothing is taken out`);
-  const shares = await sharesOfPart(storage, name);
+  const shares = (await sharesOfPart(storage, name))?.map(recordedShare);
   await detachPart(storage, name);
   const missing = await missingAfter(session);
   const inPartition = missing.filter(({ partition }) => partition === part.partition);
@@ -108,10 +109,17 @@ async function missingNow({ config, storage }: Session): Promise<MissingRows[]> 
   return (await compareWithTable(storage, ledger)).missing;
 }
 
+type RecordedShare = PartShare & { readonly fromMicros: number; readonly toMicros: number };
+
+function recordedShare(share: PartShare): RecordedShare {
+  const { seqMin, seqMax } = share;
+  return { ...share, fromMicros: seqTimeMs(seqMin) * 1000, toMicros: seqTimeMs(seqMax) * 1000 };
+}
+
 interface Loss {
   readonly part: ActivePart | undefined;
   /** Whose events they were; undefined where that cannot be told any more. */
-  readonly shares: readonly PartShare[] | undefined;
+  readonly shares: readonly RecordedShare[] | undefined;
   readonly missing: readonly MissingRows[];
 }
 

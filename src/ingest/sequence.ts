@@ -89,3 +89,8 @@ export function segmentTimeMs(segment: number): number {
 export function firstSeqOf(segment: number): bigint {
   return BigInt(segment) * BigInt(rowsPerSegmentMax);
 }
+
+/** The moment of the clock (milliseconds) at which the segment of an event was begun. */
+export function seqTimeMs(seq: bigint): number {
+  return segmentTimeMs(Number(seq / BigInt(rowsPerSegmentMax)));
+}

@@ -286,7 +286,7 @@ async function startOf(
   if (fromMicros === undefined) return 0n;
   const where = whereClause(organization, { fromMicros });
   const query = `SELECT min(seq) AS first, count() AS events FROM events WHERE ${where.sql}`;
-  const [row] = await storage.rows<{ first: string; events: string }>(query, where.parameters, {
+  const [row] = await storage.readRows<{ first: string; events: string }>(query, where.parameters, {
     signal,
     settings: feedPage,
   });
@@ -371,7 +371,7 @@ async function placesOf(
   signal: AbortSignal,
 ): Promise<Places> {
   const parameters = { ...where.parameters, ...range };
-  const [row] = await storage.rows<Record<keyof Places, string>>(places(where.sql), parameters, {
+  const [row] = await storage.readRows<Record<keyof Places, string>>(places(where.sql), parameters, {
     signal,
     settings,
   });
@@ -447,7 +447,7 @@ async function readChunk(
   const { storage } = options;
   const settledBefore = await options.settledBefore(organization);
   const range = { after: String(after), before: String(settledBefore), limit, rows: pages * limit + 1 };
-  const [row] = await storage.rows<{ ends: string[] }>(
+  const [row] = await storage.readRows<{ ends: string[] }>(
     pageEnds,
     { org: organization, ...range },
     { signal, settings: feedOrder },

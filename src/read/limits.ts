@@ -6,7 +6,7 @@ export const limits = {
   pageBufferedBytesMax: 32 * 1024 * 1024,
   histogramBucketsMax: 120,
   exportsPerOrganizationMax: 4,
-  /** All organizations together: each holds one of `engineConnectionsMax`, as do `sourceStreamsMax`. */
+  /** All organizations together: each has a connection to the engine, as have `sourceStreamsMax`. */
   exportsMax: 24,
   exportRetryAfterSeconds: 10,
   /** Streams of events as their producers sent them. */

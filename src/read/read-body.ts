@@ -1,4 +1,4 @@
-import type { ByteFlow } from '../base/byte-flow.ts';
+import { type ByteFlow, flowWith } from '../base/byte-flow.ts';
 import { limits } from './limits.ts';
 import type { BytesOptions, HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 
@@ -57,24 +57,21 @@ function envelopHeld({ buffer, start, end }: HeldBytes, { skip, before, after }:
 
 /** The first piece of a flow is as long as what is held at most. */
 function envelopFlow(flow: ByteFlow, envelopeOf: EnvelopeOf): ByteFlow {
-  return {
-    ...flow,
-    to(sink) {
-      let after: string | undefined;
-      flow.to({
-        data(piece) {
-          if (after !== undefined) return sink.data(piece);
-          const envelope = envelopeOf.ofStart(piece);
-          ({ after } = envelope);
-          const wanted = sink.data(Buffer.from(envelope.before));
-          return sink.data(piece.subarray(envelope.skip)) && wanted;
-        },
-        end() {
-          sink.data(Buffer.from(after ?? ''));
-          sink.end();
-        },
-        failed: (error) => sink.failed(error),
-      });
-    },
-  };
+  return flowWith(flow, (sink) => {
+    let after: string | undefined;
+    flow.to({
+      data(piece) {
+        if (after !== undefined) return sink.data(piece);
+        const envelope = envelopeOf.ofStart(piece);
+        ({ after } = envelope);
+        const wanted = sink.data(Buffer.from(envelope.before));
+        return sink.data(piece.subarray(envelope.skip)) && wanted;
+      },
+      end() {
+        sink.data(Buffer.from(after ?? ''));
+        sink.end();
+      },
+      failed: (error) => sink.failed(error),
+    });
+  });
 }

@@ -5,7 +5,7 @@ import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import type { Logger } from '../base/log.ts';
 import { isSameFile } from '../base/same-file.ts';
 import { errorCode } from '../base/system-error.ts';
-import { askEngine } from './engine-ask.ts';
+import { askEngine } from './statement-client.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { EngineConnection } from './storage.ts';
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
-import { askEngine } from './engine-ask.ts';
+import { askEngine } from './statement-client.ts';
 import { renderConfig, renderUsers } from './engine-config.ts';
 import type { EngineConfig } from './engine-config.ts';
 import { isAlive } from './engine-file.ts';

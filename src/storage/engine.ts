@@ -7,7 +7,7 @@ import { fullDiskWords, isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import { errorFacts } from '../base/log.ts';
 import type { Logger } from '../base/log.ts';
-import { askEngine } from './engine-ask.ts';
+import { askEngine } from './statement-client.ts';
 import { defaultMemoryBytesMax, tokenHeader } from './engine-config.ts';
 import type { EngineConfig } from './engine-config.ts';
 import { removeEngineFile, writeEngineFile } from './engine-file.ts';
@@ -21,7 +21,7 @@ import {
 import type { EngineEnd, EngineProcess } from './engine-process.ts';
 import { engineHolder } from './engine-holder.ts';
 import { RestartDelay } from './restart-delay.ts';
-import { shortMessage } from './response-body.ts';
+import { shortMessage } from './exception.ts';
 import type { EngineConnection } from './storage.ts';
 
 export interface EngineOptions {
@@ -31,19 +31,6 @@ export interface EngineOptions {
   readonly log: Logger;
   /** Bytes that the engine's own accounting may reach; its process can be a fifth larger. */
   readonly memoryBytesMax?: number;
-}
-
-export interface EmbeddedEngine {
-  /** Stays valid over restarts: port, password and header are chosen once. */
-  readonly connection: EngineConnection;
-  /** Process id of the engine, undefined while it is down. */
-  pid(): number | undefined;
-  /** How often the engine has been started again after it ended unasked. */
-  restarts(): number;
-  /** True from the engine's first answer until its process ends. */
-  healthy(): boolean;
-  /** Ends the engine and its restarts; at most `engineStopMsMax`, then it is killed. May be called twice. */
-  stop(): Promise<void>;
 }
 
 /**
@@ -104,7 +91,8 @@ interface Start {
   readonly config: EngineConfig;
   readonly connection: EngineConnection;
   readonly dataDir: string;
-  readonly signal: AbortSignal;
+  /** Ends all starts. */
+  readonly stopping: AbortController;
 }
 
 /** A full disk keeps commands from finding the engine; those who read it by way of this process can go on. */
@@ -121,8 +109,8 @@ async function announce({ dataDir, connection, log }: Start, engine: EngineProce
 async function startOnce(start: Start): Promise<EngineProcess> {
   const engine = await spawnEngine(start.library, start.config);
   try {
-    await waitUntilReady(engine, start.connection, start.signal);
-    start.signal.throwIfAborted();
+    await waitUntilReady(engine, start.connection, start.stopping.signal);
+    start.stopping.signal.throwIfAborted();
     await engine.removeConfig();
     await announce(start, engine);
     return engine;
@@ -135,11 +123,12 @@ async function startOnce(start: Start): Promise<EngineProcess> {
 }
 
 /** The first start, which may meet a locked directory (final) or a port taken meanwhile (try another). */
-async function startFirst(library: string, options: EngineOptions, signal: AbortSignal) {
+async function startFirst(library: string, options: EngineOptions) {
   const { dataDir, database, log } = options;
+  const stopping = new AbortController();
   for (let attempt = 1; ; attempt += 1) {
     const config = await chooseConfig(options);
-    const start = { log, library, config, connection: connectionOf(config, database), dataDir, signal };
+    const start = { log, library, config, connection: connectionOf(config, database), dataDir, stopping };
     try {
       return { start, engine: await startOnce(start) };
     } catch (error) {
@@ -163,10 +152,10 @@ async function startAgain(
 ): Promise<EngineProcess | undefined> {
   for (let delayMs = firstDelayMs; ; delayMs = delay.next(0)) {
     try {
-      await sleep(delayMs, undefined, { signal: start.signal });
+      await sleep(delayMs, undefined, { signal: start.stopping.signal });
       return await startOnce(start);
     } catch (error) {
-      if (start.signal.aborted) return undefined;
+      if (start.stopping.signal.aborted) return undefined;
       start.log.error(
         { error: shortMessage(errorFacts(error).error) },
         'the embedded engine did not restart',
@@ -176,8 +165,8 @@ async function startAgain(
 }
 
 /**
- * Starts the engine that runs beside this process and keeps it running: one that ends unasked is started again after
- * a delay (see `RestartDelay`). It ends with this process, however that ends. `DATA_DIR/engine.json` describes it while it is up.
+ * Starts the engine that runs beside this process and keeps it running. `DATA_DIR/engine.json` describes it while it
+ * is up.
  *
  * Rejects with DataDirLockedError when another process has the directory, and with an Error whose message tells the
  * operator what to do when the optional packages are missing or the engine does not come up.
@@ -185,59 +174,88 @@ async function startAgain(
 export async function startEmbeddedEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const { dataDir, log } = options;
   const library = await findEngineLibrary();
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await mkdir(join(dataDir, 'engine'), { recursive: true, mode: 0o700 });
-  await chmod(join(dataDir, 'engine'), 0o700);
+  const engineDir = join(dataDir, 'engine');
+  await mkdir(engineDir, { recursive: true, mode: 0o700 });
+  await chmod(engineDir, 0o700);
   const startedAt = performance.now();
-  const stopping = new AbortController();
-  const { start, engine: first } = await startFirst(library, options, stopping.signal);
-  log.info({ pid: first.pid, ms: Math.round(performance.now() - startedAt) }, 'embedded engine is up');
+  const { start, engine } = await startFirst(library, options);
+  log.info({ pid: engine.pid, ms: Math.round(performance.now() - startedAt) }, 'embedded engine is up');
+  return new EmbeddedEngine(start, engine);
+}
 
-  let running: EngineProcess | undefined;
-  let restarts = 0;
-  let restarting: Promise<void> = Promise.resolve();
+/**
+ * The engine of a data directory. One that ends unasked is started again after a delay (see `RestartDelay`). It ends
+ * with this process, however that ends.
+ */
+export class EmbeddedEngine {
+  /** Stays valid over restarts: port, password and header are chosen once. */
+  readonly connection: EngineConnection;
+  readonly #start: Start;
+  readonly #delay = new RestartDelay();
+  #running: EngineProcess | undefined;
+  #restarts = 0;
+  #supervision: Promise<void> = Promise.resolve();
+  #stopped: Promise<void> | undefined;
 
-  const delay = new RestartDelay();
-  const restart = async (end: EngineEnd, delayMs: number): Promise<void> => {
-    running = undefined;
-    if (stopping.signal.aborted) return;
-    log.error(
-      { how: end.how, stderr: shortMessage(end.stderr), delayMs },
-      'the embedded engine ended unasked',
-    );
-    const again = await startAgain(start, delayMs, delay);
-    if (again === undefined) return;
-    if (stopping.signal.aborted) {
-      again.kill();
-      return void (await again.ended);
-    }
-    restarts += 1;
-    log.info({ pid: again.pid, restarts }, 'embedded engine is up again');
-    supervise(again);
-  };
-  const supervise = (engine: EngineProcess): void => {
-    const upSince = performance.now();
-    running = engine;
-    restarting = engine.ended.then((end) => restart(end, delay.next(performance.now() - upSince)));
-  };
-  supervise(first);
+  constructor(start: Start, engine: EngineProcess) {
+    this.connection = start.connection;
+    this.#start = start;
+    this.#supervise(engine);
+  }
 
-  const stop = async (): Promise<void> => {
+  /** Process id of the engine, undefined while it is down. */
+  pid(): number | undefined {
+    return this.#running?.pid;
+  }
+
+  /** How often the engine has been started again after it ended unasked. */
+  restarts(): number {
+    return this.#restarts;
+  }
+
+  /** True from the engine's first answer until its process ends. */
+  healthy(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Ends the engine and its restarts; at most `engineStopMsMax`, then it is killed. May be called twice. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    const { stopping, dataDir, log } = this.#start;
     stopping.abort();
     // First, so that no command finds an engine that is about to go.
     await removeEngineFile(dataDir);
-    if (running) await endProcess(running, start.connection, log);
-    await restarting;
+    if (this.#running) await endProcess(this.#running, this.connection, log);
+    await this.#supervision;
     await removeEngineFile(dataDir);
     log.info({}, 'embedded engine is stopped');
-  };
-  let stopped: Promise<void> | undefined;
+  }
 
-  return {
-    connection: start.connection,
-    pid: () => running?.pid,
-    restarts: () => restarts,
-    healthy: () => running !== undefined,
-    stop: () => (stopped ??= stop()),
-  };
+  #supervise(engine: EngineProcess): void {
+    const upSince = performance.now();
+    this.#running = engine;
+    this.#supervision = engine.ended.then((end) => this.#restart(end, performance.now() - upSince));
+  }
+
+  async #restart({ how, stderr }: EngineEnd, ranMs: number): Promise<void> {
+    const { stopping, log } = this.#start;
+    this.#running = undefined;
+    if (stopping.signal.aborted) return;
+    const delayMs = this.#delay.next(ranMs);
+    log.error({ how, stderr: shortMessage(stderr), delayMs }, 'the embedded engine ended unasked');
+    const again = await startAgain(this.#start, delayMs, this.#delay);
+    if (again === undefined) return;
+    if (stopping.signal.aborted) {
+      again.kill();
+      await again.ended;
+      return;
+    }
+    this.#restarts += 1;
+    log.info({ pid: again.pid, restarts: this.#restarts }, 'embedded engine is up again');
+    this.#supervise(again);
+  }
 }

@@ -99,15 +99,19 @@ class EventsMove {
   }
 
   async layout(): Promise<'old' | 'exchanged' | 'new'> {
+    const keys = await this.#partitionKeys();
+    const key = keys.get(this.#events);
+    if (key === undefined) throw new Error('the events table is missing');
+    if (key === oldKey) return 'old';
+    return keys.get(this.#other) === oldKey ? 'exchanged' : 'new';
+  }
+
+  async #partitionKeys(): Promise<Map<string, string>> {
     const rows = await this.#storage.rows<{ name: string; partition_key: string }>(
       'SELECT name, partition_key FROM system.tables WHERE database = currentDatabase() AND name IN ({names:Array(String)})',
       { names: [this.#events, this.#other] },
     );
-    const keyOf = (table: string) => rows.find(({ name }) => name === table)?.partition_key;
-    const key = keyOf(this.#events);
-    if (key === undefined) throw new Error('the events table is missing');
-    if (key === oldKey) return 'old';
-    return keyOf(this.#other) === oldKey ? 'exchanged' : 'new';
+    return new Map(rows.map(({ name, partition_key }) => [name, partition_key]));
   }
 
   async isEmpty(): Promise<boolean> {
@@ -256,44 +260,32 @@ class EventsMove {
 
   /** The partition key of the new table, so that it stands in the migration alone. */
   async #ingestMonth(): Promise<string> {
-    const rows = await this.#storage.rows<{ partition_key: string }>(
-      `SELECT partition_key FROM system.tables WHERE database = currentDatabase() AND name IN ({names:Array(String)})
-       AND partition_key != {old:String}`,
-      { names: [this.#events, this.#other], old: oldKey },
-    );
-    const [found] = rows;
-    if (found === undefined) throw new Error('the table events_by_ingest of migration 0006 is missing');
-    return found.partition_key;
+    for (const key of (await this.#partitionKeys()).values()) if (key !== oldKey) return key;
+    throw new Error('the table events_by_ingest of migration 0006 is missing');
   }
 
+  /** On the disks of the tables, of the node that this process talks to. */
   async #requireRoom(): Promise<void> {
-    const { old, moved, free } = await this.#room();
-    const needed = Math.ceil((old - moved) * roomFactor);
-    if (free >= needed) return;
-    const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;
-    throw new Error(
-      `moving the events table needs ${megabytes(needed)} on the engine's disk, where ${megabytes(free)} are free; ` +
-        'nothing has been changed: make room and start again',
-    );
-  }
-
-  /** Bytes of both tables, and free ones on the disks where they are, of the node that this process talks to. */
-  async #room(): Promise<{ old: number; moved: number; free: number }> {
     const partsOf = (table: string) =>
-      `FROM system.parts WHERE active AND database = currentDatabase() AND table = ${table}`;
-    const sizeOf = (table: string) => `toString((SELECT sum(bytes_on_disk) ${partsOf(table)}))`;
+      `FROM system.parts WHERE active AND database = currentDatabase() AND table = {${table}:String}`;
+    const sizeOf = (table: string) => `toInt64((SELECT sum(bytes_on_disk) ${partsOf(table)}))`;
+    let room: Record<'needed' | 'free', string> | undefined;
     try {
-      const [row] = await this.#storage.rows<{ old: string; moved: string; free: string }>(
-        `SELECT ${sizeOf('{events:String}')} AS old, ${sizeOf('{other:String}')} AS moved, toString((
-           SELECT max(free_space) FROM system.disks WHERE name IN (SELECT disk_name ${partsOf('{events:String}')}))) AS free`,
+      [room] = await this.#storage.rows(
+        `SELECT (${sizeOf('events')} - ${sizeOf('other')}) * ${roomFactor} AS needed, toString((
+           SELECT max(free_space) FROM system.disks WHERE name IN (SELECT disk_name ${partsOf('events')}))) AS free`,
         { events: this.#events, other: this.#other },
       );
-      return { old: Number(row?.old ?? 0), moved: Number(row?.moved ?? 0), free: Number(row?.free ?? 0) };
     } catch (error) {
       if (!(error instanceof EngineError) || error.engineCode !== accessDenied) throw error;
       this.#log.warn({}, 'the user may not read system.parts and system.disks: free space is not checked');
-      return { old: 0, moved: 0, free: 0 };
     }
+    if (room === undefined || Number(room.free) >= Number(room.needed)) return;
+    const megabytes = (bytes: string): string => `${Math.ceil(Number(bytes) / 1e6)} MB`;
+    throw new Error(
+      `moving the events table needs ${megabytes(room.needed)} on the engine's disk, where ${megabytes(room.free)} are ` +
+        'free; nothing has been changed: make room and start again',
+    );
   }
 
   async #copyMonths(months: readonly Month[]): Promise<void> {

@@ -15,7 +15,8 @@ export const limits = {
   engineStopMsMax: 8_000,
   engineRestartDelayMsMin: 100,
   engineRestartDelayMsMax: 2_000,
-  engineConnectionsMax: 128,
+  /** Of the official client: for statements and small results. */
+  statementConnectionsMax: 64,
   /** Shorter than any engine keeps an idle connection (3 s at least). */
   engineIdleConnectionMs: 2_500,
   /** Read from a socket at once. */
@@ -67,7 +68,7 @@ export const limits = {
   migrationClaimRenewMs: 5_000,
   migrationClaimPollMs: 500,
   /** Longer than an insert takes to become visible, so that of two claims made at once each sees the other. */
-  migrationClaimSettleMs: 400,
+  claimSettleMs: 400,
   /** Other servers are given so long to stop, which is also until one that died is known to be gone. */
   migrationQuietMsMax: 40_000,
   cliEngineWaitMsMax: 15_000,

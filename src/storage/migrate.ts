@@ -7,7 +7,7 @@ import type { Logger } from '../base/log.ts';
 import { moveEvents } from './events-move.ts';
 import { withMigrationClaim, type MigrationMode } from './migration-claims.ts';
 import { renderMigration } from './render-migration.ts';
-import { quoteIdentifier } from './statements.ts';
+import { quoteIdentifier } from './quote.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { Storage } from './storage.ts';
 

@@ -3,8 +3,10 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { renderMigration } from './render-migration.ts';
 import type { Storage } from './storage.ts';
+import { Claim, type ClaimTable } from './claim.ts';
 
-/** Who else could be at the same migration:
+/**
+ * Who else could be at the same migration:
  *
  * - `exclusive`: nobody; the engine is this process' own;
  * - `shared`: processes that share a ClickHouse server, this one being `instance` (a UUID that outlives a restart);
@@ -24,6 +26,12 @@ interface Turn {
   isDone(): Promise<boolean>;
 }
 
+const claims: ClaimTable = {
+  table: 'migration_claims',
+  column: 'migration',
+  type: 'String',
+  lastsMs: limits.migrationClaimMsMax,
+};
 const claimsTable = `CREATE TABLE IF NOT EXISTS migration_claims {{on_cluster}} (
   migration String, instance UUID, seen DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = {{ReplacingMergeTree(seen)}} ORDER BY (migration, instance);`;
@@ -45,12 +53,33 @@ export async function withMigrationClaim(
   for (const statement of renderMigration(claimsTable, { database: storage.database, cluster })) {
     await storage.command(statement);
   }
-  const claim = new Claim(turn, mode.instance);
-  if (!(await claim.take())) return;
+  const claim = new Claim(storage, claims, turn.migration, mode.instance);
+  if (!(await takeOrWait(claim, turn))) return;
+  const renewing = setInterval(() => {
+    claim
+      .renew()
+      .catch((error: unknown) =>
+        turn.log.warn(errorFacts(error), 'the claim of a migration could not be renewed yet'),
+      );
+  }, limits.migrationClaimRenewMs);
   try {
     await work();
   } finally {
-    await claim.release();
+    clearInterval(renewing);
+    await claim.withdraw();
+  }
+}
+
+/** True when the work is this process'; false when another has done it meanwhile. */
+async function takeOrWait(claim: Claim, { log, migration, isDone }: Turn): Promise<boolean> {
+  const deadline = performance.now() + limits.migrationMsMax;
+  for (let isTold = false; ; isTold = true) {
+    if (await isDone()) return false;
+    if ((await claim.rivals()).length === 0 && (await claim.take())) return true;
+    if (performance.now() > deadline)
+      throw new Error(`another process has been at the migration ${migration} for too long`);
+    if (!isTold) log.info({ migration }, 'waiting for another process that applies a migration');
+    await sleep(limits.migrationClaimPollMs);
   }
 }
 
@@ -65,84 +94,5 @@ async function waitForServer({ migration, isDone }: Turn): Promise<void> {
       );
     }
     await sleep(limits.cliEngineWaitDelayMs);
-  }
-}
-
-interface Rival {
-  readonly instance: string;
-  readonly ageMs: number;
-}
-
-class Claim {
-  readonly #turn: Turn;
-  readonly #instance: string;
-  #renewing: NodeJS.Timeout | undefined;
-
-  constructor(turn: Turn, instance: string) {
-    this.#turn = turn;
-    this.#instance = instance;
-  }
-
-  /** True when the work is this process'; false when another has done it meanwhile. */
-  async take(): Promise<boolean> {
-    const { log, migration, isDone } = this.#turn;
-    const deadline = performance.now() + limits.migrationMsMax;
-    for (let told = false; ; told = true) {
-      if (await isDone()) return false;
-      if ((await this.#rivals()).length === 0 && (await this.#win())) return true;
-      if (performance.now() > deadline) {
-        throw new Error(`another process has been at the migration ${migration} for too long`);
-      }
-      if (!told) log.info({ migration }, 'waiting for another process that applies a migration');
-      await sleep(limits.migrationClaimPollMs);
-    }
-  }
-
-  async release(): Promise<void> {
-    clearInterval(this.#renewing);
-    await this.#withdraw();
-  }
-
-  /** Puts the claim down and looks whether it holds: of claims made at once the one of the lowest instance does. */
-  async #win(): Promise<boolean> {
-    await this.#put();
-    await sleep(limits.migrationClaimSettleMs);
-    const lost = (await this.#rivals()).some(
-      ({ instance, ageMs }) => ageMs > limits.migrationClaimSettleMs * 2 || instance < this.#instance,
-    );
-    if (lost) {
-      await this.#withdraw();
-      return false;
-    }
-    this.#renewing = setInterval(() => {
-      this.#put().catch((error: unknown) =>
-        this.#turn.log.warn(errorFacts(error), 'the claim of a migration could not be renewed yet'),
-      );
-    }, limits.migrationClaimRenewMs);
-    return true;
-  }
-
-  async #put(): Promise<void> {
-    const { storage, migration } = this.#turn;
-    await storage.insertRows('migration_claims', [{ migration, instance: this.#instance }]);
-  }
-
-  async #withdraw(): Promise<void> {
-    const { storage, migration } = this.#turn;
-    await storage.command(
-      'DELETE FROM migration_claims WHERE migration = {migration:String} AND instance = {instance:UUID}',
-      { migration, instance: this.#instance },
-    );
-  }
-
-  async #rivals(): Promise<Rival[]> {
-    const { storage, migration } = this.#turn;
-    const rows = await storage.rows<{ instance: string; age: string }>(
-      `SELECT instance, toString(dateDiff('millisecond', seen, now64(3))) AS age FROM migration_claims FINAL
-       WHERE migration = {migration:String} AND instance != {own:UUID}
-         AND seen > now64(3) - toIntervalMillisecond({lasts:UInt32})`,
-      { migration, own: this.#instance, lasts: limits.migrationClaimMsMax },
-    );
-    return rows.map(({ instance, age }) => ({ instance, ageMs: Number(age) }));
   }
 }

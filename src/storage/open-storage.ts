@@ -17,7 +17,6 @@ import type { MigrationMode } from './migration-claims.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
 import type { EngineConnection, Storage } from './storage.ts';
-import { watchDamage } from './watch-damage.ts';
 import { WriteHealth } from './write-health.ts';
 import { WrittenParts } from './written-parts.ts';
 
@@ -83,7 +82,7 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
 }
 
 function connect({ damage, log, stops }: StorageOptions, connection: EngineConnection): Storage {
-  const storage = watchDamage(openStorage(connection, log), (part) => reportUnreadable(damage, log, part));
+  const storage = openStorage(connection, log, (part) => reportUnreadable(damage, log, part));
   stops.add(() => storage.close());
   return storage;
 }

@@ -41,7 +41,6 @@ export class PartsWatch {
   readonly #options: PartsWatchOptions;
   readonly #stopping = new AbortController();
   #ledger = new Ledger();
-  #isWritten = true;
   #failure: string | undefined;
   #running: Promise<void> = Promise.resolve();
   /** Of `performance.now()`. */
@@ -118,12 +117,9 @@ export class PartsWatch {
     const began = performance.now();
     try {
       const to = (await unlessAborted(this.#options.settledBefore(), signal)) - 1n;
-      if (to > this.#ledger.through) {
+      if (to > this.#ledger.through)
         this.#ledger.advance(to, await countStored(storage, this.#ledger.through, to, signal));
-        this.#isWritten = false;
-      }
-      if (!this.#isWritten) await writeLedger(dataDir, this.#ledger);
-      this.#isWritten = true;
+      await writeLedger(dataDir, this.#ledger);
       this.#countedStored = stored;
     } finally {
       this.#nextCountMs = spaced(began, limits.ledgerCountMs);

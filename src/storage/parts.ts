@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { quoteString } from './statements.ts';
+import { quoteString } from './quote.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { Storage } from './storage.ts';
 
@@ -83,17 +83,13 @@ export function detachPart(storage: Storage, name: string): Promise<void> {
   return storage.command(`ALTER TABLE events DETACH PART ${quoteString(name)}`);
 }
 
-/** Events of one organization in a part. Times are of ingest, Unix microseconds. */
+/** Events of one organization in a part. */
 export interface PartShare {
   readonly organizationId: string;
   readonly events: number;
-  readonly fromMicros: number;
-  readonly toMicros: number;
+  readonly seqMin: bigint;
+  readonly seqMax: bigint;
 }
-
-/** See ingest/sequence.ts: the upper 38 bits of `seq` are ticks of 10 ms since 2020. */
-const ingestMicros = (seq: string): string =>
-  `(bitShiftRight(${seq}, 26) * 10 + ${Date.UTC(2020, 0, 1)}) * 1000`;
 
 /**
  * Whose events are in a part. Only two narrow columns are read, which are mostly whole when a part is damaged;
@@ -102,7 +98,7 @@ const ingestMicros = (seq: string): string =>
 export async function sharesOfPart(storage: Storage, name: string): Promise<PartShare[] | undefined> {
   try {
     const rows = await storage.rows<Record<'id' | 'n' | 'first' | 'last', string>>(
-      `SELECT toString(org) AS id, count() AS n, ${ingestMicros('min(seq)')} AS first, ${ingestMicros('max(seq)')} AS last
+      `SELECT toString(org) AS id, count() AS n, min(seq) AS first, max(seq) AS last
        FROM events WHERE _part = {name:String} GROUP BY org ORDER BY id`,
       { name },
       { timeoutMs: limits.partCheckMsMax },
@@ -110,8 +106,8 @@ export async function sharesOfPart(storage: Storage, name: string): Promise<Part
     return rows.map(({ id, n, first, last }) => ({
       organizationId: id,
       events: Number(n),
-      fromMicros: Number(first),
-      toMicros: Number(last),
+      seqMin: BigInt(first),
+      seqMax: BigInt(last),
     }));
   } catch (error) {
     if (error instanceof EngineError && error.damagedPart !== undefined) return undefined;

@@ -1,5 +1,4 @@
-import { limits } from './limits.ts';
-import { quoteIdentifier } from './statements.ts';
+import { quoteIdentifier } from './quote.ts';
 import type { Storage } from './storage.ts';
 
 /** A right as it stands in GRANT. */
@@ -46,16 +45,12 @@ export function neededGrants(database: string, user: string, cluster?: string): 
   return grantStatements(neededRights(database, cluster), user);
 }
 
-/** CHECK GRANT takes no format, and denies every right to write to a session that may only read. */
+/** CHECK GRANT denies every right to write to a session that may only read. */
 async function isGranted(storage: Storage, { privilege, on }: Right): Promise<boolean> {
   const settings = { database: 'default', readonly: 0, cancel_http_readonly_queries_on_client_close: 0 };
-  const bytesMax = limits.engineRefusalBytesMax;
-  const options = { headroom: 0, tailroom: 0, bytesMax, settings };
-  const answer = await storage.bytes(`CHECK GRANT ${privilege} ON ${on}`, {}, options);
-  if (!('buffer' in answer)) throw new Error('the answer to CHECK GRANT is too long');
-  const text = Buffer.from(answer.buffer.subarray(answer.start, answer.end)).toString('latin1');
-  answer.release();
-  return text.trim() === '1';
+  const query = `CHECK GRANT ${privilege} ON ${on}`;
+  const [answer] = await storage.rows<{ result: number }>(query, {}, { settings });
+  return answer?.result === 1;
 }
 
 /**

@@ -51,6 +51,8 @@ export interface Storage {
   readonly database: string;
   /** Rows of a small result, parsed from JSONEachRow (64-bit integers as strings, as the engine quotes them). */
   rows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
+  /** The same by the reader of page bytes, at a fifth of the processor time: for what each page of the feed asks. */
+  readRows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
   /**
    * The bytes of a result in the format that the SQL names. Resolves once the engine has answered 200. A failure
    * after that is one of the flow, never a clean end, and the engine's words about it are not in the bytes.

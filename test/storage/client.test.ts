@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { toReadable } from '../../src/base/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
+import { limits } from '../../src/storage/limits.ts';
 import { EngineError } from '../../src/base/engine-error.ts';
 import type { EngineFailure } from '../../src/base/engine-error.ts';
 import type { Parameters, QueryOptions, Storage } from '../../src/storage/storage.ts';
@@ -92,6 +93,11 @@ test('parameters come back as they went, whatever they hold', async () => {
           { one, many, n },
         );
         assert.deepEqual(rows, [{ one, many, n: String(n) }]);
+        const read = await engine.storage.readRows(
+          'SELECT {one:String} AS one, {many:Array(String)} AS many, {n:UInt64} AS n',
+          { one, many, n },
+        );
+        assert.deepEqual(read, rows);
       },
     ),
     { numRuns: 60 },
@@ -196,6 +202,7 @@ test('rows are inserted as objects', async () => {
 test('what the engine refuses carries its number', async () => {
   await assert.rejects(engine.storage.rows('SELECT * FROM nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.rows('SELECT FROM WHERE'), failsWith('refused', 62));
+  await assert.rejects(engine.storage.readRows('SELECT * FROM nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.flow('SELECT throwIf(1)'), failsWith('refused', 395));
   await assert.rejects(engine.storage.command('DROP TABLE nothing_here'), failsWith('refused', 60));
   await assert.rejects(engine.storage.insertRows('nothing_here', [{ a: 1 }]), failsWith('refused', 60));
@@ -335,5 +342,28 @@ test('an engine that falls silent is a timeout, one that breaks off is unreachab
   assert.equal((await text(await open('d', {}, {}, storage))).length, 100_000);
   await storage.close();
   server.closeAllConnections();
+  server.close();
+});
+
+test('no statement goes to a connection that grew too old while nothing could run', async () => {
+  const connections = new Set<unknown>();
+  const server = createServer((request, response) => {
+    connections.add(request.socket);
+    request.resume();
+    response.end();
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const storage = openStorage({ ...engine.connection, url: `http://127.0.0.1:${port}` }, silentLog);
+  await storage.command('a');
+  await storage.command('b');
+  assert.equal(connections.size, 1, 'a connection is used again');
+  await sleep(5);
+  const until = performance.now() + limits.engineIdleConnectionMs + 100;
+  while (performance.now() < until);
+  await storage.command('c');
+  assert.equal(connections.size, 2);
+  await storage.close();
   server.close();
 });

@@ -93,13 +93,13 @@ test('processes that start at once agree', async () => {
   assert.deepEqual(await migrate(open('at_once'), { log: silentLog, directory }), { applied: [] });
 });
 
-test('a file that could not be applied twice is refused, and nothing is applied', async () => {
+test('a file that cannot be rendered or named is refused, and nothing is applied', async () => {
   const storage = open('refused');
   const directory = await folder({
     '0001_a.sql': first,
-    '0002_b.sql': 'ALTER TABLE t ADD COLUMN a String;\n',
+    '0002_b.sql': 'ALTER TABLE t {{oncluster}} ADD COLUMN a String;\n',
   });
-  await assert.rejects(migrate(storage, { log: silentLog, directory }), /0002_b\.sql: not idempotent/);
+  await assert.rejects(migrate(storage, { log: silentLog, directory }), /0002_b\.sql: unknown placeholder/);
   const twice = await folder({ '0001_a.sql': first, '0001_b.sql': second });
   await assert.rejects(
     migrate(storage, { log: silentLog, directory: twice }),

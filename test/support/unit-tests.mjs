@@ -16,7 +16,7 @@ const slow = new Set([
   'test/ocsf/redaction.test.ts',
   'test/ocsf/source-event.test.ts',
   'test/ocsf/usual-events.test.ts',
-  'test/storage/engine-http.test.ts',
+  'test/storage/byte-reader.test.ts',
 ]);
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })

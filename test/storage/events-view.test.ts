@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
-import { keepEventsView } from '../../src/storage/events-view.ts';
-import { eventsView, quoteIdentifier, quoteString } from '../../src/storage/statements.ts';
+import { eventsView, keepEventsView } from '../../src/storage/events-view.ts';
+import { quoteIdentifier, quoteString } from '../../src/storage/quote.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';

@@ -1,5 +1,5 @@
+import { errorFacts } from '../base/log.ts';
 import { limits } from './limits.ts';
-import { damagedPartIn } from './damaged-part.ts';
 import { EngineError } from '../base/engine-error.ts';
 
 /** Text of an engine's answer as it may stand in the operational log: one line, bounded. */
@@ -21,12 +21,18 @@ export function refusal(status: number, code: string | undefined, text: string):
   return new EngineError('unreachable', shortMessage(`status ${status}: ${text}`));
 }
 
+/** No answer, or not all of one. */
+export function unreachable(error: unknown): EngineError {
+  const { error: words, code = 'no answer' } = errorFacts(error);
+  return new EngineError('unreachable', shortMessage(words) || code, undefined, error);
+}
+
 /**
  * The exception that the engine wrote behind the rows it had already sent, or undefined.
  *
  *     rows … \r\n__exception__\r\n<tag>\r\nCode: 395. DB::Exception: …\n<length> <tag>\r\n__exception__\r\n
  *
- * The tag is random for each response and announced in a header, so rows cannot be taken for it.
+ * The exception tag is random for each response and announced in a header, so rows cannot be taken for it.
  */
 export function exceptionInTail(tail: Uint8Array, tag: string | undefined): EngineError | undefined {
   if (tag === undefined || tag === '') return undefined;
@@ -41,4 +47,26 @@ export function exceptionInTail(tail: Uint8Array, tag: string | undefined): Engi
 
 function exception(code: number | undefined, message: string, text: string): EngineError {
   return new EngineError('refused', message, code, undefined, damagedPartIn(code, text));
+}
+
+/**
+ * Exceptions by which the engine tells that a file of a part is not what it wrote (ClickHouse error numbers):
+ * CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH, CANNOT_READ_FROM_FILE_DESCRIPTOR, FILE_DOESNT_EXIST, INCORRECT_DATA,
+ * NO_FILE_IN_DATA_PART, CORRUPTED_DATA, CANNOT_DECOMPRESS, UNKNOWN_CODEC, POTENTIALLY_BROKEN_DATA_PART, and a failing
+ * call of the file system.
+ */
+const damageCodes: ReadonlySet<number> = new Set([33, 40, 74, 107, 117, 226, 246, 271, 432, 740, 1001]);
+
+/** A part by its folder, or as the engine says it behind the path: `202611_1_9_2`, with the version of a mutation. */
+const namedPart = /(?:\/|reading part )([0-9A-Za-z]+_\d+_\d+_\d+(?:_\d+)?)(?=[\s/:."),]|$)/;
+
+/**
+ * The name of the part that could not be read, or undefined where an exception tells of anything else. Some of these
+ * numbers also stand for a connection cut short or a bad value, and then no part is named.
+ *
+ * @param text the exception whole: its name of the part may stand far behind
+ */
+export function damagedPartIn(code: number | undefined, text: string): string | undefined {
+  if (code === undefined || !damageCodes.has(code)) return undefined;
+  return namedPart.exec(text)?.[1];
 }

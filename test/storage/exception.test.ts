@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { damagedPartIn } from '../../src/storage/damaged-part.ts';
-import { refusal } from '../../src/storage/response-body.ts';
+import { damagedPartIn, exceptionInTail, refusal, shortMessage } from '../../src/storage/exception.ts';
+import { limits } from '../../src/storage/limits.ts';
+
+const tag = 'abcdefghijklmnop';
 
 const folder = '/data/engine/store/1b9/1b97a050-d0cf-49cd-ab1d-344f10f799e5/202405_3_31_2';
 
@@ -52,4 +54,28 @@ test('other failures are no damage: other codes, and connections cut short, wher
   assert.equal(damagedPartIn(33, 'Cannot read all data. Bytes read: 0. Bytes expected: 8.'), undefined);
   assert.equal(damagedPartIn(undefined, `While reading part ${folder}/`), undefined);
   assert.equal(refusal(502, undefined, 'Bad Gateway').damagedPart, undefined);
+});
+
+test('words that look like an exception are rows when the tag is another', () => {
+  const text = Buffer.from('\r\n__exception__\r\nponmlkjihgfedcba\r\nCode: 1. DB::Exception: x\n');
+  assert.equal(exceptionInTail(text, tag), undefined);
+  assert.equal(exceptionInTail(text, undefined), undefined);
+  assert.equal(exceptionInTail(text, ''), undefined);
+});
+
+test('refusals have the number and the words of the innermost exception, on one bounded line', () => {
+  const plain =
+    "Code: 60. DB::Exception: Unknown table expression identifier 'x'. (UNKNOWN_TABLE) (version 26.5)";
+  const wrapped = `Code: 57. DB::Exception: There was an error on [host:9000]: ${plain}. (UNKNOWN_TABLE) (version 26.5)`;
+  for (const text of [plain, wrapped]) {
+    const error = refusal(404, '60', text);
+    assert.equal(error.failure, 'refused');
+    assert.equal(error.message, "UNKNOWN_TABLE Unknown table expression identifier 'x'.");
+  }
+  assert.equal(refusal(404, '60', plain).engineCode, 60);
+  assert.equal(refusal(500, '241', 'no words').engineCode, 241);
+  const proxy = refusal(502, undefined, '<html>Bad Gateway</html>');
+  assert.deepEqual([proxy.failure, proxy.engineCode], ['unreachable', undefined]);
+  assert.equal(shortMessage('  a\n\tb '), 'a b');
+  assert.equal(shortMessage('x'.repeat(5000)).length, limits.engineErrorCharactersMax + 1);
 });

@@ -1,0 +1,297 @@
+import { buffers } from '../base/buffer-pool.ts';
+import type { ByteFlow, ByteSink } from '../base/byte-flow.ts';
+import { EngineError } from '../base/engine-error.ts';
+import type { ByteReader, Call, Receiver } from './byte-reader.ts';
+import { exceptionInTail, refusal, unreachable } from './exception.ts';
+import { limits } from './limits.ts';
+import type { BytesOptions, HeldBytes } from './storage.ts';
+
+/** What a read asks, and for how long it may. */
+export interface Read {
+  /** Path and query of the address, with settings and parameters. */
+  readonly target: string;
+  readonly query: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  /** Hears of the read's failure, also of one after the read has been answered with a flow. */
+  onFailure(error: EngineError): void;
+}
+
+/** Resolves once the engine has answered 200. From then on `timeoutMs` bounds its silence while bytes are wanted. */
+export function readFlow(reader: ByteReader, read: Read): Promise<ByteFlow> {
+  return new Promise((resolve, reject) => {
+    const opened = (flow: ResultFlow): void => {
+      flow.limitSilence();
+      resolve(flow);
+    };
+    new ResultFlow(read, opened, reject).start(reader);
+  });
+}
+
+/** Resolves with the whole result, which comes within `timeoutMs`; with a flow of it once it is larger than `bytesMax`. */
+export function readBytes(
+  reader: ByteReader,
+  read: Read,
+  options: BytesOptions,
+): Promise<HeldBytes | ByteFlow> {
+  return new Promise((resolve, reject) => {
+    const opened = (flow: ResultFlow): void => flow.to(new Holder(flow, options, resolve, reject));
+    new ResultFlow(read, opened, reject).start(reader);
+  });
+}
+
+/**
+ * The result of a read. It ends only when all of it has been received, and every failure is told as one. Its tail is
+ * held back until the engine has said whether it failed, so the words of an exception never reach the reader of rows.
+ *
+ *     engine ──▶ tail (the last engineTailBytes, a copy) ──▶ sink
+ */
+class ResultFlow implements ByteFlow, Receiver {
+  readonly #read: Read;
+  readonly #opened: (flow: ResultFlow) => void;
+  readonly #rejected: (error: EngineError) => void;
+  readonly #deadline: Deadline;
+  readonly #tail = new Tail();
+  readonly #closedCallbacks: (() => void)[] = [];
+  #call: Call | undefined;
+  /** Tells from the tail whether the read has failed; known from the head on. */
+  #failureIn: ((tail: Uint8Array) => EngineError | undefined) | undefined;
+  #sink: ByteSink | undefined;
+  /** What came while there was no sink: what one read of the socket gave, at most. */
+  #early: Uint8Array[] = [];
+  #state: 'asked' | 'open' | 'ended' | 'closed' | EngineError = 'asked';
+
+  constructor(read: Read, opened: (flow: ResultFlow) => void, rejected: (error: EngineError) => void) {
+    this.#read = read;
+    this.#opened = opened;
+    this.#rejected = rejected;
+    this.#deadline = new Deadline(read.timeoutMs, () =>
+      this.#fail(new EngineError('timeout', `no answer within ${read.timeoutMs} ms`)),
+    );
+  }
+
+  start(reader: ByteReader): void {
+    const { signal, target, query } = this.#read;
+    if (signal?.aborted === true) return this.#onAbort();
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#call = reader.post(target, query, this);
+  }
+
+  /** Time counts only while bytes are wanted and none come, from now on: a slow reader is not the engine's fault. */
+  limitSilence(): void {
+    this.#deadline.limitSilence();
+  }
+
+  head(status: number, headers: ReadonlyMap<string, string>): void {
+    if (status === 200) {
+      const tag = headers.get('x-clickhouse-exception-tag');
+      this.#failureIn = (tail) => exceptionInTail(tail, tag);
+      this.#state = 'open';
+      this.#opened(this);
+    } else {
+      const code = headers.get('x-clickhouse-exception-code');
+      this.#failureIn = (tail) => refusal(status, code, Buffer.from(tail).toString('utf8'));
+    }
+  }
+
+  data(piece: Uint8Array): boolean {
+    const isWanted = this.#tail.push(piece, this.#hand);
+    this.#deadline.progress(isWanted);
+    return isWanted;
+  }
+
+  end(): void {
+    const failure = this.#failureIn?.(this.#tail.bytes);
+    if (failure !== undefined) return this.#fail(failure);
+    this.#hand(this.#tail.bytes);
+    this.#settle('ended');
+  }
+
+  failed(error: Error): void {
+    const exception = this.#state === 'open' ? this.#failureIn?.(this.#tail.bytes) : undefined;
+    this.#fail(exception ?? unreachable(error));
+  }
+
+  to(sink: ByteSink): void {
+    this.#sink = sink;
+    const pieces = this.#early;
+    this.#early = [];
+    let isWanted = true;
+    for (const piece of pieces) isWanted = sink.data(piece) && isWanted;
+    this.#tellEnd();
+    if (isWanted) this.resume();
+  }
+
+  /** Takes these pieces back, and hands them to the next sink before what follows. */
+  detach(pieces: readonly Uint8Array[]): void {
+    this.#sink = undefined;
+    this.#early.push(...pieces);
+  }
+
+  resume(): void {
+    this.#deadline.resume();
+    this.#call?.resume();
+  }
+
+  destroy(): void {
+    if (this.#state === 'closed') return;
+    this.#settle('closed');
+    this.#call?.destroy();
+    for (const callback of this.#closedCallbacks) callback();
+  }
+
+  onClosed(callback: () => void): void {
+    if (this.#state === 'closed') callback();
+    else this.#closedCallbacks.push(callback);
+  }
+
+  readonly #hand = (piece: Uint8Array): boolean => {
+    if (piece.length === 0 || this.#state !== 'open') return true;
+    if (this.#sink !== undefined) return this.#sink.data(piece);
+    this.#early.push(Uint8Array.from(piece));
+    return false;
+  };
+
+  readonly #onAbort = (): void => this.#fail(new EngineError('aborted', 'the caller ended the request'));
+
+  #fail(error: EngineError): void {
+    const wasOpen = this.#state === 'open';
+    this.#read.onFailure(error);
+    this.#call?.destroy();
+    this.#settle(error);
+    if (!wasOpen) this.#rejected(error);
+  }
+
+  #settle(state: 'ended' | 'closed' | EngineError): void {
+    this.#state = state;
+    this.#deadline.clear();
+    this.#read.signal?.removeEventListener('abort', this.#onAbort);
+    this.#tellEnd();
+  }
+
+  /** Tells the sink how the result ended, once there is one and it has all bytes. */
+  #tellEnd(): void {
+    const state = this.#state;
+    if (this.#sink === undefined || state === 'asked' || state === 'open' || state === 'closed') return;
+    this.#state = 'closed';
+    if (state === 'ended') this.#sink.end();
+    else this.#sink.failed(state);
+    for (const callback of this.#closedCallbacks) callback();
+  }
+}
+
+/** The last bytes of what has come, a copy. */
+class Tail {
+  readonly #bytes = Buffer.allocUnsafe(limits.engineTailBytes);
+  #length = 0;
+
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** Hands on what is not among the last any more; false when one of the pieces was answered so. */
+  push(piece: Uint8Array, hand: (bytes: Uint8Array) => boolean): boolean {
+    const over = Math.max(0, this.#length + piece.length - this.#bytes.length);
+    const ofTail = Math.min(over, this.#length);
+    const ofPiece = over - ofTail;
+    const wanted = [hand(this.#bytes.subarray(0, ofTail)), hand(piece.subarray(0, ofPiece))];
+    this.#bytes.copyWithin(0, ofTail, this.#length);
+    this.#bytes.set(piece.subarray(ofPiece), this.#length - ofTail);
+    this.#length += piece.length - over;
+    return !wanted.includes(false);
+  }
+}
+
+/** The time that a read may take: all of it or, once `limitSilence` was called, without a byte while some are wanted. */
+class Deadline {
+  readonly #timer: NodeJS.Timeout;
+  #ofSilence = false;
+  #isPaused = false;
+
+  constructor(ms: number, onOver: () => void) {
+    this.#timer = setTimeout(() => {
+      if (this.#ofSilence && this.#isPaused) this.#timer.refresh();
+      else onOver();
+    }, ms);
+  }
+
+  limitSilence(): void {
+    this.#ofSilence = true;
+    this.#timer.refresh();
+  }
+
+  progress(isWanted: boolean): void {
+    if (!isWanted) this.#isPaused = true;
+    if (this.#ofSilence) this.#timer.refresh();
+  }
+
+  resume(): void {
+    if (this.#ofSilence && this.#isPaused) this.#timer.refresh();
+    this.#isPaused = false;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** Gathers a result in memory that is used again, with room before and behind. */
+class Holder implements ByteSink {
+  readonly #flow: ResultFlow;
+  readonly #options: BytesOptions;
+  readonly #resolve: (result: HeldBytes | ByteFlow) => void;
+  readonly #reject: (error: Error) => void;
+  #held: Uint8Array<ArrayBuffer>;
+  #end: number;
+
+  constructor(
+    flow: ResultFlow,
+    options: BytesOptions,
+    resolve: (result: HeldBytes | ByteFlow) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#flow = flow;
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#held = new Uint8Array(buffers.take(options.headroom + options.tailroom + limits.engineReadBytes));
+    this.#end = options.headroom;
+  }
+
+  data(piece: Uint8Array): boolean {
+    const { headroom, tailroom, bytesMax } = this.#options;
+    if (this.#end - headroom + piece.length > bytesMax) {
+      // What is held goes on as the first piece of the flow.
+      this.#flow.detach([this.#held.subarray(headroom, this.#end), Uint8Array.from(piece)]);
+      this.#flow.limitSilence();
+      this.#resolve(this.#flow);
+      return false;
+    }
+    const needed = this.#end + piece.length + tailroom;
+    if (needed > this.#held.length) this.#grow(needed);
+    this.#held.set(piece, this.#end);
+    this.#end += piece.length;
+    return true;
+  }
+
+  end(): void {
+    const { headroom: start } = this.#options;
+    this.#resolve({ buffer: this.#held, start, end: this.#end, release: () => this.#release() });
+  }
+
+  failed(error: Error): void {
+    this.#release();
+    this.#reject(error);
+  }
+
+  #release(): void {
+    buffers.give(this.#held.buffer);
+  }
+
+  #grow(bytes: number): void {
+    const larger = new Uint8Array(buffers.take(Math.max(bytes, this.#held.length * 2)));
+    larger.set(this.#held.subarray(0, this.#end));
+    this.#release();
+    this.#held = larger;
+  }
+}

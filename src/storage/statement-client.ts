@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { addAbortSignal, Readable } from 'node:stream';
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { EngineError } from '../base/engine-error.ts';
+import { exceptionInTail, refusal, unreachable } from './exception.ts';
+import { limits } from './limits.ts';
+import type { EngineConnection, Parameters, Settings } from './storage.ts';
+
+export interface Statement {
+  readonly query: string;
+  readonly parameters: Parameters;
+  readonly settings: Settings;
+  readonly timeoutMs: number;
+  readonly queryId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Pieces of the rows that an INSERT brings, sent without being joined. */
+  readonly body?: Iterable<Uint8Array> | undefined;
+  onFailure?(error: EngineError, queryId: string): void;
+}
+
+/**
+ * Statements and small results, by the official client. `exec` is the one of its methods that leaves the text of an
+ * answer to us, so that its size and the time until its end are bounded; the others bound the time to its head.
+ */
+export class StatementClient {
+  readonly #client: ReturnType<typeof createClient>;
+
+  constructor({ url, user, password, headers }: EngineConnection, keepAlive = true) {
+    // The client would take the path for a database; a proxy may stand before the engine.
+    const { origin, pathname } = new URL(url);
+    this.#client = createClient({
+      url: origin,
+      pathname,
+      username: user,
+      password,
+      http_headers: { ...headers },
+      application: 'auditlog',
+      max_open_connections: limits.statementConnectionsMax,
+      request_timeout: limits.migrationMsMax,
+      // A connection that the engine may be closing is not used.
+      keep_alive: {
+        enabled: keepAlive,
+        idle_socket_ttl: limits.engineIdleConnectionMs,
+        eagerly_destroy_stale_sockets: true,
+      },
+      log: { level: ClickHouseLogLevel.OFF },
+    });
+  }
+
+  /** @returns the body of the answer; rejects with an EngineError, after `timeoutMs` at the latest */
+  async run(statement: Statement): Promise<string> {
+    const { signal, timeoutMs, queryId = randomUUID() } = statement;
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), timeoutMs);
+    const end = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+    try {
+      end.throwIfAborted();
+      return await this.#exec(statement, queryId, end);
+    } catch (thrown) {
+      let error = thrown instanceof EngineError ? thrown : unreachable(thrown);
+      if (signal?.aborted === true) error = new EngineError('aborted', 'the caller ended the request');
+      else if (end.aborted) error = new EngineError('timeout', `no answer within ${timeoutMs} ms`);
+      statement.onFailure?.(error, queryId);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #exec(statement: Statement, queryId: string, end: AbortSignal): Promise<string> {
+    const { query, parameters, settings, body } = statement;
+    const answer = await this.#client.exec({
+      query,
+      query_params: { ...parameters },
+      query_id: queryId,
+      clickhouse_settings: settings,
+      abort_signal: end,
+      ignore_error_response: true,
+      ...(body !== undefined && { values: Readable.from(body, { objectMode: false }) }),
+    });
+    const text = await collect(addAbortSignal(end, answer.stream));
+    const { http_status_code: status = 0, response_headers: headers } = answer;
+    const failure =
+      status === 200
+        ? exceptionInTail(
+            text.subarray(-limits.engineTailBytes),
+            String(headers['x-clickhouse-exception-tag'] ?? ''),
+          )
+        : refusal(status, headers['x-clickhouse-exception-code']?.toString(), text.toString('utf8'));
+    if (failure !== undefined) throw failure;
+    return text.toString('utf8');
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of stream) {
+    bytes += piece.length;
+    if (bytes > limits.engineRowsBytesMax)
+      throw new EngineError('refused', `the result is larger than ${limits.engineRowsBytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/**
+ * One small statement over a connection of its own, closed after it: for starting and stopping the engine, where a
+ * kept connection would hold up its exit by seconds.
+ */
+export async function askEngine(
+  connection: EngineConnection,
+  query: string,
+  timeoutMs: number,
+): Promise<string> {
+  const client = new StatementClient(connection, false);
+  try {
+    return await client.run({ query, parameters: {}, settings: {}, timeoutMs });
+  } finally {
+    await client.close();
+  }
+}
