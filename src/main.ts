@@ -146,7 +146,7 @@ async function startWriting(base: Base, stored: ServiceStorage, organizations: I
   const lastSegmentNow = () => segmentAtTime(Date.now()) + writersMax - 1;
   const peers = member?.peers ?? commandPeers(storage, dataDir, lastSegmentNow);
   const order = new IngestOrder({ ingest, peers, clockSkewMs: member && storageLimits.clockSkewMsMax });
-  return { ingest, order, peersVersion: peers.version };
+  return { ingest, order };
 }
 
 interface Answering {
@@ -161,7 +161,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const { config, envelope, damage } = base;
   const { directory, organizations } = parts;
   const { storage, writeHealth } = parts.stored;
-  const { ingest, order, peersVersion } = parts.writing;
+  const { ingest, order } = parts.writing;
   const secret = await sessionSecret(config, base.log);
   const passwords = new PasswordThrottle();
   stopping.addEventListener('abort', () => passwords.stop());
@@ -169,7 +169,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     ...base,
     clock,
     ingest,
-    read: createReaders({ storage, envelope, clock, secret, order, peersVersion, stopping }),
+    read: createReaders({ storage, envelope, clock, secret, order, stopping }),
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),

@@ -177,7 +177,6 @@ function splice(): MicroCase {
     storage,
     { head: eventHead, tail: eventTail(names) },
     () => 1_780_000_000_000_000,
-    () => Promise.resolve(undefined),
   );
   return {
     title: 'page of 10 from the engine to its answer',

@@ -2,14 +2,12 @@ import type { Ingest } from './ingest.ts';
 import { firstSeqOf, segmentAtTime } from './sequence.ts';
 
 interface IngestOrderOptions {
-  readonly ingest: Pick<Ingest, 'unsettled' | 'lastSegmentOf' | 'isStored'>;
+  readonly ingest: Pick<Ingest, 'unsettled' | 'lastSegmentOf'>;
   /** Others that write the same table. */
   readonly peers: {
     /** The lowest segment that one of them may still write; Infinity when nobody else is writing. */
     watermark(): Promise<number>;
-    /** The same number for as long as none of them has written; undefined when that cannot be told. */
-    version(): Promise<number | undefined>;
-    /** The last segment that they may have written by the time of the last version. */
+    /** The last segment that they may have written when the watermark was asked for last. */
     writtenThrough(): number;
   };
   /** By how much the clocks of processes that share an engine may differ; undefined beside an own engine. */
@@ -57,17 +55,5 @@ export class IngestOrder {
     const last = Math.max(ingest.lastSegmentOf(organization), peers.writtenThrough());
     // What is in a segment lies below the first place of the next.
     return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
-  }
-
-  /**
-   * A text that stays the same for as long as no event of an organization is added to the table; undefined when that
-   * cannot be told, since some are on their way or peers may write.
-   */
-  async version(organization: string): Promise<string | undefined> {
-    const { ingest, peers } = this.#options;
-    const version = await peers.version();
-    const last = ingest.lastSegmentOf(organization);
-    const isKnown = version !== undefined && Number.isFinite(last) && ingest.isStored(last);
-    return isKnown ? `${last} ${version}` : undefined;
   }
 }

@@ -38,20 +38,12 @@ export const limits = {
   feedPollMs: 250,
   /** How far the order has settled is asked this often; an older answer is true as well. */
   feedSettledMs: 50,
-  /** Organizations of which it is remembered where nothing is to be found. */
-  feedEmptyStretchesMax: 10_000,
   /** Events that one request of a filtered feed looks through before it answers with what it has. */
   feedWindowRows: 20_000,
   feedWindowsMax: 25,
-  /** Offsets from here on are found by landmarks (landmarks.ts); below, skipping the events costs less. */
+  /** Offsets from here on are found by the hour (offset-index.ts); below, skipping the events costs less. */
   deepOffsetMin: 5_000,
-  /** Events between two landmarks at least, landmarks of an organization at most, and organizations that have some. */
-  landmarkStepEvents: 1_000,
-  landmarksMax: 16_384,
-  landmarkOrganizationsMax: 64,
-  landmarkRangesMax: 16,
-  /** More events than this between two landmarks are looked at second by second. */
-  landmarkGapEventsMax: 20_000,
-  /** A page that finds itself this much farther from its landmark than expected looks for another one. */
-  landmarkMissEventsMax: 50_000,
+  /** A page that skips more events than this of its hour is found by seconds the next time; organizations noted so. */
+  deepSkipEventsMax: 20_000,
+  denseOrganizationsMax: 1_024,
 } as const;

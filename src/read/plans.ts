@@ -10,7 +10,7 @@ export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
  */
 
 /** By the primary key: organization, then time. */
-export const inKeyOrder: Settings = { max_threads: 1, optimize_use_projection_filtering: 0 };
+const inKeyOrder: Settings = { max_threads: 1, optimize_use_projection_filtering: 0 };
 
 /**
  * By a projection that knows the few rows in question. Bounded by part: where a projection names more rows than this

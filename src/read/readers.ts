@@ -34,10 +34,7 @@ export interface ReadersOptions {
   readonly order: {
     settledBefore(): Promise<{ of(organization: string): bigint }>;
     arrivedBefore(organization: string): bigint | undefined;
-    /** The same text for as long as no event of an organization is added; undefined when that cannot be told. */
-    version(organization: string): Promise<string | undefined>;
   };
-  peersVersion(): Promise<number | undefined>;
   /** Ends requests that only wait: the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -47,7 +44,7 @@ export function createReaders(options: ReadersOptions): Readers {
   const { storage, envelope, clock, order } = options;
   const queue = readQueue();
   const settled = memoizeFor(limits.feedSettledMs, () => order.settledBefore());
-  const page = createPageReader(storage, envelope, clock, (organization) => order.version(organization));
+  const page = createPageReader(storage, envelope, clock);
   return {
     page: inTurn(queue, page, (result) => ('flow' in result ? result.flow : undefined)),
     export: inTurn(exportSlots(), createExportReader(storage, envelope), (result) => result.stream),
@@ -57,7 +54,6 @@ export function createReaders(options: ReadersOptions): Readers {
       clock,
       cursors: createFeedCursors(options.secret),
       settledBefore: async (organization) => (await settled()).of(organization),
-      peersVersion: options.peersVersion,
       arrivedBefore: (organization) => order.arrivedBefore(organization),
       queue,
       stopping: options.stopping,

@@ -12,9 +12,10 @@ export interface Peers {
    * with EngineError.
    */
   watermark(): Promise<number>;
-  /** The same number for as long as nobody else has written; undefined when that cannot be told. */
-  version(): Promise<number | undefined>;
-  /** The last segment that others may have written by the time of the last version. */
+  /**
+   * The last segment that others may have written by the time of the last watermark; Infinity while some are at it, or
+   * when that cannot be told.
+   */
   writtenThrough(): number;
 }
 
@@ -25,7 +26,6 @@ const neverAborted = new AbortController().signal;
 export function serverPeers(storage: Storage, instance: string): Peers {
   return {
     watermark: () => peersWatermark(storage, instance, neverAborted),
-    version: () => Promise.resolve(undefined),
     writtenThrough: () => Number.POSITIVE_INFINITY,
   };
 }
@@ -44,6 +44,7 @@ export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: 
   const path = announcements(dataDir);
   let quietLength: number | undefined;
   let through = 0;
+  let isQuiet = false;
 
   async function length(): Promise<number> {
     try {
@@ -58,7 +59,8 @@ export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: 
     const now = await length();
     if (now === quietLength) return Number.POSITIVE_INFINITY;
     const { lowest, last } = await commandClaims(storage, neverAborted);
-    if (lowest === Number.POSITIVE_INFINITY) {
+    isQuiet = lowest === Number.POSITIVE_INFINITY;
+    if (isQuiet) {
       quietLength = now;
       // What commands have written by now may lie behind where the order has settled, and be looked for later.
       through = Math.max(through, last, lastSegmentNow());
@@ -68,8 +70,7 @@ export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: 
 
   return {
     watermark,
-    version: async () => ((await watermark()) === Number.POSITIVE_INFINITY ? quietLength : undefined),
-    writtenThrough: () => through,
+    writtenThrough: () => (isQuiet ? through : Number.POSITIVE_INFINITY),
   };
 }
 

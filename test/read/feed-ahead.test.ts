@@ -61,7 +61,6 @@ describe('the feed of large events', () => {
       clock: () => 77,
       cursors: createFeedCursors('a secret of at least 32 characters'),
       settledBefore: async () => last + 1n,
-      peersVersion: async () => undefined,
       arrivedBefore: () => undefined,
       queue,
       stopping: stopping.signal,

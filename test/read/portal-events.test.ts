@@ -17,14 +17,7 @@ describe('events for the portal', () => {
   it('are the page that the audit endpoint gives, of the session’s organization', async () => {
     const record = createRecorder(engine.storage);
     const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
-    const handler = portalEventsHandler(
-      createPageReader(
-        engine.storage,
-        envelope,
-        () => 77,
-        async () => undefined,
-      ),
-    );
+    const handler = portalEventsHandler(createPageReader(engine.storage, envelope, () => 77));
     const caller = createCaller();
     const other = createCaller();
     const start = 1_790_000_000_000_000;

@@ -98,12 +98,7 @@ const filters: readonly AuditFilter[] = [
 
 /** Everything that can be read of both organizations, as the bytes that a client gets. */
 async function readsOf(storage: Storage): Promise<Record<string, string>> {
-  const page = createPageReader(
-    storage,
-    envelope,
-    () => 0,
-    async () => undefined,
-  );
+  const page = createPageReader(storage, envelope, () => 0);
   const exports = createExportReader(storage, envelope);
   const legacy = createLegacyReader(storage);
   const reads: Record<string, string> = {};
@@ -136,7 +131,6 @@ async function feedOf(storage: Storage, org: string): Promise<string> {
     clock: () => 0,
     cursors: createFeedCursors('a secret of the test'),
     settledBefore: async () => 2n ** 62n,
-    peersVersion: async () => undefined,
     arrivedBefore: () => undefined,
     queue: readQueue(),
     stopping: never,

@@ -1,0 +1,217 @@
+import { buffers } from '../base/buffer-pool.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Settings, Storage } from '../storage/storage.ts';
+import { type EventEnvelope, envelopeSettings } from './envelope.ts';
+import { type Chunk, linesOf } from './feed-ahead.ts';
+import { type AuditFilter, hasColumnFilter, type Where, whereClause } from './filter.ts';
+import { limits } from './limits.ts';
+import { feedOrder, feedPage } from './plans.ts';
+import { type ReadBody, readEnveloped } from './read-body.ts';
+
+/** What one look at the table found: events in (after, last], and whether there is more behind them. */
+export interface Found {
+  readonly after: bigint;
+  readonly last: bigint;
+  readonly rows: boolean;
+  readonly more: boolean;
+  readonly settledBefore: bigint;
+}
+
+interface LookFrom {
+  readonly after: bigint;
+  readonly settledBefore: bigint;
+}
+
+/** The first events of a range: how many, and the `seq` of the one that fills the page and of the last. */
+interface RangeStart {
+  readonly found: number;
+  readonly full: bigint;
+  readonly last: bigint;
+}
+
+const inRange = 'seq > {after:UInt64} AND seq < {before:UInt64}';
+
+/** `seq` of the first events of a range, as a list `s`. */
+const firstOf = (where: string): string =>
+  'SELECT groupArray(seq) AS s FROM ' +
+  `(SELECT seq FROM events WHERE ${where} AND ${inRange} ORDER BY org, seq LIMIT {rows:UInt64})`;
+
+/** Ends of pages of `limit` events among the first `rows` of a range, as far as an event follows them. */
+const pageEnds =
+  'SELECT arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(length(s) + {limit:UInt64} - 1, {limit:UInt64}))) AS ends ' +
+  `FROM (${firstOf('org = {org:UUID}')})`;
+
+const beforeData = '{"data":[';
+
+/** The table of events in the order of ingest. Every method rejects with EngineError. */
+export class FeedTable {
+  readonly #storage: Storage;
+  readonly #envelope: EventEnvelope;
+  readonly #clock: Clock;
+
+  constructor(storage: Storage, envelope: EventEnvelope, clock: Clock) {
+    this.#storage = storage;
+    this.#envelope = envelope;
+    this.#clock = clock;
+  }
+
+  /** The place before the first event, in the order of ingest, that is not older than `startTime`. */
+  async startOf(
+    organization: string,
+    { fromMicros }: AuditFilter,
+    settledBefore: bigint,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    if (fromMicros === undefined) return 0n;
+    const { sql, parameters } = whereClause(organization, { fromMicros });
+    const query = `SELECT min(seq) AS first, count() AS events FROM events WHERE ${sql}`;
+    const [row] = await this.#storage.readRows<{ first: string; events: string }>(query, parameters, {
+      signal,
+      settings: feedPage,
+    });
+    const first = row === undefined || row.events === '0' ? settledBefore : BigInt(row.first);
+    return (first < settledBefore ? first : settledBefore) - 1n;
+  }
+
+  /** The next page of all events of an organization. */
+  async findAll(
+    organization: string,
+    limit: number,
+    { after, settledBefore }: LookFrom,
+    signal: AbortSignal,
+  ): Promise<Found> {
+    const all = whereClause(organization, {});
+    const range = { after, before: settledBefore, limit, rows: limit + 1 };
+    const { found, full } = await this.#rangeStart(all, range, feedOrder, signal);
+    const more = found > limit;
+    return { after, last: more ? full : settledBefore - 1n, rows: found > 0, more, settledBefore };
+  }
+
+  /** The next page of events that match: looks through a window of all events, and the next where it finds nothing. */
+  async findMatching(
+    organization: string,
+    filter: AuditFilter,
+    limit: number,
+    { after, settledBefore }: LookFrom,
+    signal: AbortSignal,
+  ): Promise<Found> {
+    const all = whereClause(organization, {});
+    const matching = whereClause(organization, withoutStart(filter));
+    let from = after;
+    for (let windows = 0; ; windows++) {
+      const range = { after: from, before: settledBefore, limit, rows: limits.feedWindowRows };
+      const window = await this.#rangeStart(all, range, feedOrder, signal);
+      const isLast = window.found < limits.feedWindowRows;
+      const end = isLast ? settledBefore - 1n : window.last;
+      const inWindow = { ...range, before: end + 1n, rows: limit + 1 };
+      const { found, full } =
+        window.found > 0
+          ? await this.#rangeStart(matching, inWindow, feedPage, signal)
+          : { found: 0, full: 0n };
+      const isFull = found > limit;
+      if (found > 0 || isLast || windows >= limits.feedWindowsMax) {
+        const last = isFull ? full : end;
+        return { after: from, last, rows: found > 0, more: isFull || !isLast, settledBefore };
+      }
+      from = end;
+    }
+  }
+
+  async #rangeStart(
+    where: Where,
+    range: { readonly after: bigint; readonly before: bigint; readonly limit: number; readonly rows: number },
+    settings: Settings,
+    signal: AbortSignal,
+  ): Promise<RangeStart> {
+    const query = `SELECT length(s) AS found, s[{limit:UInt64}] AS full, s[-1] AS last FROM (${firstOf(where.sql)})`;
+    const [row] = await this.#storage.readRows<Record<keyof RangeStart, string>>(
+      query,
+      { ...where.parameters, ...range },
+      { signal, settings },
+    );
+    return { found: Number(row?.found ?? 0), full: BigInt(row?.full ?? 0), last: BigInt(row?.last ?? 0) };
+  }
+
+  /** A page that was found, as the body of an answer. */
+  readPage(
+    organization: string,
+    filter: AuditFilter,
+    found: Found,
+    meta: string,
+    signal: AbortSignal,
+  ): Promise<ReadBody> {
+    const where = whereClause(organization, withoutStart(filter));
+    const { query, parameters, settings } = this.#dataQuery(where, found);
+    const around = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
+    const options = { settings, signal };
+    return readEnveloped(this.#storage, query, parameters, options, { ofWhole: around, ofStart: around });
+  }
+
+  /** Full pages behind a place in the order: see ReadChunk. */
+  async readChunk(
+    organization: string,
+    { after, settledBefore }: LookFrom,
+    { limit, pages }: { readonly limit: number; readonly pages: number },
+    signal: AbortSignal,
+  ): Promise<Chunk | undefined> {
+    const where = whereClause(organization, {});
+    const range = { after, before: settledBefore, limit, rows: pages * limit + 1 };
+    const [row] = await this.#storage.readRows<{ ends: string[] }>(
+      pageEnds,
+      { ...where.parameters, ...range },
+      { signal, settings: feedOrder },
+    );
+    const ends = (row?.ends ?? []).map(BigInt);
+    const last = ends.at(-1);
+    if (last === undefined) return undefined;
+    const { query, parameters, settings } = this.#dataQuery(where, { after, last });
+    const holding = { signal, settings, headroom: 0, tailroom: 0, bytesMax: limits.pageBufferedBytesMax };
+    const rows = await this.#storage.bytes(query, parameters, holding);
+    if (!('release' in rows)) {
+      rows.destroy();
+      return undefined;
+    }
+    // Events whose time was over between the two queries: the pages would not be what their ends say.
+    if (linesOf(rows) === ends.length * limit) return { rows, pageEnds: ends, settledBefore };
+    rows.release();
+    return undefined;
+  }
+
+  /** All events of a range of the order, as the `data` of an answer. */
+  #dataQuery(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
+    const delimiters = envelopeSettings({
+      before: '',
+      rowBefore: this.#envelope.head,
+      rowAfter: `"logged_time":${this.#clock()}${this.#envelope.tail}`,
+      after: '',
+    });
+    return {
+      query: `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`,
+      parameters: { ...where.parameters, after, before: last + 1n },
+      settings: { ...delimiters, ...feedPage },
+    };
+  }
+}
+
+/** Whether the filter leaves out events; `startTime` does not (see `withoutStart`). */
+export function isFiltered(filter: AuditFilter): boolean {
+  return filter.nothing === true || hasColumnFilter(filter) || filter.toMicros !== undefined;
+}
+
+/** `startTime` is a place in the order, not a filter: what comes later and is dated back must not be missed. */
+function withoutStart(filter: AuditFilter): AuditFilter {
+  const rest: { -readonly [K in keyof AuditFilter]: AuditFilter[K] } = { ...filter };
+  delete rest.fromMicros;
+  return rest;
+}
+
+/** The body of an answer around events that have been read before, in memory of its own. */
+export function bodyOf(events: Uint8Array, meta: string): ReadBody {
+  const memory = buffers.take(beforeData.length + events.length + meta.length + 1);
+  const bytes = Buffer.from(memory);
+  const start = bytes.write(beforeData, 'latin1');
+  bytes.set(events, start);
+  const end = start + events.length;
+  const length = end + bytes.write(`]${meta}`, end, 'latin1');
+  return { bytes: bytes.subarray(0, length), release: () => buffers.give(memory) };
+}
