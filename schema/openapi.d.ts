@@ -141,27 +141,21 @@ export interface Schemas {
   };
   readonly FeedPage: {
     readonly data: readonly (Schemas['AuditEvent'])[];
-    readonly meta: {
-      /** Opaque; where the next request goes on. */
-      readonly next_cursor: string;
-      /** Whether more can be had at once. */
-      readonly has_more: boolean;
-      /** Everything recorded before this moment (Unix microseconds) can be had. */
-      readonly settled_through: number;
-    };
+    readonly meta: Schemas['FeedMeta'];
+  };
+  readonly FeedMeta: {
+    /** Opaque; where the next request goes on. */
+    readonly next_cursor: string;
+    /** Whether more can be had at once. */
+    readonly has_more: boolean;
+    /** Everything recorded before this moment (Unix microseconds) can be had. */
+    readonly settled_through: number;
   };
   /** One page of audit events and where it stands among all matches. */
   readonly AuditPage: {
     /** The page, newest first; an empty array when nothing matches. */
     readonly data: readonly (Schemas['AuditEvent'])[];
-    readonly meta: {
-      /** Matching events before paging. */
-      readonly total: number;
-      /** Page size in effect. */
-      readonly limit: number;
-      /** Offset in effect. */
-      readonly offset: number;
-    };
+    readonly meta: Schemas['PageMeta'];
   };
   readonly IngestAnswer: {
     /** Events that are on disk now. */

@@ -12,6 +12,7 @@ import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
 import { checkOpenFiles } from './config/open-files.ts';
 import { sessionSecret } from './config/secrets.ts';
+import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
 import { Directory } from './control/directory.ts';
 import { IngestDirectory } from './control/ingest-directory.ts';
@@ -60,6 +61,7 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   await checkListener(config);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops };
+  setImmediate(prepareAnswers);
   const stored = await startStorage(base);
   const directory = new Directory({ storage: stored.storage, log, clock });
   await directory.refresh();

@@ -115,3 +115,8 @@ export function formatMicros(micros: number): string {
   const rest = micros - millis * 1000;
   return `${new Date(millis).toISOString().slice(0, -1)}${String(rest).padStart(3, '0')}Z`;
 }
+
+/** As `formatMicros`; undefined stays undefined. */
+export function formatMicrosIfAny(micros: number | undefined): string | undefined {
+  return micros === undefined ? undefined : formatMicros(micros);
+}

@@ -1,5 +1,5 @@
 import { formatRate } from '../base/rates.ts';
-import { formatMicros } from '../base/timestamp.ts';
+import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
 import type { ApiKey, IssuedKey } from '../control/api-keys.ts';
 import { retentionText } from '../control/change-events.ts';
 import { effectiveRetentionDays, type Organization } from '../control/organizations.ts';
@@ -17,10 +17,10 @@ export function apiKeyView(key: ApiKey, { slug }: Organization, nowMicros: numbe
     rate_limit: key.rateLimit === undefined ? undefined : formatRate(key.rateLimit),
     state: keyState(key, nowMicros),
     created_at: formatMicros(key.createdMicros),
-    expires_at: timeText(key.expiresMicros),
-    revoked_at: timeText(key.revokedMicros),
+    expires_at: formatMicrosIfAny(key.expiresMicros),
+    revoked_at: formatMicrosIfAny(key.revokedMicros),
     /** Until when the text before the last rotation works as well. */
-    previous_valid_until: timeText(key.previousUntilMicros),
+    previous_valid_until: formatMicrosIfAny(key.previousUntilMicros),
   };
 }
 
@@ -32,7 +32,7 @@ export function issuedKeyView({ apiKey, text }: IssuedKey, organization: Organiz
 
 export function userView({ id, email, name, role, createdMicros, disabledMicros }: User) {
   const created_at = formatMicros(createdMicros);
-  return { id, email, name, role, created_at, disabled_at: timeText(disabledMicros) };
+  return { id, email, name, role, created_at, disabled_at: formatMicrosIfAny(disabledMicros) };
 }
 
 /** `defaultDays` is the service's retention; undefined: events are kept for ever. */
@@ -41,10 +41,6 @@ export function settingsView(organization: Organization, defaultDays: number | u
   const retention = retentionText(organization);
   const retention_days = effectiveRetentionDays(organization, defaultDays);
   return { id, slug, name, retention, retention_days, receipts };
-}
-
-export function timeText(micros: number | undefined): string | undefined {
-  return micros === undefined ? undefined : formatMicros(micros);
 }
 
 function keyState(key: ApiKey, nowMicros: number): 'active' | 'revoked' | 'expired' {

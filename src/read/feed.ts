@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import type { Storage } from '../storage/storage.ts';
+import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { inTurn } from './fair-queue.ts';
 import { ReadAhead } from './feed-ahead.ts';
@@ -185,7 +186,7 @@ class Feed {
       has_more: found.more,
       settled_through: microsOfSeq(found.settledBefore),
     };
-    return `,"meta":${JSON.stringify(meta)}}`;
+    return `,"meta":${stringify('FeedMeta', meta)}}`;
   }
 }
 

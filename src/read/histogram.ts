@@ -1,26 +1,15 @@
 import { limits as baseLimits } from '../base/limits.ts';
+import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
 import { limits } from './limits.ts';
+import type { Answer } from '../contract/document.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
 
-/** Events of one bucket, `[startMicros, startMicros + width)`, counted by outcome. */
-export interface HistogramBucket {
-  /** Unix microseconds. The first bucket may start before the range: only what is in the range is counted. */
-  readonly startMicros: number;
-  readonly success: number;
-  readonly failure: number;
-}
-
-export interface Histogram {
-  /** Oldest first, without gaps; none when there is no range. */
-  readonly buckets: readonly HistogramBucket[];
-  readonly bucketSeconds: number;
-  /** Unix microseconds, both inclusive; undefined when neither the request nor an event gives one. */
-  readonly startMicros: number | undefined;
-  readonly endMicros: number | undefined;
-  /** The sum of all buckets. */
-  readonly total: number;
-}
+/**
+ * Buckets oldest first, without gaps; none when there is no range. The first may start before the range: only what is
+ * in the range is counted. The ends are left out where neither the request nor an event gives them.
+ */
+export type Histogram = Answer<'Histogram'>;
 
 /** Rejects with EngineError. `organization` is a lower-case UUID. */
 export type HistogramReader = (
@@ -75,17 +64,17 @@ export function bucketsOver(startMicros: number, endMicros: number): Buckets {
 export function createHistogramReader(storage: Storage): HistogramReader {
   return async (organization, filter, signal) => {
     const { startMicros, endMicros } = await readRange(storage, organization, filter, signal);
-    const range = { startMicros, endMicros };
+    const ends = { start: formatMicrosIfAny(startMicros), end: formatMicrosIfAny(endMicros) };
     if (startMicros === undefined || endMicros === undefined || startMicros > endMicros) {
-      return { ...range, buckets: [], bucketSeconds: widths[0] ?? 1, total: 0 };
+      return { data: [], meta: { bucket_seconds: widths[0] ?? 1, ...ends, total: 0 } };
     }
     const over = bucketsOver(startMicros, endMicros);
     // The range is fixed by now: an event that arrives meanwhile must not fall outside of all buckets.
     const { fromMicros = startMicros, toMicros = endMicros } = filter;
     const where = whereClause(organization, { ...filter, fromMicros, toMicros });
-    const buckets = await readBuckets(storage, where, over, signal);
-    const total = buckets.reduce((sum, { success, failure }) => sum + success + failure, 0);
-    return { ...range, buckets, bucketSeconds: over.widthSeconds, total };
+    const data = await readBuckets(storage, where, over, signal);
+    const total = data.reduce((sum, { success, failure }) => sum + success + failure, 0);
+    return { data, meta: { bucket_seconds: over.widthSeconds, ...ends, total } };
   };
 }
 
@@ -122,7 +111,7 @@ async function readBuckets(
   where: Where,
   { firstMicros, count, widthSeconds }: Buckets,
   signal: AbortSignal,
-): Promise<HistogramBucket[]> {
+): Promise<Histogram['data']> {
   const width = widthSeconds * microsPerSecond;
   const rows = await storage.rows<{ bucket: string; success: string; failure: string }>(
     `SELECT intDiv(toUnixTimestamp64Micro(time) - {first:Int64}, {width:Int64}) AS bucket,
@@ -133,7 +122,7 @@ async function readBuckets(
   );
   const byBucket = new Map(rows.map((row) => [Number(row.bucket), row]));
   return Array.from({ length: count }, (_, index) => ({
-    startMicros: firstMicros + index * width,
+    start: formatMicros(firstMicros + index * width),
     success: Number(byBucket.get(index)?.success ?? 0),
     failure: Number(byBucket.get(index)?.failure ?? 0),
   }));

@@ -1,4 +1,5 @@
 import { formatMicros } from '../base/timestamp.ts';
+import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Moment, momentKey, readAtMoments } from './moments.ts';
@@ -10,21 +11,11 @@ export interface ReceiptOwner {
   readonly email: string;
 }
 
-export type ReceiptKind = 'upload' | 'download' | 'stream';
-export type ReceiptStatus = 'started' | 'completed' | 'failed';
-
-/** One transfer of a user (contract: Read, receipts). What the events do not say is undefined. */
+/** One transfer of a user. What the events do not say is undefined. */
 export interface Receipt {
-  readonly flowId: string | undefined;
-  readonly kind: ReceiptKind;
-  readonly fileName: string | undefined;
-  /** Bytes, as the digits that the engine read. */
-  readonly fileSize: string | undefined;
-  readonly destination: string | undefined;
-  readonly status: ReceiptStatus;
-  /** RFC 3339, UTC, six fraction digits. */
-  readonly startedAt: string | undefined;
-  readonly completedAt: string | undefined;
+  readonly members: Omit<Answer<'Receipt'>, 'file_size'>;
+  /** `file_size` as the digits that the engine read: a number would not keep them all. */
+  readonly sizeDigits: string | undefined;
 }
 
 export interface ReceiptsPage {
@@ -44,7 +35,12 @@ export type ReceiptsReader = (
  * The activities of a transfer. A failure that has a code of its own ends a transfer as a completion with a failed
  * result does; without it such a transfer would look as if it were still going on.
  */
-const transfers: readonly { kind: ReceiptKind; start: number; completion: number; failure: number }[] = [
+const transfers: readonly {
+  kind: Schemas['Receipt']['kind'];
+  start: number;
+  completion: number;
+  failure: number;
+}[] = [
   { kind: 'upload', start: 2000, completion: 2001, failure: 2005 },
   { kind: 'download', start: 2002, completion: 2003, failure: 2006 },
   { kind: 'stream', start: 2020, completion: 2021, failure: 2022 },
@@ -217,17 +213,17 @@ function receiptOf(row: ReceiptRow, facts: ReadonlyMap<string, Facts>): Receipt 
   if (kind === undefined) throw new Error(`a transfer of no kind: ${row.kind}`);
   const target = first('target');
   const fileName = first('file') ?? target ?? first('extra_file');
-  return {
-    flowId: row.flow_id === nilUuid ? undefined : row.flow_id,
+  const members = {
+    flow_id: row.flow_id === nilUuid ? undefined : row.flow_id,
     kind,
-    fileName,
-    fileSize: first('size'),
+    file_name: fileName,
     // What a stream is aimed at is where it goes. Of a file, the target is the place only if it is not the file.
     destination: first('destination') ?? (kind === 'stream' || target !== fileName ? target : undefined),
     status: row.failed ? 'failed' : row.has_completion ? 'completed' : 'started',
-    startedAt: timeText(startOf(row)),
-    completedAt: timeText(completionOf(row)),
-  };
+    started_at: timeText(startOf(row)),
+    completed_at: timeText(completionOf(row)),
+  } as const;
+  return { members, sizeDigits: first('size') };
 }
 
 function timeText(moment: Moment | undefined): string | undefined {

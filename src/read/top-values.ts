@@ -1,35 +1,13 @@
+import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
 import { momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';
 
-export interface TopActivity {
-  readonly activityId: number;
-  /** Of several names that events of the code carry, the most frequent. */
-  readonly activityName: string;
-  readonly count: number;
-}
-
-export interface TopActor {
-  /** In lower case, as the filter `actor` compares it. */
-  readonly email: string;
-  /** The display name on the actor's newest matching event, where it has one. */
-  readonly name: string | undefined;
-  readonly count: number;
-}
-
-export interface TopSeverity {
-  readonly severity: 'Informational' | 'Medium' | 'High';
-  readonly count: number;
-}
-
 /** Each list most frequent first, equals by code or text. Severities are few, so all of them are there. */
-export interface TopValues {
-  readonly activities: readonly TopActivity[];
-  readonly actors: readonly TopActor[];
-  readonly severities: readonly TopSeverity[];
-}
+export type TopValues = Answer<'TopValues'>['data'];
+type TopSeverity = Schemas['TopValues']['data']['severities'][number];
 
 /** Rejects with EngineError. `organization` is a lower-case UUID; `limit` bounds each list. */
 export type TopValuesReader = (
@@ -62,7 +40,7 @@ async function readActivities(
   where: Where,
   limit: number,
   signal: AbortSignal,
-): Promise<TopActivity[]> {
+): Promise<TopValues['activities']> {
   const rows = await storage.rows<{ activity_id: string; name: string; total: string }>(
     `SELECT activity_id, argMax(activity_name, (events_of_name, activity_name)) AS name,
        sum(events_of_name) AS total
@@ -75,8 +53,8 @@ async function readActivities(
     { settings: spilling, signal },
   );
   return rows.map((row) => ({
-    activityId: Number(row.activity_id),
-    activityName: row.name,
+    activity_id: Number(row.activity_id),
+    activity_name: row.name,
     count: Number(row.total),
   }));
 }
@@ -87,7 +65,7 @@ async function readActors(
   where: Where,
   limit: number,
   signal: AbortSignal,
-): Promise<TopActor[]> {
+): Promise<TopValues['actors']> {
   const rows = await storage.rows<{ actor_email: string; total: string; micros: string; seq: string }>(
     `SELECT actor_email, total, toUnixTimestamp64Micro(newest.1) AS micros, newest.2 AS seq
      FROM (
@@ -107,7 +85,7 @@ async function readActors(
     signal,
   );
   return rows.map((row) => ({
-    email: row.actor_email,
+    email_addr: row.actor_email,
     name: names.get(momentKey(row))?.name || undefined,
     count: Number(row.total),
   }));

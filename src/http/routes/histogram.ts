@@ -1,9 +1,7 @@
-import { formatMicros } from '../../base/timestamp.ts';
 import { readFilter } from '../../read/filter.ts';
 import type { HistogramReader } from '../../read/histogram.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';
-import { timeText } from '../views.ts';
 
 /**
  * GET /api/v1/portal/histogram: how many events succeeded and failed over time, under the filters of the audit
@@ -12,18 +10,6 @@ import { timeText } from '../views.ts';
 export function histogramHandler(readHistogram: HistogramReader): SessionHandler {
   return async (context, { organization }) => {
     const filter = readFilter((name) => context.first(name), organization);
-    const found = await readHistogram(organization.id, filter, context.signal);
-    const data = found.buckets.map(({ startMicros, success, failure }) => ({
-      start: formatMicros(startMicros),
-      success,
-      failure,
-    }));
-    const meta = {
-      bucket_seconds: found.bucketSeconds,
-      start: timeText(found.startMicros),
-      end: timeText(found.endMicros),
-      total: found.total,
-    };
-    return jsonReply(200, 'Histogram', { data, meta });
+    return jsonReply(200, 'Histogram', await readHistogram(organization.id, filter, context.signal));
   };
 }

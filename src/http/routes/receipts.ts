@@ -24,15 +24,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
 }
 
 /** No writer of JSON keeps all digits of a number, so the size is put in as it was sent. */
-function receiptText(receipt: Receipt): string {
-  const text = stringify('Receipt', {
-    flow_id: receipt.flowId,
-    kind: receipt.kind,
-    file_name: receipt.fileName,
-    destination: receipt.destination,
-    status: receipt.status,
-    started_at: receipt.startedAt,
-    completed_at: receipt.completedAt,
-  });
-  return receipt.fileSize === undefined ? text : `{"file_size":${receipt.fileSize},${text.slice(1)}`;
+function receiptText({ members, sizeDigits }: Receipt): string {
+  const text = stringify('Receipt', members);
+  return sizeDigits === undefined ? text : `{"file_size":${sizeDigits},${text.slice(1)}`;
 }

@@ -13,16 +13,7 @@ export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler
   return async (context, { organization }) => {
     const filter = readFilter((name) => context.first(name), organization);
     const limit = readLimit(context.first('limit'), limits.topValuesDefault, limits.topValuesMax);
-    const top = await readTopValues(organization.id, filter, limit, context.signal);
-    const data = {
-      activities: top.activities.map(({ activityId, activityName, count }) => ({
-        activity_id: activityId,
-        activity_name: activityName,
-        count,
-      })),
-      actors: top.actors.map(({ email, name, count }) => ({ email_addr: email, name, count })),
-      severities: top.severities,
-    };
+    const data = await readTopValues(organization.id, filter, limit, context.signal);
     return jsonReply(200, 'TopValues', { data, meta: { limit } });
   };
 }
