@@ -6,35 +6,74 @@ import type { BodyAnnouncement } from './request.ts';
 /** A whole request body as received (still compressed). The buffer behind it may be transferred to a worker. */
 export interface ReceivedBody {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Gives the bytes back to the budget; called again it does nothing. The server calls it at the latest. */
+  /** Releases the bytes of the budget; called again it does nothing. The server calls it at the latest. */
   readonly release: () => void;
 }
 
 /** Bytes of all bodies in memory, so that many senders together cannot exhaust it. */
-export interface BodyBudget {
+export class BodyBudget {
+  readonly #bytesMax: number;
+  readonly #largeBytesMax: number;
+  #used = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+    this.#largeBytesMax = bytesMax - Math.floor(bytesMax * limits.bodiesInFlightSmallShare);
+  }
+
   /**
-   * False, and nothing taken, when the bytes would pass the bound. Large bodies leave a part of it to small ones, so
-   * that they cannot keep those out.
+   * False, and nothing acquired, when the bytes would pass the bound. Large bodies leave a part of it to small ones,
+   * so that they cannot keep those out.
    */
-  take(bytes: number, isLarge: boolean): boolean;
-  give(bytes: number): void;
-  used(): number;
+  acquire(bytes: number, isLarge: boolean): boolean {
+    if (this.#used + bytes > (isLarge ? this.#largeBytesMax : this.#bytesMax)) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.#used -= bytes;
+  }
+
+  used(): number {
+    return this.#used;
+  }
 }
 
-export function createBodyBudget(bytesMax: number): BodyBudget {
-  const largeBytesMax = bytesMax - Math.floor(bytesMax * limits.bodiesInFlightSmallShare);
-  let used = 0;
-  return {
-    take(bytes, isLarge) {
-      if (used + bytes > (isLarge ? largeBytesMax : bytesMax)) return false;
-      used += bytes;
-      return true;
-    },
-    give(bytes) {
-      used -= bytes;
-    },
-    used: () => used,
-  };
+/** One growing block: the announced length once the sender has shown that it means it, doubling where none is known. */
+class GrowingBlock {
+  readonly #announcedBytes: number | undefined;
+  #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  #length = 0;
+
+  constructor(announcedBytes: number | undefined) {
+    this.#announcedBytes = announcedBytes;
+  }
+
+  append(chunk: Uint8Array): void {
+    const needed = this.#length + chunk.length;
+    if (needed > this.#bytes.length) {
+      // Not zeroed: only what was written is ever handed out.
+      const larger = new Uint8Array(newBuffer(this.#capacityFor(needed)));
+      larger.set(this.#bytes.subarray(0, this.#length));
+      buffers.give(this.#bytes.buffer);
+      this.#bytes = larger;
+    }
+    this.#bytes.set(chunk, this.#length);
+    this.#length = needed;
+  }
+
+  take(): Uint8Array<ArrayBuffer> {
+    const content = this.#bytes.subarray(0, this.#length);
+    this.#bytes = new Uint8Array(0);
+    return content;
+  }
+
+  #capacityFor(needed: number): number {
+    if (this.#announcedBytes === undefined) return Math.max(needed, this.#bytes.length * 2, 16 * 1024);
+    const first = Math.min(this.#announcedBytes, limits.bodyFirstAllocationBytes);
+    return needed <= first ? first : Math.max(needed, this.#announcedBytes);
+  }
 }
 
 /** Small bodies get a buffer of their size; large ones are worth using again. */
@@ -42,34 +81,27 @@ function newBuffer(bytes: number): ArrayBuffer {
   return bytes < limits.pooledBodyBytesMin ? Buffer.allocUnsafeSlow(bytes).buffer : buffers.take(bytes);
 }
 
-/** One growing block: the announced length once the sender has shown that it means it, doubling where none is known. */
-function createBlock(announcedBytes: number | undefined) {
-  let bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  let length = 0;
-  const capacityFor = (needed: number): number => {
-    if (announcedBytes === undefined) return Math.max(needed, bytes.length * 2, 16 * 1024);
-    const first = Math.min(announcedBytes, limits.bodyFirstAllocationBytes);
-    return needed <= first ? first : Math.max(needed, announcedBytes);
-  };
-  return {
-    append(chunk: Uint8Array): void {
-      const needed = length + chunk.length;
-      if (needed > bytes.length) {
-        // Not zeroed: only what was written is ever handed out.
-        const larger = new Uint8Array(newBuffer(capacityFor(needed)));
-        larger.set(bytes.subarray(0, length));
-        buffers.give(bytes.buffer);
-        bytes = larger;
-      }
-      bytes.set(chunk, length);
-      length = needed;
-    },
-    take(): Uint8Array<ArrayBuffer> {
-      const content = bytes.subarray(0, length);
-      bytes = new Uint8Array(0);
-      return content;
-    },
-  };
+/** Counts bytes that are thrown away, against a bound that can only be raised. */
+class DiscardedBytes {
+  readonly #onExcess: () => void;
+  #bytes = 0;
+  #bytesMax: number = limits.ignoredBodyBytesMax;
+  #onChunk: ((isLast: boolean) => void) | undefined;
+
+  constructor(onExcess: () => void) {
+    this.#onExcess = onExcess;
+  }
+
+  allow(bytesMax: number, onChunk?: (isLast: boolean) => void): void {
+    this.#bytesMax = Math.max(this.#bytesMax, bytesMax);
+    this.#onChunk = onChunk;
+  }
+
+  add(bytes: number, isLast: boolean): void {
+    this.#bytes += bytes;
+    this.#onChunk?.(isLast);
+    if (this.#bytes > this.#bytesMax) this.#onExcess();
+  }
 }
 
 export interface BodyReceiverOptions {
@@ -84,143 +116,141 @@ export interface BodyReceiverOptions {
   readonly resume: () => void;
 }
 
-export interface BodyReceiver {
-  /** Before an answer goes out: what is left of the body must come, or the connection has no next request. */
-  resume(): void;
+interface Reader {
+  resolve(body: ReceivedBody): void;
+  reject(error: Error): void;
+}
+
+/** Receives one body (contract: Errors). Kept bytes are charged to the budget until they are released. */
+export class BodyReceiver {
+  readonly #options: BodyReceiverOptions;
+  readonly #announcedBytes: number | undefined;
+  readonly #block: GrowingBlock;
+  readonly #discarded: DiscardedBytes;
+  #received = 0;
+  #chargedBytes = 0;
+  #isComplete: boolean;
+  #isDiscarding: boolean;
+  #isPaused = false;
+  #failure: Error | undefined;
+  #isRead = false;
+  /** Waits for the rest of the body. */
+  #reader: Reader | undefined;
+
+  constructor(options: BodyReceiverOptions) {
+    const { announcement, maxBytes } = options;
+    this.#options = options;
+    this.#announcedBytes = announcement.kind === 'sized' ? announcement.bytes : undefined;
+    this.#block = new GrowingBlock(this.#announcedBytes);
+    this.#discarded = new DiscardedBytes(options.onExcess);
+    this.#isComplete = announcement.kind === 'none';
+    this.#isDiscarding = maxBytes === 0;
+    if (maxBytes > 0 && (this.#announcedBytes ?? 0) > maxBytes) this.#fail(tooLarge(maxBytes));
+  }
+
   /** To be called with every chunk; the chunk is copied. */
-  data(chunk: ArrayBuffer, isLast: boolean): void;
+  data(chunk: ArrayBuffer, isLast: boolean): void {
+    this.#received += chunk.byteLength;
+    this.#isComplete = isLast;
+    if (!this.#isDiscarding) this.#charge(chunk.byteLength);
+    if (this.#isDiscarding) return this.#discarded.add(chunk.byteLength, isLast);
+    this.#block.append(new Uint8Array(chunk));
+    if (isLast) this.#serve();
+    else this.#pauseUnread();
+  }
+
   /** The client went away: a pending read rejects. */
-  aborted(): void;
+  aborted(): void {
+    // A complete body stays of use: what was received is worth storing even when nobody waits for the answer.
+    if (!this.#isComplete) this.#fail(new Error('the client went away before its request body was complete'));
+  }
+
   /**
    * The whole body; to be called once. Rejects with a Problem (too_large, unavailable when all bodies together are
    * too much) as soon as that is certain, or with an Error when the client goes away first.
    */
-  read(): Promise<ReceivedBody>;
+  read(): Promise<ReceivedBody> {
+    if (this.#isDiscarding || this.#isRead)
+      this.#failure ??= new Error('the body is not kept or was read before');
+    this.#isRead = true;
+    this.resume();
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure);
+      this.#reader = { resolve, reject };
+      if (this.#isComplete) this.#serve();
+    });
+  }
+
   /** Throws away what is held and what still comes, up to the bound. `onChunk` hears of every further chunk. */
-  discard(bytesMax: number, onChunk?: (isLast: boolean) => void): void;
+  discard(bytesMax: number, onChunk?: (isLast: boolean) => void): void {
+    this.#discarded.allow(bytesMax, onChunk);
+    this.resume();
+    if (!this.#isDiscarding) this.#drop();
+  }
+
+  /** Before an answer goes out: what is left of the body must come, or the connection has no next request. */
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#options.resume();
+  }
+
   /** Releases the memory of a body that was read. */
-  release(): void;
+  release(): void {
+    this.#options.budget.release(this.#chargedBytes);
+    this.#chargedBytes = 0;
+  }
+
   /** Bytes received so far. */
-  received(): number;
+  received(): number {
+    return this.#received;
+  }
+
   /** Bytes still to come; Infinity when the sender did not say. */
-  outstanding(): number;
-}
+  outstanding(): number {
+    if (this.#isComplete) return 0;
+    return (this.#announcedBytes ?? Number.POSITIVE_INFINITY) - this.#received;
+  }
 
-const tooLarge = (maxBytes: number): Problem =>
-  new Problem('too_large', `The request body is larger than the ${maxBytes} bytes allowed here.`);
-const crowded = (): Problem =>
-  new Problem('unavailable', 'Too many request bodies are in progress.', { retryAfterSeconds: 1 });
-const clientGone = (): Error => new Error('the client went away before its request body was complete');
-
-/** Counts bytes that are thrown away, against a bound that can only be raised. */
-function createDiscard(onExcess: () => void) {
-  let bytes = 0;
-  let bytesMax: number = limits.ignoredBodyBytesMax;
-  let heard: ((isLast: boolean) => void) | undefined;
-  return {
-    allow(max: number, onChunk?: (isLast: boolean) => void): void {
-      bytesMax = Math.max(bytesMax, max);
-      heard = onChunk;
-    },
-    add(count: number, isLast: boolean): void {
-      bytes += count;
-      heard?.(isLast);
-      if (bytes > bytesMax) onExcess();
-    },
-  };
-}
-
-/** Receives one body (contract: Errors). Kept bytes are charged to the budget until they are released. */
-export function createBodyReceiver(options: BodyReceiverOptions): BodyReceiver {
-  const { announcement, maxBytes, budget } = options;
-  const announcedBytes = announcement.kind === 'sized' ? announcement.bytes : undefined;
-  const block = createBlock(announcedBytes);
-  const discarded = createDiscard(options.onExcess);
-  let complete = announcement.kind === 'none';
-  let received = 0;
-  let held = 0;
-  let failure: Error | undefined;
-  let reading = false;
-  let discarding = maxBytes === 0;
-  let paused = false;
-  let waiting: { resolve(body: ReceivedBody): void; reject(error: Error): void } | undefined;
+  #charge(bytes: number): void {
+    const { maxBytes, budget } = this.#options;
+    if (this.#received > maxBytes) this.#fail(tooLarge(maxBytes));
+    else if (!budget.acquire(bytes, this.#received > limits.unreadBodyBytesMax)) this.#fail(crowded());
+    else this.#chargedBytes += bytes;
+  }
 
   /** A body that nobody has asked for yet, such as one whose sender is not known yet, takes little memory. */
-  const pauseUnread = (): void => {
-    if (reading || paused || complete || held <= limits.unreadBodyBytesMax) return;
-    paused = true;
-    options.pause();
-  };
-  const resume = (): void => {
-    if (!paused) return;
-    paused = false;
-    options.resume();
-  };
+  #pauseUnread(): void {
+    if (this.#isRead || this.#isPaused || this.#chargedBytes <= limits.unreadBodyBytesMax) return;
+    this.#isPaused = true;
+    this.#options.pause();
+  }
 
-  const release = (): void => {
-    budget.give(held);
-    held = 0;
-  };
-  const fail = (error: Error): void => {
-    failure ??= error;
-    discarding = true;
-    discarded.allow(limits.refusedBodyDrainBytesMax);
-    block.take();
-    release();
-    waiting?.reject(failure);
-    waiting = undefined;
-  };
-  const settle = (): void => {
-    waiting?.resolve({ bytes: block.take(), release });
-    waiting = undefined;
-  };
-  if (announcedBytes !== undefined && maxBytes > 0 && announcedBytes > maxBytes) fail(tooLarge(maxBytes));
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#discarded.allow(limits.refusedBodyDrainBytesMax);
+    this.#drop();
+    this.#reader?.reject(this.#failure);
+    this.#reader = undefined;
+  }
 
-  return {
-    data(chunk, isLast) {
-      received += chunk.byteLength;
-      complete = isLast;
-      if (!discarding && received > maxBytes) fail(tooLarge(maxBytes));
-      else if (!discarding && !budget.take(chunk.byteLength, received > limits.unreadBodyBytesMax))
-        fail(crowded());
-      if (discarding) {
-        discarded.add(chunk.byteLength, isLast);
-        return;
-      }
-      held += chunk.byteLength;
-      block.append(new Uint8Array(chunk));
-      if (isLast) settle();
-      else pauseUnread();
-    },
-    aborted() {
-      // A complete body stays of use: what was received is worth storing even when nobody waits for the answer.
-      if (!complete) fail(clientGone());
-    },
-    read() {
-      if (failure === undefined && (discarding || reading))
-        failure = new Error('the body is not kept or was read before');
-      reading = true;
-      resume();
-      return new Promise((resolve, reject) => {
-        if (failure !== undefined) return reject(failure);
-        waiting = { resolve, reject };
-        if (complete) settle();
-      });
-    },
-    discard(bytesMax, onChunk) {
-      discarded.allow(bytesMax, onChunk);
-      resume();
-      if (discarding) return;
-      discarding = true;
-      block.take();
-      release();
-    },
-    resume,
-    release,
-    received: () => received,
-    outstanding() {
-      if (complete) return 0;
-      return announcedBytes === undefined ? Number.POSITIVE_INFINITY : announcedBytes - received;
-    },
-  };
+  #drop(): void {
+    this.#isDiscarding = true;
+    this.#block.take();
+    this.release();
+  }
+
+  #serve(): void {
+    this.#reader?.resolve({ bytes: this.#block.take(), release: () => this.release() });
+    this.#reader = undefined;
+  }
+}
+
+function tooLarge(maxBytes: number): Problem {
+  return new Problem('too_large', `The request body is larger than the ${maxBytes} bytes allowed here.`);
+}
+
+function crowded(): Problem {
+  const detail = 'Too many request bodies are in progress.';
+  return new Problem('unavailable', detail, { retryAfterSeconds: 1 });
 }

@@ -1,7 +1,7 @@
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { AccessLog } from './access-log.ts';
-import { type BodyBudget, type BodyReceiver, createBodyReceiver } from './body.ts';
+import { type BodyBudget, BodyReceiver } from './body.ts';
 import { Exchange } from './exchange.ts';
 import type { ObservedRequest } from './http-metrics.ts';
 import type { InFlight } from './in-flight.ts';
@@ -90,7 +90,7 @@ export class RequestServer {
     onExcess: () => void,
   ): BodyReceiver | undefined {
     if (announcement.kind === 'none') return undefined;
-    const body = createBodyReceiver({
+    const body = new BodyReceiver({
       announcement,
       maxBytes: match.kind === 'route' ? (match.route.body?.maxBytes ?? 0) : 0,
       budget: this.#deps.budget,

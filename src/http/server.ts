@@ -2,12 +2,12 @@ import { limits } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { AccessLog } from './access-log.ts';
 import { checkAddress } from './address.ts';
-import { createBodyBudget } from './body.ts';
+import { BodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
 import { RequestServer } from './request-server.ts';
 import type { Router } from './router.ts';
-import { createStallWatch } from './stream-reply.ts';
+import { StallWatch } from './stream-reply.ts';
 import { uws, type UwsListenSocket } from './uws.ts';
 
 export interface HttpServerOptions {
@@ -26,7 +26,7 @@ export interface HttpServerOptions {
 /** The listening socket, and the requests that come in on it. */
 export class HttpServer {
   readonly #app = uws.App();
-  readonly #watch = createStallWatch();
+  readonly #watch = new StallWatch();
   readonly #inFlight = new InFlight();
   readonly #requests: RequestServer;
   #socket: UwsListenSocket = false;
@@ -44,7 +44,7 @@ export class HttpServer {
       log,
       accessLog,
       trustProxy,
-      budget: createBodyBudget(bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
+      budget: new BodyBudget(bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
       watch: this.#watch,
       inFlight: this.#inFlight,
       observe: createHttpMetrics(() => this.#inFlight.count),

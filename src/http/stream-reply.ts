@@ -12,35 +12,36 @@ interface Waiting {
   readonly nudge: () => void;
 }
 
-/** Watches streams whose reader stands still. */
-export interface StallWatch {
-  stalled(exchange: Exchange, nudge: () => void): void;
-  moving(exchange: Exchange): void;
-  close(): void;
-}
-
 /**
+ * Watches streams whose reader stands still.
+ *
  * The library drops a connection 10 s after a write that the socket could not take, which a reader that is merely
  * busy (a pipe into a slow consumer) must survive. Every further write that fails starts those 10 s anew; so the
  * watch lets one chunk out to each waiting stream every limits.streamStallCheckMs, which holds at most
  * streamStallMsMax / streamStallCheckMs chunks, and drops a reader that has stood still for streamStallMsMax.
  */
-export function createStallWatch(): StallWatch {
-  const waiting = new Map<Exchange, Waiting>();
-  const timer = setInterval(() => {
-    for (const [exchange, { sinceMs, nudge }] of waiting) {
+export class StallWatch {
+  readonly #waiting = new Map<Exchange, Waiting>();
+  readonly #timer = setInterval(() => this.#check(), limits.streamStallCheckMs).unref();
+
+  stalled(exchange: Exchange, nudge: () => void): void {
+    if (!this.#waiting.has(exchange)) this.#waiting.set(exchange, { sinceMs: performance.now(), nudge });
+  }
+
+  moving(exchange: Exchange): void {
+    this.#waiting.delete(exchange);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #check(): void {
+    for (const [exchange, { sinceMs, nudge }] of this.#waiting) {
       if (performance.now() - sinceMs > limits.streamStallMsMax) exchange.abort(clientGoneStatus);
       else nudge();
     }
-  }, limits.streamStallCheckMs);
-  timer.unref();
-  return {
-    stalled(exchange, nudge) {
-      if (!waiting.has(exchange)) waiting.set(exchange, { sinceMs: performance.now(), nudge });
-    },
-    moving: (exchange) => void waiting.delete(exchange),
-    close: () => clearInterval(timer),
-  };
+  }
 }
 
 /**
@@ -63,116 +64,148 @@ export interface StreamSendOptions {
 
 /**
  * Sends a body while it is being made, with backpressure: what is held here is what one read of the source gave, at
- * most. The body ends cleanly only when the source does (contract: export). A
- * client that goes away destroys the source. Throws, with nothing sent, when a header cannot be sent.
+ * most. The body ends cleanly only when the source does (contract: export). A client that goes away destroys the
+ * source. Throws, with nothing sent, when a header cannot be sent.
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return reply.stream.destroy();
   exchange.body?.resume();
   checkHeaders(reply.headers);
-  const { res } = exchange;
-  const { watch, onEarlyFailure, onLateFailure } = options;
-  const encoding = replyEncoding(exchange, reply.headers);
-  const source = encoding === undefined ? reply.stream : compressed(reply.stream, encoding);
-  let started = false;
-  let ended = false;
-  let bytesSent = 0;
-  /** What the socket has not been offered yet, in small pieces. */
-  const held: Uint8Array[] = [];
+  new StreamSender(exchange, reply, options).start();
+}
 
-  const start = (): void => {
-    if (!started) writeHead(exchange, reply.status, reply.headers, { encoding });
-    started = true;
-  };
-  const complete = (): void => {
-    watch.moving(exchange);
-    res.cork(() => {
-      start();
-      res.end();
+class StreamSender {
+  readonly #exchange: Exchange;
+  readonly #reply: StreamReply;
+  readonly #options: StreamSendOptions;
+  readonly #encoding: Encoding | undefined;
+  readonly #source: ByteFlow;
+  /** What the socket has not been offered yet, in small pieces. */
+  readonly #held: Uint8Array[] = [];
+  #hasHead = false;
+  #hasEnded = false;
+  #bytesSent = 0;
+
+  constructor(exchange: Exchange, reply: StreamReply, options: StreamSendOptions) {
+    this.#exchange = exchange;
+    this.#reply = reply;
+    this.#options = options;
+    this.#encoding = replyEncoding(exchange, reply.headers);
+    this.#source = this.#encoding === undefined ? reply.stream : compressed(reply.stream, this.#encoding);
+  }
+
+  start(): void {
+    this.#exchange.res.onWritable(() => {
+      this.#writeHeld();
+      return true;
     });
-    exchange.finish({ status: reply.status, bytesSent });
-  };
-  /** False when the socket is full: the library holds what did not fit. */
-  const write = (piece: Uint8Array): boolean => {
-    let taken = false;
-    res.cork(() => {
-      start();
-      taken = res.write(piece);
+    this.#exchange.onGone(() => {
+      this.#moving();
+      this.#source.destroy();
     });
-    bytesSent += piece.length;
-    exchange.sent(bytesSent);
-    return taken;
-  };
-  // Only a write that fails starts the library's clock anew, so a nudge writes until one does.
-  const nudge = (): void => {
-    if (held.length > 0) writeHeld();
-    else source.resume();
-  };
-  const stall = (): void => watch.stalled(exchange, nudge);
-  const writeHeld = (): void => {
-    let moved = false;
-    for (let piece = held.shift(); piece !== undefined; piece = held.shift()) {
-      if (write(piece)) {
-        moved = true;
-        continue;
-      }
-      if (moved) watch.moving(exchange);
-      return stall();
-    }
-    watch.moving(exchange);
-    if (!exchange.open()) return;
-    if (ended) complete();
-    else source.resume();
-  };
-  const hold = (piece: Uint8Array): void => {
-    for (let at = 0; at < piece.length; at += pieceBytes) {
-      held.push(Uint8Array.from(piece.subarray(at, at + pieceBytes)));
-    }
-  };
-  /** The piece is lent: what cannot be written is copied. */
-  const take = (piece: Uint8Array): boolean => {
-    if (!exchange.open()) return false;
-    if (held.length > 0) {
-      hold(piece);
+    this.#source.to({
+      data: (piece) => this.#take(piece),
+      end: () => this.#end(),
+      failed: (error) => this.#fail(error),
+    });
+  }
+
+  /** Offers the socket a piece, which is lent: what cannot be written is copied. False asks the source for a pause. */
+  #take(piece: Uint8Array): boolean {
+    if (!this.#exchange.open()) return false;
+    if (this.#held.length > 0) {
+      this.#hold(piece);
       return false;
     }
     for (let at = 0; at < piece.length; ) {
-      const next = piece.subarray(at, at + (started ? pieceBytes : firstPieceBytes));
+      const next = piece.subarray(at, at + (this.#hasHead ? pieceBytes : firstPieceBytes));
       at += next.length;
-      if (write(next)) continue;
-      hold(piece.subarray(at));
-      stall();
+      if (this.#write(next)) continue;
+      this.#hold(piece.subarray(at));
+      this.#stall();
       return false;
     }
-    watch.moving(exchange);
+    this.#moving();
     return true;
-  };
-  res.onWritable(() => {
-    writeHeld();
-    return true;
-  });
-  exchange.onGone(() => {
-    watch.moving(exchange);
-    source.destroy();
-  });
-  source.to({
-    data: take,
-    end() {
-      if (!exchange.open()) return;
-      ended = true;
-      if (held.length === 0) complete();
-    },
-    failed(error) {
-      if (!exchange.open()) return;
-      watch.moving(exchange);
-      if (started) {
-        onLateFailure(error);
-        exchange.abort(500);
-      } else {
-        onEarlyFailure(error);
+  }
+
+  #end(): void {
+    if (!this.#exchange.open()) return;
+    this.#hasEnded = true;
+    if (this.#held.length === 0) this.#complete();
+  }
+
+  #fail(error: Error): void {
+    if (!this.#exchange.open()) return;
+    this.#moving();
+    if (!this.#hasHead) return this.#options.onEarlyFailure(error);
+    this.#options.onLateFailure(error);
+    this.#exchange.abort(500);
+  }
+
+  #hold(piece: Uint8Array): void {
+    for (let at = 0; at < piece.length; at += pieceBytes)
+      this.#held.push(Uint8Array.from(piece.subarray(at, at + pieceBytes)));
+  }
+
+  #writeHeld(): void {
+    let moved = false;
+    for (let piece = this.#held.shift(); piece !== undefined; piece = this.#held.shift()) {
+      if (this.#write(piece)) {
+        moved = true;
+        continue;
       }
-    },
-  });
+      if (moved) this.#moving();
+      return this.#stall();
+    }
+    this.#moving();
+    if (!this.#exchange.open()) return;
+    if (this.#hasEnded) this.#complete();
+    else this.#source.resume();
+  }
+
+  /** False when the socket is full: the library holds what did not fit. */
+  #write(piece: Uint8Array): boolean {
+    const { res } = this.#exchange;
+    let taken = false;
+    res.cork(() => {
+      this.#writeHeadOnce();
+      taken = res.write(piece);
+    });
+    this.#bytesSent += piece.length;
+    this.#exchange.sent(this.#bytesSent);
+    return taken;
+  }
+
+  #complete(): void {
+    const { res } = this.#exchange;
+    this.#moving();
+    res.cork(() => {
+      this.#writeHeadOnce();
+      res.end();
+    });
+    this.#exchange.finish({ status: this.#reply.status, bytesSent: this.#bytesSent });
+  }
+
+  #writeHeadOnce(): void {
+    const { status, headers } = this.#reply;
+    if (!this.#hasHead) writeHead(this.#exchange, status, headers, { encoding: this.#encoding });
+    this.#hasHead = true;
+  }
+
+  #stall(): void {
+    this.#options.watch.stalled(this.#exchange, () => this.#nudge());
+  }
+
+  /** Only a write that fails starts the library's clock anew, so a nudge writes until one does. */
+  #nudge(): void {
+    if (this.#held.length > 0) this.#writeHeld();
+    else this.#source.resume();
+  }
+
+  #moving(): void {
+    this.#options.watch.moving(this.#exchange);
+  }
 }
 
 /** The outcome of the pipeline reaches its end, where the flow hears of it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { createBodyBudget, createBodyReceiver } from '../../src/http/body.ts';
+import { BodyBudget, BodyReceiver } from '../../src/http/body.ts';
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 5000 }), { minLength: 1, maxLength: 20 });
 
@@ -9,8 +9,8 @@ test('any chunks, announced or not, give the same bytes, and the budget back', a
   await fc.assert(
     fc.asyncProperty(chunks, fc.boolean(), fc.boolean(), async (parts, announced, readFirst) => {
       const whole = Buffer.concat(parts);
-      const budget = createBodyBudget(1_000_000);
-      const body = createBodyReceiver({
+      const budget = new BodyBudget(1_000_000);
+      const body = new BodyReceiver({
         announcement: announced ? { kind: 'sized', bytes: whole.length } : { kind: 'chunked' },
         maxBytes: 200_000,
         budget,
@@ -38,9 +38,9 @@ test('any chunks, announced or not, give the same bytes, and the budget back', a
 });
 
 test('a body is read once, and one that is not kept cannot be read', async () => {
-  const budget = createBodyBudget(100);
+  const budget = new BodyBudget(100);
   const make = (maxBytes: number) =>
-    createBodyReceiver({
+    new BodyReceiver({
       announcement: { kind: 'sized', bytes: 2 },
       maxBytes,
       budget,
@@ -57,10 +57,10 @@ test('a body is read once, and one that is not kept cannot be read', async () =>
 
 test('thrown-away bytes are bounded', () => {
   let excess = 0;
-  const body = createBodyReceiver({
+  const body = new BodyReceiver({
     announcement: { kind: 'chunked' },
     maxBytes: 0,
-    budget: createBodyBudget(0),
+    budget: new BodyBudget(0),
     onExcess: () => excess++,
     pause: () => {},
     resume: () => {},
@@ -72,9 +72,9 @@ test('thrown-away bytes are bounded', () => {
 });
 
 test('large bodies leave room for small ones', async () => {
-  const budget = createBodyBudget(1_000_000);
+  const budget = new BodyBudget(1_000_000);
   const receive = (bytes: number) => {
-    const body = createBodyReceiver({
+    const body = new BodyReceiver({
       announcement: { kind: 'sized', bytes },
       maxBytes: 2_000_000,
       budget,
@@ -94,8 +94,8 @@ test('large bodies leave room for small ones', async () => {
 
 test('a body that nobody has asked for stops coming after a little, and goes on once it is read', async () => {
   const flow: string[] = [];
-  const budget = createBodyBudget(1_000_000);
-  const body = createBodyReceiver({
+  const budget = new BodyBudget(1_000_000);
+  const body = new BodyReceiver({
     announcement: { kind: 'sized', bytes: 200_000 },
     maxBytes: 500_000,
     budget,
