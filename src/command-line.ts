@@ -5,10 +5,10 @@ import { eventHead, eventTail } from './ocsf/envelope.ts';
 
 /** The first signal asks for an orderly end; a second one takes the system's default and ends at once. */
 async function untilStopped(): Promise<void> {
-  const heard = new AbortController();
-  const { signal } = heard;
+  const listening = new AbortController();
+  const { signal } = listening;
   await Promise.race([once(process, 'SIGINT', { signal }), once(process, 'SIGTERM', { signal })]);
-  heard.abort();
+  listening.abort();
 }
 
 // A reader that has gone away, such as `head`, is no reason to fail.

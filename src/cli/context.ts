@@ -9,7 +9,7 @@ import type { Storage } from '../storage/storage.ts';
 export interface CliIo {
   out(text: string): void;
   error(text: string): void;
-  /** Standard output for bytes, and for whoever must know when they have been taken. */
+  /** Standard output as a stream: for bytes, and where a command must wait until they are taken. */
   readonly output: NodeJS.WritableStream;
   /** Standard error is a terminal: lines there may be drawn again. */
   readonly errorIsTerminal?: boolean;

@@ -47,7 +47,7 @@ async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-/** The ledger against the table, and with it what the engine has set aside. */
+/** Compares the ledger with the table, and looks at the parts that the engine has quarantined. */
 export async function checkLedger(storage: Storage, dataDir: string): Promise<Check[]> {
   let isDamaged = false;
   const ledger = await readLedger(dataDir, () => (isDamaged = true));

@@ -96,7 +96,7 @@ async function missingAfter(session: Session): Promise<MissingRows[]> {
   }
 }
 
-/** Records what is gone without a trace, so that it is known and not told any more. */
+/** Records the missing events as lost, so that no later run reports them again. */
 async function recordMissing(session: Session, options: DoctorOptions): Promise<void> {
   const missing = await missingNow(session);
   if (missing.length === 0) throw new Problem('conflict', 'no stored events are missing');
@@ -118,7 +118,7 @@ function recordedShare(share: PartShare): RecordedShare {
 
 interface Loss {
   readonly part: ActivePart | undefined;
-  /** Whose events they were; undefined where that cannot be told any more. */
+  /** The organizations that the events belonged to; undefined where nothing tells that any more. */
   readonly shares: readonly RecordedShare[] | undefined;
   readonly missing: readonly MissingRows[];
 }

@@ -1,16 +1,18 @@
 import { createHash, type Hash } from 'node:crypto';
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline, type Readable } from 'node:stream';
-import { lockDirectory } from '../base/directory-lock.ts';
+import { pipeline } from 'node:stream';
+import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
 import { readIfThere, replaceFile, syncDirectory } from '../base/durable-file.ts';
 import { errorCode } from '../base/system-error.ts';
-import { limits } from './limits.ts';
-import type { ExportPlan, ExportSlice } from '../read/export-plan.ts';
+import type { ExportPlan } from '../read/export-plan.ts';
+import { AppendFile } from './append-file.ts';
 import { createFileCompressor, type FileCompression } from './compress.ts';
 
 /** What the file is to hold; an unfinished file is continued only by the very same. JSON values. */
-export type ExportSubject = Readonly<Record<string, unknown>>;
+export interface ExportSubject extends Readonly<Record<string, unknown>> {
+  readonly compression: FileCompression;
+}
 
 /** The moment that an export shows. */
 export interface ExportSnapshot {
@@ -19,25 +21,12 @@ export interface ExportSnapshot {
   readonly seqMax: string;
 }
 
-export interface ExportJob {
+export interface ExportOrder {
   readonly file: string;
   readonly subject: ExportSubject;
-  readonly compression: FileCompression;
   /** Throw away what an earlier run has left, whatever it is. */
   readonly restart: boolean;
   plan(): Promise<ExportSnapshot & ExportPlan>;
-  /** Called once, with the whole known and nothing read yet. */
-  beforeReading(rows: number, resumedRows: number): Promise<void>;
-  /** The bytes of one slice. Rejects with SnapshotGoneError when the table does not hold the plan's events any more. */
-  readSlice(snapshot: ExportSnapshot, slice: ExportSlice, place: SlicePlace): Promise<Readable>;
-  /** Told of bytes on their way, before compression. */
-  passing(chunk: Uint8Array, rowsBefore: number, slice: ExportSlice): void;
-}
-
-/** Where a slice stands: the first one brings what opens a file, the last one what closes it. */
-export interface SlicePlace {
-  readonly first: boolean;
-  readonly last: boolean;
 }
 
 export interface ExportResult extends ExportSnapshot {
@@ -54,21 +43,14 @@ export class SnapshotGoneError extends Error {
   }
 }
 
-interface FinishedSlice {
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
-interface ExportState extends ExportSnapshot {
+interface ExportState extends ExportSnapshot, ExportPlan {
   readonly version: 1;
   readonly subject: ExportSubject;
-  readonly rows: number;
-  readonly slices: readonly ExportSlice[];
-  readonly finished: FinishedSlice[];
+  readonly finished: { readonly bytes: number; readonly sha256: string }[];
 }
 
 /**
- * Exports to a file that appears whole or not at all:
+ * An export to a file that appears whole or not at all:
  *
  *     FILE.partial/data         finished slices, then a part of the next
  *     FILE.partial/state.json   snapshot, plan, and size and SHA-256 of each finished slice
@@ -76,166 +58,146 @@ interface ExportState extends ExportSnapshot {
  * A slice counts once it is synced and the state says so. A later run of the same export checks the finished ones
  * against their sums, cuts off the rest and goes on. At the end the manifest and then the data get their names.
  */
-export async function exportToFile(
-  job: ExportJob,
-  manifest: (result: ExportResult) => object,
-): Promise<ExportResult> {
-  const directory = `${job.file}.partial`;
-  await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
-    if (errorCode(error) !== 'EEXIST') throw error;
-  });
-  const lock = await lockDirectory(directory).catch((error: unknown) => {
-    throw new Error(`another export to ${job.file} is running`, { cause: error });
-  });
-  try {
-    const result = await writeData(job, directory);
-    const text = `${JSON.stringify(manifest(result), undefined, 2)}\n`;
-    await replaceFile(`${job.file}.manifest.json`, text, join(directory, 'manifest.json'));
-    await rename(join(directory, 'data'), job.file);
-    await syncDirectory(dirname(job.file));
-    await rm(directory, { recursive: true, force: true });
-    return result;
-  } finally {
-    await lock.release();
-  }
-}
+export class PartialExport {
+  readonly #file: string;
+  readonly #lock: DirectoryLock;
+  readonly #data: AppendFile;
+  #state: ExportState;
+  /** Of the finished slices. */
+  #whole: Hash = createHash('sha256');
 
-async function writeData(job: ExportJob, directory: string): Promise<ExportResult> {
-  if (job.restart) await discard(directory);
-  let told = false;
-  for (let attempt = 1; ; attempt++) {
-    const state = (await loadState(job, directory)) ?? (await newState(job));
-    const data = await open(join(directory, 'data'), 'a+', 0o600);
+  private constructor(file: string, lock: DirectoryLock, data: AppendFile, state: ExportState) {
+    this.#file = file;
+    this.#lock = lock;
+    this.#data = data;
+    this.#state = state;
+  }
+
+  /** Goes on with what an earlier run has left, or with a new plan. Throws where it is another export's. */
+  static async open({ file, subject, restart, plan }: ExportOrder): Promise<PartialExport> {
+    const directory = `${file}.partial`;
+    await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
+      if (errorCode(error) !== 'EEXIST') throw error;
+    });
+    const lock = await lockDirectory(directory).catch((error: unknown) => {
+      throw new Error(`another export to ${file} is running`, { cause: error });
+    });
     try {
-      const kept = await verify(data, state);
-      await saveState(directory, state);
-      const resumed = state.slices.slice(0, state.finished.length).reduce((sum, { rows }) => sum + rows, 0);
-      if (!told) await job.beforeReading(state.rows, resumed);
-      told = true;
-      const bytes = await writeSlices(job, directory, state, { data, ...kept });
-      const { takenMicros, seqMax, rows } = state;
-      return { takenMicros, seqMax, rows, bytes, sha256: kept.whole.digest('hex') };
+      const known = restart ? undefined : await loadState(directory, subject);
+      const state = known ?? stateOf(subject, await plan());
+      const data = await AppendFile.open(join(directory, 'data'));
+      const partial = new PartialExport(file, lock, data, state);
+      await partial.#verify();
+      return partial;
     } catch (error) {
-      if (!(error instanceof SnapshotGoneError)) throw error;
-      if (attempt >= limits.exportSnapshotsMax) throw error;
-      await discard(directory);
-    } finally {
-      await data.close();
+      await lock.release();
+      throw error;
     }
   }
-}
 
-interface Writing {
-  readonly data: FileHandle;
-  readonly whole: Hash;
-  readonly bytes: number;
-}
+  get plan(): ExportSnapshot & ExportPlan {
+    return this.#state;
+  }
 
-async function writeSlices(
-  job: ExportJob,
-  directory: string,
-  state: ExportState,
-  { data, whole, bytes }: Writing,
-): Promise<number> {
-  let written = bytes;
-  let rowsBefore = 0;
-  for (const [index, slice] of state.slices.entries()) {
-    if (index >= state.finished.length) {
-      const place = { first: index === 0, last: index === state.slices.length - 1 };
-      const source = await job.readSlice(state, slice, place);
+  get finishedSlices(): number {
+    return this.#state.finished.length;
+  }
+
+  /** Throws away what there is, for a plan of another moment. */
+  async restart(plan: ExportSnapshot & ExportPlan): Promise<void> {
+    this.#state = stateOf(this.#state.subject, plan);
+    await this.#verify();
+  }
+
+  /** Writes the next slice, compressed. */
+  async write(slice: AsyncIterable<Buffer>): Promise<void> {
+    const { subject, finished } = this.#state;
+    const digest = createHash('sha256');
+    const before = this.#data.bytes;
+    for await (const chunk of compressed(slice, subject.compression)) {
+      this.#whole.update(chunk);
+      digest.update(chunk);
+      await this.#data.append(chunk);
+    }
+    await this.#data.sync();
+    finished.push({ bytes: this.#data.bytes - before, sha256: digest.digest('hex') });
+    await this.#save();
+  }
+
+  /** Gives the manifest and the data their names. */
+  async finish(manifest: (result: ExportResult) => object): Promise<ExportResult> {
+    const { takenMicros, seqMax, rows } = this.#state;
+    const result = { takenMicros, seqMax, rows, bytes: this.#data.bytes, sha256: this.#whole.digest('hex') };
+    const text = `${JSON.stringify(manifest(result), undefined, 2)}\n`;
+    await replaceFile(`${this.#file}.manifest.json`, text, this.#path('manifest.json'));
+    await rename(this.#path('data'), this.#file);
+    await syncDirectory(dirname(this.#file));
+    await rm(`${this.#file}.partial`, { recursive: true, force: true });
+    return result;
+  }
+
+  async close(): Promise<void> {
+    await this.#data.close();
+    await this.#lock.release();
+  }
+
+  #path(name: string): string {
+    return join(`${this.#file}.partial`, name);
+  }
+
+  async #save(): Promise<void> {
+    await replaceFile(this.#path('state.json'), JSON.stringify(this.#state));
+  }
+
+  /** Cuts the data, and the state with it, after the last slice that is as the state says. */
+  async #verify(): Promise<void> {
+    const { finished } = this.#state;
+    let whole = createHash('sha256');
+    let bytes = 0;
+    const { size } = await this.#data.handle.stat();
+    for (const [index, slice] of finished.entries()) {
       const digest = createHash('sha256');
-      let sliceBytes = 0;
-      const before = rowsBefore;
-      const seen = watched(source, (chunk) => job.passing(chunk, before, slice));
-      for await (const chunk of await compressed(seen, job.compression)) {
-        whole.update(chunk);
-        digest.update(chunk);
-        await writeAll(data, chunk);
-        sliceBytes += chunk.length;
+      const withSlice = whole.copy();
+      const range = { start: bytes, end: bytes + slice.bytes - 1, autoClose: false };
+      if (slice.bytes > 0 && bytes + slice.bytes <= size) {
+        for await (const chunk of this.#data.handle.createReadStream(range) as AsyncIterable<Buffer>) {
+          digest.update(chunk);
+          withSlice.update(chunk);
+        }
       }
-      await data.datasync();
-      state.finished.push({ bytes: sliceBytes, sha256: digest.digest('hex') });
-      await saveState(directory, state);
-      written += sliceBytes;
+      if (digest.digest('hex') !== slice.sha256) {
+        finished.splice(index);
+        break;
+      }
+      whole = withSlice;
+      bytes += slice.bytes;
     }
-    rowsBefore += slice.rows;
-  }
-  return written;
-}
-
-async function* watched(
-  source: Readable,
-  passing: (chunk: Uint8Array) => void,
-): AsyncGenerator<Buffer, void, undefined> {
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    passing(chunk);
-    yield chunk;
+    await this.#data.truncate(bytes);
+    this.#whole = whole;
+    await this.#save();
   }
 }
 
-/** A failure of the source is one of the result. */
-async function compressed(
-  source: AsyncIterable<Buffer>,
-  compression: FileCompression,
-): Promise<AsyncIterable<Buffer>> {
-  const compressor = createFileCompressor(compression);
-  if (compressor === undefined) return source;
-  // Whoever reads the compressor hears of every failure from it.
-  pipeline(source, compressor, () => undefined);
-  return compressor;
+function stateOf(subject: ExportSubject, plan: ExportSnapshot & ExportPlan): ExportState {
+  const { takenMicros, seqMax, rows, slices } = plan;
+  return { version: 1, subject, takenMicros, seqMax, rows, slices, finished: [] };
 }
 
-async function writeAll(data: FileHandle, chunk: Uint8Array): Promise<void> {
-  for (let at = 0; at < chunk.length; ) at += (await data.write(chunk, at)).bytesWritten;
-}
-
-async function newState(job: ExportJob): Promise<ExportState> {
-  const { takenMicros, seqMax, rows, slices } = await job.plan();
-  return { version: 1, subject: job.subject, takenMicros, seqMax, rows, slices, finished: [] };
-}
-
-/** Undefined: nothing is there to go on with. Throws where it is another export's. */
-async function loadState(job: ExportJob, directory: string): Promise<ExportState | undefined> {
+async function loadState(directory: string, subject: ExportSubject): Promise<ExportState | undefined> {
   const text = await readIfThere(join(directory, 'state.json'));
   if (text === undefined) return undefined;
   const state = JSON.parse(text) as ExportState;
-  if (state.version === 1 && JSON.stringify(state.subject) === JSON.stringify(job.subject)) return state;
+  if (state.version === 1 && JSON.stringify(state.subject) === JSON.stringify(subject)) return state;
   throw new Error(
     `${directory} holds another unfinished export: finish that one, or discard it with --restart`,
   );
 }
 
-/** Cuts the data, and the state with it, after the last slice that is as the state says. */
-async function verify(data: FileHandle, state: ExportState): Promise<Omit<Writing, 'data'>> {
-  let whole = createHash('sha256');
-  let bytes = 0;
-  const { size } = await data.stat();
-  for (const [index, slice] of state.finished.entries()) {
-    const digest = createHash('sha256');
-    const withSlice = whole.copy();
-    const range = { start: bytes, end: bytes + slice.bytes - 1, autoClose: false };
-    if (slice.bytes > 0 && bytes + slice.bytes <= size) {
-      for await (const chunk of data.createReadStream(range) as AsyncIterable<Buffer>) {
-        digest.update(chunk);
-        withSlice.update(chunk);
-      }
-    }
-    if (digest.digest('hex') !== slice.sha256) {
-      state.finished.splice(index);
-      break;
-    }
-    whole = withSlice;
-    bytes += slice.bytes;
-  }
-  await data.truncate(bytes);
-  return { whole, bytes };
-}
-
-async function saveState(directory: string, state: ExportState): Promise<void> {
-  await replaceFile(join(directory, 'state.json'), JSON.stringify(state));
-}
-
-async function discard(directory: string): Promise<void> {
-  await rm(join(directory, 'state.json'), { force: true });
-  await rm(join(directory, 'data'), { force: true });
+/** A failure of the source is one of the result. */
+function compressed(source: AsyncIterable<Buffer>, compression: FileCompression): AsyncIterable<Buffer> {
+  const compressor = createFileCompressor(compression);
+  if (compressor === undefined) return source;
+  // A failure destroys the compressor, so its reader gets it.
+  pipeline(source, compressor, () => undefined);
+  return compressor;
 }

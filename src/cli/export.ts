@@ -1,34 +1,33 @@
 import { once } from 'node:events';
 import { basename, resolve } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { type Command, Option } from 'commander';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
-import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
+import { errorCode } from '../base/system-error.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { sourceEvent } from '../control/change-events.ts';
-import { findOrganization, type Organization } from '../control/organizations.ts';
-import { createExportReader, type ExportFormat, exportFormats } from '../read/export.ts';
-import { csvHeader } from '../read/export-csv.ts';
-import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
-import { type ExportSlice, planExport } from '../read/export-plan.ts';
-import { type AuditFilter, type OrganizationNames, readFilter } from '../read/filter.ts';
+import { findOrganization } from '../control/organizations.ts';
+import { createExportReader, type ExportFormat } from '../read/export.ts';
+import type { ExportPlan } from '../read/export-plan.ts';
+import { type OrganizationNames, readFilter } from '../read/filter.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
+import { type ExportResult, PartialExport, SnapshotGoneError } from './export-file.ts';
 import {
-  type ExportJob,
-  type ExportSnapshot,
-  exportToFile,
-  type SlicePlace,
-  SnapshotGoneError,
-} from './export-file.ts';
+  type ExportRun,
+  type Format,
+  formats,
+  openParquet,
+  planOf,
+  sliceReader,
+  untilTheEnd,
+} from './export-read.ts';
+import { limits } from './limits.ts';
 import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
-import { operator, type Session, setUp, withStorage } from './session.ts';
-
-const formats = [...exportFormats, 'parquet'] as const;
-type Format = (typeof formats)[number];
+import { operator, setUp, withStorage } from './session.ts';
 
 /** Names of filters as the API has them, and as options. */
 const filterOptions = [
@@ -48,14 +47,6 @@ interface ExportOptions extends Readonly<Partial<Record<FilterName, string>>> {
   readonly output?: string;
   readonly restart?: true;
   readonly json?: true;
-}
-
-/** Everything that one run works with. */
-interface Run extends Session {
-  readonly organization: Organization;
-  readonly format: Format;
-  readonly filter: AuditFilter;
-  readonly filtersGiven: Readonly<Partial<Record<FilterName, string>>>;
 }
 
 function readFormat({ format, output = '' }: ExportOptions): Format {
@@ -94,7 +85,7 @@ function readFilters(options: ExportOptions, organization: OrganizationNames) {
 const exportedCode = 2030;
 
 /** What leaves the service is in the trail of its organization before it does (contract: Sessions). */
-async function recordExport(run: Run, events: number, resumedEvents: number): Promise<void> {
+async function recordExport(run: ExportRun, events: number, resumedEvents: number): Promise<void> {
   const { deps, organization, format, filtersGiven } = run;
   const name = operator();
   const event = sourceEvent(
@@ -117,120 +108,78 @@ async function recordExport(run: Run, events: number, resumedEvents: number): Pr
   await deps.recordEvents(run, [event]);
 }
 
-/** Never aborted: a command ends with its process. */
-const untilTheEnd = new AbortController().signal;
-
-function openParquet(run: Run, rows: number, { seqMax }: ExportSnapshot): Promise<Readable> {
-  const { storage, organization, filter } = run;
-  return streamParquet(storage, organization.id, { filter, seqMax, rows }, untilTheEnd).catch(
-    (error: unknown) => {
-      throw hasOtherRows(error) ? new SnapshotGoneError() : error;
-    },
-  );
-}
-
-/** One slice of a file in any format; the first brings what opens the file, the last what closes it. */
-function sliceReader(run: Run, format: ExportFormat): ExportJob['readSlice'] {
-  const { deps, config, storage, organization } = run;
-  const read = createExportReader(storage, deps.eventEnvelope(config));
-  const opens = { ndjson: '', json: '[', csv: csvHeader }[format];
-  const between = format === 'json' ? ',\n' : '';
-  const closes = format === 'json' ? ']\n' : '';
-  return async ({ takenMicros, seqMax }, { fromMicros, toMicros, rows }, { first, last }: SlicePlace) => {
-    const filter = { ...run.filter, fromMicros, toMicros };
-    const request = { format, filter, seqMax, bare: true as const };
-    const { total, stream } = await read(organization.id, request, takenMicros, untilTheEnd);
-    if (total !== rows) {
-      stream.destroy();
-      throw new SnapshotGoneError();
-    }
-    return enclosed(toReadable(stream), first ? opens : between, last ? closes : '');
-  };
-}
-
-function enclosed(stream: Readable, before: string, after: string): Readable {
-  if (before === '' && after === '') return stream;
-  const whole = async function* () {
-    if (before !== '') yield Buffer.from(before);
-    yield* stream as AsyncIterable<Buffer>;
-    if (after !== '') yield Buffer.from(after);
-  };
-  return Readable.from(whole(), { objectMode: false });
-}
-
-const newline = 0x0a;
-
-function linesIn(chunk: Uint8Array): number {
-  let lines = 0;
-  for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, at + 1)) lines += 1;
-  return lines;
-}
-
-async function planOf(run: Run) {
-  const { storage, organization, filter, format } = run;
-  const takenMicros = systemClock();
-  const plan = await planExport(storage, organization.id, filter);
-  if (format !== 'parquet') return { takenMicros, ...plan };
-  const slices = [
-    {
-      fromMicros: plan.slices.at(-1)?.fromMicros ?? 0,
-      toMicros: plan.slices[0]?.toMicros ?? 0,
-      rows: plan.rows,
-    },
-  ];
-  return { takenMicros, ...plan, slices };
-}
-
-async function toFile(run: Run, options: ExportOptions, file: string): Promise<void> {
-  const { deps, organization, format, filtersGiven } = run;
-  const compression = compressionOfName(file);
-  let progress = createProgress(deps.io, { items: 'events', total: undefined });
-  let resumedRows = 0;
-  let lines = 0;
-  let lastSlice: ExportSlice | undefined;
-  const subject = { organization: organization.id, format, compression, filters: filtersGiven };
-  const job: ExportJob = {
-    file,
-    subject,
-    compression,
-    restart: options.restart === true,
-    plan: () => planOf(run),
-    async beforeReading(rows, resumed) {
-      await recordExport(run, rows, resumed);
-      resumedRows = resumed;
-      const total = format === 'parquet' ? undefined : rows;
-      progress = createProgress(deps.io, { items: 'events', total, doneBefore: resumed });
-      if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${rows} events.\n`);
-    },
-    readSlice:
-      format === 'parquet'
-        ? (snapshot, { rows }) => openParquet(run, rows, snapshot)
-        : sliceReader(run, format),
-    passing(chunk, rowsBefore, slice) {
-      if (deps.io.errorIsTerminal !== true || format === 'parquet') return;
-      // A line break inside a cell counts as well, so a slice is never taken for more than it holds.
-      lines = slice === lastSlice ? lines + linesIn(chunk) : linesIn(chunk);
-      lastSlice = slice;
-      const done = rowsBefore + Math.min(lines, slice.rows);
-      progress.at(done, done - resumedRows);
-    },
-  };
+/** The events of one moment in a file. Where the table does not hold them any more, it becomes a later moment. */
+async function toFile(run: ExportRun, options: ExportOptions, file: string): Promise<void> {
+  const { deps, organization, format, filtersGiven: filters } = run;
+  const subject = { organization: organization.id, format, compression: compressionOfName(file), filters };
+  const plan = () => planOf(run);
+  const partial = await PartialExport.open({ file, subject, restart: options.restart === true, plan });
   try {
-    const result = await exportToFile(job, (done) => manifestOf(run, file, compression, done));
-    progress.end();
+    const resumed = rowsBefore(partial.plan, partial.finishedSlices);
+    await recordExport(run, partial.plan.rows, resumed);
+    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${partial.plan.rows} events.\n`);
+    for (let attempt = 1; !(await isWritten(run, partial)); attempt++) {
+      if (attempt >= limits.exportSnapshotsMax) throw new SnapshotGoneError();
+      await partial.restart(await plan());
+    }
+    const result = await partial.finish((done) => manifestOf(run, file, subject.compression, done));
     const { rows, bytes, sha256 } = result;
     const words = `${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}`;
     if (options.json === true) printJson(deps, 'CliExport', { file, rows, bytes, sha256 });
     else deps.io.error(`${words}\n`);
-  } catch (error) {
-    progress.end();
-    throw error;
+  } finally {
+    await partial.close();
   }
 }
 
-type FileResult = Awaited<ReturnType<typeof exportToFile>>;
+/** Writes the slices that are left; false where the table does not hold the plan's events any more. */
+async function isWritten(run: ExportRun, partial: PartialExport): Promise<boolean> {
+  const { deps, format } = run;
+  const { plan, finishedSlices } = partial;
+  const total = format === 'parquet' ? undefined : plan.rows;
+  const doneBefore = rowsBefore(plan, finishedSlices);
+  const progress = createProgress(deps.io, { items: 'events', total, doneBefore });
+  const read =
+    format === 'parquet' ? () => openParquet(run, plan.rows, plan) : sliceReader(run, format, plan);
+  const isShown = format !== 'parquet' && deps.io.errorIsTerminal === true;
+  try {
+    for (const [index, slice] of plan.slices.entries()) {
+      if (index < finishedSlices) continue;
+      const before = rowsBefore(plan, index);
+      const tell = (lines: number): void => {
+        // A line break inside a cell counts as well, so a slice is never taken for more than it holds.
+        const done = before + Math.min(lines, slice.rows);
+        progress.at(done, done - doneBefore);
+      };
+      const chunks = await read(slice, index);
+      await partial.write(isShown ? countingLines(chunks, tell) : chunks);
+    }
+    return true;
+  } catch (error) {
+    if (error instanceof SnapshotGoneError) return false;
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
 
-function manifestOf(run: Run, file: string, compression: string, result: FileResult): object {
+function rowsBefore({ slices }: ExportPlan, index: number): number {
+  return slices.slice(0, index).reduce((sum, { rows }) => sum + rows, 0);
+}
+
+async function* countingLines(
+  chunks: AsyncIterable<Buffer>,
+  tell: (lines: number) => void,
+): AsyncGenerator<Buffer> {
+  let lines = 0;
+  for await (const chunk of chunks) {
+    for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', at + 1)) lines += 1;
+    tell(lines);
+    yield chunk;
+  }
+}
+
+function manifestOf(run: ExportRun, file: string, compression: string, result: ExportResult): object {
   const { organization, format, filtersGiven } = run;
   const { takenMicros, seqMax, rows, bytes, sha256 } = result;
   return {
@@ -249,7 +198,7 @@ function manifestOf(run: Run, file: string, compression: string, result: FileRes
 }
 
 /** The whole as one Parquet file, of the moment that the plan found. */
-async function parquetNow(run: Run): Promise<Readable> {
+async function parquetNow(run: ExportRun): Promise<Readable> {
   for (let attempt = 1; ; attempt++) {
     const plan = await planOf(run);
     try {
@@ -262,7 +211,7 @@ async function parquetNow(run: Run): Promise<Readable> {
   }
 }
 
-async function eventsNow(run: Run, format: ExportFormat): Promise<Readable> {
+async function eventsNow(run: ExportRun, format: ExportFormat): Promise<Readable> {
   const { deps, config, storage, organization, filter } = run;
   const read = createExportReader(storage, deps.eventEnvelope(config));
   const found = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
@@ -271,7 +220,7 @@ async function eventsNow(run: Run, format: ExportFormat): Promise<Readable> {
 }
 
 /** One query, so one moment, whatever the reader's pace. A reader that goes away ends the command in peace. */
-async function toOutput(run: Run): Promise<void> {
+async function toOutput(run: ExportRun): Promise<void> {
   const { deps, format } = run;
   const { output } = deps.io;
   const source = format === 'parquet' ? await parquetNow(run) : await eventsNow(run, format);
@@ -280,7 +229,7 @@ async function toOutput(run: Run): Promise<void> {
       if (!output.write(chunk)) await once(output, 'drain');
     }
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
+    if (errorCode(error) !== 'EPIPE') throw error;
   }
 }
 
@@ -291,7 +240,7 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   readFilters(options, { id: '', slug: '' });
   await withStorage(setup, async (session) => {
     const organization = await findOrganization(session.storage, options.org);
-    const one: Run = { ...session, organization, format, ...readFilters(options, organization) };
+    const one: ExportRun = { ...session, organization, format, ...readFilters(options, organization) };
     if (options.output === undefined || options.output === '-') await toOutput(one);
     else await toFile(one, options, resolve(options.output));
   });

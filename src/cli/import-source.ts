@@ -114,7 +114,7 @@ function decompressed(chunks: AsyncIterable<Buffer>, compression: SourceCompress
   if (compression === 'zstd') return decompressZstdStream(chunks);
   const create = compression === 'gzip' ? createGunzip : createBrotliDecompress;
   const decompressor = create({ chunkSize: 256 * 1024 });
-  // Whoever reads the decompressor hears of every failure from it.
+  // A failure destroys the decompressor, so its reader gets it.
   pipeline(chunks, decompressor, () => undefined);
   return decompressor;
 }

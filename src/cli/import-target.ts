@@ -93,8 +93,8 @@ async function withOwnServer(
 
 /**
  * Runs an import's work on a server: the one of `--url`; else the one that runs on the data directory; else, with a
- * key, the one at HOST and PORT, and without a key one of its own. Without a key the data directory vouches for
- * whoever runs the command.
+ * key, the one at HOST and PORT, and without a key one of its own. Without a key, access to the data directory
+ * is what permits the import.
  */
 export async function withTarget(
   deps: CliDeps,

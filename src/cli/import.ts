@@ -99,7 +99,7 @@ async function sendChunks(
   const underway: Underway[] = [];
   for await (const chunk of chunksOf(source.text(offset), { offset, firstLine: nextLine })) {
     const sent = sender.send(chunk);
-    // Heard of when its turn comes; a failure before that must not end the process.
+    // `finish` gets the failure in its turn; until then it must not end the process.
     sent.catch(() => undefined);
     underway.push({ chunk, sent });
     const oldest = underway.length >= limits.importRequestsAtOnceMax ? underway.shift() : undefined;

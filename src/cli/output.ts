@@ -14,17 +14,18 @@ function columnsOf(text: string): number {
   return columns;
 }
 
+export type Column<T> = readonly [heading: string, cell: (one: T) => string];
+
 /** Rows under a heading, every column as wide as its widest cell. */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = heading.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => columnsOf(row[column] ?? ''))),
+export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): string {
+  const heading = columns.map(([title]) => title.toUpperCase());
+  const lines = [heading, ...rows.map((row) => columns.map(([, cell]) => cell(row)))];
+  const widths = columns.map((_, column) =>
+    Math.max(...lines.map((cells) => columnsOf(cells[column] ?? ''))),
   );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell)))
-      .join('  ')
-      .trimEnd();
-  return [line(heading.map((title) => title.toUpperCase())), ...rows.map(line)].join('\n');
+  const padded = (cell: string, column: number): string =>
+    cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell));
+  return lines.map((cells) => cells.map(padded).join('  ').trimEnd()).join('\n');
 }
 
 /** One line of JSON for programs, of a schema in the OpenAPI document (`x-commands`). */
@@ -32,10 +33,14 @@ export function printJson<Name extends SchemaName>(deps: Output, schema: Name, v
   deps.io.out(`${stringify(schema, value)}\n`);
 }
 
+export interface JsonOption {
+  readonly json?: true;
+}
+
 /** As `printJson` where the command was called with `--json`, else the text for people. */
 export function print<Name extends SchemaName>(
   deps: Output,
-  options: { readonly json?: true },
+  options: JsonOption,
   schema: Name,
   value: Answer<Name>,
   text: string,

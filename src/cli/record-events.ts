@@ -37,10 +37,11 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
 };
 
 /**
- * Runs `write` with a segment number of the command's own, beside a server that writes the same table. A reader of the
- * feed must know of the rows before they have a place in its order: so the claim is in the engine, and told, before
- * the number is taken. It is above the newest segment of the log in the data directory, wherever the clock is: nothing
- * above that was handed out. The last writer number is left to commands.
+ * Runs `write` with a segment number of the command's own, beside a server that writes the same table. Readers of the
+ * feed must wait for the rows before these have a place in the order of ingest. So the command claims a watermark in
+ * the engine, and announces it to the server, before it takes the number. The number is above the newest segment of
+ * the log in the data directory, whatever the clock says: nobody was given one above that. The last writer number
+ * belongs to commands.
  */
 async function withSegmentNumber(
   storage: Storage,

@@ -16,7 +16,7 @@ async function serve(deps: CliDeps): Promise<void> {
   await service.stop();
 }
 
-/** `serve` (contract: Command line): everything it can be told is in the environment. */
+/** `serve` (contract: Command line): the environment configures it. */
 export function registerServe(program: Command, deps: CliDeps): void {
   program
     .command('serve')

@@ -42,7 +42,7 @@ export class Recorder {
   }
 
   /**
-   * Queues an event to be sent and returns at once; never throws. False: it was dropped (counted, and told to
+   * Queues an event to be sent and returns at once; never throws. False: it was dropped (counted, and reported to
    * `onError`), because the queue is full, the client is closed, or the event is not JSON. The event is copied now.
    */
   record(event: SourceEvent): boolean {
@@ -171,7 +171,7 @@ class BatchSender {
     else next();
   }
 
-  /** Never rejects: what became of the batch is in the counts and told to the callbacks. */
+  /** Never rejects: the counts and the callbacks have the outcome. */
   async #deliver(lines: readonly string[]): Promise<void> {
     try {
       const { accepted, rejected, errors } = await this.#post(lines);

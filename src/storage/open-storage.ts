@@ -9,6 +9,7 @@ import type { StopStack } from '../base/stop-stack.ts';
 import { isDiskFull } from '../base/system-error.ts';
 import { openStorage } from './client.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
+import { readEngineFile } from './engine-file.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
@@ -20,8 +21,8 @@ import type { EngineConnection, Storage } from './storage.ts';
 import { WriteHealth } from './write-health.ts';
 import { WrittenParts } from './written-parts.ts';
 
-export interface StorageOptions {
-  /** The caller makes sure that no other server uses it. */
+/** What it takes to reach the engine. */
+interface EngineOptions {
   readonly dataDir: string;
   readonly clickhouse: {
     /** Undefined: the embedded engine. */
@@ -31,11 +32,14 @@ export interface StorageOptions {
     readonly database: string;
     readonly cluster: string | undefined;
   };
+  readonly log: Logger;
+  readonly stops: StopStack;
+}
+
+export interface StorageOptions extends EngineOptions {
   /** What the view for operators puts around the stored text of an event. */
   readonly envelope: { readonly head: string; readonly tail: string };
   readonly damage: DamageRegister;
-  readonly log: Logger;
-  readonly stops: StopStack;
 }
 
 /** The storage of a service, migrated. */
@@ -48,7 +52,10 @@ export interface ServiceStorage {
   readonly instance: string | undefined;
 }
 
-/** Starts the embedded engine, or waits for the ClickHouse server; makes the tables and the view for operators. */
+/**
+ * Starts the embedded engine, or waits for the ClickHouse server; makes the tables and the view for operators. The
+ * caller makes sure that no other server uses the data directory.
+ */
 export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
   const { url } = options.clickhouse;
   return url === undefined ? startEmbedded(options) : reachServer(options, url);
@@ -95,15 +102,63 @@ async function makeTables(options: StorageOptions, storage: Storage, mode: Migra
 }
 
 /** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */
-async function startEngine({ dataDir, clickhouse, log }: StorageOptions): Promise<EmbeddedEngine> {
+async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const deadline = performance.now() + limits.commandEngineMsMax;
   for (;;) {
-    try {
-      return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log });
-    } catch (error) {
-      if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
-      await sleep(limits.engineRestartDelayMsMin);
+    const engine = await startUnlessLocked(options, deadline);
+    if (engine !== undefined) return engine;
+    await sleep(limits.engineRestartDelayMsMin);
+  }
+}
+
+/** Undefined while another process holds the data directory; after the deadline that rejects. */
+async function startUnlessLocked(
+  { dataDir, clickhouse, log }: EngineOptions,
+  deadline: number,
+): Promise<EmbeddedEngine | undefined> {
+  try {
+    return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log });
+  } catch (error) {
+    if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
+    return undefined;
+  }
+}
+
+/**
+ * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
+ * directory, else an engine of its own until `stops` runs.
+ */
+export async function reachStorage(options: EngineOptions): Promise<Storage> {
+  const { clickhouse, log, stops } = options;
+  const { url, user, password, database, cluster } = clickhouse;
+  const { connection, mode } =
+    url === undefined
+      ? await reachEngine(options)
+      : {
+          connection: { url, user, password, database, headers: {} },
+          mode: { kind: 'shared', instance: randomUUID() } as const,
+        };
+  const storage = openStorage(connection, log);
+  stops.add(() => storage.close());
+  await migrate(storage, { log, cluster, mode });
+  return storage;
+}
+
+async function reachEngine(
+  options: EngineOptions,
+): Promise<{ readonly connection: EngineConnection; readonly mode: MigrationMode }> {
+  const { dataDir, log, stops } = options;
+  const deadline = performance.now() + limits.cliEngineWaitMsMax;
+  for (let first = true; ; first = false) {
+    const running = await readEngineFile(dataDir, first ? log : undefined);
+    if (running !== undefined) return { connection: running, mode: { kind: 'follower' } };
+    const engine = await startUnlessLocked(options, deadline);
+    if (engine !== undefined) {
+      stops.add(() => engine.stop());
+      return { connection: engine.connection, mode: { kind: 'exclusive' } };
     }
+    // A process that holds the directory and has not announced its engine yet is about to.
+    await sleep(limits.cliEngineWaitDelayMs);
   }
 }
 

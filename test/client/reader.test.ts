@@ -55,6 +55,19 @@ describe('reading pages', () => {
     );
   });
 
+  test('asks in smaller parts for pages that are too large to be held', async () => {
+    const small = client({ responseBytesMax: 3000 });
+    const pages = await collect(small.pages({ limit: 25 }));
+    assert.equal(new Set(pages.flatMap(({ events }) => events.map(placeOf))).size, 25);
+    assert.ok(pages.length > 1);
+    const fed = await collect(small.feed({ follow: false, limit: 25 }));
+    assert.deepEqual(
+      fed.flatMap(({ events }) => events.map(placeOf)),
+      Array.from({ length: 25 }, (_, n) => n),
+    );
+    assert.equal((await failure(collect(client({ responseBytesMax: 100 }).pages()))).code, 'too_large');
+  });
+
   test('sends the filters and the key, and gives each event its own text with all digits', async () => {
     const page = await client().page({ startTime: '2023-01-01T00:00:00Z', actor: 'a b&c=ü', limit: 2 });
     assert.equal(page.total, 25);

@@ -9,6 +9,7 @@ const starts =
   /support\/(server|engine|plain-engine|limited-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService)\b/;
 const slow = new Set([
   'test/demo/events.test.ts',
+  'test/cli/import-chunks.test.ts',
   'test/cli/import-source.test.ts',
   'test/control/password-throttle.test.ts',
   'test/ingest/recovery.test.ts',

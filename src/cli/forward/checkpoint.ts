@@ -73,7 +73,7 @@ function subjectText({ url, filter }: CheckpointSubject): string {
   return JSON.stringify([url, ...given.sort(([a], [b]) => a.localeCompare(b))]);
 }
 
-/** Changes with every save, whoever does it; undefined while there is no file. Inodes alone come into use again. */
+/** Changes with every save of any process; undefined while there is no file. The system uses inodes alone again. */
 async function fileMark(path: string): Promise<string | undefined> {
   try {
     const { ino, mtimeNs } = await stat(path, { bigint: true });

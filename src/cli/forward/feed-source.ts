@@ -37,7 +37,7 @@ async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
     const { done, value } = await asked;
     if (done === true) return;
     asked = items.next();
-    // Its failure is met where it is awaited; until then, and if the delivery fails first, it is nobody's.
+    // The next turn awaits it and gets its failure. A delivery that fails first ends the loop: then nobody awaits it.
     asked.catch(() => undefined);
     yield value;
   }

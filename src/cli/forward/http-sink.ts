@@ -36,7 +36,7 @@ export class HttpSink implements Sink {
 
   static async open(options: HttpSinkOptions): Promise<HttpSink> {
     const { rejectedTo } = options;
-    // Found out now rather than when the first event is in nobody's hands.
+    // A file that cannot be written ends the run now, not when the first event must go there.
     if (rejectedTo !== undefined) await (await open(rejectedTo, 'a', 0o600)).close();
     return new HttpSink(options);
   }

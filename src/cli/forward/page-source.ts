@@ -128,8 +128,8 @@ export class PageSource {
 }
 
 /**
- * What has been delivered of the time that is looked at again. Events have no id, so they are told apart by all
- * that is in them; two that are alike in everything are two, which is why they are counted.
+ * The events delivered of the time that each look reads again. Events have no id: their whole content tells them
+ * apart. Two that are alike in everything are two, so they are counted.
  */
 class KnownEvents {
   readonly #byHash: Map<string, { readonly time: number; count: number }>;

@@ -1,6 +1,6 @@
 import type { RetryFacts } from '../../client/client.ts';
 
-/** What a run has done so far, told on standard error. */
+/** Counts what a run has done, and reports it on standard error. */
 export class ForwardProgress {
   readonly #tell: (line: string) => void;
   readonly #now: () => number;
@@ -25,7 +25,7 @@ export class ForwardProgress {
     this.#tell(`${side}: ${error.message}; attempt ${attempt + 1} in ${(delayMs / 1000).toFixed(1)} s`);
   }
 
-  /** One line: events delivered and kept apart, retries, and how far behind the source's newest moment it is. */
+  /** One line: events delivered and rejected, retries, and how far behind the source's newest moment it is. */
   line(): void {
     const through = this.settledThrough;
     const lagMicros = through === undefined ? undefined : Math.max(0, this.#now() - through);

@@ -63,7 +63,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   } finally {
     clearInterval(timer);
     stop.removeEventListener('abort', cutLater);
-    // What is still being read ahead is for nobody.
+    // Nobody needs the page that is being read ahead.
     ended.abort();
     progress.line();
     await sink.close?.();

@@ -15,7 +15,7 @@ export interface FileState {
 export interface Sink {
   /** Makes ready for a batch; true when the state changed and must be in the checkpoint before the delivery. */
   prepare?(events: readonly ForwardedEvent[]): Promise<boolean>;
-  /** Resolves when the other side has the events for good: with how many it will never take, which are kept apart. */
+  /** Resolves when the other side has the events for good; `rejected` counts those that it will never take. */
   deliver(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<{ readonly rejected: number }>;
   state?(): FileState;
   close?(): Promise<void>;

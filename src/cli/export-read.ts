@@ -1,0 +1,86 @@
+import type { Readable } from 'node:stream';
+import { toReadable } from '../base/byte-flow.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Organization } from '../control/organizations.ts';
+import { createExportReader, type ExportFormat, exportFormats } from '../read/export.ts';
+import { csvHeader } from '../read/export-csv.ts';
+import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
+import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
+import type { AuditFilter } from '../read/filter.ts';
+import { type ExportSnapshot, SnapshotGoneError } from './export-file.ts';
+import type { Session } from './session.ts';
+
+export const formats = [...exportFormats, 'parquet'] as const;
+export type Format = (typeof formats)[number];
+
+/** What one export works with. */
+export interface ExportRun extends Session {
+  readonly organization: Organization;
+  readonly format: Format;
+  readonly filter: AuditFilter;
+  readonly filtersGiven: Readonly<Record<string, string>>;
+}
+
+/** Never aborted: a command ends with its process. */
+export const untilTheEnd = new AbortController().signal;
+
+/** Rejects with SnapshotGoneError when the table does not hold so many events of the snapshot any more. */
+export function openParquet(run: ExportRun, rows: number, { seqMax }: ExportSnapshot): Promise<Readable> {
+  const { storage, organization, filter } = run;
+  return streamParquet(storage, organization.id, { filter, seqMax, rows }, untilTheEnd).catch(
+    (error: unknown) => {
+      throw hasOtherRows(error) ? new SnapshotGoneError() : error;
+    },
+  );
+}
+
+type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Buffer>>;
+
+/**
+ * Reads slices of a file in any format; the first brings what opens the file, the last what closes it. Rejects with
+ * SnapshotGoneError when the table does not hold the plan's events any more.
+ */
+export function sliceReader(
+  run: ExportRun,
+  format: ExportFormat,
+  plan: ExportSnapshot & ExportPlan,
+): ReadSlice {
+  const { deps, config, storage, organization } = run;
+  const read = createExportReader(storage, deps.eventEnvelope(config));
+  const opens = { ndjson: '', json: '[', csv: csvHeader }[format];
+  const between = format === 'json' ? ',\n' : '';
+  const closes = format === 'json' ? ']\n' : '';
+  return async ({ fromMicros, toMicros, rows }, index) => {
+    const filter = { ...run.filter, fromMicros, toMicros };
+    const request = { format, filter, seqMax: plan.seqMax, bare: true as const };
+    const { total, stream } = await read(organization.id, request, plan.takenMicros, untilTheEnd);
+    if (total !== rows) {
+      stream.destroy();
+      throw new SnapshotGoneError();
+    }
+    const isLast = index === plan.slices.length - 1;
+    return enclosed(toReadable(stream), index === 0 ? opens : between, isLast ? closes : '');
+  };
+}
+
+async function* enclosed(stream: Readable, before: string, after: string): AsyncGenerator<Buffer> {
+  if (before !== '') yield Buffer.from(before);
+  yield* stream as AsyncIterable<Buffer>;
+  if (after !== '') yield Buffer.from(after);
+}
+
+/** The snapshot of now, and the slices to read it in: one alone for Parquet. */
+export async function planOf(run: ExportRun): Promise<ExportSnapshot & ExportPlan> {
+  const { storage, organization, filter, format } = run;
+  const takenMicros = systemClock();
+  const plan = await planExport(storage, organization.id, filter);
+  if (format !== 'parquet') return { takenMicros, ...plan };
+  const slices = [
+    {
+      fromMicros: plan.slices.at(-1)?.fromMicros ?? 0,
+      toMicros: plan.slices[0]?.toMicros ?? 0,
+      rows: plan.rows,
+    },
+  ];
+  return { takenMicros, ...plan, slices };
+}
