@@ -3,12 +3,12 @@ import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { compressZstd, decompressZstd, loadZstd } from '../../src/base/zstd.ts';
 import { parseRfc3339Micros } from '../../src/base/timestamp.ts';
 import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
-import { createArena, openArena } from '../../src/ocsf/byte-sink.ts';
+import { Arena } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { alwaysRedacted, createKeyTest } from '../../src/ocsf/redact.ts';
-import { createRenderer } from '../../src/ocsf/render.ts';
-import { createValidator } from '../../src/ocsf/source-event.ts';
-import { createReading, readSource } from '../../src/ocsf/source-fields.ts';
+import { Renderer } from '../../src/ocsf/render.ts';
+import { SourceValidator } from '../../src/ocsf/source-event.ts';
+import { SourceReading, readSource } from '../../src/ocsf/source-fields.ts';
 import { mapEach, newMapper, rowsOf, textOf, texts, windows } from './events.ts';
 import type { MicroCase } from './measure.ts';
 
@@ -21,18 +21,18 @@ function parseAndPrint(all: readonly string[]): number {
 }
 
 function mapping(): MicroCase {
-  const map = newMapper();
+  const mapper = newMapper();
   return {
     title: 'source event to row: scan, validate, redact, map, render',
     unit: 'events',
     units: texts.length,
-    run: () => mapEach(map, windows),
+    run: () => mapEach(mapper, windows),
     reference: { name: 'JSON.parse and JSON.stringify of the same text', run: () => parseAndPrint(texts) },
   };
 }
 
 function validation(): MicroCase {
-  const validator = createValidator();
+  const validator = new SourceValidator();
   const events = texts.map((text): unknown => JSON.parse(text));
   return {
     title: 'validation of a source event by its schema',
@@ -52,11 +52,11 @@ function validation(): MicroCase {
 
 /** Events that have been read, each in an arena of its own, ready to be rendered again and again. */
 function readEvents() {
-  const renderer = createRenderer('Audit Log Service');
+  const renderer = new Renderer('Audit Log Service');
   return windows.map(({ text, bytes }, index) => {
-    const reading = createReading(createKeyTest(alwaysRedacted));
-    const arena = createArena(renderer.constants);
-    openArena(arena, bytes, 0, bytes.length, renderer.bytesMax(bytes.length));
+    const reading = new SourceReading(createKeyTest(alwaysRedacted));
+    const arena = new Arena(renderer.constants);
+    arena.open(bytes, 0, bytes.length, renderer.bytesMax(bytes.length));
     const fault = readSource(reading, arena, text, 0);
     if (fault !== undefined) throw new Error(`event ${index} of the bench is refused: ${fault}`);
     const start = arena.rendered.length;
@@ -118,7 +118,7 @@ function timestamps(): MicroCase {
 }
 
 function redaction(): MicroCase {
-  const map = newMapper();
+  const mapper = newMapper();
   const secret = texts.map((text) =>
     text.replace('"extra":{', '"extra":{"Password":"hunter2","auth":{"token":"abc","user":"zoe"},'),
   );
@@ -127,7 +127,7 @@ function redaction(): MicroCase {
     title: 'source event with secrets to row',
     unit: 'events',
     units: secret.length,
-    run: () => mapEach(map, secretWindows),
+    run: () => mapEach(mapper, secretWindows),
     reference: {
       name: 'JSON.parse and JSON.stringify of the same text, which hide nothing',
       run: () => parseAndPrint(secret),

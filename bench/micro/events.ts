@@ -1,6 +1,6 @@
 import { demoEvents } from '../../src/demo/events.ts';
 import { demoStaff } from '../../src/demo/people.ts';
-import { createMapper, type MapEvent, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { Mapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 import type { Piece } from '../../src/ocsf/byte-sink.ts';
 import { toWindow, type Window } from '../../src/ocsf/byte-text.ts';
 import { alwaysRedacted } from '../../src/ocsf/redact.ts';
@@ -22,8 +22,8 @@ const organization = { id: '0f8fad5b-d9cb-469f-a165-70867728950e', retentionDays
 
 const resolveOrg = () => organization;
 
-export function newMapper(): MapEvent {
-  return createMapper({ appName: 'Audit Log Service', redactKeys: alwaysRedacted });
+export function newMapper(): Mapper {
+  return new Mapper({ appName: 'Audit Log Service', redactKeys: alwaysRedacted });
 }
 
 /** The text of a piece of a row. */
@@ -32,12 +32,12 @@ export const textOf = ({ bytes, start, end }: Piece): string =>
 
 /** Maps each of `all`, and hands its row on; throws when one is refused. A row is good until the next one. */
 export function mapEach(
-  map: MapEvent,
+  mapper: Mapper,
   all: readonly Window[],
   use: (row: MappedEvent) => void = () => {},
 ): number {
   for (const window of all) {
-    const row = map(window, 0, window.text.length, resolveOrg);
+    const row = mapper.map(window, 0, window.text.length, resolveOrg);
     if (typeof row === 'string') throw new Error(`a source event of the bench is refused: ${row}`);
     use(row);
   }

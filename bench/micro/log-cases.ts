@@ -85,7 +85,6 @@ function memoryFiles(): LogFiles {
   return {
     list: () => Promise.resolve([]),
     read: () => Promise.resolve(target),
-    size: () => Promise.resolve(0),
     create: () => Promise.resolve(memoryFile(target)),
     open: () => Promise.resolve(memoryFile(target)),
     remove: () => Promise.resolve(),

@@ -1,19 +1,5 @@
-import { limits } from './limits.ts';
 import { FifoMap } from '../base/fifo-map.ts';
-
-/**
- * Which segments of this process's log may hold events of an organization. Who has read all of it once need not ask
- * the engine again as long as nothing came since.
- */
-export interface Arrivals {
-  /**
-   * Runs an append of events of these organizations (undefined: of any). `append` resolves with their segment, or
-   * rejects when nothing was stored.
-   */
-  during(organizations: ReadonlySet<string | undefined>, append: () => Promise<number>): Promise<void>;
-  /** The last segment that may hold events of the organization; Infinity while some are being written. */
-  lastSegmentOf(organization: string): number;
-}
+import { limits } from './limits.ts';
 
 interface Arrived {
   readonly organization: string;
@@ -23,40 +9,54 @@ interface Arrived {
 
 const any = '';
 
-/** `before`: the last segment of earlier processes; what it holds is not known. */
-export function createArrivals(before: number): Arrivals {
-  const known = new FifoMap<Arrived>();
-  /** True of every organization that is not known. */
-  let floor = before;
+/**
+ * Which segments of this process's log may hold events of an organization. Who has read all of it once need not ask
+ * the engine again as long as nothing came since.
+ */
+export class Arrivals {
+  readonly #known = new FifoMap<Arrived>();
+  /** Of every organization that is not known. */
+  #lastOfOthers: number;
 
-  function entryOf(organization: string): Arrived {
-    const entry = known.get(organization) ?? { organization, writing: 0, last: floor };
-    known.set(organization, entry);
-    if (known.size > limits.arrivalsOrganizationsMax) {
-      const oldest = known.removeOldest();
-      if (oldest !== undefined && oldest.writing > 0) known.set(oldest.organization, oldest);
-      else floor = Math.max(floor, oldest?.last ?? floor);
+  /** `before`: the last segment of earlier processes; what it holds is not known. */
+  constructor(before: number) {
+    this.#lastOfOthers = before;
+  }
+
+  /**
+   * Runs an append of events of these organizations (undefined: of any). `append` resolves with their segment, or
+   * rejects when nothing was stored.
+   */
+  async during(organizations: ReadonlySet<string | undefined>, append: () => Promise<number>): Promise<void> {
+    const entries = [...organizations].map((one) => this.#entryOf(one ?? any));
+    for (const entry of entries) entry.writing += 1;
+    try {
+      const segment = await append();
+      for (const entry of entries) entry.last = Math.max(entry.last, segment);
+    } finally {
+      for (const entry of entries) entry.writing -= 1;
+    }
+  }
+
+  /** The last segment that may hold events of the organization; Infinity while some are being written. */
+  lastSegmentOf(organization: string): number {
+    return Math.max(this.#lastOf(organization), this.#lastOf(any));
+  }
+
+  #lastOf(organization: string): number {
+    const entry = this.#known.get(organization);
+    if (entry === undefined) return this.#lastOfOthers;
+    return entry.writing > 0 ? Number.POSITIVE_INFINITY : entry.last;
+  }
+
+  #entryOf(organization: string): Arrived {
+    const entry = this.#known.get(organization) ?? { organization, writing: 0, last: this.#lastOfOthers };
+    this.#known.set(organization, entry);
+    if (this.#known.size > limits.arrivalsOrganizationsMax) {
+      const oldest = this.#known.removeOldest();
+      if (oldest !== undefined && oldest.writing > 0) this.#known.set(oldest.organization, oldest);
+      else this.#lastOfOthers = Math.max(this.#lastOfOthers, oldest?.last ?? 0);
     }
     return entry;
   }
-
-  const lastOf = (organization: string): number => {
-    const entry = known.get(organization);
-    if (entry === undefined) return floor;
-    return entry.writing > 0 ? Number.POSITIVE_INFINITY : entry.last;
-  };
-
-  return {
-    async during(organizations, append) {
-      const entries = [...organizations].map((one) => entryOf(one ?? any));
-      for (const entry of entries) entry.writing += 1;
-      try {
-        const segment = await append();
-        for (const entry of entries) entry.last = Math.max(entry.last, segment);
-      } finally {
-        for (const entry of entries) entry.writing -= 1;
-      }
-    },
-    lastSegmentOf: (organization) => Math.max(lastOf(organization), lastOf(any)),
-  };
 }

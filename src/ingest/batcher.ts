@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
-import type { SegmentContent } from './segment.ts';
+import { rangesText, type SegmentContent } from './segment.ts';
 import type { DamageReports } from './recovery.ts';
 import { encodeSeqColumn, segmentSeqRange } from './sequence.ts';
 import type { SealedSegment } from './sealed-segments.ts';
@@ -45,138 +45,172 @@ export interface Backlog {
   readonly bytes: number;
 }
 
-export interface Batcher {
-  /** Seals what is open and waits until every segment is in the engine; false when `timeoutMs` passed first. */
-  flush(timeoutMs: number): Promise<boolean>;
-  stop(): void;
-  /** What waits for the engine and has not failed: all, or what large requests are no part of. */
-  backlog(of: 'all' | 'small'): Backlog;
-  counts(): { stored: number; refused: number; retries: number; inFlight: number };
+interface InFlight {
+  readonly isLarge: boolean;
+  /** An attempt has failed. */
+  hasFailed: boolean;
 }
 
 /**
- * Sends sealed segments to the engine, oldest first, a few at a time, for ever until each is stored or refused. Those
- * of one large request go one at a time, and smaller ones past them.
+ * Seals the open segment in time, and sends sealed ones to the engine: oldest first, a few at a time, for ever until
+ * each is stored or refused. Those of one large request go one at a time, and smaller ones past them.
  */
-export function startBatcher(options: BatcherOptions): Batcher {
-  const { wal, sink, log } = options;
-  const taken = new Set<number>();
-  const takenLarge = new Set<number>();
-  /** Of those, the ones that an attempt has failed for. */
-  const failing = new Set<number>();
-  const counts = { stored: 0, refused: 0, retries: 0 };
-  let timer: NodeJS.Timeout | undefined;
-  let isOverdue = false;
-  const stopping = new AbortController();
-  let waiters: (() => void)[] = [];
+export class Batcher {
+  readonly #options: BatcherOptions;
+  readonly #inFlight = new Map<number, InFlight>();
+  readonly #counts = { stored: 0, refused: 0, retries: 0 };
+  readonly #stopping = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  /** A seal is due, and waits until no sealed segment waits. */
+  #isOverdue = false;
+  #emptied: (() => void)[] = [];
 
-  /** Whether a sealed segment waits for one that is under way, which a new one would wait for, too. */
-  const untaken = (): boolean => wal.sealed().some(({ number, isLarge }) => !isLarge && !taken.has(number));
+  constructor(options: BatcherOptions) {
+    this.#options = options;
+  }
 
-  function seal(): void {
-    timer = undefined;
+  start(): void {
+    this.#options.wal.onChange({ sealed: () => this.#send(), started: () => this.#startTimer() });
+    this.#send();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#stopping.abort();
+  }
+
+  /** Seals what is open and waits until every segment is in the engine; false when `timeoutMs` passed first. */
+  flush(timeoutMs: number): Promise<boolean> {
+    return Promise.race([this.#flush(), sleep(timeoutMs, false, { ref: false })]);
+  }
+
+  /** What waits for the engine and has not failed: all, or what large requests are no part of. */
+  backlog(of: 'all' | 'small'): Backlog {
+    const { wal } = this.#options;
+    const larges = of === 'all' ? [] : wal.sealed().filter(({ isLarge }) => isLarge);
+    const without = new Set(larges.map(({ number }) => number));
+    for (const [number, { hasFailed }] of this.#inFlight) if (hasFailed) without.add(number);
+    const bytes = wal.bytes() - larges.reduce((sum, large) => sum + large.bytes, 0);
+    return { waitingMs: wal.waitingMs(without), bytes };
+  }
+
+  counts(): { stored: number; refused: number; retries: number } {
+    return this.#counts;
+  }
+
+  async #flush(): Promise<true> {
+    const { wal } = this.#options;
+    await wal.seal();
+    if (wal.sealed().length > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve));
+    return true;
+  }
+
+  #startTimer(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#timer ??= setTimeout(() => this.#sealInTime(), this.#options.flushIntervalMs);
+  }
+
+  #sealInTime(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     // Another one would wait behind that: the open segment grows instead, as one INSERT is cheaper than two.
-    isOverdue = untaken();
-    if (isOverdue) return arm();
-    wal.seal().catch((error: unknown) => {
-      log.warn(errorFacts(error), 'the open segment could not be sealed yet');
-      arm();
+    this.#isOverdue = this.#isSmallWaiting();
+    if (this.#isOverdue) return this.#startTimer();
+    this.#options.wal.seal().catch((error: unknown) => {
+      this.#options.log.warn(errorFacts(error), 'the open segment could not be sealed yet');
+      this.#startTimer();
     });
   }
 
-  function arm(): void {
-    if (!stopping.signal.aborted) timer ??= setTimeout(seal, options.flushIntervalMs);
+  /** Whether a sealed segment waits for one that is in flight, which a new one would wait for, too. */
+  #isSmallWaiting(): boolean {
+    const { wal } = this.#options;
+    return wal.sealed().some(({ number, isLarge }) => !isLarge && !this.#inFlight.has(number));
   }
 
-  const isLargeLeft = (): boolean => takenLarge.size < limits.largeSegmentsInFlightMax;
+  #send(): void {
+    for (const segment of this.#options.wal.sealed()) {
+      if (this.#stopping.signal.aborted || this.#inFlight.size >= limits.segmentsInFlightMax) return;
+      if (this.#inFlight.has(segment.number)) continue;
+      const large = [...this.#inFlight.values()].filter(({ isLarge }) => isLarge).length;
+      if (segment.isLarge && large >= limits.largeSegmentsInFlightMax) continue;
+      const state = { isLarge: segment.isLarge, hasFailed: false };
+      this.#inFlight.set(segment.number, state);
+      void this.#deliver(segment, state).then(() => this.#delivered(segment));
+    }
+  }
 
-  function pump(): void {
-    for (const segment of wal.sealed()) {
-      if (stopping.signal.aborted || taken.size >= limits.segmentsInFlightMax) return;
-      if (taken.has(segment.number) || (segment.isLarge && !isLargeLeft())) continue;
-      taken.add(segment.number);
-      if (segment.isLarge) takenLarge.add(segment.number);
-      void deliver(segment);
+  async #deliver(segment: SealedSegment, state: InFlight): Promise<void> {
+    const { signal } = this.#stopping;
+    let delayMs: number = baseLimits.retryDelayMsMin;
+    for (let tries = 0; !signal.aborted && this.#isWaiting(segment); tries++) {
+      try {
+        return await this.#attempt(segment, tries);
+      } catch (error) {
+        const facts = { segment: segment.number, rows: segment.rows, ...errorFacts(error) };
+        this.#options.log.warn(facts, 'a segment waits for the engine');
+      }
+      this.#counts.retries += 1;
+      state.hasFailed = true;
+      // The batcher may be stopped meanwhile.
+      await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
+      delayMs = Math.min(delayMs * 2, limits.retryDelayMsMax);
     }
   }
 
   /** False once the log has let go of it, even if that ended in an error: there is nothing left to send. */
-  function waits(segment: SealedSegment): boolean {
-    return wal.sealed().some(({ number }) => number === segment.number);
+  #isWaiting(segment: SealedSegment): boolean {
+    return this.#options.wal.sealed().some(({ number }) => number === segment.number);
   }
 
-  async function deliver(segment: SealedSegment): Promise<void> {
-    let delayMs: number = baseLimits.retryDelayMsMin;
-    let doubtful = segment.recovered;
-    let tries = 0;
-    while (!stopping.signal.aborted && waits(segment)) {
-      try {
-        await attempt(segment, doubtful, tries);
-        break;
-      } catch (error) {
-        log.warn(
-          { segment: segment.number, rows: segment.rows, ...errorFacts(error) },
-          'a segment waits for the engine',
-        );
-        counts.retries += 1;
-        failing.add(segment.number);
-        tries += 1;
-        doubtful = true;
-      }
-      await sleep(delayMs * (0.5 + Math.random() / 2), undefined, { signal: stopping.signal }).catch(
-        onlyAbort,
-      );
-      delayMs = Math.min(delayMs * 2, limits.retryDelayMsMax);
-    }
-    taken.delete(segment.number);
-    takenLarge.delete(segment.number);
-    failing.delete(segment.number);
-    pump();
-    if (isOverdue && !untaken() && !stopping.signal.aborted) {
-      clearTimeout(timer);
-      seal();
-    }
-    if (wal.sealed().length === 0) {
-      for (const wake of waiters) wake();
-      waiters = [];
-    }
+  #delivered({ number }: SealedSegment): void {
+    this.#inFlight.delete(number);
+    this.#send();
+    if (this.#isOverdue && !this.#isSmallWaiting() && !this.#stopping.signal.aborted) this.#sealInTime();
+    if (this.#options.wal.sealed().length > 0) return;
+    for (const resolve of this.#emptied.splice(0)) resolve();
   }
 
-  async function attempt(segment: SealedSegment, doubtful: boolean, tries: number): Promise<void> {
-    const content = await readable(segment, tries);
+  async #attempt(segment: SealedSegment, tries: number): Promise<void> {
+    const { wal, sink, keepNotes } = this.#options;
+    const content = await this.#read(segment, tries);
     if (content === undefined) return;
-    const damaged = content.rows !== segment.rows;
+    const isDamaged = content.rows !== segment.rows;
     // A fault in reading may pass; damage stays, and then the rest must not wait for it.
-    if (damaged && tries < limits.damagedSegmentTries)
+    if (isDamaged && tries < limits.damagedSegmentTries) {
       throw new Error('the segment reads back with rows missing');
-    if (damaged) reportLoss(segment, content);
-    const insert = {
+    }
+    if (isDamaged) this.#reportLoss(segment, content);
+    const insert: SegmentInsert = {
       number: segment.number,
       rows: content.rows,
       seq: segmentSeqRange(segment.number),
-      doubtful,
-      isDamaged: damaged || segment.isDamaged,
+      body: insertBody(segment.number, content),
+      doubtful: segment.recovered || tries > 0,
+      isDamaged: isDamaged || segment.isDamaged,
     };
     const began = performance.now();
-    const outcome = await sink({ ...insert, body: insertBody(segment.number, content) });
+    const outcome = await sink(insert);
     const ms = performance.now() - began;
-    await options.keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
-    if (damaged) {
-      await wal.quarantine(segment, 'damaged');
-    } else if (outcome === 'refused') {
-      const facts = { segment: segment.number, rows: segment.rows };
-      log.error(facts, 'the engine refuses the content of a segment; it was set aside in the log folder');
-      await wal.quarantine(segment, 'refused');
-      counts.refused += 1;
-    } else {
-      await wal.release(segment);
-      counts.stored += 1;
-      options.stored(segment.rows, ms);
-    }
+    await keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
+    if (isDamaged) return wal.quarantine(segment, 'damaged');
+    if (outcome === 'refused') return this.#refused(segment);
+    await wal.release(segment);
+    this.#counts.stored += 1;
+    this.#options.stored(segment.rows, ms);
+  }
+
+  async #refused(segment: SealedSegment): Promise<void> {
+    const facts = { segment: segment.number, rows: segment.rows };
+    const words = 'the engine refuses the content of a segment; it was set aside in the log folder';
+    this.#options.log.error(facts, words);
+    await this.#options.wal.quarantine(segment, 'refused');
+    this.#counts.refused += 1;
   }
 
   /** Undefined for a segment that was given up: its file is gone, or the disk cannot read it, again and again. */
-  async function readable(segment: SealedSegment, tries: number): Promise<SegmentContent | undefined> {
+  async #read(segment: SealedSegment, tries: number): Promise<SegmentContent | undefined> {
+    const { wal } = this.#options;
     try {
       return await wal.read(segment);
     } catch (error) {
@@ -185,48 +219,20 @@ export function startBatcher(options: BatcherOptions): Batcher {
       if (code === 'ENOENT') {
         await wal.reportMissing(segment);
       } else {
-        reportLoss(segment, { frames: [], rows: 0, damage: [{ from: 0, to: segment.bytes }] });
+        this.#reportLoss(segment, { frames: [], rows: 0, damage: [{ from: 0, to: segment.bytes }] });
         await wal.quarantine(segment, 'damaged');
       }
       return undefined;
     }
   }
 
-  function reportLoss({ number, rows }: SealedSegment, content: SegmentContent): void {
-    const facts = { segment: number, rowsWritten: rows, rowsRead: content.rows, ranges: content.damage };
-    log.error(facts, 'a segment is damaged on disk: what is intact was sent, the file stays as evidence');
-    const ranges = content.damage.map(({ from, to }) => `bytes ${from} to ${to}`).join(', ');
-    const detail = `${ranges} damaged, ${content.rows} of ${rows} events are intact`;
-    options.damage.report({ kind: 'log_segment', id: String(number), detail });
+  #reportLoss({ number, rows }: SealedSegment, { rows: rowsRead, damage }: SegmentContent): void {
+    const facts = { segment: number, rowsWritten: rows, rowsRead, ranges: damage };
+    const words = 'a segment is damaged on disk: what is intact was sent, the file stays as evidence';
+    this.#options.log.error(facts, words);
+    const detail = `${rangesText(damage)} damaged, ${rowsRead} of ${rows} events are intact`;
+    this.#options.damage.report({ kind: 'log_segment', id: String(number), detail });
   }
-
-  wal.onChange({ sealed: pump, started: arm });
-  pump();
-  return {
-    async flush(timeoutMs) {
-      const timeout = sleep(timeoutMs, false, { ref: false });
-      const sent = wal.seal().then(async () => {
-        if (wal.sealed().length > 0) await new Promise<void>((resolve) => waiters.push(resolve));
-        return true;
-      });
-      return Promise.race([sent, timeout]);
-    },
-    stop() {
-      clearTimeout(timer);
-      stopping.abort();
-    },
-    backlog(of) {
-      const larges = of === 'all' ? [] : wal.sealed().filter(({ isLarge }) => isLarge);
-      const bytes = wal.bytes() - larges.reduce((sum, large) => sum + large.bytes, 0);
-      const without = new Set([...failing, ...larges.map(({ number }) => number)]);
-      return { waitingMs: wal.waitingMs(without), bytes };
-    },
-    counts: () => ({ ...counts, inFlight: taken.size }),
-  };
-}
-
-function onlyAbort(error: unknown): void {
-  if (!(error instanceof Error && error.name === 'AbortError')) throw error;
 }
 
 /** Each frame's block, then the values of its last column. */

@@ -1,4 +1,4 @@
-import { createMapper, type OrgReference } from '../ocsf/audit-event.ts';
+import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
 import { BlockBuilder } from './native-block.ts';
@@ -18,11 +18,11 @@ export function encodeEvents(
   events: readonly object[],
   { appName, redactKeys, organizationOf }: EncodeOptions,
 ): { readonly payload: Uint8Array; readonly rows: number } {
-  const mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+  const mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
   const block = new BlockBuilder();
   for (const event of events) {
     const window = toWindow(JSON.stringify(event));
-    const mapped = mapEvent(
+    const mapped = mapper.map(
       window,
       0,
       window.text.length,

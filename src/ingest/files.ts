@@ -1,5 +1,15 @@
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  stat,
+  statfs,
+  unlink,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../base/system-error.ts';
 import { syncDirectory } from '../base/durable-file.ts';
@@ -21,7 +31,6 @@ export interface LogFile {
 export interface LogFiles {
   list(): Promise<string[]>;
   read(name: string): Promise<Buffer>;
-  size(name: string): Promise<number>;
   /** A new, empty file; fails when it exists. Its name is durable only after `syncDirectory`. */
   create(name: string): Promise<LogFile>;
   /** An existing file, to cut a torn tail. */
@@ -51,15 +60,7 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
         .map((entry) => entry.name)
         .sort();
     },
-    async read(name) {
-      const handle = await open(join(directory, name), 'r');
-      try {
-        return await handle.readFile();
-      } finally {
-        await handle.close();
-      }
-    },
-    size: async (name) => (await stat(join(directory, name))).size,
+    read: (name) => readFile(join(directory, name)),
     create: async (name) =>
       logFile(
         await open(

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
-import { type Accept, createAccept } from './accept.ts';
-import { createArrivals } from './arrivals.ts';
-import { type SegmentSink, startBatcher } from './batcher.ts';
+import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
+import { Arrivals } from './arrivals.ts';
+import { Batcher, type SegmentSink } from './batcher.ts';
 import { openLogFiles } from './files.ts';
-import { openIdempotency } from './idempotency.ts';
+import { Idempotency } from './idempotency.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
@@ -53,61 +53,92 @@ export interface Ingest {
   close(): Promise<void>;
 }
 
+type Pools = AcceptOptions['pools'];
+
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
-  const { dataDir, log } = options;
-  const wal = await Wal.open({
-    files: await openLogFiles(join(dataDir, 'wal')),
-    log,
-    segmentBytes: options.segmentBytes,
-    bytesMax: options.walBytesMax,
-    keepFreeBytes: options.keepFreeBytes ?? 0,
-    writer: options.writer,
-    nowMs: Date.now,
-    damage: options.damage,
-  });
-  const idempotency = await openIdempotency(await openLogFiles(join(dataDir, 'idempotency')), Date.now, log);
-  for (const segment of wal.sealed()) {
-    const { frames } = await wal.read(segment);
-    for (const { notes } of frames)
-      if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
-  }
-  const { sink, flushIntervalMs } = options;
-  const batcher = startBatcher({
+  const { dataDir, log, flushIntervalMs, segmentBytes, damage } = options;
+  const wal = await openLog(options);
+  const answerFiles = await openLogFiles(join(dataDir, 'idempotency'));
+  const idempotency = await Idempotency.open(answerFiles, Date.now, log);
+  await rememberAnswersOf(wal, idempotency);
+  const batcher = new Batcher({
     wal,
-    sink,
+    sink: options.sink,
     log,
-    damage: options.damage,
+    damage,
     flushIntervalMs,
     stored: (rows, ms) => throttle.stored(rows, ms),
-    keepNotes: idempotency.keep,
+    keepNotes: (notes) => idempotency.keep(notes),
   });
   const throttle = new Throttle({
-    backlog: batcher.backlog,
+    backlog: (of) => batcher.backlog(of),
     behindMs: flushIntervalMs + limits.segmentWaitMsMax,
-    behindBytes: Math.min(options.segmentBytes, limits.throttleBytesMin),
+    behindBytes: Math.min(segmentBytes, limits.throttleBytesMin),
     nowMs: () => performance.now(),
   });
-  const worker = { appName: options.appName, redactKeys: options.redactKeys };
-  const pools = {
+  batcher.start();
+  const pools = startPools(options, throttle);
+  const arrivals = new Arrivals(wal.lastRecovered);
+  const rejectionLog = new RejectionLog(log, () => performance.now());
+  const { bodyBytesMax, directory } = options;
+  const outcomes = countOutcomes(rejectionLog);
+  const accept = createAccept({ pools, wal, arrivals, idempotency, bodyBytesMax, directory, ...outcomes });
+  showLog(wal, batcher);
+  const queued = (): number => pools.small.queued() + pools.large.queued();
+  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
+  show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
+  return {
+    accept,
+    lowestUnsettled: () => wal.lowestUnsettled(),
+    unsettled: () => wal.unsettled(),
+    lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
+    isStored: (segment) => wal.isStored(segment),
+    unsent: () => wal.sealed().length,
+    logFailure: () => wal.failure(),
+    flush: (timeoutMs) => batcher.flush(timeoutMs),
+    async close() {
+      batcher.stop();
+      await Promise.all([pools.small.close(), pools.large.close()]);
+      rejectionLog.close();
+      await wal.close();
+    },
+  };
+}
+
+async function openLog(options: IngestOptions): Promise<Wal> {
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, damage } = options;
+  const files = await openLogFiles(join(dataDir, 'wal'));
+  const bounds = { segmentBytes, bytesMax: walBytesMax, keepFreeBytes };
+  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage });
+}
+
+/** The answers of requests whose events have not reached the engine are in the log alone. */
+async function rememberAnswersOf(wal: Wal, idempotency: Idempotency): Promise<void> {
+  for (const segment of wal.sealed()) {
+    const { frames } = await wal.read(segment);
+    for (const { notes } of frames) {
+      if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
+    }
+  }
+}
+
+function startPools({ appName, redactKeys, workers, log }: IngestOptions, throttle: Throttle): Pools {
+  const worker = { appName, redactKeys };
+  return {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
     small: new WorkerPool({ threads: 1, worker, log, throttle: throttle.small }),
     // Their threads cost a start and memory, and where all bodies are small nobody needs them.
-    large: new WorkerPool({ threads: options.workers, worker, log, throttle: throttle.large, isLazy: true }),
+    large: new WorkerPool({ threads: workers, worker, log, throttle: throttle.large, isLazy: true }),
   };
+}
+
+/** Metrics of events by what became of them. */
+function countOutcomes(rejectionLog: RejectionLog): Pick<AcceptOptions, 'accepted' | 'rejected'> {
   const events = counter('auditlog_ingest_events_total', 'Events by what became of them', ['outcome']);
-  const rejectedEvents = counter('auditlog_ingest_rejected_total', 'Rejected events by the kind of rule', [
-    'reason',
-  ]);
-  const rejectionLog = new RejectionLog(log, () => performance.now());
-  const arrivals = createArrivals(wal.lastRecovered);
-  const accept = createAccept({
-    pools,
-    wal,
-    arrivals,
-    idempotency,
-    bodyBytesMax: options.bodyBytesMax,
-    directory: options.directory,
+  const help = 'Rejected events by the kind of rule';
+  const rejectedEvents = counter('auditlog_ingest_rejected_total', help, ['reason']);
+  return {
     accepted: (count) => events.inc({ outcome: 'accepted' }, count),
     rejected(apiKey, rejections) {
       for (const { reason, events: count } of rejections) {
@@ -116,43 +147,23 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       }
       rejectionLog.add(apiKey, rejections);
     },
-  });
-  gauge('auditlog_wal_bytes', 'Bytes in the write-ahead log', [], (metric) => metric.set(wal.bytes()));
-  gauge(
-    'auditlog_ingest_lag_seconds',
-    'How long the oldest acknowledged event that is not in the engine has waited',
-    [],
-    (metric) => metric.set(wal.waitingMs() / 1000),
-  );
-  gauge('auditlog_wal_segments', 'Sealed segments that wait for the engine', [], (metric) =>
-    metric.set(wal.sealed().length),
-  );
+  };
+}
+
+/** Metrics of the log and of what waits in it. */
+function showLog(wal: Wal, batcher: Batcher): void {
+  const lag = 'How long the oldest acknowledged event that is not in the engine has waited';
+  show('auditlog_wal_bytes', 'Bytes in the write-ahead log', () => wal.bytes());
+  show('auditlog_ingest_lag_seconds', lag, () => wal.waitingMs() / 1000);
+  show('auditlog_wal_segments', 'Sealed segments that wait for the engine', () => wal.sealed().length);
   gauge('auditlog_segments', 'Segments by what became of them since the start', ['outcome'], (metric) => {
     const { stored, refused, retries } = batcher.counts();
     metric.set({ outcome: 'stored' }, stored);
     metric.set({ outcome: 'refused' }, refused);
     metric.set({ outcome: 'retried' }, retries);
   });
-  gauge('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', [], (metric) =>
-    metric.set(pools.small.queued() + pools.large.queued()),
-  );
-  gauge('auditlog_idempotency_keys', 'Idempotency keys remembered', [], (metric) =>
-    metric.set(idempotency.size()),
-  );
-  return {
-    accept,
-    lowestUnsettled: () => wal.lowestUnsettled(),
-    unsettled: () => wal.unsettled(),
-    lastSegmentOf: arrivals.lastSegmentOf,
-    isStored: (segment) => wal.isStored(segment),
-    unsent: () => wal.sealed().length,
-    logFailure: () => wal.failure(),
-    flush: batcher.flush,
-    async close() {
-      batcher.stop();
-      await Promise.all([pools.small.close(), pools.large.close()]);
-      rejectionLog.close();
-      await wal.close();
-    },
-  };
+}
+
+function show(name: string, help: string, value: () => number): void {
+  gauge(name, help, [], (metric) => metric.set(value()));
 }

@@ -10,7 +10,6 @@ import {
   type FrameInput,
   frameSeed,
 } from './segment.ts';
-import type { SegmentNumbers } from './sequence.ts';
 
 /** A request that gets a segment of its own. */
 export interface LargeAppend {
@@ -19,24 +18,26 @@ export interface LargeAppend {
   readonly organization: string | undefined;
 }
 
-export interface LargeSegmentsOptions {
+/** What is needed to make segments. */
+export interface SegmentDeps {
   readonly files: SegmentFiles;
   readonly sealed: SealedSegments;
-  readonly numbers: SegmentNumbers;
+  /** Each is above the one before. */
+  readonly nextNumber: () => number;
 }
 
 type LargeSegment = Pick<SealedSegment, 'number' | 'organization'>;
 
 /** Writes large requests, one after the other: each becomes a sealed segment beside the open one. */
 export class LargeSegments {
-  readonly #options: LargeSegmentsOptions;
+  readonly #deps: SegmentDeps;
   readonly #turns = new Mutex();
   #waitingBytes = 0;
   #writing: LargeSegment | undefined;
   #newest = 0;
 
-  constructor(options: LargeSegmentsOptions) {
-    this.#options = options;
+  constructor(deps: SegmentDeps) {
+    this.#deps = deps;
   }
 
   /** Of requests that are not done. */
@@ -72,8 +73,8 @@ export class LargeSegments {
   /** Writes the segment of a request in slices, and seals it. Resolves with its number. */
   async write({ frames, organization }: LargeAppend): Promise<number> {
     const sinceMs = performance.now();
-    const { files, sealed, numbers } = this.#options;
-    const number = numbers.next();
+    const { files, sealed, nextNumber } = this.#deps;
+    const number = nextNumber();
     this.#writing = { number, organization };
     try {
       const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };

@@ -7,10 +7,10 @@ import type { SealedSegment } from './sealed-segments.ts';
 import {
   assess,
   type Assessment,
-  type EvidenceKind,
+  evidenceKinds,
   evidenceName,
   fileHeaderBytes,
-  type Range,
+  rangesText,
   type Scan,
   scanSegment,
   segmentName,
@@ -32,6 +32,12 @@ export interface Recovered {
 /** Where damage is told (see base/damage.ts). */
 export type DamageReports = Pick<DamageRegister, 'report'>;
 
+export interface RecoveryDeps {
+  readonly files: LogFiles;
+  readonly log: Logger;
+  readonly damage: DamageReports;
+}
+
 interface Found {
   readonly number: number;
   readonly scan: Scan;
@@ -43,16 +49,12 @@ interface Found {
  * see manifest.ts for how that is known.
  */
 export class Recovery {
-  readonly #files: LogFiles;
-  readonly #log: Logger;
-  readonly #damage: DamageReports;
+  readonly #deps: RecoveryDeps;
   readonly #segments: SealedSegment[] = [];
   readonly #empty: string[] = [];
 
-  constructor(files: LogFiles, log: Logger, damage: DamageReports) {
-    this.#files = files;
-    this.#log = log;
-    this.#damage = damage;
+  constructor(deps: RecoveryDeps) {
+    this.#deps = deps;
   }
 
   async run(): Promise<Recovered> {
@@ -74,19 +76,19 @@ export class Recovery {
   /** Every segment's file, in order; it quarantines what has the name of a segment and is none. */
   async #scanAll(): Promise<Found[]> {
     const found: Found[] = [];
-    for (const name of await this.#files.list()) {
+    for (const name of await this.#deps.files.list()) {
       // Its segment was never used.
-      if (name.endsWith(`.wal${unfinishedEnding}`)) await this.#files.remove(name);
+      if (name.endsWith(`.wal${unfinishedEnding}`)) await this.#deps.files.remove(name);
       if (!name.endsWith('.wal')) continue;
       const number = segmentOfName(name);
       if (number === undefined) {
-        await this.#setUnknownAside(name, 'its name is not that of a segment');
+        await this.#quarantine(name, 'its name is not that of a segment');
         continue;
       }
       const scan = scanSegment(await this.#read(name), number);
       const own = scan.header?.segment ?? number;
       if (own === number) found.push({ number, scan });
-      else await this.#setUnknownAside(name, `it holds segment ${own}`);
+      else await this.#quarantine(name, `it holds segment ${own}`);
     }
     return found;
   }
@@ -94,20 +96,20 @@ export class Recovery {
   /** A file that the disk cannot read is as good as empty: it is kept, and told. */
   async #read(name: string): Promise<Buffer> {
     try {
-      return await this.#files.read(name);
+      return await this.#deps.files.read(name);
     } catch (error) {
       if (errorFacts(error).code !== 'EIO') throw error;
-      this.#log.error({ name, ...errorFacts(error) }, 'a file of the log cannot be read');
+      this.#deps.log.error({ name, ...errorFacts(error) }, 'a file of the log cannot be read');
       return Buffer.alloc(0);
     }
   }
 
-  async #setUnknownAside(name: string, why: string): Promise<void> {
-    const names = new Set(await this.#files.list());
+  async #quarantine(name: string, why: string): Promise<void> {
+    const names = new Set(await this.#deps.files.list());
     let kept = name.replace(/wal$/, 'unknown');
     for (let n = 2; names.has(kept); n++) kept = name.replace(/wal$/, `${n}.unknown`);
-    await this.#files.rename(name, kept);
-    this.#log.error({ name, kept, why }, 'a file in the log folder is not understood; it was set aside');
+    await this.#deps.files.rename(name, kept);
+    this.#deps.log.error({ name, kept, why }, 'a file in the log folder is not understood; it was set aside');
   }
 
   async #take(number: number, scan: Scan, entry: ManifestEntry | undefined): Promise<void> {
@@ -117,7 +119,7 @@ export class Recovery {
     if (found.damage.length > 0) this.#reportDamage(number, found, entry);
     if (found.tornBytes > 0) {
       const facts = { segment: number, tornBytes: found.tornBytes };
-      this.#log.info(facts, 'the log ends in an unfinished write, which is left out');
+      this.#deps.log.info(facts, 'the log ends in an unfinished write, which is left out');
     }
     const isDamaged = found.damage.length > 0;
     if (found.rows > 0) {
@@ -127,8 +129,8 @@ export class Recovery {
       const facts = { number, rows, bytes, sealed, isLarge: isOneLarge(found), sinceMs };
       this.#segments.push({ ...facts, isDamaged, recovered: true });
     } else if (isDamaged) {
-      await this.#files.rename(segmentName(number), evidenceName(number, 'damaged'));
-      await this.#files.syncDirectory();
+      await this.#deps.files.rename(segmentName(number), evidenceName(number, 'damaged'));
+      await this.#deps.files.syncDirectory();
     } else {
       this.#empty.push(segmentName(number));
     }
@@ -137,55 +139,47 @@ export class Recovery {
   #reportDamage(number: number, found: Assessment, entry: ManifestEntry | undefined): void {
     const rowsKept = found.rows;
     const rowsWritten = entry?.isOpen === false ? entry.rows : undefined;
+    const words = 'acknowledged events are damaged on disk; everything outside this range was kept';
     for (const { from, to } of found.damage) {
-      const facts = { segment: number, from, to, rowsKept, rowsWritten };
-      this.#log.error(
-        facts,
-        'acknowledged events are damaged on disk; everything outside this range was kept',
-      );
+      this.#deps.log.error({ segment: number, from, to, rowsKept, rowsWritten }, words);
     }
     const lost = rowsWritten === undefined ? '' : ` of ${rowsWritten}`;
     const detail = `${rangesText(found.damage)} damaged, ${rowsKept}${lost} events are intact`;
-    this.#damage.report({ kind: 'log_segment', id: String(number), detail });
+    this.#deps.damage.report({ kind: 'log_segment', id: String(number), detail });
   }
 
   /** Segments that are needed and are not there; each is told once, and kept in mind by a file of its own. */
   async #reportMissing(needed: readonly ManifestEntry[], found: ReadonlySet<number>): Promise<void> {
-    const names = new Set(await this.#files.list());
+    const names = new Set(await this.#deps.files.list());
     for (const { number, rows } of needed) {
-      const isKept = ['refused', 'damaged', 'missing'].some((as) =>
-        names.has(evidenceName(number, as as EvidenceKind)),
-      );
+      const isKept = evidenceKinds.some((kind) => names.has(evidenceName(number, kind)));
       if (found.has(number) || isKept) continue;
-      await noteMissing(this.#files, { number, rows }, { log: this.#log, damage: this.#damage });
+      await noteMissing({ number, rows }, this.#deps);
     }
   }
 
   /** What earlier runs quarantined stays known until somebody takes the files away. */
   async #reportKept(): Promise<void> {
-    for (const name of await this.#files.list()) {
+    for (const name of await this.#deps.files.list()) {
       const [, number, as] = /^(\d{16})\.(damaged|missing)$/.exec(name) ?? [];
       if (number === undefined) continue;
       const detail = `${name} tells of a ${as} segment; take the file away when you have dealt with it`;
-      const isNew = this.#damage.report({ kind: 'log_segment', id: String(Number(number)), detail });
-      if (isNew) this.#log.warn({ name }, 'an earlier run found damage in the log; its file is still there');
+      const isNew = this.#deps.damage.report({ kind: 'log_segment', id: String(Number(number)), detail });
+      if (isNew)
+        this.#deps.log.warn({ name }, 'an earlier run found damage in the log; its file is still there');
     }
   }
 }
 
 /** Tells of a segment whose file is gone, and leaves a file that says so. */
 export async function noteMissing(
-  files: LogFiles,
-  { number, rows }: { readonly number: number; readonly rows: number },
-  to: { readonly log: Logger; readonly damage: DamageReports },
+  { number, rows }: Pick<SealedSegment, 'number' | 'rows'>,
+  { files, log, damage }: RecoveryDeps,
 ): Promise<void> {
-  const facts = { segment: number, rowsWritten: rows };
-  to.log.error(
-    facts,
-    'a segment of the log is missing: those of its events are lost that the engine has not got',
-  );
+  const words = 'a segment of the log is missing: those of its events are lost that the engine has not got';
+  log.error({ segment: number, rowsWritten: rows }, words);
   const detail = `the file of ${rows} events is missing`;
-  to.damage.report({ kind: 'log_segment', id: String(number), detail });
+  damage.report({ kind: 'log_segment', id: String(number), detail });
   const file = await files.create(evidenceName(number, 'missing'));
   try {
     await file.append([Buffer.from(`${detail}\n`)]);
@@ -195,16 +189,9 @@ export async function noteMissing(
   await files.syncDirectory();
 }
 
-function rangesText(ranges: readonly Range[]): string {
-  return ranges.map(({ from, to }) => `bytes ${from} to ${to}`).join(', ');
-}
-
 function lastManifest(found: readonly Found[]): Manifest | undefined {
-  let last: Manifest | undefined;
-  for (const { scan } of found) {
-    if (scan.manifest !== undefined && scan.manifest.version >= (last?.version ?? 0)) last = scan.manifest;
-  }
-  return last;
+  const manifests = found.flatMap(({ scan }) => scan.manifest ?? []);
+  return manifests.toSorted((one, other) => one.version - other.version).at(-1);
 }
 
 /** Whether all frames are those of one large request. */

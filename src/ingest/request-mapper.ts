@@ -1,4 +1,4 @@
-import { createMapper } from '../ocsf/audit-event.ts';
+import { Mapper } from '../ocsf/audit-event.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
 import { BlockOutput } from './block-output.ts';
 import { BlockBuilder } from './native-block.ts';
@@ -10,13 +10,13 @@ import type { MapResult, MapTask, Outcome, RequestKind, WorkerSettings } from '.
 
 /** Turns the bodies of requests into blocks of rows. */
 export class RequestMapper {
-  readonly #mapEvent: ReturnType<typeof createMapper>;
+  readonly #mapper: Mapper;
   readonly #organizations = new OrganizationLookup();
   readonly #sharedRows = new BlockBuilder();
   readonly #ownRows = new BlockBuilder();
 
   constructor({ appName, redactKeys }: WorkerSettings) {
-    this.#mapEvent = createMapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+    this.#mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
   }
 
   map(task: MapTask): MapResult {
@@ -61,7 +61,7 @@ export class RequestMapper {
     const rejections = new RejectionCounts();
     const resolveOrg = this.#organizations.resolver(kind.organization, task.directory);
     const onEvent: OnEvent = (window, start, end, error) => {
-      const mapped = error ?? this.#mapEvent(window, start, end, resolveOrg);
+      const mapped = error ?? this.#mapper.map(window, start, end, resolveOrg);
       if (typeof mapped !== 'string') {
         rows.add(mapped);
         answer.accepted += 1;

@@ -1,17 +1,11 @@
 import { errorFacts, type Logger } from '../base/log.ts';
-import type { LargeSegments } from './large-segments.ts';
+import type { LargeSegments, SegmentDeps } from './large-segments.ts';
 import { limits } from './limits.ts';
 import { OpenSegment } from './open-segment.ts';
-import type { SealedSegments } from './sealed-segments.ts';
-import type { SegmentFiles } from './segment-files.ts';
 import { segmentName } from './segment.ts';
-import type { SegmentNumbers } from './sequence.ts';
 
-export interface RotationOptions {
-  readonly files: SegmentFiles;
-  readonly sealed: SealedSegments;
+export interface RotationDeps extends SegmentDeps {
   readonly large: LargeSegments;
-  readonly numbers: SegmentNumbers;
   readonly log: Logger;
   /** Milliseconds that only pass, as the clock may be set. */
   readonly passedMs: () => number;
@@ -27,14 +21,14 @@ interface Successor {
 
 /** The open segment and its successor. Only `prepare` may run while another method does. */
 export class Rotation {
-  readonly #options: RotationOptions;
+  readonly #deps: RotationDeps;
   #open: OpenSegment | undefined;
   #openedMs = 0;
   #successor: Successor | undefined;
   #isStopped = false;
 
-  constructor(options: RotationOptions) {
-    this.#options = options;
+  constructor(deps: RotationDeps) {
+    this.#deps = deps;
   }
 
   /** Undefined after a failure, until the next rotation. */
@@ -45,15 +39,15 @@ export class Rotation {
   /** What the next segment's number is not below. */
   get nextNumber(): number {
     // Never above all on disk: after a restart with the clock set back, lower ones would come.
-    const afterNewest = this.#options.files.newest + 1;
+    const afterNewest = this.#deps.files.newest + 1;
     return Math.min(this.#successor?.number ?? afterNewest, afterNewest);
   }
 
   /** True for an open segment that is empty and has been for a while, or is not the newest. */
   get isStale(): boolean {
     if (this.#isStopped || this.#open?.isEmpty !== true) return false;
-    if (this.#open.number < this.#options.large.newest) return true;
-    return this.#options.passedMs() - this.#openedMs > limits.walNumberAgeMsMax;
+    if (this.#open.number < this.#deps.large.newest) return true;
+    return this.#deps.passedMs() - this.#openedMs > limits.walNumberAgeMsMax;
   }
 
   /** Begins the successor where a rotation will need one, and resolves when it is there or has failed. */
@@ -77,11 +71,11 @@ export class Rotation {
       if (old?.isEmpty === true) this.#discardEmpty(old);
       this.#open = next;
       this.#openedMs = begunMs;
-      this.#options.files.removeObsolete(next);
+      this.#deps.files.removeObsolete(next);
       return next;
     } finally {
       this.#successor = undefined;
-      if (old !== undefined && old !== this.#open) await this.#options.files.close(old);
+      if (old !== undefined && old !== this.#open) await this.#deps.files.close(old);
     }
   }
 
@@ -90,7 +84,7 @@ export class Rotation {
    * at what was durable before; the next append begins a new one.
    */
   async abandon(segment: OpenSegment, cause: unknown): Promise<void> {
-    const { log, files } = this.#options;
+    const { log, files } = this.#deps;
     const facts = { segment: segment.number };
     log.error({ ...facts, ...errorFacts(cause) }, 'the write-ahead log could not be written');
     if (segment.isEmpty) this.#open = undefined;
@@ -119,8 +113,8 @@ export class Rotation {
   }
 
   #begin(): Successor {
-    const { numbers, sealed, files, passedMs } = this.#options;
-    const number = numbers.next();
+    const { nextNumber, sealed, files, passedMs } = this.#deps;
+    const number = nextNumber();
     const segment = OpenSegment.create(number, sealed.manifest(this.#open), files);
     const begun = { number, begunMs: passedMs(), segment, hasFailed: false };
     segment.catch(() => {
@@ -131,11 +125,11 @@ export class Rotation {
 
   #seal(segment: OpenSegment): void {
     this.#open = undefined;
-    this.#options.sealed.add(segment);
+    this.#deps.sealed.add(segment);
   }
 
   /** The file of a segment without rows goes once no manifest of its own is the last. */
   #discardEmpty({ number, manifestVersion, facts }: OpenSegment): void {
-    this.#options.files.discard(segmentName(number), manifestVersion, facts.bytes);
+    this.#deps.files.discard(segmentName(number), manifestVersion, facts.bytes);
   }
 }

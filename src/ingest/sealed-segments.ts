@@ -31,8 +31,6 @@ export class SealedSegments {
   #list: SealedSegment[];
   #bytes: number;
   #version: number;
-  /** The last version that must be written soon; a release among many can wait for the next. */
-  #dueVersion = 0;
   #added = (): void => {};
 
   /** `version`: that of the last manifest of earlier processes. */
@@ -50,6 +48,7 @@ export class SealedSegments {
     return this.#bytes;
   }
 
+  /** Of the manifest that tells all that is needed now. */
   get version(): number {
     return this.#version;
   }
@@ -59,7 +58,6 @@ export class SealedSegments {
     this.#added = added;
   }
 
-  /** A manifest that tells of it is due. */
   add(
     { number, facts, sinceMs }: Pick<OpenSegment, 'number' | 'facts' | 'sinceMs'>,
     content: Pick<SealedSegment, 'isLarge' | 'organization'> = { isLarge: false },
@@ -69,23 +67,13 @@ export class SealedSegments {
     this.#list.push({ number, rows, bytes, sealed: facts, sinceMs, ...content, ...state });
     this.#bytes += bytes;
     this.#version += 1;
-    this.#dueVersion = this.#version;
     this.#added();
   }
 
-  remove(segment: SealedSegment, { isDue }: { readonly isDue: boolean }): void {
+  remove(segment: SealedSegment): void {
     this.#list = this.#list.filter(({ number }) => number !== segment.number);
     this.#bytes -= segment.bytes;
     this.#version += 1;
-    if (isDue) this.#dueVersion = this.#version;
-  }
-
-  /**
-   * Whether a segment whose last manifest has `version` needs another. Releases are told when they are a quarter of
-   * what waits, since a manifest names all of that; `untold` is how many there are.
-   */
-  isManifestDue(version: number, untold: number): boolean {
-    return version < this.#dueVersion || (untold > 0 && untold * 4 >= this.#list.length);
   }
 
   /** What is needed now: the newest of what waits, where there is more than a manifest names, and the open segment. */

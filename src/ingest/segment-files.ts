@@ -63,13 +63,6 @@ export class SegmentFiles {
     this.#obsoleteBytes += bytes;
   }
 
-  /** How many files wait for a newer manifest than this one. */
-  countAfter(version: number): number {
-    let count = 0;
-    for (const file of this.#obsolete.values()) if (file.version > version) count += 1;
-    return count;
-  }
-
   /** Removes what this open segment's manifest allows; what cannot be removed now is tried again after the next. */
   removeObsolete(open: { readonly number: number; readonly manifestVersion: number }): void {
     const names = [...this.#obsolete]

@@ -50,6 +50,10 @@ export interface Range {
   readonly to: number;
 }
 
+export function rangesText(ranges: readonly Range[]): string {
+  return ranges.map(({ from, to }) => `bytes ${from} to ${to}`).join(', ');
+}
+
 export interface SegmentContent {
   readonly frames: readonly Frame[];
   readonly rows: number;
@@ -72,9 +76,9 @@ export function segmentOfName(name: string): number | undefined {
 }
 
 /** What the log keeps of a segment that it has given up: the file itself, or one that says the segment is missing. */
-export type EvidenceKind = 'refused' | 'damaged' | 'missing';
+export const evidenceKinds = ['refused', 'damaged', 'missing'] as const;
 
-export function evidenceName(segment: number, kind: EvidenceKind): string {
+export function evidenceName(segment: number, kind: (typeof evidenceKinds)[number]): string {
   return segmentName(segment).replace(/wal$/, kind);
 }
 
@@ -336,18 +340,13 @@ function unfinishedRequest(frames: readonly ScannedFrame[], durable: number): nu
 export function decodeSegment(file: Buffer, segment: number, bytes: number): SegmentContent {
   const whole = file.subarray(0, bytes);
   const { frames, rows, damage } = assess(scanSegment(whole, segment), bytes);
-  return {
-    frames: frames.filter(({ kind }) => kind === rowsKind).map((frame) => frameOf(whole, frame)),
-    rows,
-    damage,
-  };
-}
-
-function frameOf(file: Buffer, { at, payloadAt, end, rows, firstRow }: ScannedFrame): Frame {
-  return {
-    rows,
-    firstRow,
-    notes: file.subarray(at + frameHeaderBytes, payloadAt),
-    payload: file.subarray(payloadAt, end),
-  };
+  const content = frames
+    .filter(({ kind }) => kind === rowsKind)
+    .map(({ at, payloadAt, end, rows, firstRow }) => ({
+      rows,
+      firstRow,
+      notes: whole.subarray(at + frameHeaderBytes, payloadAt),
+      payload: whole.subarray(payloadAt, end),
+    }));
+  return { frames: content, rows, damage };
 }

@@ -39,28 +39,14 @@ export function nextSegmentNumber(nowMs: number, writer: number, after: number):
   return number;
 }
 
-/** Gives out the segment numbers of a process, each above the one before. */
-export class SegmentNumbers {
-  readonly #nowMs: () => number;
-  readonly #writer: number;
-  #last: number;
-
-  constructor(nowMs: () => number, writer: number, last: number) {
-    this.#nowMs = nowMs;
-    this.#writer = writer;
-    this.#last = last;
-  }
-
-  next(): number {
-    this.#last = nextSegmentNumber(this.#nowMs(), this.#writer, this.#last);
-    return this.#last;
-  }
+/** The first `seq` of a segment. */
+export function firstSeqOf(segment: number): bigint {
+  return BigInt(segment) * BigInt(rowsPerSegmentMax);
 }
 
 /** First and last `seq` a segment can hold, as decimal text (they exceed 2^53). */
 export function segmentSeqRange(segment: number): { first: string; last: string } {
-  const first = BigInt(segment) * BigInt(rowsPerSegmentMax);
-  return { first: first.toString(), last: (first + BigInt(rowsPerSegmentMax - 1)).toString() };
+  return { first: String(firstSeqOf(segment)), last: String(firstSeqOf(segment + 1) - 1n) };
 }
 
 /** The `seq` values of `rows` rows from `firstRow` on, as the little-endian UInt64 of a Native column. */
@@ -83,11 +69,6 @@ export function segmentAtTime(nowMs: number): number {
 /** The moment of the clock (milliseconds) that is in a segment's number. */
 export function segmentTimeMs(segment: number): number {
   return epochMs + Math.floor(segment / writersMax) * tickMs;
-}
-
-/** The first `seq` of a segment. */
-export function firstSeqOf(segment: number): bigint {
-  return BigInt(segment) * BigInt(rowsPerSegmentMax);
 }
 
 /** The moment of the clock (milliseconds) at which the segment of an event was begun. */

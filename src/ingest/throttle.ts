@@ -1,8 +1,9 @@
+import type { Backlog } from './batcher.ts';
 import { limits } from './limits.ts';
 
 export interface ThrottleOptions {
   /** What waits for the engine that it has not refused: all, or what small bodies wait for. */
-  readonly backlog: (of: 'all' | 'small') => { readonly waitingMs: number; readonly bytes: number };
+  readonly backlog: (of: 'all' | 'small') => Backlog;
   /** Above both of these the engine is behind. */
   readonly behindMs: number;
   readonly behindBytes: number;

@@ -11,7 +11,7 @@ import { Rotation } from './rotation.ts';
 import { type SealedSegment, SealedSegments } from './sealed-segments.ts';
 import { SegmentFiles } from './segment-files.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
-import { rowsPerSegmentMax, SegmentNumbers } from './sequence.ts';
+import { nextSegmentNumber, rowsPerSegmentMax } from './sequence.ts';
 
 export interface WalOptions {
   readonly files: LogFiles;
@@ -80,8 +80,12 @@ export class Wal {
     this.#files = new SegmentFiles(files, log, recovered.highest);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
-    const numbers = new SegmentNumbers(options.nowMs, options.writer, recovered.highest);
-    const parts = { files: this.#files, sealed: this.#sealed, numbers };
+    let number = recovered.highest;
+    const nextNumber = (): number => {
+      number = nextSegmentNumber(options.nowMs(), options.writer, number);
+      return number;
+    };
+    const parts = { files: this.#files, sealed: this.#sealed, nextNumber };
     this.#large = new LargeSegments(parts);
     this.#rotation = new Rotation({ ...parts, large: this.#large, log, passedMs });
     this.#commits = new GroupCommit((group) => this.#health.guard(() => this.#write(group)));
@@ -91,7 +95,7 @@ export class Wal {
 
   /** Opens the log: what an earlier process left becomes sealed segments, and a new open segment is begun. */
   static async open(options: WalOptions): Promise<Wal> {
-    const recovered = await new Recovery(options.files, options.log, options.damage).run();
+    const recovered = await new Recovery(options).run();
     const wal = new Wal(options, recovered);
     await wal.#room.look();
     await wal.#beginFirst();
@@ -164,7 +168,7 @@ export class Wal {
   async release(segment: SealedSegment): Promise<void> {
     if (segment.isDamaged) return this.quarantine(segment, 'damaged');
     // Gone for this process, whatever the disk says: a file that stays is sent again after a restart, with doubt.
-    this.#sealed.remove(segment, { isDue: false });
+    this.#sealed.remove(segment);
     this.#files.discard(segmentName(segment.number), this.#sealed.version, segment.bytes);
     await this.#writeDueManifest();
     await this.#files.removed();
@@ -177,15 +181,15 @@ export class Wal {
     if (this.#isClosed) return;
     const { files } = this.#options;
     await files.rename(segmentName(segment.number), evidenceName(segment.number, why));
-    this.#sealed.remove(segment, { isDue: true });
+    this.#sealed.remove(segment);
     await files.syncDirectory();
     await this.#writeDueManifest();
   }
 
   /** Gives up a segment whose file is gone, and reports that. */
   async reportMissing(segment: SealedSegment): Promise<void> {
-    this.#sealed.remove(segment, { isDue: true });
-    await noteMissing(this.#options.files, segment, this.#options);
+    this.#sealed.remove(segment);
+    await noteMissing(segment, this.#options);
     await this.#writeDueManifest();
   }
 
@@ -265,8 +269,8 @@ export class Wal {
     const rows = group.reduce((sum, append) => sum + append.rows, 0);
     const isOverfull = segment.facts.bytes >= this.#overfullBytes();
     if (isOverfull || segment.facts.rows + rows > rowsPerSegmentMax) segment = await this.#rotation.rotate();
-    const { manifestVersion, isEmpty } = segment;
-    const isDue = this.#sealed.isManifestDue(manifestVersion, this.#files.countAfter(manifestVersion));
+    const { isEmpty } = segment;
+    const isDue = segment.manifestVersion < this.#sealed.version;
     if (group.length === 0 && !isDue) return segment.number;
     try {
       await segment.append(group, isDue ? this.#sealed.manifest() : undefined);

@@ -1,23 +1,14 @@
 import { limits } from './limits.ts';
 import { activityName } from './activities.ts';
-import { createArena, OutOfRoom, openArena, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
+import { Arena, OutOfRoom, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
 import type { Window } from './byte-text.ts';
 import { firstToken, lastToken } from './json-array.ts';
 import { noBytes } from './json-cursor.ts';
 import { createKeyTest } from './redact.ts';
-import { createRenderer, type Severity, type Status } from './render.ts';
+import { Renderer, type Severity, type Status } from './render.ts';
 import { hasExpired } from './retention.ts';
-import { createValidator, eventOf, isSurelyValid, microsOf } from './source-event.ts';
-import {
-  createReading,
-  type FieldPath,
-  kind,
-  numberOf,
-  readSource,
-  releaseReading,
-  slotOf,
-  textOf,
-} from './source-fields.ts';
+import { eventOf, isSurelyValid, microsOf, SourceValidator } from './source-event.ts';
+import { kind, numberOf, readSource, releaseReading, SourceReading, slot, textOf } from './source-fields.ts';
 import { areJson } from './stored-json.ts';
 
 export interface OrgReference {
@@ -71,170 +62,168 @@ export interface MapperOptions {
   readonly now?: () => number;
 }
 
-/**
- * Maps the source event that is [start, end) of a window known to be UTF-8, whitespace around it allowed. Returns the row, or why the event is
- * refused: `<JSON pointer>: <rule>`, several joined by `; `. Never throws for what a text holds.
- */
-export type MapEvent = (
-  window: Window,
-  start: number,
-  end: number,
-  resolveOrg: ResolveOrg,
-) => MappedEvent | string;
-
 const nilUuid = Buffer.from('00000000-0000-0000-0000-000000000000');
 const resultCodeDefault = 200;
 const failureCodeMin = 400;
 
-const s = (path: FieldPath): number => slotOf(path);
-const slot = {
-  time: s('time'),
-  level: s('level'),
-  timestamp: s('message.timestamp'),
-  actor: s('message.actor'),
-  actorId: s('message.actor.id'),
-  actorEmail: s('message.actor.email'),
-  action: s('message.action'),
-  actionCode: s('message.action.code'),
-  actionTitle: s('message.action.title'),
-  target: s('message.target'),
-  targetName: s('message.target.name'),
-  resultCode: s('message.result.code'),
-  senderFile: s('message.sender.file'),
-  senderHash: s('message.sender.hash'),
-  flowId: s('message.flow_id'),
-  org: s('message.org'),
-} as const;
-
+type Pair = readonly [Piece, Piece];
 type Row = { -readonly [K in keyof MappedEvent]: MappedEvent[K] };
 
 const noPiece = (): Piece => ({ bytes: noBytes, start: 0, end: 0 });
 
-/** A mapper with its compiled schema and its working memory: one a thread, as calls must not overlap. */
-export function createMapper(options: MapperOptions): MapEvent {
-  const reading = createReading(createKeyTest(options.redactKeys));
-  const { kinds } = reading;
-  const validator = createValidator();
-  const renderer = createRenderer(options.appName);
-  const arena = createArena(renderer.constants);
-  const { lowered, rendered } = arena;
-  const now = options.now ?? Date.now;
-  const row: Row = {
-    org: '',
-    retentionDays: undefined,
-    timeMicros: 0,
-    activityId: 0,
-    activityName: noPiece(),
-    severity: 'Informational',
-    status: 'Success',
-    level: noPiece(),
-    resultCode: 0,
-    actorEmail: noPiece(),
-    actorId: noPiece(),
-    names: [],
-    fileHashes: [],
-    flowId: noPiece(),
-    ocsf: noPiece(),
-    source: reading.source,
-  };
-  const pairs = { names: [noPiece(), noPiece()], fileHashes: [noPiece(), noPiece()] } as const;
+const emptyRow = (source: Piece): Row => ({
+  org: '',
+  retentionDays: undefined,
+  timeMicros: 0,
+  activityId: 0,
+  activityName: noPiece(),
+  severity: 'Informational',
+  status: 'Success',
+  level: noPiece(),
+  resultCode: 0,
+  actorEmail: noPiece(),
+  actorId: noPiece(),
+  names: [],
+  fileHashes: [],
+  flowId: noPiece(),
+  ocsf: noPiece(),
+  source,
+});
 
-  /** Points a piece at the string in a slot; nothing else in it counts. */
-  function toPiece(piece: Piece, at: number): void {
-    const what = kinds[at];
-    piece.bytes = reading.cursor.bytes;
-    piece.start = what === kind.text ? (reading.starts[at] as number) : 0;
-    piece.end = what === kind.text ? (reading.ends[at] as number) : 0;
-    if (what !== kind.escaped) return;
-    piece.start = lowered.length;
-    putText(lowered, textOf(reading, at));
-    piece.bytes = lowered.bytes;
-    piece.end = lowered.length;
+/** Makes rows of source events, with a compiled schema and working memory of its own: one a thread. */
+export class Mapper {
+  readonly #reading: SourceReading;
+  readonly #validator = new SourceValidator();
+  readonly #renderer: Renderer;
+  readonly #arena: Arena;
+  readonly #now: () => number;
+  readonly #row: Row;
+  readonly #names: Pair = [noPiece(), noPiece()];
+  readonly #fileHashes: Pair = [noPiece(), noPiece()];
+
+  constructor({ appName, redactKeys, now = Date.now }: MapperOptions) {
+    this.#reading = new SourceReading(createKeyTest(redactKeys));
+    this.#renderer = new Renderer(appName);
+    this.#arena = new Arena(this.#renderer.constants);
+    this.#now = now;
+    this.#row = emptyRow(this.#reading.source);
   }
 
-  function toLower(piece: Piece, at: number): void {
-    toPiece(piece, at);
-    if (piece.end > piece.start) putLower(lowered, piece);
+  /**
+   * Maps the source event that is [from, to) of a window known to be UTF-8, whitespace around it allowed. Returns the
+   * row, or why the event is refused: `<JSON pointer>: <rule>`, several joined by `; `. Never throws for what a text
+   * holds. Calls must not overlap.
+   */
+  map(window: Window, from: number, to: number, resolveOrg: ResolveOrg): MappedEvent | string {
+    const start = firstToken(window.bytes, from, to);
+    const end = lastToken(window.bytes, start, to);
+    // The bound holds for the event as it was sent, whitespace between its tokens included.
+    if (end - start > limits.eventBytesMax) return `: must be at most ${limits.eventBytesMax} bytes`;
+    this.#arena.open(window.bytes, start, end, this.#renderer.bytesMax(end - start));
+    try {
+      return readSource(this.#reading, this.#arena, window.text, start) ?? this.#mapRead(resolveOrg);
+    } catch (error) {
+      // Rather refused than stored damaged; with regions of the right size it never comes to this.
+      if (error instanceof OutOfRoom) return ': could not be rendered within its room';
+      throw error;
+    } finally {
+      releaseReading(this.#reading);
+    }
   }
 
-  /** Lower-cased strings of two slots, without empty ones, and the second only where it differs. */
-  function toPair([one, two]: readonly [Piece, Piece] | readonly Piece[], first: number, second: number) {
-    const pieces: Piece[] = [];
-    if (one === undefined || two === undefined) return pieces;
-    toLower(one, first);
-    toLower(two, second);
-    if (one.end > one.start) pieces.push(one);
-    if (two.end > two.start && !(pieces.length > 0 && samePiece(one, two))) pieces.push(two);
-    return pieces;
-  }
-
-  function isText(at: number): boolean {
-    return kinds[at] === kind.text || kinds[at] === kind.escaped;
-  }
-
-  function mapRead(resolveOrg: ResolveOrg): MappedEvent | string {
+  #mapRead(resolveOrg: ResolveOrg): MappedEvent | string {
+    const reading = this.#reading;
+    const { kinds } = reading;
+    const validator = this.#validator;
     if (!isSurelyValid(reading) && !validator.isValid(eventOf(reading))) return validator.describe();
     const org = resolveOrg(kinds[slot.org] === kind.absent ? undefined : textOf(reading, slot.org));
     if (typeof org === 'string') return org;
+    const row = this.#row;
     row.org = org.id;
     row.retentionDays = org.retentionDays;
-    mapColumns();
-    if (org.retentionDays !== undefined && hasExpired(row.timeMicros, org.retentionDays, now())) {
-      return `${timePointer()}: the retention of its organization (${org.retentionDays} days) has passed`;
+    const timeSlot = kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp;
+    // What the schema lets pass is a time; here and below an addition turns a negative zero into zero.
+    row.timeMicros = (microsOf(reading, timeSlot) ?? 0) + 0;
+    if (org.retentionDays !== undefined && hasExpired(row.timeMicros, org.retentionDays, this.#now())) {
+      const pointer = timeSlot === slot.time ? '/time' : '/message/timestamp';
+      return `${pointer}: the retention of its organization (${org.retentionDays} days) has passed`;
     }
+    const knownName = this.#mapActivity();
+    this.#mapColumns();
+    const { rendered } = this.#arena;
     const { ocsf } = row;
     ocsf.start = rendered.length;
-    renderer.render(rendered, reading, row, knownName);
+    this.#renderer.render(rendered, reading, row, knownName);
     ocsf.bytes = rendered.bytes;
     ocsf.end = rendered.length;
     if (reading.cursor.redacted && !areJson(ocsf, row.source)) return ': could not be redacted';
     return row;
   }
 
-  function timePointer(): string {
-    return kinds[slot.timestamp] === kind.absent ? '/time' : '/message/timestamp';
+  /** Returns the name of the activity; empty where the producer gave it a title. */
+  #mapActivity(): string {
+    const row = this.#row;
+    const hasParts = this.#reading.kinds[slot.action] === kind.object;
+    row.activityId = numberOf(this.#reading, hasParts ? slot.actionCode : slot.action) + 0;
+    if (this.#isText(slot.actionTitle)) {
+      this.#toPiece(row.activityName, slot.actionTitle);
+      return '';
+    }
+    const knownName = activityName(row.activityId);
+    constantPiece(row.activityName, knownName);
+    return knownName;
   }
 
-  let knownName = '';
-
-  function mapColumns(): void {
-    // What the schema lets pass is a time; the additions turn a negative zero into zero.
-    row.timeMicros =
-      (microsOf(reading, kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp) ?? 0) + 0;
-    const hasParts = kinds[slot.action] === kind.object;
-    row.activityId = numberOf(reading, hasParts ? slot.actionCode : slot.action) + 0;
-    knownName = isText(slot.actionTitle) ? '' : activityName(row.activityId);
-    if (knownName === '') toPiece(row.activityName, slot.actionTitle);
-    else constantPiece(row.activityName, knownName);
-    toPiece(row.level, slot.level);
+  #mapColumns(): void {
+    const row = this.#row;
+    this.#toPiece(row.level, slot.level);
     row.severity = severityOf(row.level);
-    row.resultCode =
-      (kinds[slot.resultCode] === kind.absent ? resultCodeDefault : numberOf(reading, slot.resultCode)) + 0;
+    const hasResultCode = this.#reading.kinds[slot.resultCode] !== kind.absent;
+    row.resultCode = (hasResultCode ? numberOf(this.#reading, slot.resultCode) : resultCodeDefault) + 0;
     row.status = row.resultCode < failureCodeMin ? 'Success' : 'Failure';
-    toLower(row.actorEmail, isText(slot.actor) ? slot.actor : slot.actorEmail);
-    toLower(row.actorId, slot.actorId);
-    row.names = toPair(pairs.names, slot.senderFile, isText(slot.target) ? slot.target : slot.targetName);
-    row.fileHashes = toPair(pairs.fileHashes, slot.senderHash, reading.fileHashSlot);
-    toLower(row.flowId, slot.flowId);
+    this.#toLower(row.actorEmail, this.#isText(slot.actor) ? slot.actor : slot.actorEmail);
+    this.#toLower(row.actorId, slot.actorId);
+    const target = this.#isText(slot.target) ? slot.target : slot.targetName;
+    row.names = this.#toPair(this.#names, slot.senderFile, target);
+    row.fileHashes = this.#toPair(this.#fileHashes, slot.senderHash, slot.fileHash);
+    this.#toLower(row.flowId, slot.flowId);
     if (samePiece(row.flowId, nilPiece)) row.flowId.end = row.flowId.start;
   }
 
-  return (window, from, to, resolveOrg) => {
-    const start = firstToken(window.bytes, from, to);
-    const end = lastToken(window.bytes, start, to);
-    // The bound holds for the event as it was sent, whitespace between its tokens included.
-    if (end - start > limits.eventBytesMax) return `: must be at most ${limits.eventBytesMax} bytes`;
-    openArena(arena, window.bytes, start, end, renderer.bytesMax(end - start));
-    try {
-      return readSource(reading, arena, window.text, start) ?? mapRead(resolveOrg);
-    } catch (error) {
-      // Rather refused than stored damaged; with regions of the right size it never comes to this.
-      if (error instanceof OutOfRoom) return ': could not be rendered within its room';
-      throw error;
-    } finally {
-      releaseReading(reading);
-    }
-  };
+  #isText(at: number): boolean {
+    const what = this.#reading.kinds[at];
+    return what === kind.text || what === kind.escaped;
+  }
+
+  /** Points a piece at the string in a slot; nothing else in it counts. */
+  #toPiece(piece: Piece, at: number): void {
+    const { kinds, starts, ends, cursor } = this.#reading;
+    const what = kinds[at];
+    piece.bytes = cursor.bytes;
+    piece.start = what === kind.text ? (starts[at] as number) : 0;
+    piece.end = what === kind.text ? (ends[at] as number) : 0;
+    if (what !== kind.escaped) return;
+    const { lowered } = this.#arena;
+    piece.start = lowered.length;
+    putText(lowered, textOf(this.#reading, at));
+    piece.bytes = lowered.bytes;
+    piece.end = lowered.length;
+  }
+
+  #toLower(piece: Piece, at: number): void {
+    this.#toPiece(piece, at);
+    if (piece.end > piece.start) putLower(this.#arena.lowered, piece);
+  }
+
+  /** Lower-cased strings of two slots, without empty ones, and the second only where it differs. */
+  #toPair([one, two]: Pair, first: number, second: number): Piece[] {
+    const pieces: Piece[] = [];
+    this.#toLower(one, first);
+    this.#toLower(two, second);
+    if (one.end > one.start) pieces.push(one);
+    if (two.end > two.start && !(pieces.length > 0 && samePiece(one, two))) pieces.push(two);
+    return pieces;
+  }
 }
 
 const nilPiece: Piece = { bytes: nilUuid, start: 0, end: nilUuid.length };

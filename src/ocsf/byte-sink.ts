@@ -108,23 +108,6 @@ export function samePiece(one: Piece, two: Piece): boolean {
   return true;
 }
 
-/**
- * The working memory of a mapper, one buffer with a place for everything an event needs, so that bytes are moved
- * within it and not between buffers:
- *
- *     constants | event | its minified copy | texts in lower case | rendering
- *
- * A region's sink ends where the next one begins.
- */
-export interface Arena {
-  bytes: Uint8Array;
-  /** Length of the constants, where the event begins. */
-  readonly eventStart: number;
-  readonly minified: ByteSink;
-  readonly lowered: ByteSink;
-  readonly rendered: ByteSink;
-}
-
 /** An arena that one huge event made large is not kept that way. */
 const keptBytesMax = 1024 * 1024;
 const smallestBytes = 64 * 1024;
@@ -137,38 +120,52 @@ const minifiedGrowthMax = 3;
 /** The same for texts in lower case: one without its escapes, then with small letters of three bytes for two. */
 const loweredGrowthMax = 3;
 
-export function createArena(constants: Uint8Array): Arena {
-  const bytes = new Uint8Array(smallestBytes);
-  bytes.set(constants);
-  const sink = (): ByteSink => ({ bytes, length: 0, end: 0 });
-  return { bytes, eventStart: constants.length, minified: sink(), lowered: sink(), rendered: sink() };
-}
+/**
+ * The working memory of a mapper, one buffer with a region for everything an event needs, so that bytes are moved
+ * within it and not between buffers:
+ *
+ *     constants | event | its minified copy | texts in lower case | rendering
+ *
+ * A region's sink ends where the next one begins.
+ */
+export class Arena {
+  bytes = new Uint8Array(smallestBytes);
+  /** Length of the constants, where the event begins. */
+  readonly eventStart: number;
+  readonly minified = this.#sink();
+  readonly lowered = this.#sink();
+  readonly rendered = this.#sink();
 
-/** Puts the event [start, end) into the arena, with room for the rest: `renderedBytesMax` for its rendering. */
-export function openArena(
-  arena: Arena,
-  event: Uint8Array,
-  start: number,
-  end: number,
-  renderedBytesMax: number,
-): void {
-  const { eventStart } = arena;
-  const length = end - start;
-  const minified = eventStart + length;
-  const lowered = minified + length * minifiedGrowthMax;
-  const rendered = lowered + length * loweredGrowthMax;
-  const room = rendered + renderedBytesMax;
-  const size = arena.bytes.length;
-  if (size < room || (size > keptBytesMax && room <= keptBytesMax)) {
-    const bytes = new Uint8Array(Math.max(room, smallestBytes));
-    bytes.set(arena.bytes.subarray(0, eventStart));
-    arena.bytes = bytes;
-    for (const sink of [arena.minified, arena.lowered, arena.rendered]) sink.bytes = bytes;
+  constructor(constants: Uint8Array) {
+    this.bytes.set(constants);
+    this.eventStart = constants.length;
   }
-  arena.bytes.set(event.subarray(start, end), eventStart);
-  openSink(arena.minified, minified, lowered);
-  openSink(arena.lowered, lowered, rendered);
-  openSink(arena.rendered, rendered, room);
+
+  /** Puts event[start, end) into the arena, with room for the rest: `renderedBytesMax` for its rendering. */
+  open(event: Uint8Array, start: number, end: number, renderedBytesMax: number): void {
+    const length = end - start;
+    const minified = this.eventStart + length;
+    const lowered = minified + length * minifiedGrowthMax;
+    const rendered = lowered + length * loweredGrowthMax;
+    const room = rendered + renderedBytesMax;
+    const size = this.bytes.length;
+    if (size < room || (size > keptBytesMax && room <= keptBytesMax)) this.#resize(room);
+    this.bytes.set(event.subarray(start, end), this.eventStart);
+    openSink(this.minified, minified, lowered);
+    openSink(this.lowered, lowered, rendered);
+    openSink(this.rendered, rendered, room);
+  }
+
+  #sink(): ByteSink {
+    return { bytes: this.bytes, length: 0, end: 0 };
+  }
+
+  #resize(room: number): void {
+    const bytes = new Uint8Array(Math.max(room, smallestBytes));
+    bytes.set(this.bytes.subarray(0, this.eventStart));
+    this.bytes = bytes;
+    for (const sink of [this.minified, this.lowered, this.rendered]) sink.bytes = bytes;
+  }
 }
 
 function openSink(sink: ByteSink, start: number, end: number): void {

@@ -28,82 +28,52 @@ const lowSurrogatesFrom = 0xdc00;
 /** Integers of up to 308 digits lie within the range of a double. */
 const numberCharactersSafe = 308;
 
-/**
- * The minified copy grows as `out` + text[from, position): nothing is copied until there is whitespace to leave out
- * or a value to replace, so the copy of an event without either is one slice.
- */
-export interface Cursor {
-  /** What is read. */
-  bytes: Uint8Array;
-  /** The same as byte text, to cut strings from: bytes[at] is text[at + shift]. */
-  text: string;
-  shift: number;
-  /** Nothing at or past this position belongs to the value. */
-  end: number;
-  out: string;
-  from: number;
-  /** A value was replaced in the copy. */
-  redacted: boolean;
-  /** Set by `scanString`: the string has escapes, so its text is not its value. */
-  escaped: boolean;
-  /** Also set by `scanString`: the string has characters beyond ASCII. */
-  wide: boolean;
-  /** Set by `scanKey`: the name between its quotes. */
-  keyStart: number;
-  keyEnd: number;
-  keyEscaped: boolean;
-  /** It has characters beyond ASCII. */
-  keyWide: boolean;
-  /** Set by `scanNumber`: digits only, without fraction and exponent. */
-  plain: boolean;
-  fault: string;
-  faultAt: number;
-}
-
 export const noBytes = new Uint8Array(0);
 
-export function createCursor(): Cursor {
-  return {
-    bytes: noBytes,
-    text: '',
-    shift: 0,
-    end: 0,
-    out: '',
-    from: 0,
-    redacted: false,
-    escaped: false,
-    wide: false,
-    keyStart: 0,
-    keyEnd: 0,
-    keyEscaped: false,
-    keyWide: false,
-    plain: true,
-    fault: '',
-    faultAt: 0,
-  };
-}
-
 /**
- * Points the cursor at bytes[start, end), which as text begin at `textStart`, and returns the position of the first
- * byte that is no whitespace.
+ * What is read, and how far. The minified copy grows as `out` + text[from, position): nothing is copied until there is
+ * whitespace to leave out or a value to replace, so the copy of an event without either is one slice.
  */
-export function openCursor(
-  c: Cursor,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  text: string,
-  textStart: number,
-): number {
-  c.text = text;
-  c.shift = textStart - start;
-  c.bytes = bytes;
-  c.end = end;
-  c.out = '';
-  c.from = start;
-  c.redacted = false;
-  c.fault = '';
-  return skipSpace(c, start);
+export class Cursor {
+  bytes: Uint8Array = noBytes;
+  /** The same as byte text, to cut strings from: bytes[at] is text[at + shift]. */
+  text = '';
+  shift = 0;
+  /** Nothing at or past this position belongs to the value. */
+  end = 0;
+  out = '';
+  from = 0;
+  /** A value was replaced in the copy. */
+  redacted = false;
+  /** Set by `scanString`: the string has escapes, so its text is not its value. */
+  escaped = false;
+  /** Also set by `scanString`: the string has characters beyond ASCII. */
+  wide = false;
+  /** Set by `scanKey`: the name between its quotes. */
+  keyStart = 0;
+  keyEnd = 0;
+  keyEscaped = false;
+  keyWide = false;
+  /** Set by `scanNumber`: digits only, without fraction and exponent. */
+  plain = true;
+  fault = '';
+  faultAt = 0;
+
+  /**
+   * Points the cursor at bytes[start, end), which as text begin at `textStart`, and returns the position of the first
+   * byte that is no whitespace.
+   */
+  open(bytes: Uint8Array, start: number, end: number, text: string, textStart: number): number {
+    this.text = text;
+    this.shift = textStart - start;
+    this.bytes = bytes;
+    this.end = end;
+    this.out = '';
+    this.from = start;
+    this.redacted = false;
+    this.fault = '';
+    return skipSpace(this, start);
+  }
 }
 
 /** bytes[start, end) as byte text. */

@@ -1,6 +1,6 @@
 import { type ByteSink, type Piece, putInteger, putQuoted, putRange, putText } from './byte-sink.ts';
 import { toByteText } from './byte-text.ts';
-import { type FieldPath, kind, numberOf, type SourceReading, slotOf } from './source-fields.ts';
+import { kind, numberOf, type SourceReading, slot } from './source-fields.ts';
 
 /** What rendering needs beside the source itself. */
 interface Rendered {
@@ -12,7 +12,7 @@ interface Rendered {
   readonly flowId: Piece;
 }
 
-/** Constants stand at the beginning of the arena that events are rendered in; here are their places. */
+/** Where a constant stands; they are at the beginning of the arena that events are rendered in. */
 interface Range {
   readonly start: number;
   readonly end: number;
@@ -77,73 +77,52 @@ function byKey<K extends string, T>(
   return Object.fromEntries(entries.map(([key, id]) => [key, make(key, id)])) as Record<K, T>;
 }
 
-const s = (path: FieldPath): number => slotOf(path);
-const slot = {
-  msg: s('msg'),
-  actor: s('message.actor'),
-  actorName: s('message.actor.name'),
-  actorEmail: s('message.actor.email'),
-  actorType: s('message.actor.type'),
-  actionTitle: s('message.action.title'),
-  resultTitle: s('message.result.title'),
-  resultDescription: s('message.result.description'),
-  resultDetail: s('message.result.detail'),
-  ip: s('message.remote.ip'),
-  port: s('message.remote.port'),
-  extra: s('message.extra'),
-  logProvider: s('message.log.provider'),
-  logVersion: s('message.log.version'),
-} as const;
-
 /**
- * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra` whose values
- * are replaced: `"k":1,` is six bytes and becomes fifty-two, of which thirty-five are the enrichment. Constants and
- * the names that we add are the rest.
+ * Renders the varying part of an audit event: see envelope.ts (contract: Audit event). Strings are the tokens that the
+ * producer sent, so their escapes and digits stay as they were, and nothing is decoded to be encoded again.
  */
-function renderedBytesMax(length: number, appName: Range): number {
-  return length * 9 + appName.end - appName.start + 2048;
-}
-
-export interface Renderer {
+export class Renderer {
   /** What an arena must begin with. */
   readonly constants: Uint8Array;
-  bytesMax(length: number): number;
-  render(sink: ByteSink, r: SourceReading, row: Rendered, activityName: string): void;
-}
+  readonly #appName: Range;
 
-/**
- * A renderer of the varying part of an audit event: see envelope.ts (contract: Audit event). Strings are the tokens
- * that the producer sent, so their escapes and digits stay as they were, and nothing is decoded to be encoded again.
- * `activityName` (ASCII) stands where the producer gave none.
- */
-export function createRenderer(appNameText: string): Renderer {
-  const appNameJson = toByteText(JSON.stringify(appNameText));
-  const appName = { start: textsLength, end: textsLength + appNameJson.length };
-  return {
-    constants: Buffer.from(texts.join('') + appNameJson, 'latin1'),
-    bytesMax: (length) => renderedBytesMax(length, appName),
-    render(sink, r, row, activityName) {
-      put(sink, json.time);
-      putInteger(sink, row.timeMicros);
-      put(sink, json.activityId);
-      putInteger(sink, row.activityId);
-      put(sink, json.activityName);
-      putActivityName(sink, r, activityName);
-      put(sink, outcomes[row.severity][row.status]);
-      putMessage(sink, r, activityName);
-      put(sink, json.actor);
-      put(sink, appName);
-      putUser(sink, r);
-      put(sink, json.close);
-      putMember(sink, r, slot.resultDetail, json.statusDetail);
-      putEndpoint(sink, r);
-      putFlowId(sink, row.flowId);
-      if (r.kinds[slot.extra] === kind.object) putExtra(sink, r);
-      put(sink, json.metadata);
-      if (putMember(sink, r, slot.logProvider, json.logProvider)) put(sink, json.comma);
-      if (putMember(sink, r, slot.logVersion, json.logVersion)) put(sink, json.comma);
-    },
-  };
+  constructor(appName: string) {
+    const text = toByteText(JSON.stringify(appName));
+    this.#appName = { start: textsLength, end: textsLength + text.length };
+    this.constants = Buffer.from(texts.join('') + text, 'latin1');
+  }
+
+  /**
+   * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra` whose values
+   * are replaced: `"k":1,` is six bytes and becomes fifty-two, of which thirty-five are the enrichment. Constants and
+   * the names that we add are the rest.
+   */
+  bytesMax(length: number): number {
+    return length * 9 + this.#appName.end - this.#appName.start + 2048;
+  }
+
+  /** `activityName` (ASCII) stands where the producer gave none. */
+  render(sink: ByteSink, r: SourceReading, row: Rendered, activityName: string): void {
+    put(sink, json.time);
+    putInteger(sink, row.timeMicros);
+    put(sink, json.activityId);
+    putInteger(sink, row.activityId);
+    put(sink, json.activityName);
+    putActivityName(sink, r, activityName);
+    put(sink, outcomes[row.severity][row.status]);
+    putMessage(sink, r, activityName);
+    put(sink, json.actor);
+    put(sink, this.#appName);
+    putUser(sink, r);
+    put(sink, json.close);
+    putMember(sink, r, slot.resultDetail, json.statusDetail);
+    putEndpoint(sink, r);
+    putFlowId(sink, row.flowId);
+    if (r.kinds[slot.extra] === kind.object) putExtra(sink, r);
+    put(sink, json.metadata);
+    if (putMember(sink, r, slot.logProvider, json.logProvider)) put(sink, json.comma);
+    if (putMember(sink, r, slot.logVersion, json.logVersion)) put(sink, json.comma);
+  }
 }
 
 function put(sink: ByteSink, { start, end }: Range): void {

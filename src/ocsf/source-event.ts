@@ -1,71 +1,22 @@
 import { readFileSync } from 'node:fs';
-import { Ajv2020, type ErrorObject, type SchemaObject } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject, type SchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { fromByteText } from './byte-text.ts';
-import { type FieldPath, kind, numberOf, type SourceReading, slotOf, textOf } from './source-fields.ts';
+import {
+  eventMembers,
+  type Field,
+  kind,
+  numberOf,
+  type SourceReading,
+  slot,
+  textOf,
+  usualKinds,
+} from './source-fields.ts';
 import { parseEventTimeMicros } from '../base/timestamp.ts';
 
 const errorsReportedMax = 5;
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-const maskOf = (...kinds: readonly number[]): number => kinds.reduce((mask, one) => mask | (1 << one), 1);
-const text = maskOf(kind.text, kind.escaped);
-const object = maskOf(kind.object);
-const textOrObject = text | object;
-const integer = maskOf(kind.integer);
-
-/** Kinds that a slot may hold in an event of the usual form; what stands in the others needs a closer look. */
-const usualKinds: readonly (readonly [FieldPath, number])[] = [
-  ['time', maskOf(kind.text, kind.integer)],
-  ['level', text],
-  ['msg', text],
-  ['message', object],
-  ['message.timestamp', maskOf(kind.text, kind.integer)],
-  ['message.actor', textOrObject],
-  ['message.actor.id', text],
-  ['message.actor.name', text],
-  ['message.actor.email', text],
-  ['message.actor.type', text],
-  ['message.action', integer | object],
-  ['message.action.code', integer],
-  ['message.action.title', text],
-  ['message.target', textOrObject],
-  ['message.target.id', text],
-  ['message.target.name', text],
-  ['message.target.type', text],
-  ['message.result', object],
-  ['message.result.title', text],
-  ['message.result.description', text],
-  ['message.result.code', integer],
-  ['message.result.detail', text],
-  ['message.remote', object],
-  ['message.remote.ip', text],
-  ['message.remote.port', integer],
-  ['message.sender', object],
-  ['message.sender.file', text],
-  ['message.sender.email', text],
-  ['message.sender.hash', text],
-  ['message.extra', object],
-  ['message.flow_id', maskOf(kind.text)],
-  ['message.log', object],
-  ['message.log.provider', text],
-  ['message.log.version', text],
-  ['message.org', text],
-];
-const usualMasks = Uint16Array.from(usualKinds, ([, mask]) => mask);
-
-const at = {
-  time: slotOf('time'),
-  timestamp: slotOf('message.timestamp'),
-  message: slotOf('message'),
-  action: slotOf('message.action'),
-  code: slotOf('message.action.code'),
-  resultCode: slotOf('message.result.code'),
-  ip: slotOf('message.remote.ip'),
-  port: slotOf('message.remote.port'),
-  flowId: slotOf('message.flow_id'),
-} as const;
 
 const portMax = 65_535;
 const codeDigitsMax = 15;
@@ -76,33 +27,33 @@ const codeDigitsMax = 15;
  */
 export function isSurelyValid(r: SourceReading): boolean {
   const { kinds } = r;
-  for (let slot = 0; slot < usualMasks.length; slot++)
-    if ((((usualMasks[slot] as number) >> (kinds[slot] as number)) & 1) === 0) return false;
-  if (kinds[at.message] !== kind.object) return false;
-  const action = kinds[at.action] === kind.object ? at.code : at.action;
-  if (kinds[action] !== kind.integer || !isShort(r, action) || !isShort(r, at.resultCode)) return false;
-  if (!isTime(r, at.time) || !isTime(r, at.timestamp)) return false;
-  if (kinds[at.time] === kind.absent && kinds[at.timestamp] === kind.absent) return false;
+  for (let at = 0; at < usualKinds.length; at++)
+    if ((((usualKinds[at] as number) >> (kinds[at] as number)) & 1) === 0) return false;
+  if (kinds[slot.message] !== kind.object) return false;
+  const action = kinds[slot.action] === kind.object ? slot.actionCode : slot.action;
+  if (kinds[action] !== kind.integer || !isShort(r, action) || !isShort(r, slot.resultCode)) return false;
+  if (!isTime(r, slot.time) || !isTime(r, slot.timestamp)) return false;
+  if (kinds[slot.time] === kind.absent && kinds[slot.timestamp] === kind.absent) return false;
   // Characters are no more than bytes.
-  if (bytesOf(r, at.ip) > limits.remoteIpCharactersMax) return false;
-  if (kinds[at.flowId] !== kind.absent && !isUuid(r, at.flowId)) return false;
-  if (kinds[at.port] === kind.absent) return true;
-  const port = isShort(r, at.port) ? numberOf(r, at.port) : -1;
+  if (bytesOf(r, slot.ip) > limits.remoteIpCharactersMax) return false;
+  if (kinds[slot.flowId] !== kind.absent && !isUuid(r, slot.flowId)) return false;
+  if (kinds[slot.port] === kind.absent) return true;
+  const port = isShort(r, slot.port) ? numberOf(r, slot.port) : -1;
   return port >= 0 && port <= portMax;
 }
 
-function isShort(r: SourceReading, slot: number): boolean {
-  return bytesOf(r, slot) <= codeDigitsMax;
+function isShort(r: SourceReading, at: number): boolean {
+  return bytesOf(r, at) <= codeDigitsMax;
 }
 
-function bytesOf(r: SourceReading, slot: number): number {
-  return r.kinds[slot] === kind.absent ? 0 : (r.ends[slot] as number) - (r.starts[slot] as number);
+function bytesOf(r: SourceReading, at: number): number {
+  return r.kinds[at] === kind.absent ? 0 : (r.ends[at] as number) - (r.starts[at] as number);
 }
 
-function isTime(r: SourceReading, slot: number): boolean {
-  if (r.kinds[slot] === kind.absent) return true;
-  const micros = microsOf(r, slot);
-  const isSuspect = r.kinds[slot] === kind.integer && isOtherUnit(micros);
+function isTime(r: SourceReading, at: number): boolean {
+  if (r.kinds[at] === kind.absent) return true;
+  const micros = microsOf(r, at);
+  const isSuspect = r.kinds[at] === kind.integer && isOtherUnit(micros);
   return isEventTime(micros) && !isSuspect;
 }
 
@@ -112,16 +63,16 @@ function isOtherUnit(micros: number | undefined): boolean {
 }
 
 /** Unix microseconds of the time in a slot that holds text or a number; undefined where it is none. */
-export function microsOf(r: SourceReading, slot: number): number | undefined {
-  const isText = r.kinds[slot] === kind.text || r.kinds[slot] === kind.escaped;
-  return isText ? parseEventTimeMicros(textOf(r, slot)) : numberOf(r, slot);
+export function microsOf(r: SourceReading, at: number): number | undefined {
+  const isText = r.kinds[at] === kind.text || r.kinds[at] === kind.escaped;
+  return isText ? parseEventTimeMicros(textOf(r, at)) : numberOf(r, at);
 }
 
 /** Whether the text in a slot is a UUID in either case. */
-function isUuid(r: SourceReading, slot: number): boolean {
+function isUuid(r: SourceReading, at: number): boolean {
   const { bytes } = r.cursor;
-  const start = r.starts[slot] as number;
-  if ((r.ends[slot] as number) - start !== 36) return false;
+  const start = r.starts[at] as number;
+  if ((r.ends[at] as number) - start !== 36) return false;
   for (let i = 0; i < 36; i++) {
     const code = bytes[start + i] as number;
     const isDash = i === 8 || i === 13 || i === 18 || i === 23;
@@ -132,29 +83,12 @@ function isUuid(r: SourceReading, slot: number): boolean {
   return true;
 }
 
-/** A member of an object with known fields: its name, its slot, and its own members. */
-interface Member {
-  readonly name: string;
-  readonly slot: number;
-  readonly members: readonly Member[];
-}
-
-function membersOf(prefix: string): Member[] {
-  return usualKinds.flatMap(([path], slot): Member[] => {
-    const name = path.slice(prefix.length);
-    const isMember = path.startsWith(prefix) && !name.includes('.');
-    return isMember ? [{ name, slot, members: membersOf(`${path}.`) }] : [];
-  });
-}
-
-const eventMembers = membersOf('');
-
 /** The known fields of the event as the schema is to see them. */
 export function eventOf(r: SourceReading): unknown {
-  return objectOf(r, eventMembers);
+  return objectOf(r, eventMembers.all);
 }
 
-function objectOf(r: SourceReading, members: readonly Member[]): Record<string, unknown> {
+function objectOf(r: SourceReading, members: readonly Field[]): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (const member of members) {
     const value = valueOf(r, member);
@@ -163,20 +97,20 @@ function objectOf(r: SourceReading, members: readonly Member[]): Record<string, 
   return object;
 }
 
-function valueOf(r: SourceReading, { slot, members }: Member): unknown {
-  switch (r.kinds[slot] as number) {
+function valueOf(r: SourceReading, { slot: at, members }: Field): unknown {
+  switch (r.kinds[at] as number) {
     case kind.text:
     case kind.escaped:
-      return fromByteText(textOf(r, slot));
+      return fromByteText(textOf(r, at));
     case kind.integer:
     case kind.number:
-      return numberOf(r, slot);
+      return numberOf(r, at);
     case kind.yes:
       return true;
     case kind.no:
       return false;
     case kind.object:
-      return objectOf(r, members);
+      return objectOf(r, members.all);
     case kind.array:
       return [];
     default:
@@ -190,29 +124,28 @@ export function readSchema(name: 'source-event' | 'audit-event'): SchemaObject {
   return JSON.parse(readFileSync(file, 'utf8')) as SchemaObject;
 }
 
-/**
- * Compiles the schema of source events. The function returned tells whether a value is one, and if not, why: at most
- * five times `<JSON pointer>: <rule>`, joined by `; `.
- */
-export function createValidator(): {
-  isValid: (event: unknown) => boolean;
-  describe: () => string;
-} {
-  const ajv = new Ajv2020({ allErrors: true, verbose: true, strictTypes: false });
-  ajv.addKeyword('x-rule');
-  ajv.addFormat('event-time', (text) => isEventTime(parseEventTimeMicros(text)));
-  ajv.addFormat('uuid', uuidPattern);
-  const validate = ajv.compile(readSchema('source-event'));
-  return {
-    isValid: (event) => validate(event),
-    describe: () =>
-      (validate.errors ?? [])
-        // Says only that `then` failed, and what failed in it has said so itself.
-        .filter(({ keyword }) => keyword !== 'if')
-        .slice(0, errorsReportedMax)
-        .map(describeError)
-        .join('; '),
-  };
+/** Holds values to the schema of source events. */
+export class SourceValidator {
+  readonly #validate: ValidateFunction;
+
+  constructor() {
+    const ajv = new Ajv2020({ allErrors: true, verbose: true, strictTypes: false });
+    ajv.addKeyword('x-rule');
+    ajv.addFormat('event-time', (text) => isEventTime(parseEventTimeMicros(text)));
+    ajv.addFormat('uuid', uuidPattern);
+    this.#validate = ajv.compile(readSchema('source-event'));
+  }
+
+  isValid(event: unknown): boolean {
+    return this.#validate(event);
+  }
+
+  /** Why the last value is not valid: at most five times `<JSON pointer>: <rule>`, joined by `; `. */
+  describe(): string {
+    // `if` says only that `then` failed, and what failed in it has said so itself.
+    const errors = (this.#validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');
+    return errors.slice(0, errorsReportedMax).map(describeError).join('; ');
+  }
 }
 
 function isEventTime(micros: number | undefined): boolean {

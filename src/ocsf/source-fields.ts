@@ -1,18 +1,15 @@
 import { type Arena, type Piece, putText } from './byte-sink.ts';
-
 import {
-  type Cursor,
+  Cursor,
   closeBrace,
   codeAt,
   comma,
-  createCursor,
   failExpected,
   keyIs,
   noBytes,
   numberValue,
   openBrace,
   openBracket,
-  openCursor,
   outPosition,
   quote,
   scanKey,
@@ -24,75 +21,6 @@ import {
 } from './json-cursor.ts';
 import { describeFault, finish, isAtEnd, isTooDeep, skipMember, skipValue } from './json-text.ts';
 import type { KeyTest } from './redact.ts';
-
-/**
- * One pass over a source event: checks every token, minifies, redacts, and keeps the values of the fields that the
- * service knows. What they are and where they stand goes into slots, one a field, numbered in the order of this list:
- *
- *   time · level · msg · message ┬ timestamp
- *                                ├ actor ┬ id
- *                                ┆       ┆
- *
- * A field's own slot is followed by those of its members, so that a name which appears twice clears with one loop
- * what its first value left (the last one counts, as everywhere in JSON).
- */
-const fieldPaths = [
-  'time',
-  'level',
-  'msg',
-  'message',
-  'message.timestamp',
-  'message.actor',
-  'message.actor.id',
-  'message.actor.name',
-  'message.actor.email',
-  'message.actor.type',
-  'message.action',
-  'message.action.code',
-  'message.action.title',
-  'message.target',
-  'message.target.id',
-  'message.target.name',
-  'message.target.type',
-  'message.result',
-  'message.result.title',
-  'message.result.description',
-  'message.result.code',
-  'message.result.detail',
-  'message.remote',
-  'message.remote.ip',
-  'message.remote.port',
-  'message.sender',
-  'message.sender.file',
-  'message.sender.email',
-  'message.sender.hash',
-  'message.extra',
-  'message.flow_id',
-  'message.log',
-  'message.log.provider',
-  'message.log.version',
-  'message.org',
-] as const;
-
-export type FieldPath = (typeof fieldPaths)[number];
-
-interface Field {
-  readonly name: string;
-  readonly nameBytes: Uint8Array;
-  readonly slot: number;
-  /** One past the slots of the field and its members. */
-  readonly slotEnd: number;
-  readonly isExtra: boolean;
-  /** It is `extra`, or `extra` is among its members. */
-  readonly holdsExtra: boolean;
-  readonly members: Members;
-}
-
-interface Members {
-  readonly all: readonly Field[];
-  /** The same by length and first letter of the name, so that a name is compared with hardly any other. */
-  readonly buckets: readonly (readonly Field[])[];
-}
 
 /** What stands in a slot. Null and the empty string count as absent (contract: Ingest). */
 export const kind = {
@@ -110,6 +38,86 @@ export const kind = {
   array: 8,
 } as const;
 
+/** Kinds that a slot may hold, as bits; an absent value is always among them. */
+const maskOf = (...kinds: readonly number[]): number => kinds.reduce((mask, one) => mask | (1 << one), 1);
+const plainText = maskOf(kind.text);
+const text = maskOf(kind.text, kind.escaped);
+const object = maskOf(kind.object);
+const integer = maskOf(kind.integer);
+
+/**
+ * One pass over a source event: checks every token, minifies, redacts, and keeps the values of the fields that the
+ * service knows. What they are and where they stand goes into slots, one a field, numbered in the order of this list:
+ *
+ *   time · level · msg · message ┬ timestamp
+ *                                ├ actor ┬ id
+ *                                ┆       ┆
+ *
+ * A field's own slot is followed by those of its members, so that a name which appears twice clears with one loop
+ * what its first value left (the last one counts, as everywhere in JSON). Beside each field are the kinds that it
+ * has in an event of the usual form; the schema looks closer at others.
+ */
+const fields = [
+  ['time', plainText | integer],
+  ['level', text],
+  ['msg', text],
+  ['message', object],
+  ['message.timestamp', plainText | integer],
+  ['message.actor', text | object],
+  ['message.actor.id', text],
+  ['message.actor.name', text],
+  ['message.actor.email', text],
+  ['message.actor.type', text],
+  ['message.action', integer | object],
+  ['message.action.code', integer],
+  ['message.action.title', text],
+  ['message.target', text | object],
+  ['message.target.id', text],
+  ['message.target.name', text],
+  ['message.target.type', text],
+  ['message.result', object],
+  ['message.result.title', text],
+  ['message.result.description', text],
+  ['message.result.code', integer],
+  ['message.result.detail', text],
+  ['message.remote', object],
+  ['message.remote.ip', text],
+  ['message.remote.port', integer],
+  ['message.sender', object],
+  ['message.sender.file', text],
+  ['message.sender.email', text],
+  ['message.sender.hash', text],
+  ['message.extra', object],
+  ['message.flow_id', plainText],
+  ['message.log', object],
+  ['message.log.provider', text],
+  ['message.log.version', text],
+  ['message.org', text],
+] as const;
+const fieldPaths = fields.map(([path]) => path);
+/** By slot. */
+export const usualKinds = Uint16Array.from(fields, ([, kinds]) => kinds);
+
+type FieldPath = (typeof fields)[number][0];
+
+export interface Field {
+  readonly name: string;
+  readonly nameBytes: Uint8Array;
+  readonly slot: number;
+  /** One past the slots of the field and its members. */
+  readonly slotEnd: number;
+  readonly isExtra: boolean;
+  /** It is `extra`, or `extra` is among its members. */
+  readonly holdsExtra: boolean;
+  readonly members: Members;
+}
+
+interface Members {
+  readonly all: readonly Field[];
+  /** The same by length and first letter of the name, so that a name is compared with hardly any other. */
+  readonly buckets: readonly (readonly Field[])[];
+}
+
 const extraPath: FieldPath = 'message.extra';
 const fileHashName = Buffer.from('fileHash');
 
@@ -125,12 +133,12 @@ function membersBelow(prefix: string): Members {
     .map((path): Field => {
       const members = membersBelow(`${path}.`);
       const name = path.slice(prefix.length);
-      const slot = fieldPaths.indexOf(path);
-      const slotEnd = members.all.at(-1)?.slotEnd ?? slot + 1;
+      const own = fieldPaths.indexOf(path);
+      const slotEnd = members.all.at(-1)?.slotEnd ?? own + 1;
       return {
         name,
         nameBytes: Buffer.from(name),
-        slot,
+        slot: own,
         slotEnd,
         isExtra: path === extraPath,
         holdsExtra: `${extraPath}.`.startsWith(`${path}.`),
@@ -143,46 +151,61 @@ function membersBelow(prefix: string): Members {
   return { all, buckets };
 }
 
-const eventMembers = membersBelow('');
+export const eventMembers = membersBelow('');
 
-/** The slot of a field. */
-export function slotOf(path: FieldPath): number {
-  return fieldPaths.indexOf(path);
-}
+const at = (path: FieldPath): number => fieldPaths.indexOf(path);
+export const slot = {
+  time: at('time'),
+  level: at('level'),
+  msg: at('msg'),
+  message: at('message'),
+  timestamp: at('message.timestamp'),
+  actor: at('message.actor'),
+  actorId: at('message.actor.id'),
+  actorName: at('message.actor.name'),
+  actorEmail: at('message.actor.email'),
+  actorType: at('message.actor.type'),
+  action: at('message.action'),
+  actionCode: at('message.action.code'),
+  actionTitle: at('message.action.title'),
+  target: at('message.target'),
+  targetName: at('message.target.name'),
+  resultTitle: at('message.result.title'),
+  resultDescription: at('message.result.description'),
+  resultCode: at('message.result.code'),
+  resultDetail: at('message.result.detail'),
+  ip: at('message.remote.ip'),
+  port: at('message.remote.port'),
+  senderFile: at('message.sender.file'),
+  senderHash: at('message.sender.hash'),
+  extra: at('message.extra'),
+  flowId: at('message.flow_id'),
+  logProvider: at('message.log.provider'),
+  logVersion: at('message.log.version'),
+  org: at('message.org'),
+  /** `extra.fileHash` where it is a string. */
+  fileHash: fields.length,
+} as const;
 
 /** What one pass finds. The arrays are used again for the next event. */
-export interface SourceReading {
-  readonly cursor: Cursor;
+export class SourceReading {
+  readonly cursor = new Cursor();
   readonly isRedacted: KeyTest;
   /** By slot: what is there (see `kind`), and where it stands in the window, quotes of strings left out. */
-  readonly kinds: Uint8Array;
-  readonly starts: Int32Array;
-  readonly ends: Int32Array;
+  readonly kinds = new Uint8Array(fields.length + 1);
+  readonly starts = new Int32Array(fields.length + 1);
+  readonly ends = new Int32Array(fields.length + 1);
   /** The event, minified and redacted. */
-  readonly source: Piece;
+  readonly source: Piece = { bytes: noBytes, start: 0, end: 0 };
   /** Where `extra` stands in `source`, counted from its start. */
-  extraStart: number;
-  extraEnd: number;
+  extraStart = 0;
+  extraEnd = 0;
   /** The same of each member of `extra`: name, its end, value, its end; quotes included. */
-  readonly extraMembers: number[];
-  /** `extra.fileHash` where it is a string, as a slot of its own. */
-  readonly fileHashSlot: number;
-}
+  readonly extraMembers: number[] = [];
 
-export function createReading(isRedacted: KeyTest): SourceReading {
-  const slots = fieldPaths.length + 1;
-  return {
-    cursor: createCursor(),
-    isRedacted,
-    kinds: new Uint8Array(slots),
-    starts: new Int32Array(slots),
-    ends: new Int32Array(slots),
-    source: { bytes: noBytes, start: 0, end: 0 },
-    extraStart: 0,
-    extraEnd: 0,
-    extraMembers: [],
-    fileHashSlot: fieldPaths.length,
-  };
+  constructor(isRedacted: KeyTest) {
+    this.isRedacted = isRedacted;
+  }
 }
 
 /** Forgets the event: every reading begins with empty slots, and no body outlives its task. */
@@ -195,20 +218,19 @@ export function releaseReading(r: SourceReading): void {
 }
 
 /** The string in a slot that holds one, as byte text. */
-export function textOf(r: SourceReading, slot: number): string {
-  const { starts, ends, kinds, cursor } = r;
-  return stringValue(cursor, starts[slot] as number, ends[slot] as number, kinds[slot] === kind.escaped);
+export function textOf({ starts, ends, kinds, cursor }: SourceReading, at: number): string {
+  return stringValue(cursor, starts[at] as number, ends[at] as number, kinds[at] === kind.escaped);
 }
 
 /** The number in a slot that holds one; NaN where only rounding would make it an integer. */
-export function numberOf(r: SourceReading, slot: number): number {
-  const text = textSlice(r.cursor, r.starts[slot] as number, r.ends[slot] as number);
-  return numberValue(text, r.kinds[slot] === kind.integer);
+export function numberOf({ starts, ends, kinds, cursor }: SourceReading, at: number): number {
+  const digits = textSlice(cursor, starts[at] as number, ends[at] as number);
+  return numberValue(digits, kinds[at] === kind.integer);
 }
 
 /**
- * Reads the event that stands in an arena, and at `textStart` in a text, into a released `r`. Returns undefined, or what is wrong: the pointer of the whole event and
- * a rule.
+ * Reads the event that stands in an arena, and at `textStart` in a text, into a released `r`. Returns undefined, or
+ * what is wrong: the pointer of the whole event and a rule.
  */
 export function readSource(
   r: SourceReading,
@@ -219,7 +241,7 @@ export function readSource(
   const c = r.cursor;
   const start = arena.eventStart;
   // The copy that leaves whitespace out comes right after the event, where nothing is yet.
-  const at = openCursor(c, arena.bytes, start, arena.minified.length, text, textStart);
+  const at = c.open(arena.bytes, start, arena.minified.length, text, textStart);
   const isObject = codeAt(c, at) === openBrace;
   const next = isObject ? readObject(r, eventMembers, at, 1) : skipValue(c, at, 0);
   const fault = isAtEnd(c, next) ? undefined : `: ${describeFault(c, start)}`;
@@ -272,38 +294,38 @@ function fieldOfKey(c: Cursor, { all, buckets }: Members): Field | undefined {
 
 function readField(r: SourceReading, field: Field, at: number, depth: number): number {
   const { cursor: c, kinds } = r;
-  const { slot } = field;
-  for (let one = slot; one < field.slotEnd; one++) kinds[one] = kind.absent;
-  if (field.holdsExtra) kinds[r.fileHashSlot] = kind.absent;
+  const own = field.slot;
+  for (let one = own; one < field.slotEnd; one++) kinds[one] = kind.absent;
+  if (field.holdsExtra) kinds[slot.fileHash] = kind.absent;
   const code = codeAt(c, at);
   if (code === quote) {
     const next = scanString(c, at);
-    if (next > at + 2) keep(r, slot, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
+    if (next > at + 2) keep(r, own, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
     return next;
   }
   if (code === openBrace) {
-    kinds[slot] = kind.object;
+    kinds[own] = kind.object;
     if (field.isExtra) return readExtra(r, at, depth + 1);
     return field.members.all.length > 0
       ? readObject(r, field.members, at, depth + 1)
       : skipValue(c, at, depth);
   }
   if (code === openBracket) {
-    kinds[slot] = kind.array;
+    kinds[own] = kind.array;
     return skipValue(c, at, depth, field.isExtra ? r.isRedacted : undefined);
   }
   const next = scanScalar(c, at);
   if (next < 0) return -1;
-  if (code === 0x74) kinds[slot] = kind.yes;
-  else if (code === 0x66) kinds[slot] = kind.no;
-  else if (code !== 0x6e) keep(r, slot, c.plain ? kind.integer : kind.number, at, next);
+  if (code === 0x74) kinds[own] = kind.yes;
+  else if (code === 0x66) kinds[own] = kind.no;
+  else if (code !== 0x6e) keep(r, own, c.plain ? kind.integer : kind.number, at, next);
   return next;
 }
 
-function keep(r: SourceReading, slot: number, what: number, start: number, end: number): void {
-  r.kinds[slot] = what;
-  r.starts[slot] = start;
-  r.ends[slot] = end;
+function keep(r: SourceReading, at: number, what: number, start: number, end: number): void {
+  r.kinds[at] = what;
+  r.starts[at] = start;
+  r.ends[at] = end;
 }
 
 /** `extra`: redacted at any depth, its members noted by where they stand in the minified copy. */
@@ -340,9 +362,9 @@ function readExtraMember(r: SourceReading, name: number, at: number, depth: numb
   if (next < 0) return -1;
   extraMembers.push(name, nameEnd, value, outPosition(c, next));
   if (isFileHash) {
-    r.kinds[r.fileHashSlot] = kind.absent;
+    r.kinds[slot.fileHash] = kind.absent;
     const isText = !isHidden && codeAt(c, at) === quote && next > at + 2;
-    if (isText) keep(r, r.fileHashSlot, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
+    if (isText) keep(r, slot.fileHash, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
   }
   return next;
 }

@@ -5,7 +5,7 @@ import { demoEvents } from '../../src/demo/events.ts';
 import { demoStaff } from '../../src/demo/people.ts';
 import { activityFamilies, activityTitles } from '../../src/ocsf/activities.ts';
 import { mapText } from '../ocsf/arbitrary.ts';
-import { createMapper } from '../../src/ocsf/audit-event.ts';
+import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { alwaysRedacted } from '../../src/ocsf/redact.ts';
 
 const endMicros = Date.UTC(2026, 10, 20, 12) * 1000;
@@ -52,10 +52,10 @@ describe('demo events', () => {
   });
 
   test('are all accepted by the mapper, each a line of about 700 bytes', () => {
-    const mapEvent = createMapper({ appName: 'demo', redactKeys: alwaysRedacted });
+    const mapper = new Mapper({ appName: 'demo', redactKeys: alwaysRedacted });
     for (const line of lines) {
       assert.ok(!line.includes('\n'));
-      const mapped = mapText(mapEvent, line, (org) => {
+      const mapped = mapText(mapper, line, (org) => {
         assert.equal(org, 'acme');
         return { id: '11111111-1111-4111-8111-111111111111', retentionDays: undefined };
       });

@@ -1,35 +1,37 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { limits } from '../../src/ingest/limits.ts';
-import { createArrivals } from '../../src/ingest/arrivals.ts';
+import { Arrivals } from '../../src/ingest/arrivals.ts';
 
 const never = Number.POSITIVE_INFINITY;
+const lastsOf = (arrivals: Arrivals, organizations: string[]): number[] =>
+  organizations.map((one) => arrivals.lastSegmentOf(one));
 
 test('an organization is where its last events went, and nowhere while some are being written', async () => {
-  const arrivals = createArrivals(7);
+  const arrivals = new Arrivals(7);
   assert.equal(arrivals.lastSegmentOf('a'), 7);
   const waiting: ((segment: number) => void)[] = [];
   const begin = (organizations: (string | undefined)[]) =>
     arrivals.during(new Set(organizations), () => new Promise<number>((resolve) => waiting.push(resolve)));
   const first = begin(['a', 'b']);
   const second = begin(['a']);
-  assert.deepEqual(['a', 'b', 'c'].map(arrivals.lastSegmentOf), [never, never, 7]);
+  assert.deepEqual(lastsOf(arrivals, ['a', 'b', 'c']), [never, never, 7]);
   waiting[1]?.(12);
   await second;
-  assert.deepEqual(['a', 'b'].map(arrivals.lastSegmentOf), [never, never]);
+  assert.deepEqual(lastsOf(arrivals, ['a', 'b']), [never, never]);
   waiting[0]?.(11);
   await first;
-  assert.deepEqual(['a', 'b', 'c'].map(arrivals.lastSegmentOf), [12, 11, 7]);
+  assert.deepEqual(lastsOf(arrivals, ['a', 'b', 'c']), [12, 11, 7]);
 });
 
 test('events of any organization count for each, and what was not stored for none', async () => {
-  const arrivals = createArrivals(0);
+  const arrivals = new Arrivals(0);
   await arrivals.during(new Set(['a']), () => Promise.resolve(5));
   await arrivals.during(new Set([undefined]), () => {
-    assert.deepEqual(['a', 'b'].map(arrivals.lastSegmentOf), [never, never]);
+    assert.deepEqual(lastsOf(arrivals, ['a', 'b']), [never, never]);
     return Promise.resolve(6);
   });
-  assert.deepEqual(['a', 'b'].map(arrivals.lastSegmentOf), [6, 6]);
+  assert.deepEqual(lastsOf(arrivals, ['a', 'b']), [6, 6]);
   await assert.rejects(
     arrivals.during(new Set(['a']), () => Promise.reject(new Error('full'))),
     /full/,
@@ -38,13 +40,13 @@ test('events of any organization count for each, and what was not stored for non
 });
 
 test('of more organizations than are remembered the oldest have the last segment of any that was forgotten', async () => {
-  const arrivals = createArrivals(0);
+  const arrivals = new Arrivals(0);
   let end = (_segment: number): void => {};
   const writing = arrivals.during(new Set(['slow']), () => new Promise<number>((resolve) => (end = resolve)));
   for (let n = 0; n < limits.arrivalsOrganizationsMax + 10; n++) {
     await arrivals.during(new Set([`${n}`]), () => Promise.resolve(n + 1));
   }
-  const lasts = ['0', 'unheard of', `${limits.arrivalsOrganizationsMax + 9}`].map(arrivals.lastSegmentOf);
+  const lasts = lastsOf(arrivals, ['0', 'unheard of', `${limits.arrivalsOrganizationsMax + 9}`]);
   assert.ok((lasts[0] ?? 0) >= 10 && (lasts[0] ?? 0) < 20, `${lasts[0]}`);
   assert.deepEqual(lasts.slice(1), [lasts[0], limits.arrivalsOrganizationsMax + 10]);
   assert.equal(arrivals.lastSegmentOf('slow'), never);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
-import { startBatcher } from '../../src/ingest/batcher.ts';
+import { Batcher } from '../../src/ingest/batcher.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 import { frameOf } from './log-support.ts';
@@ -18,7 +18,7 @@ async function setUp() {
   const wal = await Wal.open({ files, log, ...sizes, writer: 0, nowMs: Date.now, damage });
   /** INSERTs that are under way, by segment, and how each is ended. */
   const inserts = new Map<number, () => void>();
-  const batcher = startBatcher({
+  const batcher = new Batcher({
     wal,
     sink: ({ number }) =>
       new Promise((resolve) => {
@@ -33,6 +33,7 @@ async function setUp() {
     stored: () => undefined,
     keepNotes: async () => undefined,
   });
+  batcher.start();
   let id = 0;
   return {
     wal,

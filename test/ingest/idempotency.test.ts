@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import { limits } from '../../src/ingest/limits.ts';
-import { type BatchAnswer, openIdempotency } from '../../src/ingest/idempotency.ts';
+import { type BatchAnswer, Idempotency } from '../../src/ingest/idempotency.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 
@@ -18,7 +18,7 @@ function disk() {
 
 describe('remembered answers', () => {
   it('come back for the same key and body, and tell another body apart', async () => {
-    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
     const id = memory.id('key-1', 'batch 7');
     assert.equal(memory.recall(id, 'hash'), undefined);
     memory.remember(memory.notes(id, 'hash', answer));
@@ -31,36 +31,36 @@ describe('remembered answers', () => {
   it('survive a power cut once they are kept, for 24 hours and no longer', async () => {
     let now = Date.UTC(2026, 3, 1, 12, 30);
     const files = disk();
-    const memory = await openIdempotency(files.files, () => now, silentLog);
+    const memory = await Idempotency.open(files.files, () => now, silentLog);
     const notes = ['a', 'b', 'c'].map((key) => memory.notes(memory.id('k', key), key, answer));
     await Promise.all(notes.map((note) => memory.keep([Buffer.from(note)])));
 
     now += 23 * hourMs;
     const found = files.afterPowerCut();
-    const later = await openIdempotency(found, () => now, silentLog);
+    const later = await Idempotency.open(found, () => now, silentLog);
     for (const key of ['a', 'b', 'c']) assert.deepEqual(later.recall(later.id('k', key), key), answer);
     now += hourMs;
     assert.equal(later.recall(later.id('k', 'a'), 'a'), undefined);
     now += 2 * hourMs;
-    const last = await openIdempotency(found, () => now, silentLog);
-    assert.equal(last.size(), 0);
+    const last = await Idempotency.open(found, () => now, silentLog);
+    assert.equal(last.size, 0);
     assert.deepEqual(await found.list(), []);
   });
 
   it('are read past a line that a crash cut short', async () => {
     const files = disk();
-    const memory = await openIdempotency(files.files, Date.now, silentLog);
+    const memory = await Idempotency.open(files.files, Date.now, silentLog);
     const note = (key: string): Buffer => Buffer.from(memory.notes(memory.id('k', key), key, answer));
     await memory.keep([note('a'), note('b').subarray(0, 30)]);
     await memory.keep([note('c')]);
-    const again = await openIdempotency(files.files, Date.now, silentLog);
+    const again = await Idempotency.open(files.files, Date.now, silentLog);
     assert.deepEqual(again.recall(again.id('k', 'a'), 'a'), answer);
     assert.equal(again.recall(again.id('k', 'b'), 'b'), undefined);
     assert.deepEqual(again.recall(again.id('k', 'c'), 'c'), answer);
   });
 
   it('let one request of a key run at a time, also after a failure', async () => {
-    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
     let running = 0;
     const work = async (fails: boolean): Promise<number> => {
       assert.equal(++running, 1, 'two at once');
@@ -76,7 +76,7 @@ describe('remembered answers', () => {
   });
 
   it('cost no more for each of many requests of a key that wait than for each of a few', async () => {
-    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
     const millisecondsOf = async (requests: number): Promise<number> => {
       const before = process.cpuUsage();
       const work = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -90,11 +90,11 @@ describe('remembered answers', () => {
   });
 
   it('stay within their bounds, the oldest going first', async () => {
-    const memory = await openIdempotency(disk().files, Date.now, silentLog);
+    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
     const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(1024 * 1024) }] };
     const count = Math.ceil(limits.idempotencyBytesMax / (1024 * 1024)) + 5;
     for (let i = 0; i < count; i++) memory.remember(memory.notes(`id ${i}`, 'hash', long));
-    assert.ok(memory.size() < count && memory.size() > count - 20);
+    assert.ok(memory.size < count && memory.size > count - 20);
     assert.equal(memory.recall('id 0', 'hash'), undefined);
     assert.notEqual(memory.recall(`id ${count - 1}`, 'hash'), undefined);
   });

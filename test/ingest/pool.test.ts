@@ -5,10 +5,10 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patience } from '../support/patience.ts';
 import { limits } from '../../src/ingest/limits.ts';
-import { createArrivals } from '../../src/ingest/arrivals.ts';
+import { Arrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept } from '../../src/ingest/accept.ts';
-import { startBatcher } from '../../src/ingest/batcher.ts';
-import { openIdempotency } from '../../src/ingest/idempotency.ts';
+import { Batcher } from '../../src/ingest/batcher.ts';
+import { Idempotency } from '../../src/ingest/idempotency.ts';
 import { WorkerPool } from '../../src/ingest/pool.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { Wal } from '../../src/ingest/wal.ts';
@@ -43,8 +43,8 @@ async function acceptOn(pool: WorkerPool): Promise<{ accept: Accept; wal: Wal }>
   const accept = createAccept({
     pools: { small: pool, large: pool },
     wal,
-    arrivals: createArrivals(0),
-    idempotency: await openIdempotency(disk(), Date.now, silentLog),
+    arrivals: new Arrivals(0),
+    idempotency: await Idempotency.open(disk(), Date.now, silentLog),
     bodyBytesMax: 1e6,
     directory: () => ({ version: 1, json: Buffer.from('[]') }),
     accepted: () => {},
@@ -114,7 +114,7 @@ describe('the wait of what the engine has not taken', () => {
     await wal.append([{ rows: 1, payload, payloadCrc: crc32c(payload), notes: '' }]);
     await wal.seal();
     await sleep(5);
-    const batcher = startBatcher({
+    const batcher = new Batcher({
       wal,
       sink: () => Promise.reject(new Error('never')),
       log: silentLog,
@@ -123,6 +123,7 @@ describe('the wait of what the engine has not taken', () => {
       stored: () => undefined,
       keepNotes: async () => undefined,
     });
+    batcher.start();
     assert.ok(batcher.backlog('all').waitingMs >= 5);
     while (batcher.counts().retries === 0) await sleep(5);
     assert.equal(batcher.backlog('all').waitingMs, 0);

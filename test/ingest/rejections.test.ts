@@ -9,16 +9,16 @@ import {
   type RejectionReason,
   reasonOf,
 } from '../../src/ingest/rejections.ts';
-import { createMapper } from '../../src/ocsf/audit-event.ts';
+import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';
 
-const mapEvent = createMapper({ appName: 'Test', redactKeys: [] });
+const mapper = new Mapper({ appName: 'Test', redactKeys: [] });
 
 /** Why the mapper rejects a text. */
 function errorOf(text: string): string {
   const window = toWindow(text);
-  const mapped = mapEvent(window, 0, window.bytes.length, (slug) =>
+  const mapped = mapper.map(window, 0, window.bytes.length, (slug) =>
     slug === undefined
       ? { id: '0b7f2a50-0000-4000-8000-000000000001', retentionDays: undefined }
       : '/message/org: no',

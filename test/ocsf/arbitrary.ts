@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import type { Piece } from '../../src/ocsf/byte-sink.ts';
 import { fromByteText, toWindow } from '../../src/ocsf/byte-text.ts';
-import { createMapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { Mapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 
 export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
 
 export const organization = { id: '0b5e2a34-9a66-4a6f-8f5d-2f4f7f6f9a01', retentionDays: 65_000 };
 
-const mapper = createMapper({ appName: 'Test "App"', redactKeys });
+const mapper = new Mapper({ appName: 'Test "App"', redactKeys });
 
 /** Maps an event given as text or as a value. */
 export function map(event: unknown): Row | string {
@@ -16,12 +16,12 @@ export function map(event: unknown): Row | string {
 
 /** Maps a text by a mapper of byte text, and gives the row's strings back as text. */
 export function mapText(
-  mapEvent: ReturnType<typeof createMapper>,
+  mapper: Mapper,
   text: string,
-  resolve: Parameters<typeof mapEvent>[3] = () => organization,
+  resolve: Parameters<Mapper['map']>[3] = () => organization,
 ): Row | string {
   const window = toWindow(text);
-  const row = mapEvent(window, 0, window.text.length, (reference) =>
+  const row = mapper.map(window, 0, window.text.length, (reference) =>
     resolve(reference === undefined ? undefined : fromByteText(reference)),
   );
   return typeof row === 'string' ? row : decoded(row);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
-import { createMapper } from '../../src/ocsf/audit-event.ts';
+import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { readSchema } from '../../src/ocsf/source-event.ts';
 import {
@@ -240,7 +240,7 @@ test('names and hashes for matching are lower-cased and distinct', () => {
 });
 
 test('a redacted hash reaches no column', () => {
-  const hide = createMapper({ appName: 'x', redactKeys: ['FileHash'] });
+  const hide = new Mapper({ appName: 'x', redactKeys: ['FileHash'] });
   const text = JSON.stringify(eventWith({ extra: { fileHash: 'abc' } }));
   const row = mapText(hide, text);
   assert.ok(typeof row !== 'string' && !JSON.stringify(row).includes('abc'));
@@ -250,7 +250,7 @@ test('an event whose retention has passed is refused, from the first moment that
   const dayMs = 86_400_000;
   const day = Date.UTC(2024, 4, 1);
   let now = 0;
-  const mapper = createMapper({ appName: 'x', redactKeys: [], now: () => now });
+  const mapper = new Mapper({ appName: 'x', redactKeys: [], now: () => now });
   const resolve = (days: number | undefined) => () => ({ id: organization.id, retentionDays: days });
   const answer = (event: object, days: number | undefined) => {
     const row = mapText(mapper, JSON.stringify(event), resolve(days));
@@ -270,10 +270,10 @@ test('an event whose retention has passed is refused, from the first moment that
 
 test('the organization is asked for by the reference sent, and its refusal is the answer', () => {
   const asked: (string | undefined)[] = [];
-  const mapper = createMapper({ appName: 'x', redactKeys: [] });
+  const mapper = new Mapper({ appName: 'x', redactKeys: [] });
   for (const event of [eventWith(), eventWith({ org: 'acme' }), eventWith({ org: '' })]) {
     const text = JSON.stringify(event);
-    const answer = mapper(toWindow(text), 0, text.length, (reference) => {
+    const answer = mapper.map(toWindow(text), 0, text.length, (reference) => {
       asked.push(reference);
       return '/message/org: is of another';
     });
@@ -402,10 +402,10 @@ test('escapes and letters of every script survive the rendering', () => {
 test('events within a larger text are read by their bounds', () => {
   const one = JSON.stringify(eventWith({ action: 1 }));
   const two = JSON.stringify(eventWith({ action: 2 }));
-  const mapper = createMapper({ appName: 'x', redactKeys });
+  const mapper = new Mapper({ appName: 'x', redactKeys });
   const window = toWindow(`${one}\n ${two}\r\n`);
   const read = (start: number, end: number) => {
-    const row = mapper(window, start, end, () => organization);
+    const row = mapper.map(window, start, end, () => organization);
     return typeof row === 'string' ? row : decoded(row);
   };
   const first = read(0, one.length);
@@ -423,14 +423,14 @@ test('a mapper keeps nothing of an event for the next one', () => {
 });
 
 test('a resolver that throws leaves nothing behind', () => {
-  const mapper = createMapper({ appName: 'x', redactKeys: [] });
+  const mapper = new Mapper({ appName: 'x', redactKeys: [] });
   const text = JSON.stringify(full);
   assert.throws(() =>
-    mapper(toWindow(text), 0, text.length, () => {
+    mapper.map(toWindow(text), 0, text.length, () => {
       throw new Error('resolver');
     }),
   );
   const least = JSON.stringify(eventWith());
-  const row = mapper(toWindow(least), 0, least.length, () => organization);
+  const row = mapper.map(toWindow(least), 0, least.length, () => organization);
   assert.ok(typeof row !== 'string' && decoded(row).actorEmail === '' && row.names.length === 0);
 });

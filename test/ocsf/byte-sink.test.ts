@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   type ByteSink,
-  createArena,
+  Arena,
   OutOfRoom,
-  openArena,
   putInteger,
   putLower,
   putQuoted,
@@ -13,8 +12,8 @@ import {
 } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { createKeyTest } from '../../src/ocsf/redact.ts';
-import { createRenderer } from '../../src/ocsf/render.ts';
-import { createReading, readSource } from '../../src/ocsf/source-fields.ts';
+import { Renderer } from '../../src/ocsf/render.ts';
+import { SourceReading, readSource } from '../../src/ocsf/source-fields.ts';
 import { areJson } from '../../src/ocsf/stored-json.ts';
 
 const letters = Buffer.from('"A\\Bcdefghijklmnop"ÄİȺ');
@@ -53,10 +52,10 @@ test('no sink is written past its end, and what fits is put', () => {
 test('a rendering that does not fit is an error at every length short of it, and alters nothing beyond', () => {
   const text = `{"time":0,"msg":"m","message":{"action":-12,"actor":"Ä","extra":{"a":["\\\\"],"otp":"1"},"remote":{"port":7}}}`;
   const { bytes, text: byteText } = toWindow(text);
-  const renderer = createRenderer('App');
-  const arena = createArena(renderer.constants);
-  openArena(arena, bytes, 0, bytes.length, renderer.bytesMax(bytes.length));
-  const reading = createReading(createKeyTest(['otp']));
+  const renderer = new Renderer('App');
+  const arena = new Arena(renderer.constants);
+  arena.open(bytes, 0, bytes.length, renderer.bytesMax(bytes.length));
+  const reading = new SourceReading(createKeyTest(['otp']));
   assert.equal(readSource(reading, arena, byteText, 0), undefined);
   const { rendered } = arena;
   const noFlow = { bytes, start: 0, end: 0 };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { limits } from '../../src/ocsf/limits.ts';
 import { fromByteText, toByteText } from '../../src/ocsf/byte-text.ts';
-import { createCursor, openCursor } from '../../src/ocsf/json-cursor.ts';
+import { Cursor } from '../../src/ocsf/json-cursor.ts';
 import { describeFault, finish, isAtEnd, skipValue } from '../../src/ocsf/json-text.ts';
 import { splitArray } from '../../src/ocsf/json-array.ts';
 import { createKeyTest } from '../../src/ocsf/redact.ts';
@@ -13,10 +13,10 @@ const isRedacted = createKeyTest(redactKeys);
 
 /** The minified text of one JSON value, or undefined and why. */
 function scan(text: string, redact = false, start = 0, end = Buffer.byteLength(text)) {
-  const c = createCursor();
+  const c = new Cursor();
   const at = skipValue(
     c,
-    openCursor(c, Buffer.from(text), start, end, toByteText(text), start),
+    c.open(Buffer.from(text), start, end, toByteText(text), start),
     0,
     redact ? isRedacted : undefined,
   );
@@ -218,10 +218,10 @@ test('configured keys may be of any length and letters', () => {
   const long = 'k'.repeat(100);
   const test = createKeyTest(['İd', 'ÄÖ', long, 'Key']);
   const covers = (name: string) => {
-    const c = createCursor();
+    const c = new Cursor();
     const text = JSON.stringify({ [name]: 1 });
     const bytes = Buffer.from(text);
-    skipValue(c, openCursor(c, bytes, 0, bytes.length, toByteText(text), 0), 0, test);
+    skipValue(c, c.open(bytes, 0, bytes.length, toByteText(text), 0), 0, test);
     return c.out.includes('[redacted]');
   };
   for (const name of ['İd', 'i\u0307D', 'äö', 'ÄÖ', long.toUpperCase(), 'KEY', '\u212aey'])

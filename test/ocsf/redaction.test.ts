@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { limits } from '../../src/ocsf/limits.ts';
-import { createMapper } from '../../src/ocsf/audit-event.ts';
+import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { alwaysRedacted } from '../../src/ocsf/redact.ts';
 import { eventText } from '../fuzz/arbitrary.ts';
@@ -17,7 +17,7 @@ const tail = eventTail(names);
 /** A mapper, and the model of what it must make of each event. */
 function pairOf(redactKeys: string) {
   const keys = redactKeys === '' ? [] : redactKeys.split(',');
-  const mapper = createMapper({ appName, redactKeys: [...alwaysRedacted, ...keys] });
+  const mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...keys] });
   const options = { hides: hiddenNames(redactKeys), appName, ...names };
   const rowOf = (text: string): Row => {
     const row = mapText(mapper, text);

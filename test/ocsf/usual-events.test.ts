@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import build from 'fast-json-stringify';
 import * as fc from 'fast-check';
-import { createArena, openArena } from '../../src/ocsf/byte-sink.ts';
+import { Arena } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { createKeyTest } from '../../src/ocsf/redact.ts';
-import { createValidator, eventOf, isSurelyValid, readSchema } from '../../src/ocsf/source-event.ts';
-import { createReading, readSource, releaseReading } from '../../src/ocsf/source-fields.ts';
+import { SourceValidator, eventOf, isSurelyValid, readSchema } from '../../src/ocsf/source-event.ts';
+import { SourceReading, readSource, releaseReading } from '../../src/ocsf/source-fields.ts';
 import { mapped, spelledJson, storableString } from './arbitrary.ts';
 
-const reading = createReading(createKeyTest([]));
-const arena = createArena(new Uint8Array(0));
-const validator = createValidator();
+const reading = new SourceReading(createKeyTest([]));
+const arena = new Arena(new Uint8Array(0));
+const validator = new SourceValidator();
 
 /** What the quick check and the schema each say of an event's text. */
 function verdicts(text: string): { quick: boolean; schema: boolean } {
   const { text: bytesText, bytes } = toWindow(text);
-  openArena(arena, bytes, 0, bytes.length, 0);
+  arena.open(bytes, 0, bytes.length, 0);
   try {
     assert.equal(readSource(reading, arena, bytesText, 0), undefined, text);
     return { quick: isSurelyValid(reading), schema: validator.isValid(eventOf(reading)) };

@@ -8,7 +8,7 @@ import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
-import { createMapper } from '../../src/ocsf/audit-event.ts';
+import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
@@ -32,14 +32,14 @@ interface RecorderOptions {
 
 export function createRecorder(storage: Storage, options: RecorderOptions = {}): Recorder {
   const { now = Date.now, retentionDays } = options;
-  const map = createMapper({ appName: 'Test', redactKeys: ['password'], now });
+  const mapper = new Mapper({ appName: 'Test', redactKeys: ['password'], now });
   const insert = createSegmentInsert(storage, silentLog);
   let segment = 0;
   return async (org, events) => {
     segment = nextSegmentNumber(now(), 3, segment);
     const rows = events.map((event) => {
       const window = toWindow(typeof event === 'string' ? event : JSON.stringify(event));
-      const row = map(window, 0, window.text.length, () => ({ id: org, retentionDays }));
+      const row = mapper.map(window, 0, window.text.length, () => ({ id: org, retentionDays }));
       if (typeof row === 'string') throw new Error(`the event was refused: ${row}`);
       return decoded(row);
     });

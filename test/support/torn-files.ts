@@ -37,8 +37,11 @@ export function createTornFiles(options: {
   let names = new Map<string, Stored>();
   let syncedNames = new Map<string, Stored>();
 
-  /** Takes its time, which differs, then counts a change of the disk; the one that the power cut hits may have happened in part. */
-  async function step(life: number, partly: () => void): Promise<void> {
+  /**
+   * Takes its time, which differs, then makes a change of the disk; the one that the power cut hits may have happened
+   * in part. Nothing of a process that is gone reaches the disk of the next.
+   */
+  async function step(life: number, wholly: () => void, partly = (): void => {}): Promise<void> {
     while (random() < 0.3) await new Promise((resolve) => setImmediate(resolve));
     if (lives !== life) throw new PowerCut('the process is gone');
     operations += 1;
@@ -50,11 +53,13 @@ export function createTornFiles(options: {
       if (random() < 0.5) partly();
       throw new DiskFault('injected fault');
     }
+    wholly();
   }
 
   async function sync(life: number, file: Stored): Promise<void> {
-    await step(life, () => {});
-    file.synced = Buffer.from(file.written);
+    await step(life, () => {
+      file.synced = Buffer.from(file.written);
+    });
   }
 
   function handle(life: number, file: Stored): LogFile {
@@ -63,18 +68,21 @@ export function createTornFiles(options: {
     return {
       async append(parts) {
         const all = Buffer.concat([file.written, ...parts]);
-        await step(life, () => {
-          file.written = all.subarray(
-            0,
-            file.written.length + Math.floor(random() * (all.length - file.written.length)),
-          );
-        });
-        file.written = all;
+        const write = (length: number): void => {
+          file.written = all.subarray(0, length);
+        };
+        const { length } = file.written;
+        await step(
+          life,
+          () => write(all.length),
+          () => write(length + Math.floor(random() * (all.length - length))),
+        );
         await sync(life, file);
       },
       async truncate(length) {
-        await step(life, () => {});
-        file.written = file.written.subarray(0, length);
+        await step(life, () => {
+          file.written = file.written.subarray(0, length);
+        });
         await sync(life, file);
       },
       async close() {
@@ -96,29 +104,30 @@ export function createTornFiles(options: {
     return {
       list: async () => [...names.keys()].sort(),
       read: async (name) => Buffer.from(existing(name).written),
-      size: async (name) => existing(name).written.length,
       async create(name) {
         if (names.has(name)) throw new Error(`${name} exists`);
         const file: Stored = { written: Buffer.alloc(0), synced: Buffer.alloc(0) };
-        await step(life, () => names.set(name, file));
-        names.set(name, file);
+        const add = () => names.set(name, file);
+        await step(life, add, add);
         return handle(life, file);
       },
       open: async (name) => handle(life, existing(name)),
       async remove(name) {
         existing(name);
-        await step(life, () => names.delete(name));
-        names.delete(name);
+        const remove = () => names.delete(name);
+        await step(life, remove, remove);
       },
       async rename(from, to) {
         const file = existing(from);
-        await step(life, () => {});
-        names.delete(from);
-        names.set(to, file);
+        await step(life, () => {
+          names.delete(from);
+          names.set(to, file);
+        });
       },
       async syncDirectory() {
-        await step(life, () => {});
-        syncedNames = new Map(names);
+        await step(life, () => {
+          syncedNames = new Map(names);
+        });
       },
       freeBytes: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
     };
