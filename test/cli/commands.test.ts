@@ -6,6 +6,8 @@ import { runCli } from '../../src/cli/program.ts';
 import { variables } from '../../src/config/variables.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { holdOutput } from '../support/openapi.ts';
+import '../support/strict-writer.cjs';
 
 /** The commands in this process, beside a running engine; what they record is kept instead of stored. */
 
@@ -48,7 +50,9 @@ async function run(
     startService: unexpected,
     untilStopped: unexpected,
   };
-  return { code: await runCli(args, parts), ...said, events } as Answer;
+  const code = await runCli(args, parts);
+  holdOutput(args, said.out);
+  return { code, ...said, events } as Answer;
 }
 
 /** The JSON that a command printed; it must have succeeded without a word of complaint. */
