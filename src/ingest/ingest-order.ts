@@ -7,7 +7,7 @@ interface IngestOrderOptions {
   readonly peers: {
     /** The lowest segment that one of them may still write; Infinity when nobody else is writing. */
     watermark(): Promise<number>;
-    /** The last segment that they may have written by the time of the last watermark; Infinity when that cannot be told. */
+    /** The last segment that they may have written by then; Infinity while some write, or when that cannot be told. */
     writtenThrough(): number;
   };
   /** By how much the clocks of processes that share an engine may differ; undefined beside an own engine. */
