@@ -4,7 +4,7 @@ import { authenticateKey, type KeyDirectory } from '../../src/control/authentica
 import { keyDigest, newKeyText } from '../../src/control/key-text.ts';
 import { stringify } from '../../src/contract/stringify.ts';
 import { accessLine } from '../../src/http/access-log.ts';
-import { createRateLimiter } from '../../src/http/rate-limit.ts';
+import { RateLimiter } from '../../src/http/rate-limit.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { readPageRequest, whereClause } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
@@ -88,7 +88,7 @@ function ingestAnswer(): MicroCase {
 function rateLimit(): MicroCase {
   const rate = { requests: 300, windowMs: 15_000 };
   let now = 0;
-  const limiter = createRateLimiter(() => now);
+  const limiter = new RateLimiter(() => now);
   const counts = new Map<string, number>();
   const clients = Array.from({ length: 200 }, (_, index) => `192.0.${index >> 8}.${index & 255}`);
   let next = 0;

@@ -1,6 +1,6 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 
-/** A file (mode 0600) that grows from a length on that its writer knows: what lies behind that is written over. */
+/** A file (mode 0600) whose writer knows its length: `append` writes there, over whatever lies behind it. */
 export class AppendFile {
   readonly handle: FileHandle;
   #bytes = 0;
@@ -23,7 +23,7 @@ export class AppendFile {
     this.#bytes = bytes;
   }
 
-  /** The length counts what was written whole, so an attempt after a failed one writes over what that left. */
+  /** The length grows only when the whole chunk is written, so a second attempt overwrites what a failed one left. */
   async append(chunk: Uint8Array): Promise<void> {
     for (let at = 0; at < chunk.length; ) {
       const written = await this.handle.write(chunk, at, chunk.length - at, this.#bytes + at);

@@ -6,13 +6,13 @@ export type FileCompression = 'none' | 'gzip' | 'zstd';
 
 const zstdLevel = 3;
 
-/** What the end of a file's name asks for. */
+/** The compression that the end of a file's name asks for. */
 export function compressionOfName(name: string): FileCompression {
   if (name.endsWith('.gz')) return 'gzip';
   return name.endsWith('.zst') ? 'zstd' : 'none';
 }
 
-/** A stream that compresses, to be used for one part of a file; parts one after the other make a whole file. */
+/** A stream that compresses one part of a file. The parts one after the other are a valid file. */
 export function createFileCompressor(compression: FileCompression): Transform | undefined {
   switch (compression) {
     case 'none':

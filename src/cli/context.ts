@@ -11,7 +11,7 @@ export interface CliIo {
   error(text: string): void;
   /** Standard output as a stream: for bytes, and where a command must wait until they are taken. */
   readonly output: NodeJS.WritableStream;
-  /** Standard error is a terminal: lines there may be drawn again. */
+  /** Standard error is a terminal, so a command may redraw lines there. */
   readonly errorIsTerminal?: boolean;
   readonly input: NodeJS.ReadStream | NodeJS.ReadableStream;
 }
@@ -25,12 +25,12 @@ export type RecordEvents = (
   events: readonly object[],
 ) => Promise<void>;
 
-/** What the commands are handed; nothing of it is found by import, so a test can run any command in its own process. */
+/** What the commands need of the process. They import none of it, so a test can run any command in its own process. */
 export interface CliDeps {
   readonly environment: Environment;
   readonly io: CliIo;
   readonly recordEvents: RecordEvents;
-  /** What every audit event has in common, as readers put it around the stored text. */
+  /** What readers put around the stored text of every event. */
   readonly eventEnvelope: (config: Config) => EventEnvelope;
   readonly startService: (config: Config, deps: ServiceOutputs) => Promise<RunningService>;
   /** Resolves when the process is asked to end. */
@@ -49,7 +49,7 @@ export interface RunningService {
   readonly url: string;
   readonly storage: Storage;
   readonly directory: Directory;
-  /** Takes events the way the write endpoint does; resolves once they are durable. */
+  /** Stores events as the write endpoint does; resolves once they are durable. */
   record(organizationSlug: string, ndjson: Uint8Array): Promise<{ accepted: number; rejected: number }>;
   /** Resolves once all that was recorded can be read; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean>;

@@ -59,7 +59,7 @@ async function organizationOf(storage: Storage, company: DemoCompany): Promise<O
   }
 }
 
-/** One login of each role, with a password that exists nowhere but in what the demo prints. */
+/** One login of each role. Only what the demo prints has the passwords. */
 async function loginsOf(storage: Storage, company: DemoCompany): Promise<Login[]> {
   const logins: Login[] = [];
   for (const role of ['admin', 'auditor', 'member'] as const) {
@@ -92,7 +92,7 @@ async function hasEvents(storage: Storage, organizationId: string): Promise<bool
   return (await storage.rows(query, { org: organizationId })).length > 0;
 }
 
-/** Sends the events of one company with a few bodies on their way at once; how many were taken. */
+/** Records the events of one company, a few bodies at once. Resolves with the number of accepted ones. */
 async function recordCompany(service: RunningService, company: DemoCompany, count: number): Promise<number> {
   const { slug: organization, staff: users } = company;
   const seed = companies.indexOf(company) + 1;
@@ -171,7 +171,7 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
   try {
     const config = loadConfig(demoEnvironment(deps.environment, dataDir, options));
     await prepareDataDir(dataDir, createLogger(config.logLevel));
-    // From here on, so that a signal during the start is not lost.
+    // Listens before the start, so that it misses no signal during it.
     const stopped = deps.untilStopped();
     const accessLogTo = join(dataDir, 'access.log');
     const service = await deps.startService(config, { log: createLogger(config.logLevel), accessLogTo });

@@ -23,7 +23,7 @@ const keptFor: Readonly<Record<string, string>> = {
   refused: 'a segment of the log whose content the engine refused; its events are in this file only',
 };
 
-/** Files that the log keeps as evidence: of loss, or to be looked at (README, Operations). */
+/** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (README, Operations). */
 export async function checkLogFolder(dataDir: string): Promise<Check> {
   const names = await namesIn(join(dataDir, 'wal'));
   const findings = names.flatMap((id) => {

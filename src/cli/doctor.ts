@@ -47,13 +47,13 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
     await withStorage(setup, async ({ storage }) => {
       isReached = true;
       checks.push(check('engine_reachable', []));
-      // A server's parts have replicas, and monitoring of their own.
+      // The parts of a ClickHouse server have replicas, and the server has monitoring.
       if (config.clickhouse.url !== undefined) return;
       checks.push(...(await checkLedger(storage, config.dataDir)));
       if (options.quick === undefined) checks.push(await checkParts(storage, deps.io));
     });
   } catch (error) {
-    // A wrong setting is no damage: it is for the operator to mend.
+    // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
     checks.push(check('engine_reachable', [{ id: 'engine', detail }]));
@@ -86,7 +86,7 @@ async function takeOut(session: Session, options: DoctorOptions, name: string): 
   await record(session, options, { part, shares, missing: inPartition });
 }
 
-/** Another damaged part may be in the way of counting: the hole is then recorded when that one is taken out. */
+/** Another damaged part may prevent the count. Then the run that takes that part out records the hole. */
 async function missingAfter(session: Session): Promise<MissingRows[]> {
   try {
     return await missingNow(session);
@@ -103,7 +103,7 @@ async function recordMissing(session: Session, options: DoctorOptions): Promise<
   await record(session, options, { part: undefined, shares: undefined, missing });
 }
 
-/** Of the ledger as the file has it: what it has not counted yet, no server misses later. */
+/** Compares the table with the ledger in the file. What the ledger has not counted, no server will miss later. */
 async function missingNow({ config, storage }: Session): Promise<MissingRows[]> {
   const ledger = (await readLedger(config.dataDir, () => {})) ?? new Ledger();
   return (await compareWithTable(storage, ledger)).missing;
@@ -123,7 +123,7 @@ interface Loss {
   readonly missing: readonly MissingRows[];
 }
 
-/** The hole, durably, then an audit event in each organization that has lost something, or may have. */
+/** Stores the hole, then records an audit event in each organization that lost events, or may have. */
 async function record(session: Session, options: DoctorOptions, loss: Loss): Promise<void> {
   const { deps, storage } = session;
   const { part, shares, missing } = loss;

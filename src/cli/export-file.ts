@@ -9,7 +9,7 @@ import type { ExportPlan } from '../read/export-plan.ts';
 import { AppendFile } from './append-file.ts';
 import { createFileCompressor, type FileCompression } from './compress.ts';
 
-/** What the file is to hold; an unfinished file is continued only by the very same. JSON values. */
+/** What the file is to hold, as JSON values. Only an export of an equal subject continues an unfinished file. */
 export interface ExportSubject extends Readonly<Record<string, unknown>> {
   readonly compression: FileCompression;
 }
@@ -35,7 +35,7 @@ export interface ExportResult extends ExportSnapshot {
   readonly sha256: string;
 }
 
-/** Events came or went beneath the plan: late ones, or ones whose time to be kept is over. */
+/** The table no longer holds the events of the plan: late ones came, or the retention of some has ended. */
 export class SnapshotGoneError extends Error {
   constructor() {
     super('the events of this time have changed since the export began');
@@ -55,8 +55,9 @@ interface ExportState extends ExportSnapshot, ExportPlan {
  *     FILE.partial/data         finished slices, then a part of the next
  *     FILE.partial/state.json   snapshot, plan, and size and SHA-256 of each finished slice
  *
- * A slice counts once it is synced and the state says so. A later run of the same export checks the finished ones
- * against their sums, cuts off the rest and goes on. At the end the manifest and then the data get their names.
+ * A slice is finished once its data are synced and the state names it. A later run of the same export verifies the
+ * finished slices against their sums, cuts off the rest and continues. At the end `finish` renames the manifest, then
+ * the data.
  */
 export class PartialExport {
   readonly #file: string;
@@ -73,7 +74,7 @@ export class PartialExport {
     this.#state = state;
   }
 
-  /** Goes on with what an earlier run has left, or with a new plan. Throws where it is another export's. */
+  /** Continues what an earlier run left, or begins with a new plan. Throws where another export left something. */
   static async open({ file, subject, restart, plan }: ExportOrder): Promise<PartialExport> {
     const directory = `${file}.partial`;
     await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
@@ -103,7 +104,7 @@ export class PartialExport {
     return this.#state.finished.length;
   }
 
-  /** Throws away what there is, for a plan of another moment. */
+  /** Discards everything, for a plan of another moment. */
   async restart(plan: ExportSnapshot & ExportPlan): Promise<void> {
     this.#state = stateOf(this.#state.subject, plan);
     await this.#verify();
@@ -149,7 +150,7 @@ export class PartialExport {
     await replaceFile(this.#path('state.json'), JSON.stringify(this.#state));
   }
 
-  /** Cuts the data, and the state with it, after the last slice that is as the state says. */
+  /** Cuts the data and the state after the last slice whose data match its sum. */
   async #verify(): Promise<void> {
     const { finished } = this.#state;
     let whole = createHash('sha256');
@@ -193,7 +194,7 @@ async function loadState(directory: string, subject: ExportSubject): Promise<Exp
   );
 }
 
-/** A failure of the source is one of the result. */
+/** A failure of the source makes the result fail. */
 function compressed(source: AsyncIterable<Buffer>, compression: FileCompression): AsyncIterable<Buffer> {
   const compressor = createFileCompressor(compression);
   if (compressor === undefined) return source;

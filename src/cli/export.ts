@@ -84,7 +84,7 @@ function readFilters(options: ExportOptions, organization: OrganizationNames) {
 /** Code of the activity "Audit events exported". */
 const exportedCode = 2030;
 
-/** What leaves the service is in the trail of its organization before it does (contract: Sessions). */
+/** Records the export in the trail of its organization before any event leaves the service (contract: Sessions). */
 async function recordExport(run: ExportRun, events: number, resumedEvents: number): Promise<void> {
   const { deps, organization, format, filtersGiven } = run;
   const name = operator();
@@ -108,7 +108,7 @@ async function recordExport(run: ExportRun, events: number, resumedEvents: numbe
   await deps.recordEvents(run, [event]);
 }
 
-/** The events of one moment in a file. Where the table does not hold them any more, it becomes a later moment. */
+/** Writes the events of one moment to a file. Where the table no longer holds them, it takes a later moment. */
 async function toFile(run: ExportRun, options: ExportOptions, file: string): Promise<void> {
   const { deps, organization, format, filtersGiven: filters } = run;
   const subject = { organization: organization.id, format, compression: compressionOfName(file), filters };
@@ -118,7 +118,7 @@ async function toFile(run: ExportRun, options: ExportOptions, file: string): Pro
     const resumed = rowsBefore(partial.plan, partial.finishedSlices);
     await recordExport(run, partial.plan.rows, resumed);
     if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${partial.plan.rows} events.\n`);
-    for (let attempt = 1; !(await isWritten(run, partial)); attempt++) {
+    for (let attempt = 1; !(await tryWriteSlices(run, partial)); attempt++) {
       if (attempt >= limits.exportSnapshotsMax) throw new SnapshotGoneError();
       await partial.restart(await plan());
     }
@@ -132,8 +132,8 @@ async function toFile(run: ExportRun, options: ExportOptions, file: string): Pro
   }
 }
 
-/** Writes the slices that are left; false where the table does not hold the plan's events any more. */
-async function isWritten(run: ExportRun, partial: PartialExport): Promise<boolean> {
+/** Writes the slices that are left; false where the table no longer holds the events of the plan. */
+async function tryWriteSlices(run: ExportRun, partial: PartialExport): Promise<boolean> {
   const { deps, format } = run;
   const { plan, finishedSlices } = partial;
   const total = format === 'parquet' ? undefined : plan.rows;
@@ -197,7 +197,7 @@ function manifestOf(run: ExportRun, file: string, compression: string, result: E
   };
 }
 
-/** The whole as one Parquet file, of the moment that the plan found. */
+/** All events of the moment of a plan as one Parquet file. */
 async function parquetNow(run: ExportRun): Promise<Readable> {
   for (let attempt = 1; ; attempt++) {
     const plan = await planOf(run);
@@ -219,7 +219,7 @@ async function eventsNow(run: ExportRun, format: ExportFormat): Promise<Readable
   return toReadable(found.stream);
 }
 
-/** One query, so one moment, whatever the reader's pace. A reader that goes away ends the command in peace. */
+/** One query reads one moment, however slow the reader is. A reader that goes away is no error. */
 async function toOutput(run: ExportRun): Promise<void> {
   const { deps, format } = run;
   const { output } = deps.io;
@@ -236,7 +236,7 @@ async function toOutput(run: ExportRun): Promise<void> {
 async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   const setup = setUp(deps);
   const format = readFormat(options);
-  // Wrong usage is told before an engine is started.
+  // Reports wrong usage before an engine starts.
   readFilters(options, { id: '', slug: '' });
   await withStorage(setup, async (session) => {
     const organization = await findOrganization(session.storage, options.org);
@@ -258,7 +258,7 @@ export function registerExport(program: Command, deps: CliDeps): void {
     .option('--json', 'print JSON about the file');
   for (const [name, flags, meaning] of filterOptions) {
     command.option(flags, meaning);
-    // Also by the names that requests use.
+    // The names of request parameters work as options, too.
     const inRequests = new Option(`--${name} <value>`).hideHelp();
     if (!flags.startsWith(`--${name} `)) command.addOption(inRequests);
   }

@@ -1,6 +1,6 @@
 import { limits } from './limits.ts';
 
-/** Whole lines of a text that are sent together. Where it ends depends on the text alone, not on how it was read. */
+/** Whole lines of a text that one request sends. Its end depends on the text alone, not on how it was read. */
 export interface ImportChunk {
   /** First byte in the text, and the one after the last. */
   readonly offset: number;
@@ -54,7 +54,7 @@ class LineSplitter {
       yield this.#lineWith(piece.subarray(at, stop), 1);
       at = stop + 1;
     }
-    // Of a line that is too long already only the length is kept.
+    // Of a line that is too long only the length matters.
     if (this.#heldBytes > lineBytesHeldMax) this.#held = [];
     else if (at < piece.length) this.#held.push(piece.subarray(at));
     this.#heldBytes += piece.length - at;

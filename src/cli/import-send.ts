@@ -24,7 +24,7 @@ export interface ImportTarget {
   /** Without a slash at the end. */
   readonly url: string;
   readonly key: string;
-  /** The key has just been made: a server that does not know it yet will, in a moment. */
+  /** The key has just been made, so a running server may not know it yet. */
   readonly keyIsNew: boolean;
 }
 
@@ -33,9 +33,8 @@ type Lines = Pick<ImportChunk, 'lines' | 'numbers'>;
 const lineEnd = Buffer.from('\n');
 
 /**
- * Sends chunks to the write endpoint, each under a key made of the source, its offset and its content: sent again, by
- * this process or by another, it is stored once. Waits and tries again where that may help, for as long as
- * `importRetryMsMax`.
+ * Sends chunks to the write endpoint, each under an idempotency key made of the source, its offset and its content. So
+ * the service stores it once, even if this process or another sends it again. Retries for `importRetryMsMax`.
  */
 export class ImportSender {
   readonly #target: ImportTarget;
@@ -84,7 +83,7 @@ export class ImportSender {
     }
   }
 
-  /** What is too large together may fit in parts; each half has a key of its own. */
+  /** Sends the halves of a chunk that is too large, each under a key of its own. */
   async #sendHalves({ lines, numbers }: Lines, offset: number): Promise<SentChunk> {
     if (lines.length === 1) {
       const error = 'is larger than the server takes';
@@ -98,7 +97,7 @@ export class ImportSender {
     return { accepted: first.accepted + second.accepted, rejected: [...first.rejected, ...second.rejected] };
   }
 
-  /** Says what to do, where the client's words do not. */
+  /** Words the client's error for an operator. */
   #explained(error: unknown): unknown {
     if (!(error instanceof AuditlogError) || error.code === 'aborted') return error;
     const { status, detail = 'without a word of explanation', cause } = error;

@@ -15,7 +15,7 @@ export interface ImportSource {
   readonly fileBytes: number | undefined;
   /** How many bytes of the file have been read so far. */
   fileBytesRead(): number;
-  /** The text from a byte of it on; of standard input, once and from 0. */
+  /** The decompressed text from this byte on; of standard input once only, and from 0. */
   text(offset: number): AsyncIterable<Buffer>;
 }
 
@@ -40,7 +40,7 @@ async function* skipping(
   }
 }
 
-/** A file, compressed or not as its first bytes tell. Rejects when it cannot be read. */
+/** Opens a file; its first bytes tell the compression. Rejects when it cannot be read. */
 export async function openFileSource(path: string): Promise<ImportSource> {
   const file = await open(path, 'r');
   let start: Buffer;

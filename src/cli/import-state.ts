@@ -6,7 +6,7 @@ import type { RejectedLine } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
 
-/** How far an import has come: everything before `offset` was answered, nothing after it is counted. */
+/** How far an import has come: the service has answered for everything before `offset`. */
 export interface ImportPosition {
   /** Bytes of the text, decompressed. */
   readonly offset: number;
@@ -15,7 +15,7 @@ export interface ImportPosition {
   readonly rejected: number;
 }
 
-/** What tells the text of a checkpoint from another one: its first bytes, which stay as they are while a file grows. */
+/** Identifies the text of a checkpoint by its first bytes, which stay the same while the file grows. */
 interface ImportIdentity {
   readonly headBytes: number;
   readonly headSha256: string;
@@ -36,8 +36,8 @@ export interface ImportPaths {
 const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0 };
 
 /**
- * What an import remembers. The rejected lines are synced before the checkpoint that counts them, and those that came
- * after it are cut off by the next run: each is there once.
+ * What an import remembers. It syncs the rejected lines before the checkpoint that counts them, and the next run cuts
+ * off those that came after it: so the file has each of them once.
  */
 export class ImportState {
   /** Where to begin. */
@@ -58,7 +58,7 @@ export class ImportState {
     this.#position = this.first;
   }
 
-  /** Opens what an earlier run has left, or begins anew. Throws where the text is another one. */
+  /** Continues what an earlier run left, or begins anew. Throws where the checkpoint is of another text. */
   static async open(source: ImportSource, paths: ImportPaths, restart: boolean): Promise<ImportState> {
     const known =
       paths.checkpoint === undefined || restart ? undefined : await readCheckpoint(paths.checkpoint);
@@ -84,7 +84,7 @@ export class ImportState {
     return this.#identity.headSha256;
   }
 
-  /** Takes the next part of the text as done; durable after a while, or with `close`. */
+  /** Counts the next part of the text as done; durable after `importCheckpointMs`, or with `close`. */
   async advance(position: ImportPosition, rejected: readonly RejectedLine[]): Promise<void> {
     if (rejected.length > 0) {
       this.#rejected ??= await AppendFile.open(this.#paths.rejected);

@@ -19,10 +19,10 @@ export interface TargetOptions {
 }
 
 const keyDuration = '30d';
-/** A key that ends sooner is not begun with. */
+/** An import does not begin with a key that expires sooner. */
 const keyLeftMicrosMin = 3_600_000_000;
 
-/** The key that was given; never as an argument, where every user of the machine can read it. */
+/** The given key. It is never an argument: every user of the machine can read those. */
 async function givenKey(deps: CliDeps, { keyFile }: TargetOptions): Promise<string | undefined> {
   const text = keyFile === undefined ? deps.environment['AUDITLOG_API_KEY'] : await readFile(keyFile, 'utf8');
   const key = text?.trim();
@@ -40,8 +40,8 @@ interface LocalKey {
 }
 
 /**
- * A key of the operator's own, for whom the data directory is open anyway: writing, for one organization or for all,
- * kept in the directory (mode 0600) because what was sent under a key is known again only under the same one.
+ * A key with scope `write` for one organization or for all, made for the operator, who has access to the data directory
+ * anyway. The directory keeps it (mode 0600), since idempotency keys hold for one API key only.
  */
 async function localKey(session: Session, org: string | undefined): Promise<LocalKey> {
   const { deps, config, storage } = session;
@@ -70,7 +70,7 @@ async function localKey(session: Session, org: string | undefined): Promise<Loca
   return { key: issued.text, keyIsNew: true };
 }
 
-/** A server of this process, for as long as the work takes; what was recorded can be read when it ends. */
+/** Runs the work on a server in this process. When it ends, readers can read what was recorded. */
 async function withOwnServer(
   setup: Setup,
   org: string | undefined,

@@ -41,8 +41,8 @@ interface Underway {
 
 /**
  * Sends the text in chunks, several at once, and takes their answers in the order of the text, so that the checkpoint
- * is a single offset in it. A chunk that was stored but not checkpointed is sent again by the next run, under the same
- * key, and stored once.
+ * is a single offset in it. The next run sends a chunk again that was stored but not checkpointed. It has the
+ * same idempotency key, so the service stores it once.
  */
 async function sendAll(
   deps: CliDeps,

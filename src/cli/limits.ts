@@ -1,20 +1,20 @@
 /** Bounds of the commands; units last. */
 export const limits = {
-  /** Snapshots that such an export takes before it gives up on a table that does not come to rest. */
+  /** Snapshots that an export tries on a table that keeps changing. */
   exportSnapshotsMax: 5,
   cliServerAskMsMax: 2_000,
-  /** A key that a command has just made is known to a running server within this. */
+  /** A running server knows a new key within this. */
   cliKeyKnownMsMax: 10_000,
   cliPasswordMsMax: 120_000,
   progressIntervalMs: 250,
-  /** What an import sends at once, each part of at most so many bytes (and the rest of a line) and lines. */
+  /** Requests of an import at once, each with at most so many bytes (and the rest of a line) and lines. */
   importRequestsAtOnceMax: 8,
   importChunkBytes: 700_000,
   importChunkLinesMax: 10_000,
-  /** A longer line is not even sent; it could not be an event. */
+  /** An import does not send a longer line: it cannot be an event. */
   importLineBytesMax: 4 * 1024 * 1024,
   importRequestMsMax: 120_000,
-  /** How long an import goes on trying to send the same part. */
+  /** How long an import retries one request. */
   importRetryMsMax: 600_000,
   importCheckpointMs: 1_000,
   importHeadBytes: 64 * 1024,
@@ -22,7 +22,7 @@ export const limits = {
   demoFlushMsMax: 60_000,
   forwardBatchEventsMax: 1000,
   forwardFileBytesMin: 4096,
-  /** Short enough for the line of figures to be of now. */
+  /** Short enough to keep the figures current. */
   forwardWaitSeconds: 10,
   /** Events of a stretch of time that is read as one, where the server has no feed. */
   forwardSliceEventsMax: 10_000,
@@ -35,7 +35,7 @@ export const limits = {
   forwardStopMsMax: 10_000,
   /** Attempts of `--once` go on this long. */
   forwardOnceMsMax: 120_000,
-  /** A position that moved without any event is written down this often. */
+  /** The checkpoint saves a position that moved without any event this often. */
   forwardIdleSaveMs: 60_000,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   forwardHeaderFileBytesMax: 64 * 1024,

@@ -3,12 +3,12 @@ import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
 
 /**
- * Understands the text of an option, whose name is for what it says when it cannot. `before` is the value so far of an
- * option that may be repeated.
+ * Parses the text of an option; `name` is for the error. `before` is the value so far of an option that may be
+ * repeated. Throws Problem `malformed`.
  */
 export type ReadOption<T> = (text: string, name: string, before: unknown) => T;
 
-/** Flags, meaning, and for an option that is more than a text: how to read it, and the text that it has by default. */
+/** An option; where it is more than a text, with its parser and the text of its default. */
 export type OptionRow = readonly [
   flags: string,
   meaning: string,
@@ -16,7 +16,7 @@ export type OptionRow = readonly [
   fallback?: string,
 ];
 
-/** An option whose text is understood as the command line is read. */
+/** An option that commander parses with the command line. */
 export function option(...[flags, meaning, read, fallback]: OptionRow): Option {
   const made = new Option(flags, meaning);
   if (read === undefined) return made;

@@ -4,7 +4,7 @@ import type { CliDeps } from './context.ts';
 
 type Output = Pick<CliDeps, 'io'>;
 
-/** Wide in a terminal: East Asian scripts and emoji take two columns. */
+/** East Asian scripts and emoji take two columns in a terminal. */
 const wide =
   /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\u{1F300}-\u{1FAFF}]/u;
 

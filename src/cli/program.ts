@@ -36,7 +36,7 @@ function createProgram(deps: CliDeps): Command {
   return program;
 }
 
-/** What went wrong, in lines without a stack, and how the process ends. */
+/** The words for an error, without a stack, and the exit code. */
 function explain(error: unknown): { lines: string; code: ExitCode } {
   if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
   if (error instanceof Problem && error.code === 'malformed') {
@@ -52,7 +52,7 @@ export async function runCli(args: readonly string[], deps: CliDeps): Promise<Ex
     await createProgram(deps).parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
-    // Commander has said what was wrong, or has shown the help that was asked for.
+    // Commander has printed the error or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
     const { lines, code } = explain(error);
     for (const line of lines.split('\n')) deps.io.error(`auditlog: ${line}\n`);

@@ -2,9 +2,9 @@ import { limits } from './limits.ts';
 import type { CliIo } from './context.ts';
 
 export interface Progress {
-  /** Where the work stands, in the units of `total`; `items` is what the rate counts. */
+  /** Reports what is done, in the units of `total`; `items` are for the rate. */
   at(done: number, items: number): void;
-  /** Takes the line away. */
+  /** Clears the line. */
   end(): void;
 }
 
@@ -21,8 +21,8 @@ function clockText(seconds: number): string {
 
 /**
  * One line on standard error, redrawn in place, and only where that is a terminal: a bar with the rate of items and
- * the time left. `total` undefined: how much there is, is not known. `doneBefore` was done by an earlier run, so it
- * says nothing about the pace of this one.
+ * the time left. `total` is undefined where it is not known. An earlier run did `doneBefore`, which does not count
+ * for the rate of this one.
  */
 export function createProgress(
   io: CliIo,

@@ -8,7 +8,7 @@ const standardOutput = 1;
 
 async function serve(deps: CliDeps): Promise<void> {
   const config = loadConfig(deps.environment);
-  // Asked before the start, so that a signal that comes during it is not lost.
+  // Listens before the start, so that it misses no signal during it.
   const stopped = deps.untilStopped();
   const log = createLogger(config.logLevel);
   const service = await deps.startService(config, { log, accessLogTo: standardOutput });

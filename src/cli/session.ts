@@ -22,7 +22,7 @@ export interface Session extends Setup {
   readonly storage: Storage;
 }
 
-/** A command speaks through its output and its exit code; its log is for what goes wrong beneath it. */
+/** A command reports by its output and exit code; its log is for faults below it. */
 export function setUp(deps: CliDeps): Setup {
   const config = loadConfig(deps.environment);
   return { deps, config, log: createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel) };
@@ -72,7 +72,7 @@ export function eventsOf(changes: readonly Change[]): object[] {
   return changes.map((change) => sourceEventOfChange(change, operator(), now));
 }
 
-/** Records what has happened already. */
+/** Records what a command has done already. */
 export async function recordAfter(session: Session, events: readonly object[], what: string): Promise<void> {
   if (events.length === 0) return;
   try {

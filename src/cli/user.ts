@@ -13,14 +13,14 @@ interface PasswordOption {
   readonly passwordStdin?: true;
 }
 
-interface WhichOptions extends JsonOption {
+interface UserOptions extends JsonOption {
   readonly org?: string;
   readonly email?: string;
 }
 
 const passwordHelp = 'read the password from standard input instead of asking for it';
 
-/** Asked for before any engine is started, so that a bad password costs nothing. */
+/** Reads and checks the password before an engine starts, so that a bad one costs nothing. */
 async function acceptablePassword(deps: CliDeps, { passwordStdin }: PasswordOption): Promise<string> {
   const password = await readPassword(deps.io, passwordStdin === true);
   checkPassword(password);
@@ -62,7 +62,7 @@ function addList(user: Command, deps: CliDeps): void {
     .description('show users')
     .option('--org <slug>', 'only of this organization')
     .option('--json', 'print JSON')
-    .action((options: WhichOptions) =>
+    .action((options: UserOptions) =>
       runControlCommand(deps, async (storage) => {
         const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
         const views = (await listUsers(storage, options.org)).map((one) => ({
@@ -89,7 +89,7 @@ function addList(user: Command, deps: CliDeps): void {
 }
 
 /** A command about one user, whichever way it is named. */
-function which(command: Command): Command {
+function aboutUser(command: Command): Command {
   return command
     .argument('[user]', 'e-mail address or id')
     .option('--email <address>', 'the same as the argument')
@@ -97,15 +97,15 @@ function which(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-function referenceOf(given: string | undefined, { email, org }: WhichOptions): UserReference {
+function referenceOf(given: string | undefined, { email, org }: UserOptions): UserReference {
   const user = given ?? email;
   if (user === undefined) throw new Problem('malformed', 'name the user by e-mail address or id');
   return { user, organization: org };
 }
 
 function addDisable(user: Command, deps: CliDeps): void {
-  which(user.command('disable').description('end a user’s access and sessions')).action(
-    async (given: string | undefined, options: WhichOptions) => {
+  aboutUser(user.command('disable').description('end a user’s access and sessions')).action(
+    async (given: string | undefined, options: UserOptions) => {
       const reference = referenceOf(given, options);
       await runControlCommand(deps, async (storage) => {
         const disabled = await disableUser(storage, reference);
@@ -119,9 +119,9 @@ function addDisable(user: Command, deps: CliDeps): void {
 }
 
 function addSetPassword(user: Command, deps: CliDeps): void {
-  which(user.command('set-password').description('change a password, which ends the user’s sessions'))
+  aboutUser(user.command('set-password').description('change a password, which ends the user’s sessions'))
     .option('--password-stdin', passwordHelp)
-    .action(async (given: string | undefined, options: WhichOptions & PasswordOption) => {
+    .action(async (given: string | undefined, options: UserOptions & PasswordOption) => {
       const reference = referenceOf(given, options);
       const password = await acceptablePassword(deps, options);
       await runControlCommand(deps, async (storage) => {

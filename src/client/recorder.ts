@@ -18,6 +18,10 @@ export interface RecorderOptions extends Omit<BatchRoute, 'hooks'> {
   readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
 }
 
+interface SettleOptions {
+  readonly timeoutMs?: number;
+}
+
 const compress = promisify(gzip);
 
 /**
@@ -67,14 +71,14 @@ export class Recorder {
    * Sends what is queued without delay and waits, `timeoutMs` at most (default 30 s), until each event recorded so
    * far has been stored or given up. Never rejects: the report says what was not stored since the last report.
    */
-  async flush({ timeoutMs = limits.flushMsDefault }: { readonly timeoutMs?: number } = {}) {
+  async flush({ timeoutMs = limits.flushMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#seal();
     await this.#sender.settled(timeoutMs);
     return this.#report();
   }
 
   /** `flush` (default 10 s), then gives up what is left and takes nothing more. */
-  async close({ timeoutMs = limits.closeMsDefault }: { readonly timeoutMs?: number } = {}) {
+  async close({ timeoutMs = limits.closeMsDefault }: SettleOptions = {}): Promise<FlushReport> {
     this.#closed = true;
     this.#seal();
     await this.#sender.settled(timeoutMs);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import sonicBoom from 'sonic-boom';
 import type { Clock } from '../base/clock.ts';
 import { limits } from './limits.ts';
@@ -16,15 +18,6 @@ export interface AccessRecord {
   readonly bytesReceived: number;
 }
 
-export interface AccessLog {
-  /** Never waits and never throws: where lines cannot be written they are dropped and counted. */
-  write(record: AccessRecord): void;
-  /** Lines dropped so far because the reader of the log is too slow or gone. */
-  dropped(): number;
-  /** Writes what is held, within limits.accessLogCloseMsMax. */
-  close(): Promise<void>;
-}
-
 const plain = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
 
 const quoted = (text: string): string => (plain.test(text) ? `"${text}"` : JSON.stringify(text));
@@ -36,20 +29,6 @@ export function accessLine(record: AccessRecord, timestamp: string): string {
     `"method":${quoted(record.method)},"path":${quoted(record.path)},"ip":${quoted(record.ip)},` +
     `"port":${quoted(record.port)},"bytesSent":${record.bytesSent},"bytesReceived":${record.bytesReceived}}\n`
   );
-}
-
-/** ISO text of an instant; the last one is kept, since many lines share a millisecond. */
-function createTimestamps(clock: Clock): () => string {
-  let lastMs = -1;
-  let text = '';
-  return () => {
-    const ms = Math.floor(clock() / 1000);
-    if (ms !== lastMs) {
-      lastMs = ms;
-      text = new Date(ms).toISOString();
-    }
-    return text;
-  };
 }
 
 const batchCharactersMax = 64 * 1024;
@@ -65,61 +44,73 @@ export interface AccessLogOptions {
  * The access log. Lines are gathered for at most limits.accessLogFlushMs and written asynchronously; a reader that
  * stalls or a closed pipe costs lines beyond limits.accessLogBufferedBytesMax, never a request or the process.
  */
-export function createAccessLog({ destination, clock, log }: AccessLogOptions): AccessLog {
-  const sink = new sonicBoom.SonicBoom({
-    fd: destination,
-    sync: false,
-    maxLength: limits.accessLogBufferedBytesMax,
-  });
-  const droppedLines = counter('auditlog_access_log_dropped_lines_total', 'Access-log lines not written', []);
-  const timestamp = createTimestamps(clock);
-  let batch = '';
-  let batchLines = 0;
-  let dropped = 0;
-  let failing = false;
-  let timer: NodeJS.Timeout | undefined;
+export class AccessLog {
+  readonly #clock: Clock;
+  readonly #sink: sonicBoom.SonicBoom;
+  #batch = '';
+  #batchLines = 0;
+  #dropped = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #lastMs = -1;
+  #lastTimestamp = '';
 
-  sink.on('drop', () => {
-    dropped += batchLines;
-    droppedLines.inc(batchLines);
-  });
-  sink.on('error', (error: unknown) => {
-    if (!failing) log.warn(errorFacts(error), 'the access log cannot be written');
-    failing = true;
-  });
-  sink.on('write', () => {
-    failing = false;
-  });
-  const flush = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (batch !== '') sink.write(batch);
-    batch = '';
-    batchLines = 0;
-  };
-  return {
-    write(record) {
-      batch += accessLine(record, timestamp());
-      batchLines++;
-      if (batch.length >= batchCharactersMax) flush();
-      else timer ??= setTimeout(flush, limits.accessLogFlushMs).unref();
-    },
-    dropped: () => dropped,
-    close() {
-      flush();
-      return new Promise((resolve) => {
-        const limit = setTimeout(() => {
-          sink.destroy();
-          resolve();
-        }, limits.accessLogCloseMsMax);
-        const done = (): void => {
-          clearTimeout(limit);
-          resolve();
-        };
-        sink.once('close', done);
-        sink.once('error', done);
-        sink.end();
-      });
-    },
-  };
+  constructor({ destination, clock, log }: AccessLogOptions) {
+    this.#clock = clock;
+    const maxLength = limits.accessLogBufferedBytesMax;
+    this.#sink = new sonicBoom.SonicBoom({ fd: destination, sync: false, maxLength });
+    const lines = counter('auditlog_access_log_dropped_lines_total', 'Access-log lines not written', []);
+    this.#sink.on('drop', () => {
+      this.#dropped += this.#batchLines;
+      lines.inc(this.#batchLines);
+    });
+    let failing = false;
+    this.#sink.on('error', (error: unknown) => {
+      if (!failing) log.warn(errorFacts(error), 'the access log cannot be written');
+      failing = true;
+    });
+    this.#sink.on('write', () => {
+      failing = false;
+    });
+  }
+
+  /** Never waits and never throws: where lines cannot be written they are dropped and counted. */
+  write(record: AccessRecord): void {
+    this.#batch += accessLine(record, this.#timestamp());
+    this.#batchLines++;
+    if (this.#batch.length >= batchCharactersMax) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), limits.accessLogFlushMs).unref();
+  }
+
+  /** Lines dropped so far because the reader of the log is too slow or gone. */
+  dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Writes what is held, within limits.accessLogCloseMsMax. */
+  async close(): Promise<void> {
+    this.#flush();
+    // Rejects with an error of the sink, which is logged above.
+    const closed = once(this.#sink, 'close').catch(() => {});
+    this.#sink.end();
+    await Promise.race([closed, sleep(limits.accessLogCloseMsMax, undefined, { ref: false })]);
+    this.#sink.destroy();
+  }
+
+  /** Made once for all lines of a millisecond: it would cost more than the rest of the line. */
+  #timestamp(): string {
+    const ms = Math.floor(this.#clock() / 1000);
+    if (ms !== this.#lastMs) {
+      this.#lastMs = ms;
+      this.#lastTimestamp = new Date(ms).toISOString();
+    }
+    return this.#lastTimestamp;
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#batch !== '') this.#sink.write(this.#batch);
+    this.#batch = '';
+    this.#batchLines = 0;
+  }
 }

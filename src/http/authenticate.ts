@@ -1,29 +1,13 @@
-import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { ApiKey, Scope } from '../control/api-keys.ts';
-import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
-import type { Directory } from '../control/directory.ts';
 import type { OrganizationFacts } from '../ingest/task.ts';
 import type { RequestContext } from './request-context.ts';
-
-/** The API key of a request, or undefined: what is wrong with it makes no difference (contract: Authentication). */
-export interface KeyCheck {
-  /** By what is in memory, at once. */
-  readonly known: (context: RequestContext) => ApiKey | undefined;
-  /** After a look at the engine, for a key made a moment ago. */
-  readonly fresh: (context: RequestContext) => Promise<ApiKey | undefined>;
-}
 
 const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key", Bearer realm="audit"' };
 
 export function unauthorizedKey(): Problem {
-  return new Problem(
-    'unauthorized',
-    'There is no API key that is valid here, in X-API-Key or as Authorization: Bearer.',
-    {
-      headers: challenge,
-    },
-  );
+  const detail = 'There is no API key that is valid here, in X-API-Key or as Authorization: Bearer.';
+  return new Problem('unauthorized', detail, { headers: challenge });
 }
 
 /** What ingest and reads must know of an organization; undefined when it has just been deleted. */
@@ -40,15 +24,8 @@ export function hasScope(key: ApiKey, scope: Scope): boolean {
   return key.scopes.includes(scope);
 }
 
-export function createKeyCheck(directory: Directory, clock: Clock): KeyCheck {
-  return {
-    known: (context) => authenticateKey(directory, presentedKey(context), clock()),
-    fresh: (context) => authenticateKeyFresh(directory, presentedKey(context), clock),
-  };
-}
-
 /** The text of the key in either header; undefined where both hold something and it is not the same. */
-function presentedKey(context: RequestContext): string | undefined {
+export function presentedKey(context: RequestContext): string | undefined {
   const key = context.header('x-api-key');
   const token = bearerToken(context.header('authorization'));
   if (key === undefined || token === undefined) return key ?? token;

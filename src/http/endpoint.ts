@@ -1,6 +1,6 @@
 import type { ApiKey, Scope } from '../control/api-keys.ts';
-import type { Organization } from '../control/organizations.ts';
-import type { Role, User } from '../control/users.ts';
+import type { Session } from '../control/sessions.ts';
+import type { Role } from '../control/users.ts';
 import type { Reply } from './response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Handler, Route } from './router.ts';
@@ -14,12 +14,7 @@ export interface KeyCaller {
 }
 
 /** A request with a good session. Its organization is the only one that the request may see. */
-export interface SessionCaller {
-  readonly user: User;
-  readonly organization: Organization;
-  /** Claim `jti`, the time the session expires, and the token itself. */
-  readonly session: { readonly id: string; readonly expiresMicros: number; readonly token: string };
-}
+export type SessionCaller = Session;
 
 export type KeyHandler = (context: RequestContext, caller: KeyCaller) => Promise<Reply> | Reply;
 export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
@@ -49,3 +44,5 @@ export type Access =
  * without saying so.
  */
 export type Endpoint = Omit<Route, 'handler'> & Access;
+
+export type EndpointOf<A extends Endpoint['access']> = Extract<Endpoint, { readonly access: A }>;

@@ -39,7 +39,7 @@ export async function exportReply(
   const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
   try {
     const details = { format, filters: filtersGiven(parameter), events: total };
-    await trail.recordBefore(exported(by, organization, details), trailOrigin(context));
+    await trail.recordBefore(exported(by, organization.id, details), trailOrigin(context));
   } catch (error) {
     stream.destroy();
     throw error;

@@ -8,16 +8,15 @@ import type { PasswordThrottle } from '../control/password-throttle.ts';
 import type { Sessions } from '../control/sessions.ts';
 import type { Ingest } from '../ingest/ingest.ts';
 import type { Readers } from '../read/readers.ts';
-import { createAccessLog } from './access-log.ts';
-import { createKeyCheck, type OrganizationLookup } from './authenticate.ts';
+import { AccessLog } from './access-log.ts';
+import type { OrganizationLookup } from './authenticate.ts';
 import type { RateClass } from './endpoint.ts';
 import { guardEndpoints } from './guard.ts';
-import { createRateLimiter } from './rate-limit.ts';
 import { createRouter } from './router.ts';
 import type { Readiness } from './routes/ready.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
-import { createSessionCookie } from './session-cookie.ts';
+import { SessionCookie } from './session-cookie.ts';
 import { Trail } from './trail.ts';
 
 /** The part of the configuration that requests are answered by. */
@@ -56,7 +55,7 @@ export interface FrontEndDeps {
 export async function startFrontEnd(deps: FrontEndDeps): Promise<HttpServer> {
   const { config, log, clock, ingest, stops } = deps;
   const { tenantDomain, trustProxy } = config;
-  const accessLog = createAccessLog({ destination: deps.accessLogTo, clock, log });
+  const accessLog = new AccessLog({ destination: deps.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
   const trail = new Trail({
     accept: ingest.accept,
@@ -66,7 +65,7 @@ export async function startFrontEnd(deps: FrontEndDeps): Promise<HttpServer> {
     log,
   });
   stops.add(() => trail.stop());
-  const cookie = createSessionCookie(config.serviceName);
+  const cookie = new SessionCookie(config.serviceName);
   const endpoints = endpointTable({
     ...deps,
     accept: ingest.accept,
@@ -81,10 +80,10 @@ export async function startFrontEnd(deps: FrontEndDeps): Promise<HttpServer> {
     trustProxy,
   });
   const routes = guardEndpoints(endpoints, {
-    checkKey: createKeyCheck(deps.directory, clock),
+    directory: deps.directory,
+    clock,
     sessions: deps.sessions,
     cookie,
-    limiter: createRateLimiter(() => performance.now()),
     rates: config.rateLimits,
     tenantDomain,
   });

@@ -1,15 +1,7 @@
 import { counter, gauge, histogram } from '../base/metrics.ts';
+import type { AccessRecord } from './access-log.ts';
 
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']);
-
-export interface ObservedRequest {
-  readonly route: string;
-  readonly method: string;
-  readonly status: number;
-  readonly latencyMs: number;
-  readonly bytesSent: number;
-  readonly bytesReceived: number;
-}
 
 interface Children {
   readonly requests: { inc(): void };
@@ -17,7 +9,7 @@ interface Children {
 }
 
 /** Metrics of the HTTP front end. Children are looked up once for each route, method and status. */
-export function createHttpMetrics(inFlight: () => number): (request: ObservedRequest) => void {
+export function createHttpMetrics(inFlight: () => number): (route: string, record: AccessRecord) => void {
   const requests = counter('auditlog_http_requests_total', 'Requests answered', [
     'route',
     'method',
@@ -43,13 +35,13 @@ export function createHttpMetrics(inFlight: () => number): (request: ObservedReq
     }
     return found;
   };
-  return (request) => {
+  return (route, record) => {
     // A method is the client's text: unknown ones share a label, or each would be a series of its own.
-    const method = methods.has(request.method) ? request.method : 'other';
-    const { requests, latency } = childrenOf(request.route, method, request.status);
+    const method = methods.has(record.method) ? record.method : 'other';
+    const { requests, latency } = childrenOf(route, method, record.status);
     requests.inc();
-    latency.observe(request.latencyMs / 1000);
-    if (request.bytesSent > 0) sent.inc(request.bytesSent);
-    if (request.bytesReceived > 0) received.inc(request.bytesReceived);
+    latency.observe(record.latencyMs / 1000);
+    if (record.bytesSent > 0) sent.inc(record.bytesSent);
+    if (record.bytesReceived > 0) received.inc(record.bytesReceived);
   };
 }

@@ -1,6 +1,7 @@
-import { limits } from './limits.ts';
 import { FifoMap } from '../base/fifo-map.ts';
+import { Problem } from '../base/problem.ts';
 import type { Rate } from '../base/rates.ts';
+import { limits } from './limits.ts';
 
 /** The state of a client's window after a request (contract: Rate limits). */
 export interface Verdict {
@@ -9,14 +10,6 @@ export interface Verdict {
   readonly remaining: number;
   /** Whole seconds until the window ends, at least 1. */
   readonly resetSeconds: number;
-}
-
-export interface RateLimiter {
-  /** Counts a request of the client. */
-  consume(client: string, rate: Rate): Verdict;
-  /** The verdict on a request that is not counted. */
-  peek(client: string, rate: Rate): Verdict;
-  clients(): number;
 }
 
 interface Window {
@@ -31,49 +24,84 @@ interface Window {
  * Memory is bounded: past `rateLimitClientsMax` clients the one whose window began first is forgotten, which is also
  * the one most likely to have ended.
  */
-export function createRateLimiter(
-  nowMs: () => number,
-  clientsMax: number = limits.rateLimitClientsMax,
-): RateLimiter {
-  const windows = new FifoMap<Window>();
+export class RateLimiter {
+  readonly #windows = new FifoMap<Window>();
+  readonly #nowMs: () => number;
+  readonly #clientsMax: number;
+
+  constructor(nowMs: () => number, clientsMax: number = limits.rateLimitClientsMax) {
+    this.#nowMs = nowMs;
+    this.#clientsMax = clientsMax;
+  }
+
+  /** Counts a request of the client. */
+  consume(client: string, rate: Rate): Verdict {
+    const now = this.#now();
+    const window = this.#current(client, now) ?? this.#begin(client, now + rate.windowMs);
+    // A client far beyond its limit must not overflow; how far beyond makes no difference.
+    window.count = Math.min(window.count + 1, rate.requests + 1);
+    return verdict(rate, window.count, window.endsMs - now);
+  }
+
+  /** The verdict on a request that is not counted. */
+  peek(client: string, rate: Rate): Verdict {
+    const now = this.#now();
+    const window = this.#current(client, now);
+    if (window === undefined) return verdict(rate, 1, rate.windowMs);
+    return verdict(rate, window.count + 1, window.endsMs - now);
+  }
+
+  clients(): number {
+    return this.#windows.size;
+  }
 
   /** Whole milliseconds: with fractions, the sum and difference of a window's ends can round to one more. */
-  const clock = (): number => Math.floor(nowMs());
+  #now(): number {
+    return Math.floor(this.#nowMs());
+  }
 
-  function current(client: string, now: number): Window | undefined {
-    const window = windows.get(client);
+  #current(client: string, now: number): Window | undefined {
+    const window = this.#windows.get(client);
     return window !== undefined && now < window.endsMs ? window : undefined;
   }
 
-  function begin(client: string, endsMs: number): Window {
+  #begin(client: string, endsMs: number): Window {
     const window = { count: 0, endsMs };
-    windows.set(client, window);
-    if (windows.size > clientsMax) windows.removeOldest();
+    this.#windows.set(client, window);
+    if (this.#windows.size > this.#clientsMax) this.#windows.removeOldest();
     return window;
   }
+}
 
-  function verdict(rate: Rate, count: number, endsMs: number, now: number): Verdict {
-    return {
-      allowed: count <= rate.requests,
-      limit: rate.requests,
-      remaining: Math.max(0, rate.requests - count),
-      resetSeconds: Math.max(1, Math.ceil((endsMs - now) / 1000)),
-    };
-  }
-
+function verdict({ requests }: Rate, count: number, leftMs: number): Verdict {
   return {
-    consume(client, rate) {
-      const now = clock();
-      const window = current(client, now) ?? begin(client, now + rate.windowMs);
-      // A client far beyond its limit must not overflow; how far beyond makes no difference.
-      window.count = Math.min(window.count + 1, rate.requests + 1);
-      return verdict(rate, window.count, window.endsMs, now);
-    },
-    peek(client, rate) {
-      const now = clock();
-      const window = current(client, now);
-      return verdict(rate, (window?.count ?? 0) + 1, window?.endsMs ?? now + rate.windowMs, now);
-    },
-    clients: () => windows.size,
+    allowed: count <= requests,
+    limit: requests,
+    remaining: Math.max(0, requests - count),
+    resetSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
   };
+}
+
+/** Headers of every answer to a limited request, whatever its status. */
+export function rateHeaders({ limit, remaining, resetSeconds }: Verdict): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(limit),
+    'RateLimit-Remaining': String(remaining),
+    'RateLimit-Reset': String(resetSeconds),
+  };
+}
+
+/** The problem with the state of the limit in its headers; a limit that the problem itself is about counts more. */
+export function withRateHeaders(problem: Problem, state: Verdict): Problem {
+  const headers = { ...rateHeaders(state), ...problem.options.headers };
+  return new Problem(problem.code, problem.message, { ...problem.options, headers });
+}
+
+export function tooManyRequests(state: Verdict): Problem {
+  const { limit, resetSeconds } = state;
+  const detail = `More than ${limit} requests in the window; try again in ${resetSeconds} s.`;
+  return new Problem('rate_limited', detail, {
+    retryAfterSeconds: resetSeconds,
+    headers: rateHeaders(state),
+  });
 }

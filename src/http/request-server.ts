@@ -1,16 +1,16 @@
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
-import type { AccessLog } from './access-log.ts';
+import type { AccessLog, AccessRecord } from './access-log.ts';
 import { type BodyBudget, BodyReceiver } from './body.ts';
 import { Exchange } from './exchange.ts';
-import type { ObservedRequest } from './http-metrics.ts';
 import type { InFlight } from './in-flight.ts';
 import { limits } from './limits.ts';
 import { problemReply } from './problem-reply.ts';
 import { readHead, type RequestHead } from './request.ts';
 import { RequestContext } from './request-context.ts';
-import { type FixedReply, type Reply, sendFixed } from './response.ts';
+import type { FixedReply, Reply } from './response.ts';
 import type { Handler, Match, Router } from './router.ts';
+import { sendFixed } from './send-reply.ts';
 import { sendStream, type StallWatch } from './stream-reply.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 
@@ -23,7 +23,7 @@ export interface RequestServerDeps {
   readonly budget: BodyBudget;
   readonly watch: StallWatch;
   readonly inFlight: InFlight;
-  readonly observe: (request: ObservedRequest) => void;
+  readonly observe: (route: string, record: AccessRecord) => void;
 }
 
 /**
@@ -76,8 +76,9 @@ export class RequestServer {
       const latencyMs = performance.now() - startedMs;
       const bytesReceived = body?.received() ?? 0;
       const { method, rawPath: path, ip, port } = head;
-      accessLog.write({ status, latencyMs, method, path, ip, port, bytesSent, bytesReceived });
-      observe({ route, method, status, latencyMs, bytesSent, bytesReceived });
+      const record = { status, latencyMs, method, path, ip, port, bytesSent, bytesReceived };
+      accessLog.write(record);
+      observe(route, record);
       onReported();
     });
     return exchange;

@@ -2,7 +2,7 @@ import type { Role } from '../control/users.ts';
 import type { Accept } from '../ingest/accept.ts';
 import type { Readers } from '../read/readers.ts';
 import type { OrganizationLookup } from './authenticate.ts';
-import type { Endpoint, KeyHandler, SessionHandler } from './endpoint.ts';
+import type { Endpoint, EndpointOf, KeyHandler, SessionHandler } from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
@@ -108,8 +108,6 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
   ];
   return deps.selfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
-
-type EndpointOf<A extends Endpoint['access']> = Extract<Endpoint, { readonly access: A }>;
 
 const jsonBody = { maxBytes: limits.jsonBodyBytesMax };
 

@@ -2,34 +2,36 @@ import { limits } from './limits.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** The session cookie (contract: Authentication, Sessions): named after the service, out of reach of scripts. */
-export interface SessionCookie {
+export class SessionCookie {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
   /**
    * The different values that were sent under this name, in their order, at most `limits.sessionCookiesMax`: another
    * host of the same domain can add some to what the browser sends.
    */
-  read(context: RequestContext): readonly string[];
-  /** A `Set-Cookie` value that lives as long as the session. */
-  set(context: RequestContext, token: string, maxAgeSeconds: number): string;
-  /** A `Set-Cookie` value that takes the cookie away. */
-  clear(context: RequestContext): string;
-}
+  read(context: RequestContext): readonly string[] {
+    const values = new Set<string>();
+    for (const pair of (context.header('cookie') ?? '').split(';')) {
+      const equals = pair.indexOf('=');
+      if (equals < 0 || pair.slice(0, equals).trim() !== this.#name) continue;
+      values.add(pair.slice(equals + 1).trim());
+      if (values.size === limits.sessionCookiesMax) break;
+    }
+    return [...values];
+  }
 
-export function createSessionCookie(name: string): SessionCookie {
-  const attributes = (context: RequestContext): string =>
-    `Path=/; HttpOnly; SameSite=Lax${context.head.secure ? '; Secure' : ''}`;
-  return {
-    read(context) {
-      const values = new Set<string>();
-      for (const pair of (context.header('cookie') ?? '').split(';')) {
-        const equals = pair.indexOf('=');
-        if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;
-        values.add(pair.slice(equals + 1).trim());
-        if (values.size === limits.sessionCookiesMax) break;
-      }
-      return [...values];
-    },
-    set: (context, token, maxAgeSeconds) =>
-      `${name}=${token}; ${attributes(context)}; Max-Age=${maxAgeSeconds}`,
-    clear: (context) => `${name}=; ${attributes(context)}; Max-Age=0`,
-  };
+  /** A `Set-Cookie` value that lives as long as the session. */
+  set(context: RequestContext, token: string, maxAgeSeconds: number): string {
+    const secure = context.head.secure ? '; Secure' : '';
+    return `${this.#name}=${token}; Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${maxAgeSeconds}`;
+  }
+
+  /** A `Set-Cookie` value that takes the cookie away. */
+  clear(context: RequestContext): string {
+    return this.set(context, '', 0);
+  }
 }

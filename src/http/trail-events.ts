@@ -1,6 +1,5 @@
 import type { ApiKey } from '../control/api-keys.ts';
 import { type ServiceEvent, userActor } from '../control/change-events.ts';
-import type { Organization } from '../control/organizations.ts';
 import type { User } from '../control/users.ts';
 
 /** Codes of the registry of activities that are not changes; a test holds them against it. */
@@ -12,47 +11,41 @@ export const trailCodes = {
   exported: 2030,
 } as const;
 
+const by = (user: User) => ({ organizationId: user.organizationId, actor: userActor(user) });
+
 const succeeded = { level: 'INFO', result: { title: 'OK', code: 200 } } as const;
 
-export function loginSucceeded(user: User, { id: organizationId }: Organization): ServiceEvent {
-  const msg = `${user.email} signed in`;
-  return { organizationId, code: trailCodes.loginSucceeded, msg, actor: userActor(user), ...succeeded };
+export function loginSucceeded(user: User): ServiceEvent {
+  return { ...by(user), code: trailCodes.loginSucceeded, msg: `${user.email} signed in`, ...succeeded };
 }
 
 /**
  * A login with the address of a user that was refused. What was typed is nowhere in it. `ambiguous`: the address is in
  * several organizations and none was named, so the password was not looked at.
  */
-export function loginFailed(
-  user: User,
-  { id: organizationId }: Organization,
-  { ambiguous }: { readonly ambiguous: boolean } = { ambiguous: false },
-): ServiceEvent {
+export function loginFailed(user: User, { ambiguous = false } = {}): ServiceEvent {
   const reason = user.disabledMicros === undefined ? 'wrong password' : 'disabled user';
   return {
-    organizationId,
+    ...by(user),
     code: trailCodes.loginFailed,
     level: 'WARN',
     msg: `A login as ${user.email} was refused`,
-    actor: userActor(user),
     result: { title: 'Refused', code: 401 },
     extra: { reason: ambiguous ? 'organization not named' : reason },
   };
 }
 
-export function loggedOut(user: User, { id: organizationId }: Organization): ServiceEvent {
-  const msg = `${user.email} signed out`;
-  return { organizationId, code: trailCodes.loggedOut, msg, actor: userActor(user), ...succeeded };
+export function loggedOut(user: User): ServiceEvent {
+  return { ...by(user), code: trailCodes.loggedOut, msg: `${user.email} signed out`, ...succeeded };
 }
 
 /** A user who wanted to change the own password and did not know it: perhaps not the user at all. */
 export function ownPasswordRefused(user: User): ServiceEvent {
   return {
-    organizationId: user.organizationId,
+    ...by(user),
     code: trailCodes.passwordChange,
     level: 'WARN',
     msg: `A change of the password of ${user.email} was refused`,
-    actor: userActor(user),
     target: { id: user.id, name: user.email, type: 'user' },
     result: { title: 'Refused', code: 403 },
     extra: { reason: 'wrong current password' },
@@ -64,14 +57,14 @@ export function ownPasswordRefused(user: User): ServiceEvent {
  * `details` is what was asked for: the format, and the filters that were given.
  */
 export function exported(
-  by: { readonly user: User } | { readonly key: ApiKey },
-  { id: organizationId }: Pick<Organization, 'id'>,
+  caller: { readonly user: User } | { readonly key: ApiKey },
+  organizationId: string,
   details: Readonly<Record<string, unknown>>,
 ): ServiceEvent {
   const actor =
-    'user' in by
-      ? userActor(by.user)
-      : { id: by.key.id, name: by.key.name === '' ? by.key.id : by.key.name, type: 'App/System' as const };
+    'user' in caller
+      ? userActor(caller.user)
+      : { id: caller.key.id, name: caller.key.name || caller.key.id, type: 'App/System' as const };
   const msg = `Audit events exported by ${actor.email ?? `API key ${actor.id}`}`;
   return { organizationId, code: trailCodes.exported, msg, actor, ...succeeded, extra: details };
 }

@@ -47,7 +47,6 @@ export interface Backlog {
 
 interface InFlight {
   readonly isLarge: boolean;
-  /** An attempt has failed. */
   hasFailed: boolean;
 }
 
@@ -201,9 +200,10 @@ export class Batcher {
   }
 
   async #refused(segment: SealedSegment): Promise<void> {
-    const facts = { segment: segment.number, rows: segment.rows };
-    const words = 'the engine refuses the content of a segment; it was set aside in the log folder';
-    this.#options.log.error(facts, words);
+    this.#options.log.error(
+      { segment: segment.number, rows: segment.rows },
+      'the engine refuses the content of a segment; it was set aside in the log folder',
+    );
     await this.#options.wal.quarantine(segment, 'refused');
     this.#counts.refused += 1;
   }

@@ -12,7 +12,8 @@ import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejections.ts';
 import type { SharedDirectory } from './task.ts';
-import { type Unsettled, Wal } from './wal.ts';
+import type { Unsettled } from './sealed-segments.ts';
+import { Wal } from './wal.ts';
 
 export interface IngestOptions {
   /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */

@@ -17,16 +17,19 @@ export class OpenSegment {
   readonly number: number;
   readonly #file: LogFile;
   readonly #seed: number;
-  #facts: SegmentFacts;
-  #manifestVersion: number;
-  #sinceMs = 0;
+  /** What is durable. */
+  facts: SegmentFacts;
+  /** Version of the last manifest in it. */
+  manifestVersion: number;
+  /** When its first rows came, by `performance.now()`. */
+  sinceMs = 0;
 
   private constructor(number: number, file: LogFile, facts: SegmentFacts, manifestVersion: number) {
     this.number = number;
     this.#file = file;
     this.#seed = frameSeed(number);
-    this.#facts = facts;
-    this.#manifestVersion = manifestVersion;
+    this.facts = facts;
+    this.manifestVersion = manifestVersion;
   }
 
   /** Makes the file of a segment; a manifest is the first frame of each. */
@@ -39,39 +42,25 @@ export class OpenSegment {
     return new OpenSegment(number, file, facts, manifest.version);
   }
 
-  get facts(): SegmentFacts {
-    return this.#facts;
-  }
-
-  /** Version of the last manifest in it. */
-  get manifestVersion(): number {
-    return this.#manifestVersion;
-  }
-
-  /** When its first rows came, by `performance.now()`. */
-  get sinceMs(): number {
-    return this.#sinceMs;
-  }
-
   get isEmpty(): boolean {
-    return this.#facts.rows === 0;
+    return this.facts.rows === 0;
   }
 
   /** Makes a group durable with one sync, and before it a manifest where one is given. */
   async append(group: readonly Append[], manifest?: Manifest): Promise<void> {
-    const { rows: firstRow, bytes: durableBytes } = this.#facts;
+    const { rows: firstRow, bytes: durableBytes } = this.facts;
     const position = { seed: this.#seed, firstRow, durableBytes };
     const frames = encodeRequests(group, position);
     if (manifest !== undefined) frames.unshift(encodeManifestFrame(manifest, position));
     await this.#file.append(frames.flatMap(({ parts }) => parts));
-    this.#facts = factsWith(this.#facts, frames);
-    if (firstRow === 0 && this.#facts.rows > 0) this.#sinceMs = performance.now();
-    if (manifest !== undefined) this.#manifestVersion = manifest.version;
+    this.facts = factsWith(this.facts, frames);
+    if (firstRow === 0 && this.facts.rows > 0) this.sinceMs = performance.now();
+    if (manifest !== undefined) this.manifestVersion = manifest.version;
   }
 
   /** Cuts what a failed append may have left behind the durable end. */
   cut(): Promise<void> {
-    return this.#file.truncate(this.#facts.bytes);
+    return this.#file.truncate(this.facts.bytes);
   }
 
   close(): Promise<void> {

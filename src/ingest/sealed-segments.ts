@@ -23,6 +23,28 @@ export interface SealedSegment {
   readonly sinceMs: number;
 }
 
+/** Lowest segment numbers whose rows may not be in the engine yet. */
+export interface Unsettled {
+  /** Of segments that may hold events of any organization. */
+  readonly lowest: number;
+  /** Of segments that hold events of one only, by its id. */
+  readonly ofOrganization: ReadonlyMap<string, number>;
+}
+
+/** `lowest` is the lowest number of all other segments. */
+export function lowestOf(
+  waiting: readonly Pick<SealedSegment, 'number' | 'organization'>[],
+  lowest: number,
+): Unsettled {
+  const ofOrganization = new Map<string, number>();
+  let ofAny = lowest;
+  for (const { number, organization } of waiting) {
+    if (organization === undefined) ofAny = Math.min(ofAny, number);
+    else ofOrganization.set(organization, Math.min(number, ofOrganization.get(organization) ?? number));
+  }
+  return { lowest: ofAny, ofOrganization };
+}
+
 /**
  * The sealed segments that have not reached the engine. Each change of what is needed makes another version of the
  * manifest that tells it (manifest.ts).

@@ -8,7 +8,7 @@ import { limits } from './limits.ts';
 import { LogRoom } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
-import { type SealedSegment, SealedSegments } from './sealed-segments.ts';
+import { lowestOf, type SealedSegment, SealedSegments, type Unsettled } from './sealed-segments.ts';
 import { SegmentFiles } from './segment-files.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
 import { nextSegmentNumber, rowsPerSegmentMax } from './sequence.ts';
@@ -29,14 +29,6 @@ export interface WalOptions {
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
   readonly damage: DamageReports;
-}
-
-/** Lowest segment numbers whose rows may not be in the engine yet; see `lowestUnsettled`. */
-export interface Unsettled {
-  /** Of segments that may hold events of any organization. */
-  readonly lowest: number;
-  /** Of segments that hold events of one only, by its id. */
-  readonly ofOrganization: ReadonlyMap<string, number>;
 }
 
 /**
@@ -66,7 +58,8 @@ export class Wal {
   readonly #commits: GroupCommit;
   readonly #room: LogRoom;
   readonly #health: DiskHealth;
-
+  /** A segment takes appends until its successor is there, but not beyond this. */
+  readonly #overfullBytes: number;
   /** A seal that waits for the successor. */
   #sealing: Promise<void> | undefined;
   #isClosed = false;
@@ -74,6 +67,8 @@ export class Wal {
 
   private constructor(options: WalOptions, recovered: Recovered) {
     const { files, log, bytesMax, keepFreeBytes = 0, passedMs = () => performance.now() } = options;
+    const { segmentBytes } = options;
+    this.#overfullBytes = Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
     this.#options = options;
     this.#log = log;
     this.lastRecovered = recovered.highest;
@@ -129,12 +124,9 @@ export class Wal {
    * on disk, as making a file durable waits for whatever else the disk has to sync.
    */
   seal(): Promise<void> {
-    this.#sealing ??= this.#rotation.prepare().then(() =>
-      this.#commits.exclusively(() => {
-        this.#sealing = undefined;
-        return this.#health.guard(() => this.#seal());
-      }),
-    );
+    this.#sealing ??= this.#rotation
+      .prepare()
+      .then(() => this.#commits.exclusively(() => this.#health.guard(() => this.#seal())));
     return this.#sealing;
   }
 
@@ -205,15 +197,9 @@ export class Wal {
   /** The same by organization: a large request of one holds back no other's. */
   async unsettled(): Promise<Unsettled> {
     if (this.#rotation.isStale) await this.seal();
-    let lowest = this.#rotation.open?.number ?? this.#rotation.nextNumber;
-    const ofOrganization = new Map<string, number>();
     const { writing } = this.#large;
     const waiting = writing === undefined ? this.#sealed.list : [...this.#sealed.list, writing];
-    for (const { number, organization } of waiting) {
-      if (organization === undefined) lowest = Math.min(lowest, number);
-      else ofOrganization.set(organization, Math.min(number, ofOrganization.get(organization) ?? number));
-    }
-    return { lowest, ofOrganization };
+    return lowestOf(waiting, this.#rotation.open?.number ?? this.#rotation.nextNumber);
   }
 
   /** Whether every row up to and in this segment is in the engine. */
@@ -255,11 +241,10 @@ export class Wal {
       await this.#rotation.rotate();
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      this.#health.fail(errorFacts(error).code ?? 'full');
-      this.#log.error(
-        errorFacts(error),
-        'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
-      );
+      const facts = errorFacts(error);
+      this.#health.fail(facts.code ?? 'full');
+      const words = 'the disk is full: the write-ahead log takes no writes until there is room; reads go on';
+      this.#log.error(facts, words);
     }
   }
 
@@ -267,7 +252,7 @@ export class Wal {
   async #write(group: readonly Append[]): Promise<number> {
     let segment = this.#rotation.open ?? (await this.#rotation.rotate());
     const rows = group.reduce((sum, append) => sum + append.rows, 0);
-    const isOverfull = segment.facts.bytes >= this.#overfullBytes();
+    const isOverfull = segment.facts.bytes >= this.#overfullBytes;
     if (isOverfull || segment.facts.rows + rows > rowsPerSegmentMax) segment = await this.#rotation.rotate();
     const { isEmpty } = segment;
     const isDue = segment.manifestVersion < this.#sealed.version;
@@ -280,17 +265,13 @@ export class Wal {
     }
     if (isEmpty && rows > 0) this.#started();
     if (isDue) this.#files.removeObsolete(segment);
-    if (rows > 0 && segment.facts.bytes >= this.#options.segmentBytes) this.#sealFull();
+    const isFull = rows > 0 && segment.facts.bytes >= this.#options.segmentBytes;
+    // Of a failure `failure()` tells, and the next append.
+    if (isFull && !this.#isClosed) this.seal().catch(() => undefined);
     return segment.number;
   }
 
-  /** A segment takes appends until its successor is there, but not beyond this. */
-  #overfullBytes(): number {
-    const { segmentBytes } = this.#options;
-    return Math.max(segmentBytes, Math.min(segmentBytes * 2, limits.walOverfullBytesMax));
-  }
-
-  /** Writes the manifest of a change that must be told soon; it goes along with the appends that wait. */
+  /** Writes the manifest of a change; the appends that wait go along with it. */
   async #writeDueManifest(): Promise<void> {
     // While the log closes: what the manifest would tell is found out by the next process, with doubt.
     if (!this.#isClosed) await this.#commits.flush();
@@ -324,13 +305,9 @@ export class Wal {
   }
 
   async #seal(): Promise<void> {
+    this.#sealing = undefined;
     await this.#rotation.rotate();
     // With appends that wait, the manifest goes along with them.
     if (!this.#commits.isWaiting) await this.#write([]);
-  }
-
-  /** What waits for the successor is told of a failure by the next append, and by `failure()`. */
-  #sealFull(): void {
-    if (!this.#isClosed) this.seal().catch(() => undefined);
   }
 }

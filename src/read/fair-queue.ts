@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { ByteFlow } from '../base/byte-flow.ts';
-import { FairQueue } from '../base/fair-queue.ts';
+import { FairQueue, type FairQueueOptions } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { gauge } from '../base/metrics.ts';
 import { EngineError } from '../base/engine-error.ts';
@@ -31,18 +31,22 @@ export function inTurn<A extends readonly unknown[], T>(
   };
 }
 
-/** For reads that are over soon. Half of all turns is the most for one organization. */
+const waiting = {
+  waitingPerOrganization: limits.readsWaitingPerOrganizationMax,
+  waiting: limits.readsWaitingMax,
+  waitMs: limits.readWaitMsMax,
+  retryAfterSeconds: limits.readRetryAfterSeconds,
+  aborted,
+};
+
+/** For reads that are over soon. Half of all slots is the most for one organization. */
 export function readQueue(): FairQueue {
   const slots = Math.max(limits.readsAtOnceMin, limits.readsAtOncePerCore * availableParallelism());
   const queue = new FairQueue({
+    ...waiting,
     slotsPerOrganization: Math.ceil(slots / 2),
     slots,
-    waitingPerOrganization: limits.readsWaitingPerOrganizationMax,
-    waiting: limits.readsWaitingMax,
-    waitMs: limits.readWaitMsMax,
     refusal: 'Too many reads of the organization wait for the database; try again later.',
-    retryAfterSeconds: limits.readRetryAfterSeconds,
-    aborted,
   });
   gauge('auditlog_reads_running', 'Reads that the engine is working on, streams aside.', [], (value) =>
     value.set(queue.size().running),
@@ -53,31 +57,30 @@ export function readQueue(): FairQueue {
   return queue;
 }
 
-/** For exports, which last as long as their readers like: whoever finds no place comes back later. */
-export function exportSlots(): FairQueue {
-  const most = limits.exportsPerOrganizationMax;
-  return new FairQueue({
-    slotsPerOrganization: most,
-    slots: limits.exportsMax,
-    waitingPerOrganization: 0,
-    waiting: 0,
-    waitMs: 0,
-    refusal: `At most ${most} exports of an organization run at once; try again when one has ended.`,
-    retryAfterSeconds: limits.exportRetryAfterSeconds,
-    aborted,
-  });
-}
-
 /** For streams of source events, most of which are over soon. */
 export function sourceStreamSlots(): FairQueue {
   return new FairQueue({
+    ...waiting,
     slotsPerOrganization: limits.sourceStreamsPerOrganizationMax,
     slots: limits.sourceStreamsMax,
-    waitingPerOrganization: limits.readsWaitingPerOrganizationMax,
-    waiting: limits.readsWaitingMax,
-    waitMs: limits.readWaitMsMax,
     refusal: 'Too many streams of the organization are being read; try again later.',
-    retryAfterSeconds: limits.readRetryAfterSeconds,
-    aborted,
+  });
+}
+
+/** Where nobody waits: whoever finds no slot is refused at once. */
+export function slotsWithoutWaiting(
+  options: Pick<FairQueueOptions, 'slotsPerOrganization' | 'slots' | 'refusal' | 'retryAfterSeconds'>,
+): FairQueue {
+  return new FairQueue({ ...options, waitingPerOrganization: 0, waiting: 0, waitMs: 0, aborted });
+}
+
+/** For exports, which last as long as their readers like. */
+export function exportSlots(): FairQueue {
+  const most = limits.exportsPerOrganizationMax;
+  return slotsWithoutWaiting({
+    slotsPerOrganization: most,
+    slots: limits.exportsMax,
+    refusal: `At most ${most} exports of an organization run at once; try again when one has ended.`,
+    retryAfterSeconds: limits.exportRetryAfterSeconds,
   });
 }

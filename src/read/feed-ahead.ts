@@ -112,7 +112,7 @@ export class ReadAhead {
       const page = cut(chunk, entry);
       const used = use(page);
       entry.page += 1;
-      this.#goOn(entry, chunk, page.last);
+      this.#advance(entry, chunk, page.last);
       return used;
     } catch (error) {
       this.#release(entry, chunk);
@@ -121,7 +121,7 @@ export class ReadAhead {
   }
 
   /** What comes of an entry when a page of it, up to `last`, has been handed out. */
-  #goOn(entry: Entry, { rows, pageEnds }: Chunk, last: bigint): void {
+  #advance(entry: Entry, { rows, pageEnds }: Chunk, last: bigint): void {
     const { organization, limit } = entry;
     const end = pageEnds.at(-1) as bigint;
     const pageBytes = (rows.end - rows.start) / pageEnds.length;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
-import { FairQueue } from '../base/fair-queue.ts';
+import type { FairQueue } from '../base/fair-queue.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
-import { inTurn } from './fair-queue.ts';
+import { inTurn, slotsWithoutWaiting } from './fair-queue.ts';
 import { ReadAhead } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
 import { bodyOf, FeedTable, type Found, isFiltered } from './feed-table.ts';
@@ -80,12 +80,9 @@ class Feed {
   readonly #table: FeedTable;
   readonly #ahead: ReadAhead;
   /** Bounds those who wait: each costs a look at the table now and then. */
-  readonly #waiting = new FairQueue({
+  readonly #waiting = slotsWithoutWaiting({
     slotsPerOrganization: limits.feedWaitingPerOrganizationMax,
     slots: limits.feedWaitingMax,
-    waitingPerOrganization: 0,
-    waiting: 0,
-    waitMs: 0,
     refusal: 'Too many requests wait for events; ask without "wait", or later.',
     retryAfterSeconds: 1,
   });

@@ -78,69 +78,50 @@ export function openStorage(
   log: Logger,
   onDamagedPart: (part: string) => void = () => undefined,
 ): Storage {
-  const { database, user, password, headers } = connection;
-  const url = new URL(connection.url);
-  const path = url.pathname.replace(/\/+$/, '');
-  const credentials = Buffer.from(`${user}:${password}`).toString('base64');
-  const reader = new ByteReader(url, { Authorization: `Basic ${credentials}`, ...headers });
-  const statements = new StatementClient(connection);
-
-  const onFailure = (error: EngineError, queryId: string): void => {
+  return new EngineStorage(connection, (error, queryId) => {
     const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
     log.debug({ ...facts, queryId }, 'engine request failed');
     if (error.damagedPart !== undefined) onDamagedPart(error.damagedPart);
-  };
-  const statement = (
-    query: string,
-    parameters: Parameters,
-    { settings, ...options }: QueryOptions,
-    kind: { readonly settings: Settings; readonly timeoutMs: number },
-    body?: Iterable<Uint8Array>,
-  ): Promise<string> => {
-    const all = { database, ...kind.settings, ...settings };
-    return statements.run({
-      timeoutMs: kind.timeoutMs,
-      ...options,
-      query,
-      parameters,
-      settings: all,
-      body,
-      onFailure,
-    });
-  };
-  const rows = async <T>(
+  });
+}
+
+/** Its methods are properties, so that a test can spread it and replace one. */
+class EngineStorage implements Storage {
+  readonly database: string;
+  readonly #path: string;
+  readonly #reader: ByteReader;
+  readonly #statements: StatementClient;
+  readonly #onFailure: (error: EngineError, queryId: string) => void;
+
+  constructor(connection: EngineConnection, onFailure: (error: EngineError, queryId: string) => void) {
+    const { url, database, user, password, headers } = connection;
+    this.database = database;
+    this.#path = new URL(url).pathname.replace(/\/+$/, '');
+    const credentials = Buffer.from(`${user}:${password}`).toString('base64');
+    this.#reader = new ByteReader(new URL(url), { Authorization: `Basic ${credentials}`, ...headers });
+    this.#statements = new StatementClient(connection);
+    this.#onFailure = onFailure;
+  }
+
+  readonly rows: Storage['rows'] = async <T>(
     query: string,
     parameters: Parameters = {},
     options: QueryOptions = {},
-  ): Promise<T[]> => {
+  ) => {
     const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
-    const settings = rowSettings(timeoutMs);
-    return parseRows<T>(await statement(query, parameters, options, { settings, timeoutMs }));
-  };
-  const write = { settings: writeSettings, timeoutMs: limits.insertMsMax };
-
-  /** The SQL is the body of a read, all else is in the address. */
-  const read = (query: string, parameters: Parameters, options: QueryOptions): Read => {
-    const queryId = options.queryId ?? randomUUID();
-    let target = `${path}/?query_id=${encodeURIComponent(queryId)}`;
-    for (const [name, value] of Object.entries({ database, ...readSettings, ...options.settings })) {
-      target += `&${name}=${encodeURIComponent(value)}`;
-    }
-    for (const [name, value] of Object.entries(parameters)) {
-      target += `&param_${name}=${encodeURIComponent(parameterText(value))}`;
-    }
-    const { timeoutMs = limits.readQueryMsMax, signal } = options;
-    return { target, query, timeoutMs, signal, onFailure: (error) => onFailure(error, queryId) };
+    return parseRows<T>(
+      await this.#run(query, parameters, { ...options, timeoutMs }, rowSettings(timeoutMs)),
+    );
   };
 
-  const readRows = async <T>(
+  readonly readRows: Storage['readRows'] = async <T>(
     query: string,
     parameters: Parameters = {},
     options: QueryOptions = {},
-  ): Promise<T[]> => {
+  ) => {
     const settings = { ...rowSettings(options.timeoutMs ?? limits.readQueryMsMax), ...options.settings };
-    const whole = { headroom: 0, tailroom: 0, bytesMax: limits.engineRowsBytesMax };
-    const result = await readBytes(reader, read(query, parameters, { ...options, settings }), whole);
+    const whole = { ...options, settings, headroom: 0, tailroom: 0, bytesMax: limits.engineRowsBytesMax };
+    const result = await this.bytes(query, parameters, whole);
     if (!('release' in result)) {
       result.destroy();
       throw new EngineError('refused', `the result is larger than ${limits.engineRowsBytesMax} bytes`);
@@ -151,30 +132,76 @@ export function openStorage(
     return parseRows<T>(text);
   };
 
-  return {
-    database,
-    rows,
-    readRows,
-    flow: async (query, parameters = {}, options = {}) => readFlow(reader, read(query, parameters, options)),
-    bytes: async (query, parameters, options) => readBytes(reader, read(query, parameters, options), options),
-    command: async (query, parameters = {}, options = {}) =>
-      void (await statement(query, parameters, options, write)),
-    insertRows: async (table, objects, options = {}) => {
-      if (objects.length === 0) return;
-      const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
-      const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
-      await statement(query, { target: table }, options, write, [lines]);
-    },
-    insertNative: async ({ query, body, options = {} }) =>
-      void (await statement(query, {}, options, write, body)),
-    ping: (timeoutMs) =>
-      rows('SELECT 1', {}, { timeoutMs }).then(
-        (found) => found.length === 1,
-        () => false,
-      ),
-    close: async () => {
-      reader.close();
-      await statements.close();
-    },
+  readonly flow: Storage['flow'] = async (query, parameters = {}, options = {}) =>
+    readFlow(this.#reader, this.#read(query, parameters, options));
+
+  readonly bytes: Storage['bytes'] = async (query, parameters, options) =>
+    readBytes(this.#reader, this.#read(query, parameters, options), options);
+
+  readonly command: Storage['command'] = async (query, parameters = {}, options = {}) => {
+    await this.#write(query, parameters, options);
   };
+
+  readonly insertRows: Storage['insertRows'] = async (table, objects, options = {}) => {
+    if (objects.length === 0) return;
+    const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
+    const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
+    await this.#write(query, { target: table }, options, [lines]);
+  };
+
+  readonly insertNative: Storage['insertNative'] = async ({ query, body, options = {} }) => {
+    await this.#write(query, {}, options, body);
+  };
+
+  readonly ping: Storage['ping'] = (timeoutMs) =>
+    this.rows('SELECT 1', {}, { timeoutMs }).then(
+      (found) => found.length === 1,
+      () => false,
+    );
+
+  readonly close: Storage['close'] = async () => {
+    this.#reader.close();
+    await this.#statements.close();
+  };
+
+  #write(
+    query: string,
+    parameters: Parameters,
+    options: QueryOptions,
+    body?: Iterable<Uint8Array>,
+  ): Promise<string> {
+    const timed = { timeoutMs: limits.insertMsMax, ...options };
+    return this.#run(query, parameters, timed, writeSettings, body);
+  }
+
+  #run(
+    query: string,
+    parameters: Parameters,
+    options: QueryOptions & { readonly timeoutMs: number },
+    defaults: Settings,
+    body?: Iterable<Uint8Array>,
+  ): Promise<string> {
+    const settings = { database: this.database, ...defaults, ...options.settings };
+    return this.#statements.run({
+      ...options,
+      query,
+      parameters,
+      settings,
+      body,
+      onFailure: this.#onFailure,
+    });
+  }
+
+  /** The SQL is the body of a read, all else is in the address. */
+  #read(query: string, parameters: Parameters, options: QueryOptions): Read {
+    const queryId = options.queryId ?? randomUUID();
+    let target = `${this.#path}/?query_id=${encodeURIComponent(queryId)}`;
+    const settings = { database: this.database, ...readSettings, ...options.settings };
+    for (const [name, value] of Object.entries(settings)) target += `&${name}=${encodeURIComponent(value)}`;
+    for (const [name, value] of Object.entries(parameters)) {
+      target += `&param_${name}=${encodeURIComponent(parameterText(value))}`;
+    }
+    const { timeoutMs = limits.readQueryMsMax, signal } = options;
+    return { target, query, timeoutMs, signal, onFailure: (error) => this.#onFailure(error, queryId) };
+  }
 }

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
-import { askEngine } from './statement-client.ts';
+import { StatementClient } from './statement-client.ts';
 import { renderConfig, renderUsers } from './engine-config.ts';
 import type { EngineConfig } from './engine-config.ts';
 import { isAlive } from './engine-file.ts';
@@ -167,17 +167,24 @@ export async function waitUntilReady(
   void engine.ended.then((end) => {
     last = end;
   });
+  const client = new StatementClient(connection, false);
+  const question = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.engineAskMsMax };
   const deadline = Date.now() + limits.engineStartMsMax;
-  while (Date.now() < deadline) {
-    signal.throwIfAborted();
-    if (last) throw new Error(`the embedded engine ended at its start (${last.how}): ${last.stderr.trim()}`);
-    try {
-      await askEngine(connection, 'SELECT 1', limits.engineAskMsMax);
-      return;
-    } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
+  try {
+    while (Date.now() < deadline) {
+      signal.throwIfAborted();
+      if (last)
+        throw new Error(`the embedded engine ended at its start (${last.how}): ${last.stderr.trim()}`);
+      try {
+        await client.run(question);
+        return;
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error;
+      }
+      await sleep(limits.enginePollDelayMs);
     }
-    await sleep(limits.enginePollDelayMs);
+  } finally {
+    await client.close();
   }
   throw new Error(`the embedded engine did not answer within ${limits.engineStartMsMax} ms`);
 }

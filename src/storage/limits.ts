@@ -23,7 +23,6 @@ export const limits = {
   engineReadBytes: 256 * 1024,
   engineHeadBytesMax: 64 * 1024,
   engineHeadLinesMax: 200,
-  engineRefusalBytesMax: 64 * 1024,
   readQueryMsMax: 30_000,
   insertMsMax: 120_000,
   /** An earlier attempt ends within this time after it has been asked to. */

@@ -144,49 +144,13 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
   return new Set(rows.map((row) => row.name));
 }
 
-class Migrator {
-  readonly #storage: Storage;
-  readonly #options: MigrateOptions;
-  readonly #migrations: readonly Migration[];
-  readonly #applied: string[] = [];
-
-  constructor(storage: Storage, options: MigrateOptions, migrations: readonly Migration[]) {
-    this.#storage = storage;
-    this.#options = options;
-    this.#migrations = migrations;
-  }
-
-  /** @returns the names of the files applied by this process */
-  async run(): Promise<string[]> {
-    const done = await readApplied(this.#storage, this.#migrations);
-    for (const migration of this.#migrations) {
-      if (done.has(migration.name)) continue;
-      if (steps.has(migration.name)) await this.#applyClaimed(migration);
-      else await this.#apply(migration);
-    }
-    return this.#applied;
-  }
-
-  async #applyClaimed(migration: Migration): Promise<void> {
-    const { cluster, log, mode = { kind: 'exclusive' } } = this.#options;
-    const turn = {
-      storage: this.#storage,
-      cluster,
-      log,
-      migration: migration.name,
-      isDone: async () => (await readApplied(this.#storage, this.#migrations)).has(migration.name),
-    };
-    await withMigrationClaim(mode, turn, () => this.#apply(migration));
-  }
-
-  async #apply({ name, checksum, statements }: Migration): Promise<void> {
-    const { cluster, log, mode = { kind: 'exclusive' } } = this.#options;
-    for (const statement of statements) await withRetry(() => this.#storage.command(statement));
-    await steps.get(name)?.({ storage: this.#storage, cluster, log, mode });
-    await this.#storage.insertRows('schema_migrations', [{ name, checksum }]);
-    this.#applied.push(name);
-    log.info({ migration: name }, 'migration applied');
-  }
+async function apply(storage: Storage, options: MigrateOptions, migration: Migration): Promise<void> {
+  const { cluster, log, mode = { kind: 'exclusive' } } = options;
+  const { name, checksum, statements } = migration;
+  for (const statement of statements) await withRetry(() => storage.command(statement));
+  await steps.get(name)?.({ storage, cluster, log, mode });
+  await storage.insertRows('schema_migrations', [{ name, checksum }]);
+  log.info({ migration: name }, 'migration applied');
 }
 
 /**
@@ -199,12 +163,26 @@ class Migrator {
  * malformed, was changed after it had been applied, or is missing, or one that tells why a step cannot be done.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
-  const { cluster } = options;
+  const { cluster, log, mode = { kind: 'exclusive' } } = options;
   const migrations = await readMigrations(storage, options);
   await checkVersion(storage);
   await createDatabase(storage, cluster);
   for (const statement of renderMigration(recordsTable, { database: storage.database, cluster })) {
     await withRetry(() => storage.command(statement));
   }
-  return { applied: await new Migrator(storage, options, migrations).run() };
+  const found = await readApplied(storage, migrations);
+  const applied: string[] = [];
+  for (const migration of migrations) {
+    const { name } = migration;
+    if (found.has(name)) continue;
+    const work = async (): Promise<void> => {
+      await apply(storage, options, migration);
+      applied.push(name);
+    };
+    const isDone = async (): Promise<boolean> => (await readApplied(storage, migrations)).has(name);
+    if (steps.has(name))
+      await withMigrationClaim(mode, { storage, cluster, log, migration: name, isDone }, work);
+    else await work();
+  }
+  return { applied };
 }

@@ -19,13 +19,10 @@ export interface Peers {
   writtenThrough(): number;
 }
 
-/** Several requests share the answer, and none of them may end the question. The engine bounds its time. */
-const neverAborted = new AbortController().signal;
-
 /** Processes that share a ClickHouse server: the engine alone knows of them, and they write at any time. */
 export function serverPeers(storage: Storage, instance: string): Peers {
   return {
-    watermark: () => peersWatermark(storage, instance, neverAborted),
+    watermark: () => peersWatermark(storage, instance),
     writtenThrough: () => Number.POSITIVE_INFINITY,
   };
 }
@@ -58,7 +55,7 @@ export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: 
   async function watermark(): Promise<number> {
     const now = await length();
     if (now === quietLength) return Number.POSITIVE_INFINITY;
-    const { lowest, last } = await commandClaims(storage, neverAborted);
+    const { lowest, last } = await commandClaims(storage);
     isQuiet = lowest === Number.POSITIVE_INFINITY;
     if (isQuiet) {
       quietLength = now;

@@ -35,7 +35,7 @@ export function readBytes(
   options: BytesOptions,
 ): Promise<HeldBytes | ByteFlow> {
   return new Promise((resolve, reject) => {
-    const opened = (flow: ResultFlow): void => flow.to(new Holder(flow, options, resolve, reject));
+    const opened = (flow: ResultFlow): void => flow.to(holder(flow, options, resolve, reject));
     new ResultFlow(read, opened, reject).start(reader);
   });
 }
@@ -236,62 +236,39 @@ class Deadline {
 }
 
 /** Gathers a result in memory that is used again, with room before and behind. */
-class Holder implements ByteSink {
-  readonly #flow: ResultFlow;
-  readonly #options: BytesOptions;
-  readonly #resolve: (result: HeldBytes | ByteFlow) => void;
-  readonly #reject: (error: Error) => void;
-  #held: Uint8Array<ArrayBuffer>;
-  #end: number;
-
-  constructor(
-    flow: ResultFlow,
-    options: BytesOptions,
-    resolve: (result: HeldBytes | ByteFlow) => void,
-    reject: (error: Error) => void,
-  ) {
-    this.#flow = flow;
-    this.#options = options;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#held = new Uint8Array(buffers.take(options.headroom + options.tailroom + limits.engineReadBytes));
-    this.#end = options.headroom;
-  }
-
-  data(piece: Uint8Array): boolean {
-    const { headroom, tailroom, bytesMax } = this.#options;
-    if (this.#end - headroom + piece.length > bytesMax) {
-      // What is held goes on as the first piece of the flow.
-      this.#flow.detach([this.#held.subarray(headroom, this.#end), Uint8Array.from(piece)]);
-      this.#flow.limitSilence();
-      this.#resolve(this.#flow);
-      return false;
-    }
-    const needed = this.#end + piece.length + tailroom;
-    if (needed > this.#held.length) this.#grow(needed);
-    this.#held.set(piece, this.#end);
-    this.#end += piece.length;
-    return true;
-  }
-
-  end(): void {
-    const { headroom: start } = this.#options;
-    this.#resolve({ buffer: this.#held, start, end: this.#end, release: () => this.#release() });
-  }
-
-  failed(error: Error): void {
-    this.#release();
-    this.#reject(error);
-  }
-
-  #release(): void {
-    buffers.give(this.#held.buffer);
-  }
-
-  #grow(bytes: number): void {
-    const larger = new Uint8Array(buffers.take(Math.max(bytes, this.#held.length * 2)));
-    larger.set(this.#held.subarray(0, this.#end));
-    this.#release();
-    this.#held = larger;
-  }
+function holder(
+  flow: ResultFlow,
+  { headroom, tailroom, bytesMax }: BytesOptions,
+  resolve: (result: HeldBytes | ByteFlow) => void,
+  reject: (error: Error) => void,
+): ByteSink {
+  let held = new Uint8Array(buffers.take(headroom + tailroom + limits.engineReadBytes));
+  let end = headroom;
+  const release = (): void => buffers.give(held.buffer);
+  const grow = (bytes: number): void => {
+    const larger = new Uint8Array(buffers.take(Math.max(bytes, held.length * 2)));
+    larger.set(held.subarray(0, end));
+    release();
+    held = larger;
+  };
+  return {
+    data(piece) {
+      if (end - headroom + piece.length > bytesMax) {
+        // What is held goes on as the first piece of the flow.
+        flow.detach([held.subarray(headroom, end), Uint8Array.from(piece)]);
+        flow.limitSilence();
+        resolve(flow);
+        return false;
+      }
+      if (end + piece.length + tailroom > held.length) grow(end + piece.length + tailroom);
+      held.set(piece, end);
+      end += piece.length;
+      return true;
+    },
+    end: () => resolve({ buffer: held, start: headroom, end, release }),
+    failed(error) {
+      release();
+      reject(error);
+    },
+  };
 }

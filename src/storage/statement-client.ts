@@ -50,20 +50,23 @@ export class StatementClient {
   /** @returns the body of the answer; rejects with an EngineError, after `timeoutMs` at the latest */
   async run(statement: Statement): Promise<string> {
     const { signal, timeoutMs, queryId = randomUUID() } = statement;
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), timeoutMs);
-    const end = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+    const ending = new AbortController();
+    const end = (): void => ending.abort();
+    const timer = setTimeout(end, timeoutMs);
+    signal?.addEventListener('abort', end, { once: true });
+    if (signal?.aborted === true) end();
     try {
-      end.throwIfAborted();
-      return await this.#exec(statement, queryId, end);
+      ending.signal.throwIfAborted();
+      return await this.#exec(statement, queryId, ending.signal);
     } catch (thrown) {
       let error = thrown instanceof EngineError ? thrown : unreachable(thrown);
       if (signal?.aborted === true) error = new EngineError('aborted', 'the caller ended the request');
-      else if (end.aborted) error = new EngineError('timeout', `no answer within ${timeoutMs} ms`);
+      else if (ending.signal.aborted) error = new EngineError('timeout', `no answer within ${timeoutMs} ms`);
       statement.onFailure?.(error, queryId);
       throw error;
     } finally {
       clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
     }
   }
 

@@ -45,23 +45,20 @@ export interface CommandClaims {
   readonly last: number;
 }
 
-export async function commandClaims(storage: Storage, signal: AbortSignal): Promise<CommandClaims> {
+export async function commandClaims(storage: Storage): Promise<CommandClaims> {
   const [row] = await storage.rows<{ lowest: string; writing: string; last: string }>(
     `SELECT minIf(low, until > now64(3)) AS lowest, countIf(until > now64(3)) AS writing, max(low) AS last
      FROM watermarks FINAL`,
-    {},
-    { signal },
   );
   const isQuiet = row === undefined || row.writing === '0';
   return { lowest: isQuiet ? Number.POSITIVE_INFINITY : Number(row.lowest), last: Number(row?.last ?? 0) };
 }
 
 /** The lowest segment that a writer other than `own` may still write; Infinity when there is no other. */
-export async function peersWatermark(storage: Storage, own: string, signal: AbortSignal): Promise<number> {
+export async function peersWatermark(storage: Storage, own: string): Promise<number> {
   const [row] = await storage.rows<{ low: string; writers: string }>(
     'SELECT min(low) AS low, count() AS writers FROM watermarks FINAL WHERE until > now64(3) AND writer != {own:UUID}',
     { own },
-    { signal },
   );
   return row === undefined || row.writers === '0' ? Number.POSITIVE_INFINITY : Number(row.low);
 }

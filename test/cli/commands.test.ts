@@ -31,7 +31,7 @@ async function run(
   const said = { out: '', error: '' };
   const events: object[] = [];
   const unexpected = () => Promise.reject(new Error('not for this command'));
-  const parts: CliDeps = {
+  const deps: CliDeps = {
     environment: { DATA_DIR: engine.dataDir, ...more.environment },
     io: {
       out: (text) => {
@@ -50,7 +50,7 @@ async function run(
     startService: unexpected,
     untilStopped: unexpected,
   };
-  const code = await runCli(args, parts);
+  const code = await runCli(args, deps);
   holdOutput(args, said.out);
   return { code, ...said, events } as Answer;
 }

@@ -34,7 +34,7 @@ export async function forward(
     },
   });
   const { stop } = more;
-  const parts: CliDeps = {
+  const deps: CliDeps = {
     environment: { AUDITLOG_API_KEY: remoteKey, ...more.environment },
     io: {
       out: (text) => {
@@ -52,7 +52,7 @@ export async function forward(
     untilStopped: () =>
       new Promise((resolve) => stop?.addEventListener('abort', () => resolve(), { once: true })),
   };
-  return { code: await runCli(['forward', ...args], parts), ...said };
+  return { code: await runCli(['forward', ...args], deps), ...said };
 }
 
 const children = new Set<ChildProcess>();

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.ts';
 import { limits } from '../../src/http/limits.ts';
-import { accessLine, type AccessRecord, createAccessLog } from '../../src/http/access-log.ts';
+import { accessLine, AccessLog, type AccessRecord } from '../../src/http/access-log.ts';
 import { recordingLogger, until } from './support.ts';
 
 const record: AccessRecord = {
@@ -45,7 +45,7 @@ test('a reader that stalls costs lines beyond the bound, and they are counted', 
   execFileSync('mkfifo', [fifo]);
   const reader = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK);
   const writer = openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK);
-  const log = createAccessLog({ destination: writer, clock: systemClock, log: recordingLogger([]) });
+  const log = new AccessLog({ destination: writer, clock: systemClock, log: recordingLogger([]) });
   const lines = Math.ceil((limits.accessLogBufferedBytesMax * 1.5) / 180);
   for (let i = 0; i < lines; i++) log.write(record);
   await until(() => log.dropped() > 0);
@@ -60,14 +60,14 @@ test('a reader that stalls costs lines beyond the bound, and they are counted', 
 test('lines held are written by close, and a place that cannot be written is logged once', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'access-log-'));
   const file = join(folder, 'log');
-  const log = createAccessLog({ destination: file, clock: systemClock, log: recordingLogger([]) });
+  const log = new AccessLog({ destination: file, clock: systemClock, log: recordingLogger([]) });
   for (let i = 0; i < 1000; i++) log.write(record);
   await log.close();
   assert.equal(readFileSync(file, 'utf8').split('\n').length, 1001);
   rmSync(folder, { recursive: true });
 
   const logged: Parameters<typeof recordingLogger>[0] = [];
-  const full = createAccessLog({
+  const full = new AccessLog({
     destination: '/dev/full',
     clock: systemClock,
     log: recordingLogger(logged),
@@ -83,9 +83,9 @@ test('lines held are written by close, and a place that cannot be written is log
 
 const program = `
 import { systemClock } from '${new URL('../../src/base/clock.ts', import.meta.url).href}';
-import { createAccessLog } from '${new URL('../../src/http/access-log.ts', import.meta.url).href}';
+import { AccessLog } from '${new URL('../../src/http/access-log.ts', import.meta.url).href}';
 const say = (facts, words) => console.error(words);
-const log = createAccessLog({ destination: 1, clock: systemClock, log: { debug: say, info: say, warn: say, error: say } });
+const log = new AccessLog({ destination: 1, clock: systemClock, log: { debug: say, info: say, warn: say, error: say } });
 let n = 0;
 const timer = setInterval(() => {
   for (let i = 0; i < 1000; i++) log.write(${JSON.stringify(record)});

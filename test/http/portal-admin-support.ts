@@ -7,11 +7,9 @@ import { createOrganization, type Organization } from '../../src/control/organiz
 import { PasswordThrottle } from '../../src/control/password-throttle.ts';
 import { Sessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
-import { createKeyCheck } from '../../src/http/authenticate.ts';
 import { guardEndpoints } from '../../src/http/guard.ts';
-import { createRateLimiter } from '../../src/http/rate-limit.ts';
 import { type EndpointDeps, endpointTable } from '../../src/http/routes.ts';
-import { createSessionCookie } from '../../src/http/session-cookie.ts';
+import { SessionCookie } from '../../src/http/session-cookie.ts';
 import { Trail } from '../../src/http/trail.ts';
 import type { SegmentSink } from '../../src/ingest/batcher.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
@@ -91,7 +89,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     log: silentLog,
     logFailure: ingest.logFailure,
   });
-  const cookie = createSessionCookie('service');
+  const cookie = new SessionCookie('service');
   const sessions = new Sessions({
     secret: 's'.repeat(32),
     ttlMs: 3_600_000,
@@ -115,10 +113,10 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     retentionDays: 365,
   };
   const routes = guardEndpoints(endpointTable(deps as unknown as EndpointDeps), {
-    checkKey: createKeyCheck(directory, systemClock),
+    directory,
+    clock: systemClock,
     sessions,
     cookie,
-    limiter: createRateLimiter(() => performance.now()),
     rates: { tenant: undefined, audit: undefined, ingest: undefined, login: undefined },
     tenantDomain: undefined,
   });

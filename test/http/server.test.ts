@@ -36,7 +36,10 @@ const routes: readonly Route[] = [
     method: 'GET',
     path: '/large',
     name: 'large',
-    handler: () => ({ status: 200, body: [Buffer.alloc(5_000_000, 'a'), Buffer.alloc(5_000_000, 'b')] }),
+    handler: () => ({
+      status: 200,
+      body: Buffer.concat([Buffer.alloc(5_000_000, 'a'), Buffer.alloc(5_000_000, 'b')]),
+    }),
   },
   {
     method: 'GET',

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
 import '../support/strict-writer.cjs';
-import { createAccessLog } from '../../src/http/access-log.ts';
+import { AccessLog } from '../../src/http/access-log.ts';
 import { createRouter, type Route } from '../../src/http/router.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer } from '../../src/http/server.ts';
 
@@ -40,7 +40,7 @@ export async function startTestServer(
   const file = join(folder, 'access.log');
   const logged: LoggedLine[] = [];
   const log = recordingLogger(logged);
-  const accessLog = createAccessLog({ destination: file, clock: systemClock, log });
+  const accessLog = new AccessLog({ destination: file, clock: systemClock, log });
   const server = await startHttpServer({
     host: '127.0.0.1',
     port: 0,

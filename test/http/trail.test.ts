@@ -77,11 +77,11 @@ describe('the trail', () => {
   test('stores logins, logouts and exports with who, where from, flow and result', async () => {
     const { acme, ann } = await start('events');
     const { trail } = world;
-    await trail.recordBefore(loginSucceeded(ann, acme), origin);
-    await trail.recordAfter(loginFailed(ann, acme), { ...origin, port: '0' });
-    await trail.recordAfter(loggedOut(ann, acme), { ...origin, ip: 'fe80::1%eth0' });
+    await trail.recordBefore(loginSucceeded(ann), origin);
+    await trail.recordAfter(loginFailed(ann), { ...origin, port: '0' });
+    await trail.recordAfter(loggedOut(ann), { ...origin, ip: 'fe80::1%eth0' });
     await trail.recordBefore(
-      exported({ user: ann }, acme, { format: 'csv', filters: { actor: 'a\0\uD800"' } }),
+      exported({ user: ann }, acme.id, { format: 'csv', filters: { actor: 'a\0\uD800"' } }),
       origin,
     );
     await trail.recordAfter(ownPasswordRefused(ann), origin);
@@ -111,7 +111,7 @@ describe('the trail', () => {
     const { acme, ann } = await start('refused');
     world.holdEngine(true);
     await fillLog(world, acme);
-    await assert.rejects(world.trail.recordBefore(loginSucceeded(ann, acme), origin), unavailable);
+    await assert.rejects(world.trail.recordBefore(loginSucceeded(ann), origin), unavailable);
     await assert.rejects(
       world.trail.requireRecordable(),
       unavailable,

@@ -94,7 +94,7 @@ export function createCaller(
     version: 0,
     ...changes.user,
   };
-  return { user, organization, session: { id: randomUUID(), expiresMicros: 0, token: '' } };
+  return { user, organization, id: randomUUID(), expiresMicros: 0, token: '' };
 }
 
 export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
@@ -114,6 +114,5 @@ export async function answerOf<T>(
   assert.equal(reply.status, 200);
   assert.ok('body' in reply);
   const { body } = reply;
-  const pieces = Array.isArray(body) ? (body as Uint8Array[]) : [Buffer.from(body as string | Uint8Array)];
-  return JSON.parse(Buffer.concat(pieces).toString('utf8')) as T;
+  return JSON.parse(Buffer.from(body).toString('utf8')) as T;
 }

@@ -6,7 +6,7 @@ export interface ForwardedEvent {
   readonly text: string;
   /** Unix microseconds. */
   readonly time: number;
-  /** The same whenever this event is delivered again by the same checkpoint; no other event of it has the same. */
+  /** Unique among the events of a checkpoint, and the same when the checkpoint delivers the event again. */
   id(): string;
 }
 
@@ -33,7 +33,7 @@ export interface Batch {
   readonly settledThrough: number;
 }
 
-/** JSON has no raw line ends inside of strings, so one between its tokens is only layout. */
+/** JSON strings have no raw line ends, so a line end is only layout. */
 export function oneLine(text: string): string {
   return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text;
 }

@@ -67,7 +67,7 @@ export class Checkpoint {
   }
 }
 
-/** Sorted and without what is not given, so that it can be compared as text. */
+/** A canonical text, for comparison: sorted, without what is not given. */
 function subjectText({ url, filter }: CheckpointSubject): string {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined);
   return JSON.stringify([url, ...given.sort(([a], [b]) => a.localeCompare(b))]);

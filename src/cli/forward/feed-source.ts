@@ -6,7 +6,7 @@ export interface SourceOptions {
   readonly client: Client;
   readonly filter: EventFilter;
   readonly batchEvents: number;
-  /** Undefined: the server is asked to hold the request, or the default of the mode is taken. */
+  /** Undefined: the server holds the request, or the default of the mode applies. */
   readonly intervalMs: number | undefined;
   /** Ends when nothing more is there. */
   readonly once: boolean;

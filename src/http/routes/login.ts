@@ -44,7 +44,7 @@ export function loginHandler(deps: LoginDeps): Handler {
     }
     const { user, organization } = found;
     const session = await sessions.issue(user, organization);
-    await trail.recordBefore(loginSucceeded(user, organization), trailOrigin(context));
+    await trail.recordBefore(loginSucceeded(user), trailOrigin(context));
     const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
     const { id, slug, name } = organization;
     const answer = {
@@ -83,15 +83,11 @@ async function findUser(
   const matches = await verify(active?.user.passwordHash, credentials.password);
   if (active !== undefined && matches) return active;
   // Not waited for: an answer that takes as long as a write would tell that there is such a user.
-  for (const { user, organization } of candidates) {
-    deps.trail
-      .recordAfter(
-        loginFailed(user, organization, { ambiguous: candidates.length > 1 }),
-        trailOrigin(context),
-      )
-      .catch((error: unknown) => {
-        deps.log.error(errorFacts(error), 'a failed login could not be recorded');
-      });
+  for (const { user } of candidates) {
+    const failed = loginFailed(user, { ambiguous: candidates.length > 1 });
+    deps.trail.recordAfter(failed, trailOrigin(context)).catch((error: unknown) => {
+      deps.log.error(errorFacts(error), 'a failed login could not be recorded');
+    });
   }
   return undefined;
 }

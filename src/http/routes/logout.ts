@@ -12,9 +12,9 @@ export interface LogoutDeps {
 
 /** POST /api/v1/auth/logout: ends the session and clears the cookie (contract: Sessions). */
 export function logoutHandler({ sessions, cookie, trail }: LogoutDeps): SessionHandler {
-  return async (context, { user, organization, session }) => {
+  return async (context, session) => {
     await sessions.end(session);
-    await trail.recordAfter(loggedOut(user, organization), trailOrigin(context));
+    await trail.recordAfter(loggedOut(session.user), trailOrigin(context));
     return { status: 204, headers: { 'Set-Cookie': cookie.clear(context) } };
   };
 }

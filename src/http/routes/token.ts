@@ -2,5 +2,4 @@ import type { SessionHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';
 
 /** GET /api/v1/auth/token: the token of the session in the cookie (contract: Sessions). */
-export const tokenHandler: SessionHandler = (_, { session }) =>
-  jsonReply(200, 'Token', { token: session.token });
+export const tokenHandler: SessionHandler = (_, { token }) => jsonReply(200, 'Token', { token });

@@ -8,13 +8,13 @@ import { jsonReply } from '../response.ts';
  * `defaultDays` is the service's retention; undefined: events are kept for ever.
  */
 export function whoamiHandler(defaultDays: number | undefined): SessionHandler {
-  return (_, { user, organization, session }) => {
+  return (_, { user, organization, expiresMicros }) => {
     const { id, slug, name, receipts } = organization;
     const retention_days = effectiveRetentionDays(organization, defaultDays);
     return jsonReply(200, 'Whoami', {
       user: { id: user.id, name: user.name, email: user.email, role: user.role },
       organization: { id, slug, name, receipts, retention_days },
-      session: { expires_at: formatMicros(session.expiresMicros) },
+      session: { expires_at: formatMicros(expiresMicros) },
     });
   };
 }
