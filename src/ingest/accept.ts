@@ -6,7 +6,7 @@ import { limits } from './limits.ts';
 import type { Directory } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import type { Rejection } from './rejections.ts';
-import type { IngestRequest, MappedRequest } from './request.ts';
+import type { IngestRequest, MappedFrame, MappedRequest } from './request.ts';
 import type { FrameInput } from './segment.ts';
 import { SmallBodies } from './small-bodies.ts';
 import type { Outcome } from './task.ts';
@@ -107,28 +107,18 @@ class Acceptor {
     if (before !== undefined) return before;
     const answer = this.#answerOf(request, outcome);
     const notes = idempotency.notes(id, hash, answer);
-    await this.#store(request, mapped, answer, notes);
+    await this.#append(withNotes(mapped.frames, notes), [request]);
     idempotency.remember(notes);
+    this.#options.accepted(answer.accepted);
     return answer;
   }
 
-  async #storePlain(request: IngestRequest, mapped: MappedRequest): Promise<BatchAnswer> {
-    const answer = this.#answerOf(request, mapped.outcome);
-    await this.#store(request, mapped, answer, '');
+  /** The events of a small body are durable already. */
+  async #storePlain(request: IngestRequest, { outcome, frames }: MappedRequest): Promise<BatchAnswer> {
+    const answer = this.#answerOf(request, outcome);
+    if (frames.length > 0) await this.#append(withNotes(frames, ''), [request]);
+    this.#options.accepted(answer.accepted);
     return answer;
-  }
-
-  /** Makes the events durable. The notes ride on the last frame: both are durable together or not at all. */
-  async #store(
-    request: IngestRequest,
-    { frames }: MappedRequest,
-    { accepted }: BatchAnswer,
-    notes: string,
-  ): Promise<void> {
-    const last = frames.length - 1;
-    const noted = frames.map((frame, index) => ({ ...frame, notes: index === last ? notes : '' }));
-    if (noted.length > 0) await this.#append(noted, [request]);
-    this.#options.accepted(accepted);
   }
 
   async #append(frames: readonly FrameInput[], requests: readonly IngestRequest[]): Promise<void> {
@@ -149,6 +139,11 @@ class Acceptor {
     const detail = answer.rejected === 0 ? 'The body holds no event.' : 'No event of the batch was accepted.';
     throw new Problem('nothing_accepted', detail, { members: { ...answer } });
   }
+}
+
+/** Notes ride on the last frame: with the events they are durable together or not at all. */
+function withNotes(frames: readonly MappedFrame[], notes: string): FrameInput[] {
+  return frames.map((frame, index) => ({ ...frame, notes: index === frames.length - 1 ? notes : '' }));
 }
 
 function tooManyRejected(answer: BatchAnswer): Problem {

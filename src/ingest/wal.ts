@@ -104,15 +104,16 @@ export class Wal {
    * whose events are in them, where there is one. Rejects with a 503 Problem, having stored nothing, when the log is
    * full or the disk fails.
    */
-  async append(frames: readonly FrameInput[], organization?: string): Promise<number> {
-    if (this.#isClosed) throw unavailable('The server is shutting down.');
+  append(frames: readonly FrameInput[], organization?: string): Promise<number> {
+    if (this.#isClosed) return Promise.reject(unavailable('The server is shutting down.'));
     const bytes = framesBytesMax(frames);
     const rows = rowsOf(frames);
     if (rows > rowsPerSegmentMax) {
-      throw new Error(`${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`);
+      const why = `${rows} rows in one append: a segment numbers at most ${rowsPerSegmentMax}`;
+      return Promise.reject(new Error(why));
     }
     if (!this.#room.admits(bytes, this.bytes(), this.#waitingBytes())) {
-      throw unavailable('The write-ahead log is full; try again later.');
+      return Promise.reject(unavailable('The write-ahead log is full; try again later.'));
     }
     const isLarge = bytes >= (this.#options.largeBytes ?? limits.walLargeAppendBytesMin);
     if (isLarge) return this.#appendLarge({ frames, bytes, organization });
