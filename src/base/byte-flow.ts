@@ -148,9 +148,8 @@ class PeekedFlow implements ByteSink {
     if (waiting === undefined) return;
     this.#waiting = undefined;
     this.#held = [];
-    const flow = this.#flow;
     const continueWith = (instead: Uint8Array): ByteFlow =>
-      flowWith(flow, (sink) => this.#continue(instead, sink));
+      flowWith(this.#flow, (sink) => this.#continue(instead, sink));
     waiting.resolve({ start, continueWith });
   }
 

@@ -3,32 +3,44 @@ import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
 import { formatRate, parseRate, type Rate } from '../base/rates.ts';
 import type { Storage } from '../storage/storage.ts';
-import { ControlTable, field, optionalTime, time } from './control-table.ts';
+import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
 import { displayName } from './names.ts';
 import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
 import { findOrganization, type Organization } from './organizations.ts';
 
 export type Scope = 'read' | 'write';
 
-/** A credential of a program. The key itself is nowhere: only digests are stored. */
-export interface ApiKey {
-  readonly id: string;
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+const scopes: readonly Scope[] = ['read', 'write'];
+
+export const apiKeyTable = new ControlTable('api_keys', 'String', {
+  id: field<string>('id'),
   /** Undefined: a key of all organizations, which may only write. */
-  readonly organizationId: string | undefined;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
+  organizationId: {
+    select: 'org, all_organizations',
+    read: ({ org, all_organizations: all }): string | undefined =>
+      all === true ? undefined : (org as string),
+    write: (id: string | undefined) => ({ org: id ?? nilUuid, all_organizations: id === undefined }),
+  },
+  name: field<string>('name'),
+  scopes: field<readonly Scope[]>('scopes', (given: readonly string[]) =>
+    scopes.filter((scope) => given.includes(scope)),
+  ),
   /** SHA-256 of the key, hexadecimal. */
-  readonly digest: string;
+  digest: field<string>('secret_sha256'),
   /** SHA-256 of the key before the last rotation, or empty; good until `previousUntilMicros`. */
-  readonly previousDigest: string;
-  readonly previousUntilMicros: number | undefined;
+  previousDigest: field<string>('previous_secret_sha256'),
+  previousUntilMicros: optionalTime('previous_valid_until'),
   /** Undefined: the service's own limit. */
-  readonly rateLimit: Rate | undefined;
-  readonly createdMicros: number;
-  readonly expiresMicros: number | undefined;
-  readonly revokedMicros: number | undefined;
-  readonly version: number;
-}
+  rateLimit: field<Rate | undefined>('rate_limit', parseRate, (rate) => (rate ? formatRate(rate) : '')),
+  createdMicros: time('created_at'),
+  expiresMicros: optionalTime('expires_at'),
+  revokedMicros: optionalTime('revoked_at'),
+  version: version(),
+});
+
+/** A credential of a program. The key itself is nowhere: only digests are stored. */
+export type ApiKey = RowOf<typeof apiKeyTable>;
 
 /** What a new key may do, in texts as people give them. */
 export interface NewApiKey {
@@ -53,31 +65,10 @@ export interface IssuedKey {
   readonly text: string;
 }
 
-const nilUuid = '00000000-0000-0000-0000-000000000000';
-const scopes: readonly Scope[] = ['read', 'write'];
 const graceDefault = '24h';
 const dayMs = 86_400_000;
 const expiresMsMax = 36_500 * dayMs;
 const graceMsMax = 365 * dayMs;
-
-export const apiKeyTable = new ControlTable<ApiKey>('api_keys', 'String', {
-  id: field('id'),
-  organizationId: {
-    select: 'org, all_organizations',
-    read: ({ org, all_organizations: all }) => (all === true ? undefined : (org as string)),
-    write: (id) => ({ org: id ?? nilUuid, all_organizations: id === undefined }),
-  },
-  name: field('name'),
-  scopes: field('scopes', (given: readonly string[]) => scopes.filter((scope) => given.includes(scope))),
-  digest: field('secret_sha256'),
-  previousDigest: field('previous_secret_sha256'),
-  previousUntilMicros: optionalTime('previous_valid_until'),
-  rateLimit: field('rate_limit', parseRate, (rate) => (rate === undefined ? '' : formatRate(rate))),
-  createdMicros: time('created_at'),
-  expiresMicros: optionalTime('expires_at'),
-  revokedMicros: optionalTime('revoked_at'),
-  version: field('version', Number),
-});
 
 function parseScopes(text: string): Scope[] {
   const given = text.split(',').map((scope) => scope.trim());

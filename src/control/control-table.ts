@@ -28,6 +28,20 @@ export function field<V>(
   };
 }
 
+/** A Nullable column, whose NULL is undefined. */
+export function optional<V>(column: string): Field<V | undefined> {
+  return field<V | undefined>(
+    column,
+    (value: V | null) => value ?? undefined,
+    (value) => value ?? null,
+  );
+}
+
+/** The column by which the newest row of an id is known. */
+export function version(): Field<number> {
+  return field('version', Number);
+}
+
 /** A DateTime64(6) column, UTC, as Unix microseconds. */
 export function time(column: string): Field<number> {
   const { select, read, write } = optionalTime(column);
@@ -51,6 +65,9 @@ interface Versioned {
   readonly id: string;
   readonly version: number;
 }
+
+/** The objects of a table. */
+export type RowOf<Table> = Table extends ControlTable<infer T> ? Readonly<T> : never;
 
 /** A control table of the engine, whose rows are objects. Of every id the row with the highest version counts. */
 export class ControlTable<T extends Versioned> {

@@ -3,41 +3,37 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
 import type { Storage } from '../storage/storage.ts';
-import { ControlTable, field, optionalTime, putUnique, time } from './control-table.ts';
+import {
+  ControlTable,
+  field,
+  optional,
+  optionalTime,
+  putUnique,
+  type RowOf,
+  time,
+  version,
+} from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
 
 /** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
 type ReceiptsPolicy = 'own' | 'off';
 
-/** A tenant. */
-export interface Organization {
+export const organizationTable = new ControlTable('organizations', 'UUID', {
   /** UUID in lower case. */
-  readonly id: string;
-  readonly slug: string;
-  readonly name: string;
+  id: field<string>('id'),
+  slug: field<string>('slug'),
+  name: field<string>('name'),
   /** Days events are kept; 0: for ever; undefined: as the service's configuration says. */
-  readonly retentionDays: number | undefined;
-  readonly receipts: ReceiptsPolicy;
-  readonly createdMicros: number;
-  readonly deletedMicros: number | undefined;
-  readonly version: number;
-}
-
-export const organizationTable = new ControlTable<Organization>('organizations', 'UUID', {
-  id: field('id'),
-  slug: field('slug'),
-  name: field('name'),
-  retentionDays: field(
-    'retention_days',
-    (days: number | null) => days ?? undefined,
-    (days) => days ?? null,
-  ),
-  // Whatever is not known to allow reading receipts forbids it.
-  receipts: field('receipts', (policy: string) => (policy === 'own' ? 'own' : 'off')),
+  retentionDays: optional<number>('retention_days'),
+  /** Whatever is not known to allow reading receipts forbids it. */
+  receipts: field<ReceiptsPolicy>('receipts', (policy: string) => (policy === 'own' ? 'own' : 'off')),
   createdMicros: time('created_at'),
   deletedMicros: optionalTime('deleted_at'),
-  version: field('version', Number),
+  version: version(),
 });
+
+/** A tenant. */
+export type Organization = RowOf<typeof organizationTable>;
 
 /** What `create` and `set` take besides the slug; texts as an operator gives them. */
 export interface OrganizationSettings {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
-import { ControlTable, field, optionalTime, putUnique, time } from './control-table.ts';
+import { ControlTable, field, optionalTime, putUnique, type RowOf, time, version } from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
 import { findOrganization } from './organizations.ts';
 import { hashPassword } from './passwords.ts';
@@ -12,38 +12,25 @@ export type Role = 'admin' | 'auditor' | 'member';
 
 const roles: readonly Role[] = ['admin', 'auditor', 'member'];
 
-export interface User {
+export const userTable = new ControlTable('users', 'UUID', {
   /** UUID in lower case. */
-  readonly id: string;
-  readonly organizationId: string;
-  readonly email: string;
-  readonly emailLower: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly passwordHash: string;
+  id: field<string>('id'),
+  organizationId: field<string>('org'),
+  email: field<string>('email'),
+  emailLower: field<string>('email_lower'),
+  name: field<string>('name'),
+  /** Whatever is not known counts as the role that may do least. */
+  role: field<Role>('role', (text: string) => roles.find((role) => role === text) ?? 'member'),
+  passwordHash: field<string>('password_hash'),
   /** Sessions carry it; one that carries another number has ended (contract: Sessions). */
-  readonly credentialVersion: number;
-  readonly createdMicros: number;
-  readonly disabledMicros: number | undefined;
-  readonly deletedMicros: number | undefined;
-  readonly version: number;
-}
-
-export const userTable = new ControlTable<User>('users', 'UUID', {
-  id: field('id'),
-  organizationId: field('org'),
-  email: field('email'),
-  emailLower: field('email_lower'),
-  name: field('name'),
-  // Whatever is not known counts as the role that may do least.
-  role: field('role', (text: string) => roles.find((role) => role === text) ?? 'member'),
-  passwordHash: field('password_hash'),
-  credentialVersion: field('credential_version'),
+  credentialVersion: field<number>('credential_version'),
   createdMicros: time('created_at'),
   disabledMicros: optionalTime('disabled_at'),
   deletedMicros: optionalTime('deleted_at'),
-  version: field('version', Number),
+  version: version(),
 });
+
+export type User = RowOf<typeof userTable>;
 
 export interface NewUser {
   readonly email: string;

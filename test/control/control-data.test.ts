@@ -338,11 +338,12 @@ describe('the directory', () => {
       { id },
     );
     const state = directory();
-    const begun = performance.now();
+    const begun = process.cpuUsage();
     await state.refresh();
-    const tookMs = performance.now() - begun;
+    const { user, system } = process.cpuUsage(begun);
     assert.ok(state.apiKey('bulk000000000000') && state.apiKey('bulk000000059999'));
-    assert.ok(tookMs < 8000, `${tookMs} ms`);
+    // Of this process alone, and not by the clock: the machine may be busy.
+    assert.ok(user + system < 8_000_000, `${user + system} µs of processor time`);
   });
 });
 
