@@ -22,7 +22,7 @@ export interface ExportRun extends Session {
 }
 
 /** Never aborted: a command ends with its process. */
-export const untilTheEnd = new AbortController().signal;
+export const untilTheEnd: AbortSignal = new AbortController().signal;
 
 /** Rejects with SnapshotGoneError when the table does not hold so many events of the snapshot any more. */
 export function openParquet(run: ExportRun, rows: number, { seqMax }: ExportSnapshot): Promise<Readable> {
