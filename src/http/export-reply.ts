@@ -4,7 +4,7 @@ import { formatMicros } from '../base/timestamp.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import type { User } from '../control/users.ts';
 import { type ExportFormat, exportFormats, type ExportReader } from '../read/export.ts';
-import { type QueryParameter, readFilter } from '../read/filter.ts';
+import { type QueryParameter, readFilter, readPortalFilter } from '../read/filter.ts';
 import type { StreamReply } from './response.ts';
 import type { RequestContext } from './request-context.ts';
 import { type Trail, trailOrigin } from './trail.ts';
@@ -34,11 +34,16 @@ export async function exportReply(
 ): Promise<StreamReply> {
   const parameter: QueryParameter = (name) => context.first(name);
   const format = readFormat(parameter('format'));
-  const filter = readFilter(parameter, organization);
+  const filter =
+    'user' in by ? readPortalFilter(parameter, organization) : readFilter(parameter, organization);
   const now = clock();
   const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
   try {
-    const details = { format, filters: filtersGiven(parameter), events: total };
+    const details = {
+      format,
+      filters: filtersGiven(parameter, 'user' in by ? portalFilterNames : filterNames),
+      events: total,
+    };
     await trail.recordBefore(exported(by, organization.id, details), trailOrigin(context));
   } catch (error) {
     stream.destroy();
@@ -60,11 +65,12 @@ function readFormat(text: string | undefined): ExportFormat {
 }
 
 const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash'];
+const portalFilterNames = [...filterNames, 'activityId', 'severity', 'status'];
 
 /** As they were sent: what was asked for, not what it was taken for. */
-function filtersGiven(parameter: QueryParameter): Record<string, string> {
+function filtersGiven(parameter: QueryParameter, names: readonly string[]): Record<string, string> {
   const given: Record<string, string> = {};
-  for (const name of filterNames) {
+  for (const name of names) {
     const value = parameter(name);
     if (value !== undefined && value !== '') given[name] = value;
   }

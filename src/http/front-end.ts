@@ -13,6 +13,7 @@ import type { OrganizationLookup } from './authenticate.ts';
 import type { RateClass } from './endpoint.ts';
 import { guardEndpoints } from './guard.ts';
 import { createRouter } from './router.ts';
+import { loadPageFiles } from './page-files.ts';
 import type { Readiness } from './routes/ready.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
@@ -78,6 +79,7 @@ export async function startFrontEnd(deps: FrontEndDeps): Promise<HttpServer> {
     selfHosted: config.deployment === 'self-hosted',
     metricsPublic: config.metricsPublic,
     trustProxy,
+    page: await loadPageFiles(),
   });
   const routes = guardEndpoints(endpoints, {
     directory: deps.directory,

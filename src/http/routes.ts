@@ -4,6 +4,7 @@ import type { Readers } from '../read/readers.ts';
 import type { OrganizationLookup } from './authenticate.ts';
 import type { Endpoint, EndpointOf, KeyHandler, SessionHandler } from './endpoint.ts';
 import { limits } from './limits.ts';
+import type { PageFiles } from './page-files.ts';
 import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
@@ -22,14 +23,17 @@ import { metricsHandler } from './routes/metrics.ts';
 import { openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
 import { ownPasswordHandler } from './routes/own-password.ts';
+import { pageFileHandler, pageHandler } from './routes/page.ts';
 import { portalEventsHandler } from './routes/portal-events.ts';
 import { portalExportHandler } from './routes/portal-export.ts';
+import { portalFeedHandler } from './routes/portal-feed.ts';
 import { type Readiness, readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
 import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
 import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
 import { setPasswordHandler } from './routes/set-password.ts';
 import { settingsHandler } from './routes/settings.ts';
+import { sourceEventsHandler } from './routes/source-events.ts';
 import { tokenHandler } from './routes/token.ts';
 import { topValuesHandler } from './routes/top-values.ts';
 import { usersHandler } from './routes/users.ts';
@@ -47,6 +51,8 @@ export interface EndpointDeps extends LoginDeps, CreateApiKeyDeps {
   readonly selfHosted: boolean;
   readonly metricsPublic: boolean;
   readonly trustProxy: number;
+  /** The web page; without it `/` says how it is made. */
+  readonly page: PageFiles;
 }
 
 const everyone = ['admin', 'auditor', 'member'] as const;
@@ -75,6 +81,14 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     session('GET', '/api/v1/portal/events', 'portal-events', readers, portalEventsHandler(read.page)),
     session('GET', '/api/v1/portal/export', 'portal-export', readers, portalExportHandler(deps)),
     session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
+    session('GET', '/api/v1/portal/feed', 'portal-feed', readers, portalFeedHandler(read.feed)),
+    session(
+      'GET',
+      '/api/v1/portal/source-events',
+      'source-events',
+      readers,
+      sourceEventsHandler(read.sourceEvents),
+    ),
     session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
     session(
       'GET',
@@ -100,13 +114,24 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       checksPassword: true,
     },
 
-    // For operators and tools, without a credential.
-    { ...open('/healthz', 'health', healthHandler), head: true },
-    { ...open('/readyz', 'ready', readyHandler(deps.readiness)), head: true },
-    open('/metrics', 'metrics', metricsHandler(deps.metricsPublic, deps.trustProxy)),
-    { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
+    ...openEndpoints(deps),
   ];
   return deps.selfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
+}
+
+/** Those without a credential. */
+function openEndpoints({ readiness, metricsPublic, trustProxy, page }: EndpointDeps): Endpoint[] {
+  return [
+    // For operators and tools.
+    { ...open('/healthz', 'health', healthHandler), head: true },
+    { ...open('/readyz', 'ready', readyHandler(readiness)), head: true },
+    open('/metrics', 'metrics', metricsHandler(metricsPublic, trustProxy)),
+    { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
+
+    // The web page, in files.
+    { ...open('/', 'page', pageHandler(page)), head: true },
+    { ...open('/assets/:file', 'page-file', pageFileHandler(page)), head: true },
+  ];
 }
 
 const jsonBody = { maxBytes: limits.jsonBodyBytesMax };
