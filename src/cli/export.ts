@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { basename, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
@@ -11,7 +11,7 @@ import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
 import { createExportReader, type ExportFormat } from '../read/export.ts';
 import type { ExportPlan } from '../read/export-plan.ts';
-import { type OrganizationNames, readFilter } from '../read/filter.ts';
+import { readFilter } from '../read/filter.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
 import { type ExportResult, PartialExport, SnapshotGoneError } from './export-file.ts';
@@ -25,23 +25,12 @@ import {
   untilTheEnd,
 } from './export-read.ts';
 import { limits } from './limits.ts';
+import { filterOptions, type Filters, filtersOf, option, type OptionRow } from './option.ts';
 import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
-/** Names of filters as the API has them, and as options. */
-const filterOptions = [
-  ['startTime', '--start-time <time>', 'events at or after this instant, RFC 3339 with an offset'],
-  ['endTime', '--end-time <time>', 'events at or before this instant'],
-  ['actor', '--actor <email>', "the actor's e-mail address"],
-  ['userId', '--user-id <id>', "the actor's id"],
-  ['fileName', '--file-name <name>', "the sender's file or the target's name"],
-  ['fileHash', '--file-hash <hash>', "the sender's hash or extra.fileHash"],
-  ['flowId', '--flow-id <uuid>', 'the events of one workflow'],
-] as const;
-type FilterName = (typeof filterOptions)[number][0];
-
-interface ExportOptions extends Readonly<Partial<Record<FilterName, string>>> {
+interface ExportOptions extends Filters {
   readonly org: string;
   readonly format?: string;
   readonly output?: string;
@@ -58,27 +47,6 @@ function readFormat({ format, output = '' }: ExportOptions): Format {
     throw new Problem('malformed', 'Parquet is compressed inside: give a name without .gz or .zst');
   }
   return known;
-}
-
-/** Unlike a request, a command with a filter that cannot be understood exports nothing. */
-function readFilters(options: ExportOptions, organization: OrganizationNames) {
-  const filtersGiven: Partial<Record<FilterName, string>> = {};
-  for (const [name] of filterOptions) {
-    const value = options[name];
-    if (value !== undefined && value !== '') filtersGiven[name] = value;
-  }
-  const filter = readFilter((name) => filtersGiven[name as FilterName], organization);
-  const unread = (name: FilterName, what: string) =>
-    new Problem(
-      'malformed',
-      `${filterOptions.find(([one]) => one === name)?.[1].split(' ')[0]} must be ${what}`,
-    );
-  if (filtersGiven.startTime !== undefined && filter.fromMicros === undefined)
-    throw unread('startTime', 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
-  if (filtersGiven.endTime !== undefined && filter.toMicros === undefined)
-    throw unread('endTime', 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
-  if (filtersGiven.flowId !== undefined && filter.flowId === undefined) throw unread('flowId', 'a UUID');
-  return { filter, filtersGiven };
 }
 
 /** Code of the activity "Audit events exported". */
@@ -236,11 +204,11 @@ async function toOutput(run: ExportRun): Promise<void> {
 async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   const setup = setUp(deps);
   const format = readFormat(options);
-  // Reports wrong usage before an engine starts.
-  readFilters(options, { id: '', slug: '' });
+  const filtersGiven = filtersOf(options);
   await withStorage(setup, async (session) => {
     const organization = await findOrganization(session.storage, options.org);
-    const one: ExportRun = { ...session, organization, format, ...readFilters(options, organization) };
+    const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
+    const one: ExportRun = { ...session, organization, format, filter, filtersGiven };
     if (options.output === undefined || options.output === '-') await toOutput(one);
     else await toFile(one, options, resolve(options.output));
   });
@@ -256,11 +224,12 @@ export function registerExport(program: Command, deps: CliDeps): void {
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
     .option('--restart', 'throw away what an interrupted export to the file has left')
     .option('--json', 'print JSON about the file');
-  for (const [name, flags, meaning] of filterOptions) {
-    command.option(flags, meaning);
+  for (const [name, row] of Object.entries(filterOptions) as [string, OptionRow][]) {
+    command.addOption(option(...row));
     // The names of request parameters work as options, too.
-    const inRequests = new Option(`--${name} <value>`).hideHelp();
-    if (!flags.startsWith(`--${name} `)) command.addOption(inRequests);
+    const [flags, meaning, read] = row;
+    const inRequests = `--${name} <value>`;
+    if (!flags.startsWith(`--${name} `)) command.addOption(option(inRequests, meaning, read).hideHelp());
   }
   command.action((options: ExportOptions) => run(deps, options));
 }

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { decompressZstdStream, isZstd } from './zstd-stream.ts';
+import { decompressZstdStream, isZstd } from '../base/zstd-stream.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 

@@ -8,6 +8,7 @@ import { type ImportSource, openFileSource, openInputSource } from './import-sou
 import { type ImportPaths, type ImportPosition, ImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
 import { limits } from './limits.ts';
+import { option, serviceAddress } from './option.ts';
 import { printJson } from './output.ts';
 import { createProgress, type Progress } from './progress.ts';
 
@@ -144,7 +145,9 @@ export function registerImport(program: Command, deps: CliDeps): void {
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
     .argument('<file>', 'file, or - for standard input')
     .option('--org <slug>', 'organization of events that name none (without a key)')
-    .option('--url <url>', 'server (default: the one on DATA_DIR, else HOST and PORT)')
+    .addOption(
+      option('--url <url>', 'server (default: the one on DATA_DIR, else HOST and PORT)', serviceAddress),
+    )
     .option('--key-file <file>', 'file with the API key (default: AUDITLOG_API_KEY, else a key of its own)')
     .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')

@@ -38,5 +38,5 @@ export const limits = {
   /** The checkpoint saves a position that moved without any event this often. */
   forwardIdleSaveMs: 60_000,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
-  forwardHeaderFileBytesMax: 64 * 1024,
+  secretFileBytesMax: 64 * 1024,
 } as const;
