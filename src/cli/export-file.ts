@@ -105,6 +105,11 @@ export class PartialExport {
     return this.#state.finished.length;
   }
 
+  /** Events in the finished slices. */
+  get rowsDone(): number {
+    return this.#state.slices.slice(0, this.finishedSlices).reduce((sum, { rows }) => sum + rows, 0);
+  }
+
   /** Discards everything, for a plan of another moment. */
   async restart(plan: ExportSnapshot & ExportPlan): Promise<void> {
     this.#state = stateOf(this.#state.subject, plan);

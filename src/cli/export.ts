@@ -9,8 +9,7 @@ import { errorCode } from '../base/system-error.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
-import { createExportReader, type ExportFormat } from '../read/export.ts';
-import type { ExportPlan } from '../read/export-plan.ts';
+import { createExportReader } from '../read/export.ts';
 import { readFilter } from '../read/filter.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
@@ -76,6 +75,17 @@ async function recordExport(run: ExportRun, events: number, resumedEvents: numbe
   await deps.recordEvents(run, [event]);
 }
 
+/** Repeats what found other events than its plan says: late ones came, or the retention of some has ended. */
+async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      if (!(error instanceof SnapshotGoneError) || attempt >= limits.exportSnapshotsMax) throw error;
+    }
+  }
+}
+
 /** Writes the events of one moment to a file. Where the table no longer holds them, it takes a later moment. */
 async function toFile(run: ExportRun, options: ExportOptions, file: string): Promise<void> {
   const { deps, organization, format, filtersGiven: filters } = run;
@@ -83,67 +93,35 @@ async function toFile(run: ExportRun, options: ExportOptions, file: string): Pro
   const plan = () => planOf(run);
   const partial = await PartialExport.open({ file, subject, restart: options.restart === true, plan });
   try {
-    const resumed = rowsBefore(partial.plan, partial.finishedSlices);
-    await recordExport(run, partial.plan.rows, resumed);
-    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${partial.plan.rows} events.\n`);
-    for (let attempt = 1; !(await tryWriteSlices(run, partial)); attempt++) {
-      if (attempt >= limits.exportSnapshotsMax) throw new SnapshotGoneError();
-      await partial.restart(await plan());
-    }
+    const { plan: found, rowsDone: resumed } = partial;
+    await recordExport(run, found.rows, resumed);
+    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${found.rows} events.\n`);
+    await withPlans(async (attempt) => {
+      if (attempt > 1) await partial.restart(await plan());
+      await writeSlices(run, partial);
+    });
     const result = await partial.finish((done) => manifestOf(run, file, subject.compression, done));
     const { rows, bytes, sha256 } = result;
-    const words = `${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}`;
     if (options.json === true) printJson(deps, 'CliExport', { file, rows, bytes, sha256 });
-    else deps.io.error(`${words}\n`);
+    else deps.io.error(`${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
   } finally {
     await partial.close();
   }
 }
 
-/** Writes the slices that are left; false where the table no longer holds the events of the plan. */
-async function tryWriteSlices(run: ExportRun, partial: PartialExport): Promise<boolean> {
-  const { deps, format } = run;
-  const { plan, finishedSlices } = partial;
-  const total = format === 'parquet' ? undefined : plan.rows;
-  const doneBefore = rowsBefore(plan, finishedSlices);
-  const progress = createProgress(deps.io, { items: 'events', total, doneBefore });
-  const read =
-    format === 'parquet' ? () => openParquet(run, plan.rows, plan) : sliceReader(run, format, plan);
-  const isShown = format !== 'parquet' && deps.io.errorIsTerminal === true;
+/** Writes the slices that are left. Rejects with SnapshotGoneError. */
+async function writeSlices(run: ExportRun, partial: PartialExport): Promise<void> {
+  const { plan, finishedSlices, rowsDone: doneBefore } = partial;
+  const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows, doneBefore });
+  const read = sliceReader(run, plan);
   try {
     for (const [index, slice] of plan.slices.entries()) {
       if (index < finishedSlices) continue;
-      const before = rowsBefore(plan, index);
-      const tell = (lines: number): void => {
-        // A line break inside a cell counts as well, so a slice is never taken for more than it holds.
-        const done = before + Math.min(lines, slice.rows);
-        progress.at(done, done - doneBefore);
-      };
-      const chunks = await read(slice, index);
-      await partial.write(isShown ? countingLines(chunks, tell) : chunks);
+      await partial.write(await read(slice, index));
+      progress.at(partial.rowsDone, partial.rowsDone - doneBefore);
     }
-    return true;
-  } catch (error) {
-    if (error instanceof SnapshotGoneError) return false;
-    throw error;
   } finally {
     progress.end();
-  }
-}
-
-function rowsBefore({ slices }: ExportPlan, index: number): number {
-  return slices.slice(0, index).reduce((sum, { rows }) => sum + rows, 0);
-}
-
-async function* countingLines(
-  chunks: AsyncIterable<Buffer>,
-  tell: (lines: number) => void,
-): AsyncGenerator<Buffer> {
-  let lines = 0;
-  for await (const chunk of chunks) {
-    for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', at + 1)) lines += 1;
-    tell(lines);
-    yield chunk;
   }
 }
 
@@ -165,33 +143,25 @@ function manifestOf(run: ExportRun, file: string, compression: string, result: E
   };
 }
 
-/** All events of the moment of a plan as one Parquet file. */
-async function parquetNow(run: ExportRun): Promise<Readable> {
-  for (let attempt = 1; ; attempt++) {
+/** All events of now, as a stream. */
+async function eventsNow(run: ExportRun): Promise<Readable> {
+  const { deps, config, storage, organization, filter, format } = run;
+  if (format === 'parquet') {
     const plan = await planOf(run);
-    try {
-      const stream = await openParquet(run, plan.rows, plan);
-      await recordExport(run, plan.rows, 0);
-      return stream;
-    } catch (error) {
-      if (!(error instanceof SnapshotGoneError) || attempt >= limits.exportSnapshotsMax) throw error;
-    }
+    const stream = await openParquet(run, plan);
+    await recordExport(run, plan.rows, 0);
+    return stream;
   }
-}
-
-async function eventsNow(run: ExportRun, format: ExportFormat): Promise<Readable> {
-  const { deps, config, storage, organization, filter } = run;
   const read = createExportReader(storage, deps.eventEnvelope(config));
-  const found = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
-  await recordExport(run, found.total, 0);
-  return toReadable(found.stream);
+  const { total, stream } = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
+  await recordExport(run, total, 0);
+  return toReadable(stream);
 }
 
 /** One query reads one moment, however slow the reader is. A reader that goes away is no error. */
 async function toOutput(run: ExportRun): Promise<void> {
-  const { deps, format } = run;
-  const { output } = deps.io;
-  const source = format === 'parquet' ? await parquetNow(run) : await eventsNow(run, format);
+  const { output } = run.deps.io;
+  const source = await withPlans(() => eventsNow(run));
   try {
     for await (const chunk of source as AsyncIterable<Buffer>) {
       if (!output.write(chunk)) await once(output, 'drain');

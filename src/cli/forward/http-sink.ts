@@ -58,8 +58,8 @@ export class HttpSink implements Sink {
     const body = this.#options.gzip ? await compress(plain) : plain;
     const call = { method: 'POST', url, headers: this.#headers, body, timeoutMs, signal } as const;
     try {
-      const { text } = await request({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
-      return format === 'elastic-bulk' ? refusedByBulk(text, events) : [];
+      const answer = await request({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
+      return format === 'elastic-bulk' ? refusedByBulk(answer, events) : [];
     } catch (error) {
       const status = error instanceof AuditlogError ? error.status : undefined;
       const mayDivide = status === 413 || (status === 400 && rejectedTo !== undefined);
