@@ -24,7 +24,8 @@ import {
   untilTheEnd,
 } from './export-read.ts';
 import { limits } from './limits.ts';
-import { filterOptions, type Filters, filtersOf, option, type OptionRow } from './option.ts';
+import { filterOptions, type Filters, filtersOf, oneOf, option, type OptionRow, wrong } from './option.ts';
+import { checkOutputFile } from './output-file.ts';
 import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 import { operator, setUp, withStorage } from './session.ts';
@@ -37,14 +38,20 @@ interface ExportOptions extends Filters {
   readonly json?: true;
 }
 
-function readFormat({ format, output = '' }: ExportOptions): Format {
+/** By `--format`, else by the end of the file's name. */
+function readFormat({ format, output = '-' }: ExportOptions): Format {
   const name = output.replace(/\.(?:gz|zst)$/, '');
-  const wanted = format ?? formats.find((one) => name.endsWith(`.${one}`)) ?? 'ndjson';
-  const known = formats.find((one) => one === wanted);
-  if (known === undefined) throw new Problem('malformed', `--format must be one of ${formats.join(', ')}`);
-  if (known === 'parquet' && name !== output) {
+  const known =
+    format !== undefined
+      ? oneOf(formats)(format, '--format', undefined)
+      : (formats.find((one) => name.endsWith(`.${one}`)) ?? (output === '-' ? 'ndjson' : undefined));
+  if (known === undefined)
+    throw wrong(
+      '--output',
+      `a name that ends in .${formats.join(', .')}, or with .gz or .zst after it; else --format`,
+    );
+  if (known === 'parquet' && name !== output)
     throw new Problem('malformed', 'Parquet is compressed inside: give a name without .gz or .zst');
-  }
   return known;
 }
 
@@ -175,12 +182,14 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   const setup = setUp(deps);
   const format = readFormat(options);
   const filtersGiven = filtersOf(options);
+  const { output = '-' } = options;
+  if (output !== '-') await checkOutputFile(resolve(output));
   await withStorage(setup, async (session) => {
     const organization = await findOrganization(session.storage, options.org);
     const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
     const one: ExportRun = { ...session, organization, format, filter, filtersGiven };
-    if (options.output === undefined || options.output === '-') await toOutput(one);
-    else await toFile(one, options, resolve(options.output));
+    if (output === '-') await toOutput(one);
+    else await toFile(one, options, resolve(output));
   });
 }
 

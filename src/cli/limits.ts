@@ -7,6 +7,7 @@ export const limits = {
   cliKeyKnownMsMax: 10_000,
   cliPasswordMsMax: 120_000,
   progressIntervalMs: 250,
+  helpColumnsMax: 100,
   /** Requests of an import at once, each with at most so many bytes (and the rest of a line) and lines. */
   importRequestsAtOnceMax: 8,
   importChunkBytes: 700_000,

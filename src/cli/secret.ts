@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode, fileErrorWords } from '../base/system-error.ts';
 import type { Environment } from '../config/env.ts';
 import { limits } from './limits.ts';
 import { wrong } from './option.ts';
@@ -24,7 +24,10 @@ export async function readSecretFile(name: string, path: string): Promise<string
     const { size } = await stat(path);
     if (size <= limits.secretFileBytesMax) return (await readFile(path, 'utf8')).trim();
   } catch (error) {
-    throw wrong(name, `cannot be read (${errorCode(error) ?? 'unknown reason'})`);
+    throw wrong(
+      name,
+      fileErrorWords(error) ?? `${path} cannot be read (${errorCode(error) ?? 'unknown reason'})`,
+    );
   }
   throw wrong(name, `a file of at most ${limits.secretFileBytesMax} bytes`);
 }

@@ -49,7 +49,8 @@ export interface UserReference {
 const emailPattern = /^[^\s@\p{Cc}\p{Cs}]{1,64}@[^\s@\p{Cc}\p{Cs}]{1,253}$/u;
 const emailCharactersMax = 254;
 
-function parseEmail(text: string): string {
+/** Throws Problem `malformed`. */
+export function parseEmail(text: string): string {
   const email = text.trim();
   if (email.length <= emailCharactersMax && emailPattern.test(email)) return email;
   throw new Problem('malformed', 'email must be an e-mail address');

@@ -5,6 +5,7 @@ import { replaceFile } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
 import { errorCode } from '../../base/system-error.ts';
 import type { EventFilter } from '../../client/client.ts';
+import { checkOutputFile } from '../output-file.ts';
 import { readState } from '../state-file.ts';
 import type { Position } from './batch.ts';
 import { type FileState, orTransient } from './sink.ts';
@@ -46,6 +47,7 @@ export class Checkpoint {
   /** The checkpoint at a path, or a new one. Throws Problem `malformed` for one of another source or other filters. */
   static async open(given: string | undefined, of: CheckpointSubject): Promise<Checkpoint> {
     const path = given === undefined ? undefined : resolve(given);
+    if (path !== undefined) await checkOutputFile(path);
     const known = path === undefined ? undefined : await readState<Stored>(path);
     const fresh = { version: 1, stream: randomUUID(), subject: subjectText(of) } as const;
     const stored = known ?? { ...fresh, position: undefined, file: undefined };
