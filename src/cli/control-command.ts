@@ -21,6 +21,7 @@ type Outcome = { [Name in SchemaName]: OutcomeOf<Name> }[SchemaName];
  * changes are recorded as audit events of the organizations (contract: Sessions) once the result is printed: a key is
  * shown once, and a recording that fails must not lose it.
  */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the options of a command are what it declares
 export function controlCommand<Options>(
   deps: CliDeps,
   command: Command,

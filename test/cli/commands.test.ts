@@ -322,8 +322,18 @@ describe('exit codes', () => {
       ([, name]) => name,
     );
     const commands = [
-      ...['serve', 'demo', 'init', 'org', 'user', 'key', 'import', 'export', 'forward', 'doctor'],
-      ...['completion', 'help'],
+      'serve',
+      'demo',
+      'init',
+      'org',
+      'user',
+      'key',
+      'import',
+      'export',
+      'forward',
+      'doctor',
+      'completion',
+      'help',
     ];
     assert.deepEqual(new Set(listed.slice(0, commands.length)), new Set(commands));
     const leaves = commands.slice(0, -1).map((name) => [name]);
