@@ -63,7 +63,7 @@ function Facet({ model, name, title, values }: FacetProps) {
   const shown = showsAll ? values : values.slice(0, limits.facetValues);
   return (
     <section>
-      <h3>{t(title)}</h3>
+      <h2>{t(title)}</h2>
       <ul>
         {shown.map(({ value, words, count }) => (
           <li key={value}>

@@ -26,7 +26,7 @@ export function JumpBar({ list, onJump }: JumpBarProps) {
   return (
     <div class="table-foot">
       <span class="total-below">{totalWords(list.total)}</span>
-      <button type="button" class="button quiet small" onClick={() => onJump(0)}>
+      <button type="button" class="button quiet small newest" onClick={() => onJump(0)}>
         <Icon name="up" />
         {t('eventsJumpNewest')}
       </button>

@@ -32,7 +32,8 @@ export default function EventsView() {
 function TableArea({ model }: { readonly model: EventsModel }) {
   const [row, setRow] = useState<AuditEvent>();
   const { open } = model.query.value;
-  const list = model.list.data.value;
+  // After a failure the list is still that of the query before.
+  const list = model.list.error.value === undefined ? model.list.data.value : undefined;
   const error = model.list.error.value ?? list?.loading.error.value;
   const failed = model.list.error.value === undefined ? list?.loading : model.list;
   return (

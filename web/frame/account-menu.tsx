@@ -30,7 +30,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
       <Menu
         class="quiet"
         align="end"
-        label={t('accountMenu')}
+        label={`${name}: ${t('accountMenu')}`}
         button={
           <>
             <Icon name="user" />

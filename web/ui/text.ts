@@ -145,7 +145,7 @@ const texts = {
   eventsJump: ['Jump to a moment', 'Zu einem Zeitpunkt springen'],
   eventsJumpNewest: ['Newest', 'Neueste'],
   eventsJumpOldest: ['Oldest', 'Älteste'],
-  eventsFacets: ['Most frequent values', 'Häufigste Werte'],
+  eventsFacets: ['Frequent values', 'Häufige Werte'],
   eventsFacetsMore: ['{n} more', '{n} weitere'],
   eventsChart: [
     '{total} events over time, {failed} of them failed; a bar is {width}. Arrow keys choose a bar, with Shift several, Enter zooms in.',
