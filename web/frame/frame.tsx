@@ -9,6 +9,7 @@ import { hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
 import { type View, views } from '../views.ts';
 import { AccountMenu } from './account-menu.tsx';
+import { KeyboardHelp } from './keyboard-help.tsx';
 import { LimitNotice } from './limit-notice.tsx';
 import { SignInForm, SignInPage } from './sign-in.tsx';
 
@@ -66,6 +67,7 @@ function SignedIn({ who }: { readonly who: Whoami }) {
         )}
       </main>
       <LimitNotice />
+      <KeyboardHelp />
       {isSessionOver.value && (
         <Dialog title={t('signInAgain')}>
           <p class="muted">{t('signInOver')}</p>

@@ -79,6 +79,15 @@ const texts = {
   accountThemeDark: ['Dark', 'Dunkel'],
   accountTimes: ['Times', 'Zeiten'],
 
+  keys: ['Keyboard', 'Tastatur'],
+  keysFilter: ['to the filter', 'zum Filter'],
+  keysRows: ['through the rows', 'durch die Zeilen'],
+  keysOpen: ['opens a row, takes a suggestion', 'öffnet eine Zeile, nimmt einen Vorschlag'],
+  keysClose: ['closes what is open', 'schließt, was offen ist'],
+  keysBars: ['from bar to bar of the chart', 'von Balken zu Balken im Diagramm'],
+  keysZoom: ['chooses several bars, zooms in', 'wählt mehrere Balken, vergrößert'],
+  keysHelp: ['shows this list', 'zeigt diese Liste'],
+
   frameLimit: [
     '{limit} requests in the window are used up: going on in {seconds} s.',
     '{limit} Anfragen im Zeitfenster sind verbraucht: weiter in {seconds} s.',
