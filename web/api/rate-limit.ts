@@ -25,15 +25,15 @@ export class RateLimit {
     this.waiting.value = undefined;
   }
 
-  /** Takes note of an answer's headers. */
-  note({ status, headers }: Response): void {
-    const remaining = headers.get('ratelimit-remaining');
-    if (status !== 429 && remaining !== '0') return;
+  /** Takes note of an answer's headers. True where the limit is used up; a 429 may have other reasons. */
+  note({ headers }: Response): boolean {
+    if (headers.get('ratelimit-remaining') !== '0') return false;
     const seconds = Number(headers.get('ratelimit-reset') ?? headers.get('retry-after') ?? 1);
     this.#pause = {
       until: Date.now() + Math.max(1, seconds) * 1000,
       requests: Number(headers.get('ratelimit-limit') ?? 0),
     };
+    return true;
   }
 }
 

@@ -6,7 +6,7 @@ export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 /**
  * Why there is no answer: `refused` (the request itself; asking again changes nothing), `unavailable` (the engine or the
- * server, for now), `offline` (no connection).
+ * server cannot answer, or too many ask, for now), `offline` (no connection).
  */
 export class RequestError extends Error {
   readonly kind: 'refused' | 'unavailable' | 'offline';
@@ -90,9 +90,9 @@ async function ask(
   for (;;) {
     if (!impatient) await rateLimit.turn(signal);
     const response = await attempt(path, { ...init, ...(signal && { signal }) });
-    rateLimit.note(response);
+    const isUsedUp = rateLimit.note(response);
     if (response.ok) return response;
-    if (!impatient && response.status === 429) continue;
+    if (!impatient && response.status === 429 && isUsedUp) continue;
     if (!impatient && response.status === 401) {
       isSessionOver.value = true;
       await renewed.promise;
@@ -116,11 +116,15 @@ async function refusal(response: Response): Promise<RequestError> {
   const problem = (await response.json().catch(() => ({}))) as { detail?: string; request_id?: string };
   const { status, headers } = response;
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
-  return new RequestError(status >= 500 ? 'unavailable' : 'refused', problem.detail ?? `HTTP ${status}`, {
-    status,
-    requestId: problem.request_id ?? headers.get('x-request-id') ?? undefined,
-    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
-  });
+  return new RequestError(
+    status >= 500 || status === 429 ? 'unavailable' : 'refused',
+    problem.detail ?? `HTTP ${status}`,
+    {
+      status,
+      requestId: problem.request_id ?? headers.get('x-request-id') ?? undefined,
+      retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    },
+  );
 }
 
 /** Whether a request was only given up by the page itself. */

@@ -24,6 +24,8 @@ export class LiveCount {
 
   async #follow(parameters: Parameters, abort: AbortSignal): Promise<void> {
     let cursor: string | undefined;
+    // The first question only finds the place to go on from.
+    let wait = 0;
     while (!abort.aborted) {
       try {
         await visible(abort);
@@ -33,17 +35,18 @@ export class LiveCount {
             ...parameters,
             cursor,
             limit: limits.livePageEvents,
-            // The first question only finds the place to go on from.
-            wait: cursor === undefined ? 0 : limits.liveWaitSeconds,
+            wait,
           },
           { signal: abort },
         );
         cursor = meta.next_cursor;
+        wait = limits.liveWaitSeconds;
         this.count.value += data.length;
       } catch (error) {
         if (isAborted(error)) return;
         if (!(error instanceof RequestError)) throw error;
-        // The list tells what is the matter; here it is enough to go on later.
+        // The list tells what is the matter. Here it is enough to go on later, and without a place among those who wait.
+        wait = 0;
       }
       await sleep(limits.livePauseMs, abort).catch((error: unknown) => {
         if (!isAborted(error)) throw error;
