@@ -6,8 +6,9 @@ import { password } from '../e2e/session-support.ts';
 import { patience } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 
-/** A real browser in front of the page. Debian's Chromium: playwright-core brings none, and downloads none. */
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+/** A real browser in front of the page: the system's, since playwright-core brings none and downloads none. */
+const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const executablePath = process.env['CHROMIUM'] ?? browsers.find((path) => existsSync(path)) ?? browsers[0] ?? '';
 const args = [
   '--headless',
   '--no-sandbox',
@@ -18,7 +19,7 @@ const args = [
   '--disable-component-update',
   '--disable-sync',
 ];
-const waitMsMax = 15_000;
+const waitMsMax = 6_000;
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 
 /** For the option `skip` of tests: true, and loudly so, where there is no browser. */

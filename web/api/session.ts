@@ -47,9 +47,8 @@ export async function signOut(): Promise<void> {
     // No session is what was wanted.
     if (!(error instanceof RequestError && error.status === 401)) throw error;
   }
-  // Whatever the page holds of the organization goes with it.
+  // A load of the page: whatever it holds of the organization goes with it.
   location.assign('/');
-  location.reload();
 }
 
 /** Another password; it ends all sessions, so the next one is begun at once. Rejects with RequestError. */

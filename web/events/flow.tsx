@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { get } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import type { AuditEvent, AuditPage } from '../api/types.ts';
-import { Failure } from '../ui/failure.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { formatClock, formatDuration } from '../ui/time.ts';
@@ -24,20 +24,31 @@ export function Flow({ model, event, id }: FlowProps) {
     void page.load((abort) => get('/api/v1/portal/events', parameters, { signal: abort }));
     return () => page.stop();
   }, [id, page]);
-  if (page.error.value !== undefined) {
-    return <Failure error={page.error.value} retryAt={page.retryAt.value} onRetry={() => page.retry()} />;
-  }
-  const steps = page.data.value?.data.toReversed();
-  const [first, last] = [steps?.[0], steps?.at(-1)];
-  if (steps === undefined || first === undefined || last === undefined) return <span class="skeleton" />;
+  return <Loaded resource={page}>{(loaded) => <Timeline model={model} event={event} page={loaded} />}</Loaded>;
+}
+
+interface TimelineProps {
+  readonly model: EventsModel;
+  readonly event: AuditEvent;
+  readonly page: AuditPage;
+}
+
+function Timeline({ model, event, page }: TimelineProps) {
+  const steps = page.data.toReversed();
+  const [first, last] = [steps[0], steps.at(-1)];
+  if (first === undefined || last === undefined) return null;
   return (
     <>
       <p class="muted">
         {t('eventsDetailFlowSteps', {
-          n: formatNumber(page.data.value?.meta.total ?? 0),
+          n: formatNumber(page.meta.total),
           duration: formatDuration(last.time - first.time),
         })}{' '}
-        <button type="button" class="button small" onClick={() => model.filter('flowId', id)}>
+        <button
+          type="button"
+          class="button small"
+          onClick={() => model.filter('flowId', event.flow_id ?? '')}
+        >
           {t('eventsFilterBy', { value: t('eventsDetailFlow') })}
         </button>
       </p>
