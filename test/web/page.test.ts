@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
@@ -23,6 +24,8 @@ const flow = '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10';
 const start = Date.UTC(2024, 4, 6) * 1000;
 const events = 30_000;
 const all = '#/events?range=all';
+/** Without what the service itself has recorded while these tests ran. */
+const ofThen = `${all}&to=2024-12-31T00:00:00Z`;
 /** So short that a test can wait for it, and so long that a person's work stays within. */
 const rateWindowMs = 2_000;
 /** Document, scripts, styles and pictures, as they are sent, until the first rows are there. */
@@ -136,7 +139,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     const before = await total(page);
     await page.keyboard.press('/');
     await page.keyboard.type('user 3');
-    await page.getByRole('option').first().waitFor();
+    await page.getByRole('option', { name: 'actor is' }).first().waitFor();
     await page.keyboard.press('Enter');
     await page.locator('.chip', { hasText: 'actor is user3@a.example' }).waitFor();
     await settled(page, '4,286 events');
@@ -154,7 +157,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('reaches the last of all rows by scrolling, and any moment by a jump', async () => {
-    const page = await open(browser, server, 'zoe@a.example', `${all}&to=2024-12-31T00:00:00Z`);
+    const page = await open(browser, server, 'zoe@a.example', ofThen);
     await settled(page, '30,003 events');
     await page.locator('.virtual-rows').focus();
     await page.keyboard.press('End');
@@ -253,7 +256,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('waits for the limit of requests, and says so', async () => {
-    const page = await open(browser, server, 'zoe@a.example', all);
+    const page = await open(browser, server, 'zoe@a.example', ofThen);
     await rows(page).first().waitFor();
     await page.evaluate(() => Promise.all(Array.from({ length: 40 }, () => fetch('/api/v1/portal/whoami'))));
     await page.locator('.facets button', { hasText: 'Failure' }).click();
@@ -262,24 +265,19 @@ describe('the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('says what is the matter while the engine is away, and goes on by itself', async () => {
-    const page = await open(browser, server, 'zoe@a.example', all);
+    const page = await open(browser, server, 'zoe@a.example', ofThen);
     await rows(page).first().waitFor();
-    let isOver = false;
-    const killing = (async () => {
-      while (!isOver) {
-        const pid = server.enginePid();
-        try {
-          if (pid !== undefined) process.kill(pid, 'SIGKILL');
-        } catch {
-          // It has just died, and the next one is not there yet.
-        }
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    })();
-    await page.locator('.facets button', { hasText: 'Failure' }).click();
-    await page.getByText('Records cannot be read right now.').first().waitFor();
-    isOver = true;
-    await killing;
+    const failures = page.locator('.facets button', { hasText: 'Failure' });
+    await failures.waitFor();
+    const killing = new AbortController();
+    const killed = killEngines(killing.signal);
+    try {
+      await failures.click();
+      await page.getByText('Records cannot be read right now.').first().waitFor();
+    } finally {
+      killing.abort();
+      await killed;
+    }
     await settled(page, '3,003 events');
     await page.locator('.failure').waitFor({ state: 'detached' });
   });
@@ -315,6 +313,19 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await assertAccessible(page);
   });
 });
+
+/** Kills the engine and each that takes its place, until the signal fires. */
+async function killEngines(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const pid = server.enginePid();
+    try {
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has just died, and the next one is not there yet.
+    }
+    await sleep(50);
+  }
+}
 
 interface Finding {
   readonly id: string;

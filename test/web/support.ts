@@ -8,7 +8,8 @@ import type { TestServer } from '../support/server.ts';
 
 /** A real browser in front of the page: the system's, since playwright-core brings none and downloads none. */
 const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const executablePath = process.env['CHROMIUM'] ?? browsers.find((path) => existsSync(path)) ?? browsers[0] ?? '';
+const executablePath =
+  process.env['CHROMIUM'] ?? browsers.find((path) => existsSync(path)) ?? browsers[0] ?? '';
 const args = [
   '--headless',
   '--no-sandbox',
