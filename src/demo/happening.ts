@@ -31,7 +31,7 @@ export interface Details {
 
 const okJson = '{"title":"OK","code":200}';
 
-export function isoMicros(micros: number): string {
+function isoMicros(micros: number): string {
   const belowMs = String(micros % 1000).padStart(3, '0');
   return `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 23)}${belowMs}Z`;
 }

@@ -4,7 +4,7 @@ import type { Happening } from './happening.ts';
 import { type DemoActor, emailOf, type Place } from './people.ts';
 import { type DemoFile, type DemoThing, makeThing } from './things.ts';
 
-/** Something to be found among the events of a company, and the filters that find it (contract: Reading). */
+/** Something to be found among the events of a company, and the filters that find it (contract: Read). */
 export interface Clue {
   readonly title: string;
   readonly query: Readonly<Record<string, string>>;
