@@ -49,7 +49,7 @@ export function durationText(seconds: number): string {
 
 /**
  * People's programs send a message of their own; the company's programs a result, of which the reader makes one
- * (contract: Read).
+ * (contract: Audit event).
  */
 function wordsOf(
   { code, message, result }: Details,
