@@ -10,7 +10,7 @@ const folders = {
   control: ['storage', 'base'],
   http: ['ingest', 'read', 'control', 'contract', 'base'],
   client: [],
-  demo: [],
+  demo: ['ocsf'],
   cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'contract', 'demo', 'base'],
 };
 
@@ -50,7 +50,7 @@ module.exports = {
     ...page,
     types,
     packages,
-    { from: { path: '^src/(main|cli|command-line)\\.ts$' }, to: {} },
+    { from: { path: '^src/((main|cli|command-line)\\.ts|check-platform\\.js)$' }, to: {} },
   ],
   allowedSeverity: 'error',
   forbidden: [

@@ -24,7 +24,9 @@ export function Flow({ model, event, id }: FlowProps) {
     void page.load((abort) => get('/api/v1/portal/events', parameters, { signal: abort }));
     return () => page.stop();
   }, [id, page]);
-  return <Loaded resource={page}>{(loaded) => <Timeline model={model} event={event} page={loaded} />}</Loaded>;
+  return (
+    <Loaded resource={page}>{(loaded) => <Timeline model={model} event={event} page={loaded} />}</Loaded>
+  );
 }
 
 interface TimelineProps {
