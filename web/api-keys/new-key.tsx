@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks';
+import { send } from '../api/request.ts';
+import type { IssuedApiKey, NewApiKey } from '../api/types.ts';
+import { Field } from '../ui/field.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+import { SelectField } from '../ui/select-field.tsx';
+import { t } from '../ui/text.ts';
+
+interface NewKeyProps {
+  readonly onIssued: (key: IssuedApiKey) => void;
+  readonly onClose: () => void;
+}
+
+type Scope = NewApiKey['scopes'][number];
+
+const scopes = [
+  ['read', 'apiKeysReads', 'apiKeysReadsMay'],
+  ['write', 'apiKeysWrites', 'apiKeysWritesMay'],
+] as const;
+
+/** In what a limit is counted: the service's own limits have this window. */
+const limitWindow = '15s';
+const never = '';
+
+/** Asks what a new key may do. */
+export function NewKey({ onIssued, onClose }: NewKeyProps) {
+  const [given, setGiven] = useState<readonly Scope[]>(['read']);
+  return (
+    <FormDialog
+      title={t('apiKeysNew')}
+      submit={t('apiKeysMake')}
+      isReady={given.length > 0}
+      onClose={onClose}
+      task={async (field) => {
+        const [expires, requests] = [field('expires'), field('requests')];
+        const body: NewApiKey = {
+          scopes: [...given],
+          name: field('name').trim(),
+          ...(expires !== never && { expires }),
+          ...(requests !== '' && { rate_limit: `${requests}/${limitWindow}` }),
+        };
+        onIssued(await send<IssuedApiKey>('POST', '/api/v1/portal/api-keys', body));
+      }}
+    >
+      <Field
+        label={t('name')}
+        name="name"
+        required
+        maxLength={200}
+        pattern=".*\S.*"
+        autocomplete="off"
+        autofocus
+        hint={t('apiKeysNameHint')}
+      />
+      <fieldset class="checks">
+        <legend>{t('apiKeysScopes')}</legend>
+        {scopes.map(([scope, words, may]) => (
+          <label key={scope}>
+            <input
+              type="checkbox"
+              checked={given.includes(scope)}
+              onChange={({ currentTarget: { checked } }) =>
+                setGiven(checked ? [...given, scope] : given.filter((one) => one !== scope))
+              }
+            />
+            <span>
+              {t(words)}
+              <span class="muted">{t(may)}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <SelectField
+        label={t('apiKeysEnds')}
+        name="expires"
+        value="90d"
+        options={[
+          ['30d', t('apiKeysIn', { n: 30 })],
+          ['90d', t('apiKeysIn', { n: 90 })],
+          ['365d', t('apiKeysIn', { n: 365 })],
+          [never, t('apiKeysNever')],
+        ]}
+      />
+      <Field
+        label={t('apiKeysRequests')}
+        name="requests"
+        type="number"
+        min={1}
+        step={1}
+        placeholder={t('apiKeysLimitDefault')}
+        hint={t('apiKeysRequestsHint')}
+      />
+    </FormDialog>
+  );
+}
