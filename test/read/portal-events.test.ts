@@ -64,12 +64,9 @@ describe('events for the portal', () => {
         .toSorted(newestFirst)
         .map(({ timeMicros }) => timeMicros);
     for (const [query, keep] of [
-      [{ activityId: '2001' }, (row) => Number(row.activityId) === 2001],
+      [{ activityId: '2001' }, (row) => row.activityId === 2001],
       [{ status: 'Failure' }, (row) => row.status === 'Failure'],
-      [
-        { severity: 'High', activityId: '1001' },
-        (row) => row.severity === 'High' && Number(row.activityId) === 1001,
-      ],
+      [{ severity: 'High', activityId: '1001' }, (row) => row.severity === 'High' && row.activityId === 1001],
       [{ status: 'failure' }, () => true],
       [{ activityId: '2001.0', severity: '', status: 'x' }, () => true],
       [{ activityId: '7' }, () => false],
