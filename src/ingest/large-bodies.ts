@@ -51,6 +51,7 @@ export class LargeBodies {
     const kind = { ...kindOf(request), ownBlocks: request.idempotency !== undefined };
     const result = await pool.map(loneTask(directory, request.body, kind));
     if (result.input) buffers.give(result.input);
+    if (result.blocks.length === 0) buffers.give(result.buffer);
     return mappedRequest([result], outcomeOf(result, 0));
   }
 
@@ -94,6 +95,8 @@ export class LargeBodies {
           next = pieces.length;
           throw error;
         });
+        // Of a body without a good event nothing is kept: at 32 MiB that is memory the collector would stop for.
+        if (result.blocks.length === 0) buffers.give(result.buffer);
         mapped.add(index, result);
       }
     };
@@ -108,12 +111,12 @@ function kindOf(request: IngestRequest): RequestKind {
 }
 
 function mappedRequest(results: readonly MapResult[], outcome: Outcome): MappedRequest {
-  const frames = results.flatMap((result) => result.blocks.map((block) => frameOf(result, block)));
+  const kept = results.filter(({ blocks }) => blocks.length > 0);
   return {
     outcome,
-    frames,
+    frames: kept.flatMap((result) => result.blocks.map((block) => frameOf(result, block))),
     release() {
-      for (const { buffer } of results) buffers.give(buffer);
+      for (const { buffer } of kept) buffers.give(buffer);
     },
   };
 }
