@@ -1,6 +1,6 @@
+import type { OrganizationFacts } from '../base/organization-facts.ts';
 import { Problem } from '../base/problem.ts';
 import type { ApiKey, Scope } from '../control/api-keys.ts';
-import type { OrganizationFacts } from '../ingest/task.ts';
 import type { RequestContext } from './request-context.ts';
 
 const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key", Bearer realm="audit"' };

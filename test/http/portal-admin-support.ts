@@ -11,7 +11,7 @@ import { guardEndpoints } from '../../src/http/guard.ts';
 import { type EndpointDeps, endpointTable } from '../../src/http/routes.ts';
 import { SessionCookie } from '../../src/http/session-cookie.ts';
 import { Trail } from '../../src/http/trail.ts';
-import type { SegmentSink } from '../../src/ingest/batcher.ts';
+import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog, startTestEngine, type TestEngine, temporaryDirectory } from '../support/engine.ts';

@@ -9,7 +9,7 @@ import {
   nextSegmentNumber,
   rowsPerSegmentMax,
   segmentSeqRange,
-} from '../../src/ingest/sequence.ts';
+} from '../../src/base/sequence.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -64,8 +64,7 @@ describe('segments in the engine', () => {
 
   const insertOf = (blocks: Row[][], doubtful: boolean) => {
     const rows = blocks.flat().length;
-    const seq = segmentSeqRange(segment);
-    return { number: segment, rows, seq, body: bodyOf(segment, blocks), doubtful, isDamaged: false };
+    return { number: segment, rows, body: bodyOf(segment, blocks), doubtful, isDamaged: false };
   };
 
   /** Rows of the last segment in the table, and how many of them are different ones. */
