@@ -1,20 +1,14 @@
-import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import type { User } from '../control/users.ts';
-import { type ExportFormat, exportFormats, type ExportReader } from '../read/export.ts';
+import { type ExportFormat, exportFormats } from '../read/export.ts';
 import { type QueryParameter, readFilter } from '../read/filter.ts';
+import type { EndpointDeps } from './deps.ts';
 import type { StreamReply } from './response.ts';
 import type { RequestContext } from './request-context.ts';
-import { type Trail, trailOrigin } from './trail.ts';
+import { trailOrigin } from './trail.ts';
 import { exported } from './trail-events.ts';
-
-export interface ExportDeps {
-  readonly read: { readonly export: ExportReader };
-  readonly trail: Trail;
-  readonly clock: Clock;
-}
 
 const contentTypes: Readonly<Record<ExportFormat, string>> = {
   ndjson: 'application/x-ndjson',
@@ -27,7 +21,7 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
  * failure after that breaks the connection.
  */
 export async function exportReply(
-  { read, trail, clock }: ExportDeps,
+  { read, trail, clock }: EndpointDeps,
   context: RequestContext,
   by: { readonly user: User } | { readonly key: ApiKey },
   organization: { readonly id: string; readonly slug: string },

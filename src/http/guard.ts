@@ -1,12 +1,11 @@
-import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Rate } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
-import type { Directory } from '../control/directory.ts';
-import type { Session, Sessions } from '../control/sessions.ts';
+import type { Session } from '../control/sessions.ts';
 import { hasScope, presentedKey, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
+import type { EndpointDeps } from './deps.ts';
 import type { Endpoint, EndpointOf, RateClass } from './endpoint.ts';
 import { limits } from './limits.ts';
 import { RateLimiter, rateHeaders, tooManyRequests, type Verdict, withRateHeaders } from './rate-limit.ts';
@@ -14,19 +13,10 @@ import type { RequestContext } from './request-context.ts';
 import type { Reply } from './response.ts';
 import type { Handler, Route } from './router.ts';
 import { requireSameOriginJson } from './same-origin.ts';
-import type { SessionCookie } from './session-cookie.ts';
 import { isHostOf } from './tenant-host.ts';
 import { toProblem } from './to-problem.ts';
 
-export interface GuardDeps {
-  readonly directory: Directory;
-  readonly clock: Clock;
-  readonly sessions: Sessions;
-  readonly cookie: SessionCookie;
-  /** Undefined: no limit of that class. */
-  readonly rates: Readonly<Record<RateClass, Rate | undefined>>;
-  readonly tenantDomain: string | undefined;
-}
+type GuardDeps = Pick<EndpointDeps, 'directory' | 'clock' | 'sessions' | 'cookie' | 'config'>;
 
 /** The endpoints as routes, each with access control and its rate limit before the handler. */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
@@ -101,14 +91,13 @@ class Guard {
 
   /** The key of the request. Throws Problem `unauthorized` or `rate_limited`. */
   async #keyOf(context: RequestContext): Promise<ApiKey> {
-    const { directory, clock, rates } = this.#deps;
+    const { directory, clock, config } = this.#deps;
+    const { audit } = config.rateLimits;
     const presented = presentedKey(context);
     const known = authenticateKey(directory, presented, clock());
     if (known !== undefined) return known;
     // Guessing must not cost the engine anything: an address past its limit is refused before the second look.
-    if (rates.audit !== undefined) {
-      requireAllowed(this.#limiter.peek(refusedClient(context, 'audit'), rates.audit));
-    }
+    if (audit !== undefined) requireAllowed(this.#limiter.peek(refusedClient(context, 'audit'), audit));
     const key = await authenticateKeyFresh(directory, presented, clock);
     if (key === undefined) throw this.#refusal(unauthorizedKey(), context, 'audit');
     return key;
@@ -119,12 +108,12 @@ class Guard {
    * meant, so there is none.
    */
   async #sessionOf(context: RequestContext): Promise<Session | undefined> {
-    const { cookie, sessions, tenantDomain } = this.#deps;
+    const { cookie, sessions, config } = this.#deps;
     const host = context.header('host');
     const tokens = cookie.read(context).filter(({ length }) => length <= limits.sessionTokenCharactersMax);
     const verified = await Promise.all(tokens.map((token) => sessions.verify(token)));
     const [first, ...others] = verified.filter(
-      (session) => session !== undefined && isHostOf(session.organization.slug, host, tenantDomain),
+      (session) => session !== undefined && isHostOf(session.organization.slug, host, config.tenantDomain),
     );
     return others.every((other) => other?.user.id === first?.user.id) ? first : undefined;
   }
@@ -142,7 +131,7 @@ class Guard {
   }
 
   #count(rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
-    const rate = own ?? this.#deps.rates[rateClass];
+    const rate = own ?? this.#deps.config.rateLimits[rateClass];
     return rate === undefined ? undefined : this.#limiter.consume(client, rate);
   }
 }
