@@ -3,7 +3,7 @@ import type { Rate } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
 import type { Session } from '../control/sessions.ts';
-import { hasScope, presentedKey, unauthorizedKey } from './authenticate.ts';
+import { presentedKey, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
 import type { EndpointDeps } from './deps.ts';
 import type { Endpoint, EndpointOf, RateClass } from './endpoint.ts';
@@ -16,7 +16,10 @@ import { requireSameOriginJson } from './same-origin.ts';
 import { isHostOf } from './tenant-host.ts';
 import { toProblem } from './to-problem.ts';
 
-type GuardDeps = Pick<EndpointDeps, 'directory' | 'clock' | 'sessions' | 'cookie' | 'config'>;
+type GuardDeps = Pick<
+  EndpointDeps,
+  'directory' | 'organizationOf' | 'clock' | 'sessions' | 'cookie' | 'config'
+>;
 
 /** The endpoints as routes, each with access control and its rate limit before the handler. */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
@@ -48,8 +51,10 @@ class Guard {
         return endpoint.handler;
       case 'login':
         return (context) => this.#login(endpoint, context);
-      case 'key':
-        return (context) => this.#byKey(endpoint, context);
+      case 'read key':
+        return (context) => this.#byReadKey(endpoint, context);
+      case 'write key':
+        return (context) => this.#byWriteKey(endpoint, context);
       case 'session':
         return (context) => this.#bySession(endpoint, context);
       default:
@@ -64,11 +69,25 @@ class Guard {
     });
   }
 
-  async #byKey({ scope, rate, handler }: EndpointOf<'key'>, context: RequestContext): Promise<Reply> {
-    const key = await this.#keyOf(context);
-    return limited(context, this.#count(rate, `${rate} ${key.id}`, key.rateLimit), () => {
-      requireScope(key, scope);
-      return handler(context, { key });
+  async #byReadKey({ rate, handler }: EndpointOf<'read key'>, context: RequestContext): Promise<Reply> {
+    const { key, organization, verdict } = await this.#keyOf(context, rate);
+    return limited(context, verdict, () => {
+      // A key of all organizations cannot have this scope, so a reader always has an organization.
+      if (!key.scopes.includes('read') || organization === undefined) throw unauthorizedKey();
+      return handler(context, { key, organization });
+    });
+  }
+
+  async #byWriteKey({ rate, handler }: EndpointOf<'write key'>, context: RequestContext): Promise<Reply> {
+    const { key, organization, verdict } = await this.#keyOf(context, rate);
+    return limited(context, verdict, () => {
+      if (!key.scopes.includes('write')) {
+        throw new Problem('forbidden', 'This API key does not have the scope "write".');
+      }
+      if (key.organizationId !== undefined && organization === undefined) {
+        throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
+      }
+      return handler(context, { key, organization });
     });
   }
 
@@ -89,8 +108,15 @@ class Guard {
     });
   }
 
+  /** The key of the request, its organization if it is of one, and its rate. */
+  async #keyOf(context: RequestContext, rate: RateClass) {
+    const key = await this.#goodKey(context);
+    const organization = this.#deps.organizationOf(key.organizationId ?? '');
+    return { key, organization, verdict: this.#count(rate, `${rate} ${key.id}`, key.rateLimit) };
+  }
+
   /** The key of the request. Throws Problem `unauthorized` or `rate_limited`. */
-  async #keyOf(context: RequestContext): Promise<ApiKey> {
+  async #goodKey(context: RequestContext): Promise<ApiKey> {
     const { directory, clock, config } = this.#deps;
     const { audit } = config.rateLimits;
     const presented = presentedKey(context);
@@ -138,13 +164,6 @@ class Guard {
 
 function refusedClient({ head }: RequestContext, rate: RateClass): string {
   return `refused ${rate} ${clientOfAddress(head.ip)}`;
-}
-
-/** A key of all organizations cannot have the scope "read", so a reader always has an organization. */
-function requireScope(key: ApiKey, scope: 'read' | 'write'): void {
-  if (hasScope(key, scope) && (scope === 'write' || key.organizationId !== undefined)) return;
-  if (scope === 'read') throw unauthorizedKey();
-  throw new Problem('forbidden', 'This API key does not have the scope "write".');
 }
 
 function requireAllowed(verdict: Verdict | undefined): void {

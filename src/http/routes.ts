@@ -1,6 +1,6 @@
 import type { Role } from '../control/users.ts';
 import type { EndpointDeps } from './deps.ts';
-import type { Endpoint, EndpointOf, KeyHandler, SessionHandler } from './endpoint.ts';
+import type { Endpoint, EndpointOf, ReadHandler, SessionHandler, WriteHandler } from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
@@ -20,8 +20,6 @@ import { metricsHandler } from './routes/metrics.ts';
 import { openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
 import { ownPasswordHandler } from './routes/own-password.ts';
-import { portalEventsHandler } from './routes/portal-events.ts';
-import { portalExportHandler } from './routes/portal-export.ts';
 import { readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
 import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
@@ -42,14 +40,14 @@ const admins = ['admin'] as const;
  * two together and try every credential on each.
  */
 export function endpointTable(deps: EndpointDeps): Endpoint[] {
-  const { administration, clock, config, ingest, organizationOf, read } = deps;
+  const { administration, clock, config, ingest, read } = deps;
   const { retentionDays } = config;
   const endpoints: Endpoint[] = [
     // For programs, with an API key.
-    keyRead('/api/v1/audit', 'audit', auditHandler(read.page, organizationOf)),
-    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed, organizationOf)),
+    keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
+    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
-    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept, organizationOf), config.maxBodyBytes),
+    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
 
     // For people, with a session.
     login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),
@@ -57,8 +55,8 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
     session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(retentionDays)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
-    session('GET', '/api/v1/portal/events', 'portal-events', readers, portalEventsHandler(read.page)),
-    session('GET', '/api/v1/portal/export', 'portal-export', readers, portalExportHandler(deps)),
+    session('GET', '/api/v1/portal/events', 'portal-events', readers, auditHandler(read.page)),
+    session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps)),
     session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
     session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
     session(
@@ -97,21 +95,13 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
 
 const jsonBody = { maxBytes: limits.jsonBodyBytesMax };
 
-function keyRead(path: string, name: string, handler: KeyHandler): Endpoint {
-  return { method: 'GET', path, name, access: 'key', scope: 'read', rate: 'audit', handler };
+function keyRead(path: string, name: string, handler: ReadHandler): Endpoint {
+  return { method: 'GET', path, name, access: 'read key', rate: 'audit', handler };
 }
 
-function keyWrite(path: string, name: string, handler: KeyHandler, maxBytes: number): Endpoint {
-  return {
-    method: 'POST',
-    path,
-    name,
-    access: 'key',
-    scope: 'write',
-    rate: 'ingest',
-    handler,
-    body: { maxBytes },
-  };
+function keyWrite(path: string, name: string, handler: WriteHandler, maxBytes: number): Endpoint {
+  const body = { maxBytes };
+  return { method: 'POST', path, name, access: 'write key', rate: 'ingest', handler, body };
 }
 
 function login(path: string, name: string, handler: Handler): Endpoint {

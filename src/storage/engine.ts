@@ -125,7 +125,8 @@ export class EmbeddedEngine {
 
   /** Stays valid over restarts: port, password and header are chosen once. */
   get connection(): EngineConnection {
-    return this.#config;
+    const { url, user, password, database, headers } = this.#config;
+    return { url, user, password, database, headers };
   }
 
   /** The first start; to be called once. */
