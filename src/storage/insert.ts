@@ -79,7 +79,7 @@ async function store(storage: Storage, log: Logger, segment: SegmentInsert, quer
         `(SELECT seq FROM events WHERE seq BETWEEN ${first} AND ${last}) FORMAT Native`;
     }
   }
-  await storage.insertNative({ query, body: segment.body, options });
+  await storage.insertNative(query, segment.body, options);
 }
 
 /**

@@ -191,11 +191,10 @@ describe('segments in the engine', () => {
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const starved: Storage = {
       ...engine.storage,
-      insertNative: ({ options, ...rest }) =>
-        engine.storage.insertNative({
-          ...rest,
-          options: { ...options, settings: { ...options?.settings, max_memory_usage: 1_000_000 } },
-        }),
+      insertNative(query, body, options) {
+        const settings = { ...options?.settings, max_memory_usage: 1_000_000 };
+        return engine.storage.insertNative(query, body, { ...options, settings });
+      },
     };
     const first = createSegmentInsert(starved, silentLog);
     await assert.rejects(first(insertOf([rows], false)), { engineCode: 241 });
