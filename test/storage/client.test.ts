@@ -312,10 +312,7 @@ test('an engine that is not there is unreachable', async () => {
   const nowhere = openStorage({ ...engine.connection, url: 'http://127.0.0.1:1' }, silentLog);
   await assert.rejects(nowhere.rows('SELECT 1'), failsWith('unreachable'));
   const body = nativeBlock([[1n, 'a']]);
-  await assert.rejects(
-    nowhere.insertNative('INSERT INTO t FORMAT Native', body),
-    failsWith('unreachable'),
-  );
+  await assert.rejects(nowhere.insertNative('INSERT INTO t FORMAT Native', body), failsWith('unreachable'));
   assert.equal(await nowhere.ping(500), false);
   await nowhere.close();
   assert.equal(await engine.storage.ping(1000), true);
