@@ -3,13 +3,12 @@ import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer, Idempotency } from './idempotency.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { limits } from './limits.ts';
-import type { Directory } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import type { Rejection } from './rejections.ts';
-import type { IngestRequest, MappedFrame, MappedRequest } from './request.ts';
-import type { FrameInput } from './segment.ts';
+import type { IngestRequest, MappedRequest } from './request.ts';
+import type { FrameInput, MappedFrame } from './segment.ts';
 import { SmallBodies } from './small-bodies.ts';
-import type { Outcome } from './task.ts';
+import type { Directory, Outcome } from './task.ts';
 import type { Wal } from './wal.ts';
 
 /**

@@ -1,11 +1,19 @@
 import { buffers } from '../base/buffer-pool.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
-import { type Directory, frameOf, loneTask, outcomeOf } from './map-tasks.ts';
 import { MappedPieces } from './mapped-pieces.ts';
 import type { WorkerPool } from './pool.ts';
 import { errorsMaxOf, type IngestRequest, type MappedRequest } from './request.ts';
-import type { MapResult, Outcome, RequestKind, SplitResult } from './task.ts';
+import {
+  type Directory,
+  frameOf,
+  loneTask,
+  type MapResult,
+  type Outcome,
+  outcomeOf,
+  type RequestKind,
+  type SplitResult,
+} from './task.ts';
 
 export interface LargeBodiesOptions {
   readonly pool: WorkerPool;

@@ -14,6 +14,7 @@ import type { IngestRequest } from '../../src/ingest/request.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
+import { moduleUrl } from '../support/module-url.ts';
 
 const disk = () => createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: Math.random }).files;
 
@@ -138,7 +139,7 @@ describe('workers that fail', () => {
   let accept: Accept;
   let wal: Wal;
   before(async () => {
-    const filename = new URL('./failing-worker.ts', import.meta.url).href;
+    const filename = moduleUrl('./failing-worker.ts', import.meta.url);
     pool = new WorkerPool({
       threads: 1,
       worker,

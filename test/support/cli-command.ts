@@ -11,6 +11,8 @@ function newestMs(directory: string): number {
 }
 
 function buildIsCurrent(): boolean {
+  // Compiled tests are made after the build, of the same sources.
+  if (import.meta.url.endsWith('.js')) return true;
   try {
     return statSync(`${projectRoot}dist/cli.js`).mtimeMs >= newestMs(`${projectRoot}src`);
   } catch {
