@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { lockDirectory } from '../../src/base/directory-lock.ts';
 import { temporaryDirectory } from '../support/engine.ts';
-import { loaderArguments, moduleUrl } from '../support/module-url.ts';
 
 /** Of eight that ask at once exactly one gets the lock; the others are told that it is in use. */
 async function raceFor(directory: string): Promise<void> {
@@ -75,10 +74,10 @@ describe('lock of the data directory', () => {
   });
 
   it('ends with a process that is killed', async () => {
-    const module = moduleUrl('../../src/base/directory-lock.ts', import.meta.url);
+    const module = new URL('../../src/base/directory-lock.ts', import.meta.url).href;
     const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
       await lockDirectory(${JSON.stringify(directory)}); console.log('held'); setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, [...loaderArguments, '--input-type=module', '-e', script]);
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);
     await once(child.stdout, 'data');
     await assert.rejects(lockDirectory(directory), /another process/);
     child.kill('SIGKILL');

@@ -10,7 +10,6 @@ import { systemClock } from '../../src/base/clock.ts';
 import { limits } from '../../src/http/limits.ts';
 import { accessLine, AccessLog, type AccessRecord } from '../../src/http/access-log.ts';
 import { recordingLogger, until } from './support.ts';
-import { loaderArguments, moduleUrl } from '../support/module-url.ts';
 
 const record: AccessRecord = {
   status: 200,
@@ -83,8 +82,8 @@ test('lines held are written by close, and a place that cannot be written is log
 });
 
 const program = `
-import { systemClock } from '${moduleUrl('../../src/base/clock.ts', import.meta.url)}';
-import { AccessLog } from '${moduleUrl('../../src/http/access-log.ts', import.meta.url)}';
+import { systemClock } from '${new URL('../../src/base/clock.ts', import.meta.url).href}';
+import { AccessLog } from '${new URL('../../src/http/access-log.ts', import.meta.url).href}';
 const say = (facts, words) => console.error(words);
 const log = new AccessLog({ destination: 1, clock: systemClock, log: { debug: say, info: say, warn: say, error: say } });
 let n = 0;
@@ -95,7 +94,7 @@ const timer = setInterval(() => {
 `;
 
 test('a closed standard output does not end the process', async () => {
-  const child = spawn(process.execPath, [...loaderArguments, '--input-type=module', '-e', program], {
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';

@@ -14,7 +14,6 @@ import type { IngestRequest } from '../../src/ingest/request.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
-import { moduleUrl } from '../support/module-url.ts';
 
 const disk = () => createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: Math.random }).files;
 
@@ -139,7 +138,7 @@ describe('workers that fail', () => {
   let accept: Accept;
   let wal: Wal;
   before(async () => {
-    const filename = moduleUrl('./failing-worker.ts', import.meta.url);
+    const filename = new URL('./failing-worker.ts', import.meta.url).href;
     pool = new WorkerPool({
       threads: 1,
       worker,

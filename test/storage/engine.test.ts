@@ -17,7 +17,6 @@ import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import { EngineError } from '../../src/base/engine-error.ts';
 import { silentLog, temporaryDirectory } from '../support/engine.ts';
-import { loaderArguments, moduleUrl } from '../support/module-url.ts';
 
 let dataDir: string;
 let engine: EmbeddedEngine;
@@ -279,8 +278,8 @@ test('it stops cleanly, twice if asked, and takes its file along', async () => {
 
 test('it does not outlive a parent that was killed, and its stale file is not believed', async () => {
   const directory = await temporaryDirectory();
-  const program = fileURLToPath(moduleUrl('./engine-parent.ts', import.meta.url));
-  const parent = spawn(process.execPath, [...loaderArguments, program, directory], {
+  const program = fileURLToPath(new URL('./engine-parent.ts', import.meta.url));
+  const parent = spawn(process.execPath, ['--import', 'tsx', program, directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];

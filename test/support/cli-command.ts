@@ -11,8 +11,6 @@ function newestMs(directory: string): number {
 }
 
 function buildIsCurrent(): boolean {
-  // Compiled tests are made after the build, of the same sources.
-  if (import.meta.url.endsWith('.js')) return true;
   try {
     return statSync(`${projectRoot}dist/cli.js`).mtimeMs >= newestMs(`${projectRoot}src`);
   } catch {

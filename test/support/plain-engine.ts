@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findEngineLibrary } from '../../src/storage/engine-process.ts';
 import { call, eventually } from './http.ts';
-import { loaderArguments, moduleUrl } from './module-url.ts';
 
 /**
  * The same engine as the embedded one, but as an ordinary server: a URL, a user, a password, and nothing that only
@@ -108,7 +107,7 @@ export async function startPlainEngine(limited?: LimitedUser): Promise<PlainEngi
   const password = randomBytes(16).toString('hex');
   const config = await writeConfig(dir, port, password, limited);
   const url = `http://127.0.0.1:${port}`;
-  const program = fileURLToPath(moduleUrl('../../src/storage/engine-child.ts', import.meta.url));
+  const program = fileURLToPath(new URL('../../src/storage/engine-child.ts', import.meta.url));
   let child: ChildProcess | undefined;
   let gone: Promise<void> = Promise.resolve();
 
@@ -116,7 +115,8 @@ export async function startPlainEngine(limited?: LimitedUser): Promise<PlainEngi
     const started = spawn(
       process.execPath,
       [
-        ...loaderArguments,
+        '--import',
+        import.meta.resolve('tsx'),
         program,
         library,
         `--config-file=${config}`,
