@@ -45,7 +45,7 @@ function bash(root: Command): string {
 }
 
 function zsh(root: Command): string {
-  const body = shellFunction(root, '"${words[2,CURRENT-1][@]}"', (words) => `compadd -- ${words}; _files`);
+  const body = shellFunction(root, '"${words[2,CURRENT-1][@]}"', (words) => `compadd -- ${words} || _files`);
   return `#compdef auditlog\n${body}\ncompdef _auditlog auditlog`;
 }
 
