@@ -21,10 +21,10 @@ import {
   pageOf,
 } from './http.ts';
 import { holdOutput } from './openapi.ts';
+import { projectRoot } from './project-root.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
 
-const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 const strictWriter = fileURLToPath(new URL('./strict-writer.cjs', import.meta.url));
 const startMsMax = 40_000;
 const stopMsMax = 30_000;
