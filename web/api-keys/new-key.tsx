@@ -3,6 +3,7 @@ import { send } from '../api/request.ts';
 import type { IssuedApiKey, NewApiKey } from '../api/types.ts';
 import { Field } from '../ui/field.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
+import { Options } from '../ui/options.tsx';
 import { SelectField } from '../ui/select-field.tsx';
 import { t } from '../ui/text.ts';
 
@@ -52,24 +53,16 @@ export function NewKey({ onIssued, onClose }: NewKeyProps) {
         autofocus
         hint={t('apiKeysNameHint')}
       />
-      <fieldset class="checks">
-        <legend>{t('apiKeysScopes')}</legend>
-        {scopes.map(([scope, words, may]) => (
-          <label key={scope}>
-            <input
-              type="checkbox"
-              checked={given.includes(scope)}
-              onChange={({ currentTarget: { checked } }) =>
-                setGiven(checked ? [...given, scope] : given.filter((one) => one !== scope))
-              }
-            />
-            <span>
-              {t(words)}
-              <span class="muted">{t(may)}</span>
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Options
+        label={t('apiKeysScopes')}
+        name="scopes"
+        type="checkbox"
+        options={scopes.map(([value, words, note]) => ({ value, words: t(words), note: t(note) }))}
+        isChosen={(scope) => scope === 'read'}
+        onChange={(scope, isChosen) =>
+          setGiven(isChosen ? [...given, scope] : given.filter((one) => one !== scope))
+        }
+      />
       <SelectField
         label={t('apiKeysEnds')}
         name="expires"

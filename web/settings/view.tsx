@@ -9,6 +9,7 @@ import { Field } from '../ui/field.tsx';
 import { wordsOf } from '../ui/form-dialog.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { formatNumber } from '../ui/number.ts';
+import { Options } from '../ui/options.tsx';
 import { useSubmission, type Fields } from '../ui/submission.ts';
 import { announcement, t } from '../ui/text.ts';
 import { useResource } from '../ui/use-resource.ts';
@@ -151,18 +152,13 @@ const policies = [
 function Receipts({ settings: { receipts }, onSave }: ReceiptsProps) {
   return (
     <SavedForm task={(field) => onSave(field('receipts') === 'off' ? 'off' : 'own')}>
-      <fieldset class="checks">
-        <legend class="visually-hidden">{t('settingsReceipts')}</legend>
-        {policies.map(([policy, words, means]) => (
-          <label key={policy}>
-            <input type="radio" name="receipts" value={policy} defaultChecked={receipts === policy} />
-            <span>
-              {t(words)}
-              <span class="muted">{t(means)}</span>
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Options
+        label={t('settingsReceiptsWho')}
+        name="receipts"
+        type="radio"
+        options={policies.map(([value, words, note]) => ({ value, words: t(words), note: t(note) }))}
+        isChosen={(policy) => policy === receipts}
+      />
     </SavedForm>
   );
 }

@@ -49,7 +49,7 @@ const texts = {
   ],
   roleAuditorMay: ['Reads and exports all events.', 'Liest und exportiert alle Ereignisse.'],
   roleMemberMay: [
-    'Sees receipts of the own transfers, and nothing else.',
+    'Sees receipts of their own transfers, and nothing else.',
     'Sieht Belege der eigenen Übertragungen, sonst nichts.',
   ],
 
@@ -227,7 +227,7 @@ const texts = {
   apiKeysNever: ['never', 'nie'],
   apiKeysSoon: ['soon', 'bald'],
   apiKeysLimit: ['Limit', 'Grenze'],
-  apiKeysLimitDefault: ['the service’s', 'die des Dienstes'],
+  apiKeysLimitDefault: ['default', 'Vorgabe'],
   apiKeysRequests: ['Requests in 15 s, at most', 'Anfragen in 15 s, höchstens'],
   apiKeysRequestsHint: [
     'Empty for the limit of the service, which no key may exceed.',
@@ -341,7 +341,8 @@ const texts = {
     'Whether people see what became of the files that they sent and fetched.',
     'Ob Menschen sehen, was aus den Dateien wurde, die sie gesendet und geholt haben.',
   ],
-  settingsReceiptsOwn: ['Everyone sees the own transfers', 'Alle sehen die eigenen Übertragungen'],
+  settingsReceiptsWho: ['Who sees receipts', 'Wer Belege sieht'],
+  settingsReceiptsOwn: ['Everyone sees their own transfers', 'Alle sehen die eigenen Übertragungen'],
   settingsReceiptsOwnMeans: [
     'Uploads, downloads and streams, with size, destination and outcome.',
     'Uploads, Downloads und Streams, mit Größe, Ziel und Ergebnis.',
