@@ -19,7 +19,7 @@ interface Counts {
 
 /** Buckets short enough that a page skips few events of its first one; of single values, long enough to be few. */
 const kept: readonly Counts[] = [
-  { bucketSeconds: 300 },
+  { bucketSeconds: 600 },
   {
     by: { filter: 'actorEmail', columns: ['actor_email'], parameter: '{actor_email:String}' },
     bucketSeconds: 3600,
@@ -56,41 +56,48 @@ const instant = (seconds: string | number): string =>
 const bucketEnd = (seconds: number): string =>
   `(intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond}) + 1) * ${seconds}`;
 
-/** Whole buckets: `ends`, the Unix second at which one ends, and `held`, its events. */
-function wholeBuckets({ by, bucketSeconds }: Counts): string {
-  const bucket = `intDiv(toUnixTimestamp64Micro(time), ${bucketSeconds * microsPerSecond})`;
-  const counted = (keys: string, where: string): string =>
-    `SELECT ${bucketEnd(bucketSeconds)} AS ends, count() AS held FROM events WHERE org = {org:UUID}${where} ` +
-    `GROUP BY ${keys}, ${bucket}`;
-  if (by === undefined) return counted('org', '');
-  const { columns, parameter } = by;
-  return columns
-    .map((column) => counted(`org, ${column}`, ` AND ${column} = ${parameter}`))
-    .join(' UNION ALL ');
-}
-
 /** The Unix second at which the bucket of a moment (microseconds) begins. */
 const beginOf = (micros: number, seconds: number): number =>
   Math.floor(micros / (seconds * microsPerSecond)) * seconds;
 
-/** The buckets that lie in the range as a whole, and those that its bounds divide, which are counted by event. */
-function bucketsOf(counts: Counts, { fromMicros, toMicros }: AuditFilter, { sql }: Where): string {
-  const whole = wholeBuckets(counts);
-  const bounds = [fromMicros, toMicros].filter((micros) => micros !== undefined);
-  if (bounds.length === 0) return whole;
-  const { bucketSeconds: seconds } = counts;
+/**
+ * The buckets that lie in the range as a whole: `ends`, the Unix second at which one ends, and `held`, its events. The
+ * others count as empty. They are not left out by a condition: the engine would move that below the grouping, to the
+ * time, which the counts of a projection no longer have.
+ */
+function wholeBuckets({ by, bucketSeconds: seconds }: Counts, { fromMicros, toMicros }: AuditFilter): string {
+  const ends = bucketEnd(seconds);
   const inside = [
     ...(fromMicros === undefined ? [] : [`ends > ${beginOf(fromMicros, seconds) + seconds}`]),
     ...(toMicros === undefined ? [] : [`ends <= ${beginOf(toMicros, seconds)}`]),
   ];
-  const divided = [...new Set(bounds.map((micros) => beginOf(micros, seconds)))].map(
-    (begin) => `time >= ${instant(begin)} AND time < ${instant(begin + seconds)}`,
-  );
-  return (
-    `SELECT ends, held FROM (${whole}) WHERE ${inside.join(' AND ')} UNION ALL ` +
-    `SELECT ${bucketEnd(seconds)} AS ends, count() AS held FROM events WHERE ${sql} AND (${divided.join(' OR ')}) ` +
-    'GROUP BY ends'
-  );
+  const held = inside.length === 0 ? 'count()' : `if(${inside.join(' AND ')}, count(), 0)`;
+  const counted = (keys: string, where: string): string =>
+    `SELECT ${ends} AS ends, ${held} AS held FROM events WHERE org = {org:UUID}${where} ` +
+    `GROUP BY ${keys}, intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond})`;
+  if (by === undefined) return counted('org', '');
+  return by.columns
+    .map((column) => counted(`org, ${column}`, ` AND ${column} = ${by.parameter}`))
+    .join(' UNION ALL ');
+}
+
+/** The buckets that the bounds of a range divide, by event. One scalar: anything else looks for projections first. */
+function dividedBuckets(seconds: number, begins: readonly number[], { sql }: Where): string {
+  const within = (begin: number): string =>
+    `time >= ${instant(begin)} AND time < ${instant(begin + seconds)}`;
+  const counts = begins.map((begin) => `(toInt64(${begin + seconds}), countIf(${within(begin)}))`);
+  const list =
+    `SELECT [${counts.join(', ')}] FROM events WHERE ${sql} AND (${begins.map(within).join(' OR ')}) ` +
+    'SETTINGS optimize_use_projections = 0';
+  return `SELECT bucket.1 AS ends, bucket.2 AS held FROM (SELECT arrayJoin((${list})) AS bucket)`;
+}
+
+function bucketsOf(counts: Counts, filter: AuditFilter, where: Where): string {
+  const { bucketSeconds: seconds } = counts;
+  const bounds = [filter.fromMicros, filter.toMicros].filter((micros) => micros !== undefined);
+  const divided = [...new Set(bounds.map((micros) => beginOf(micros, seconds)))];
+  const whole = wholeBuckets(counts, filter);
+  return divided.length === 0 ? whole : `${whole} UNION ALL ${dividedBuckets(seconds, divided, where)}`;
 }
 
 /**

@@ -74,7 +74,7 @@ test('filters use projections and skip indexes, and counts stay true through mer
   const kept = String(3 * rowsPerInsert * 0.75);
   assert.deepEqual(counted, { byRow: kept, expired: '0' });
   for (const [projection, keys, seconds] of [
-    ['counts', 'org', 300],
+    ['counts', 'org', 600],
     ['actor_counts', 'org, actor_email', 3600],
     ['user_counts', 'org, actor_id', 3600],
     ['first_name_counts', 'org, names[1]', 3600],
