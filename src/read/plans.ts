@@ -1,5 +1,6 @@
 import type { Settings } from '../storage/storage.ts';
 import { type AuditFilter, hasColumnFilter } from './filter.ts';
+import { limits } from './limits.ts';
 
 /** Newest first, then last written first: a total order, since `seq` is unique. */
 export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
@@ -30,8 +31,11 @@ export const feedOrder: Settings = {
   optimize_use_projection_filtering: 0,
 };
 
-/** Events of a narrow range of the order of ingest. */
-export const feedPage: Settings = byProjection;
+/** Events of a narrow range of the order of ingest: at most those that are read ahead at once, all in one part perhaps. */
+export const feedPage: Settings = {
+  ...byProjection,
+  max_projection_rows_to_use_projection_index: limits.feedAheadEventsMax,
+};
 
 export function planOf(filter: AuditFilter): Settings {
   return hasColumnFilter(filter) ? byProjection : inKeyOrder;
