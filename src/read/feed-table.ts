@@ -2,7 +2,7 @@ import { buffers } from '../base/buffer-pool.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { type Chunk, linesOf, type PlacesFound } from './feed-ahead.ts';
+import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';
 import { type AuditFilter, hasColumnFilter, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { feedOrder, feedPage } from './plans.ts';
@@ -159,12 +159,9 @@ export class FeedTable {
   }
 
   /** The events of pages that were found; undefined where they are too large to be held. */
-  async readChunk(
-    organization: string,
-    { after, pages, settledBefore }: PlacesFound,
-    signal: AbortSignal,
-  ): Promise<Chunk | undefined> {
+  async readChunk(organization: string, found: PlacesFound, signal: AbortSignal): Promise<Chunk | undefined> {
     const where = whereClause(organization, {});
+    const { after, pages } = found;
     const last = pages.at(-1)?.last ?? after;
     const { query, parameters, settings } = this.#dataQuery(where, { after, last });
     const holding = { signal, settings, headroom: 0, tailroom: 0, bytesMax: limits.pageBufferedBytesMax };
@@ -173,11 +170,9 @@ export class FeedTable {
       rows.destroy();
       return undefined;
     }
-    // Events whose time was over between the two queries: the pages would not be what their places say.
-    if (linesOf(rows) === pages.reduce((sum, { events }) => sum + events, 0))
-      return { rows, pages, settledBefore };
-    rows.release();
-    return undefined;
+    const chunk = dividePages(rows, found);
+    if (chunk === undefined) rows.release();
+    return chunk;
   }
 
   /** All events of a range of the order, as the `data` of an answer. */

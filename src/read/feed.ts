@@ -125,8 +125,8 @@ class Feed {
   }
 
   #takeAhead(organization: string, after: bigint, limit: number): Promise<ReadBody | undefined> {
-    return this.#ahead.take(organization, after, limit, ({ events, place, settledBefore }) =>
-      bodyOf(events, this.#metaText(organization, { ...place, settledBefore })),
+    return this.#ahead.take(organization, after, limit, ({ bytes, last, more }, settledBefore) =>
+      bodyOf(bytes, this.#metaText(organization, { last, more, settledBefore })),
     );
   }
 

@@ -28,7 +28,10 @@ export const limits = {
   feedWaitSecondsMax: 30,
   /** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
   feedLimitMax: 10_000,
-  /** Read ahead at once: events, bytes (of events as large as those before), how often for an organization and for all. */
+  /**
+   * Read ahead at once: events (no more than are read by their places in one part: plans.ts), bytes (of events as large
+   * as those before), how often for an organization and for all.
+   */
   feedAheadEventsMax: 20_000,
   feedAheadBytesMax: 16 * 1024 * 1024,
   feedAheadPerOrganizationMax: 2,

@@ -1,6 +1,5 @@
 import type { Settings } from '../storage/storage.ts';
 import { type AuditFilter, hasColumnFilter } from './filter.ts';
-import { limits } from './limits.ts';
 
 /** Newest first, then last written first: a total order, since `seq` is unique. */
 export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
@@ -31,11 +30,8 @@ export const feedOrder: Settings = {
   optimize_use_projection_filtering: 0,
 };
 
-/** Events of a narrow range of the order of ingest: at most those that are read ahead at once, all in one part perhaps. */
-export const feedPage: Settings = {
-  ...byProjection,
-  max_projection_rows_to_use_projection_index: limits.feedAheadEventsMax,
-};
+/** Events of a narrow range of the order of ingest. */
+export const feedPage: Settings = byProjection;
 
 export function planOf(filter: AuditFilter): Settings {
   return hasColumnFilter(filter) ? byProjection : inKeyOrder;
@@ -50,5 +46,4 @@ export const streamSettings: Settings = {
   max_threads: 1,
   max_block_size: 1024,
   read_in_order_use_buffering: 0,
-  output_format_parallel_formatting: 0,
 };

@@ -1,10 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
 import { FairQueue } from '../../src/base/fair-queue.ts';
 import { limits } from '../../src/read/limits.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
-import { type Chunk, ReadAhead } from '../../src/read/feed-ahead.ts';
+import { type Chunk, dividePages, ReadAhead } from '../../src/read/feed-ahead.ts';
 import { createFeedReader, type FeedReader } from '../../src/read/feed.ts';
 import { createFeedCursors } from '../../src/read/feed-cursor.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -144,6 +145,30 @@ describe('the feed of large events', () => {
   });
 });
 
+test('rows are divided into the pages that were found, or not at all where some are missing', () => {
+  const text = fc.stringMatching(/^[a-z,]{1,20}$/);
+  fc.assert(
+    fc.property(fc.array(fc.array(text, { minLength: 1, maxLength: 5 }), { minLength: 1 }), (pages) => {
+      const found = (of: readonly string[][]) => ({
+        after: 0n,
+        settledBefore: 99n,
+        pages: of.map(({ length }, n) => ({ last: BigInt(n + 1), events: length, more: true })),
+      });
+      const buffer = new Uint8Array(Buffer.from(`before${pages.flat().join(',\n')}behind`));
+      const rows = { buffer, start: 6, end: buffer.length - 6, release: () => undefined };
+      const divided = dividePages(rows, found(pages))?.pages.map(({ bytes }) =>
+        Buffer.from(bytes).toString(),
+      );
+      assert.deepEqual(
+        divided,
+        pages.map((page) => page.join(',\n')),
+      );
+      assert.equal(dividePages(rows, found([...pages, ['one more']])), undefined);
+      assert.equal(dividePages(rows, found(pages.slice(1))), undefined);
+    }),
+  );
+});
+
 describe('what is read ahead', () => {
   /** Chunks of two pages of one event each, which end when the test says so. */
   function createScene() {
@@ -154,17 +179,19 @@ describe('what is read ahead', () => {
         new Promise<Chunk>((resolve) => {
           const finish = (): void => {
             held += 1;
-            const buffer = new Uint8Array(Buffer.from('1,\n2'));
-            const rows = { buffer, start: 0, end: buffer.length, release: () => void (held -= 1) };
-            const pages = [1n, 2n].map((n) => ({ last: after + n, events: 1, more: true }));
-            resolve({ rows, pages, settledBefore: after + 9n });
+            const pages = [1n, 2n].map((n) => ({
+              last: after + n,
+              events: 1,
+              more: true,
+              bytes: Buffer.from(String(n)),
+            }));
+            resolve({ pages, settledBefore: after + 9n, release: () => void (held -= 1) });
           };
           asked.push({ finish, signal });
         }),
     );
     ahead.note('org', 100, 1);
-    const take = (after: bigint) =>
-      ahead.take('org', after, 1, ({ events }) => Buffer.from(events).toString());
+    const take = (after: bigint) => ahead.take('org', after, 1, ({ bytes }) => Buffer.from(bytes).toString());
     return { ahead, asked, take, held: () => held };
   }
 
