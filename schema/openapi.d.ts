@@ -466,6 +466,16 @@ export interface Schemas {
     readonly created_at: Schemas['CliMoment'];
   };
   readonly CliOrganizations: readonly (Schemas['CliOrganization'])[];
+  /** `init` */
+  readonly CliInit: {
+    readonly organization: Schemas['CliNewOrganization'];
+    /** Of the administrator. */
+    readonly email: string;
+    /** Of the administrator; shown this once only. */
+    readonly password: string;
+    /** An API key with the scopes read and write; shown this once only. */
+    readonly key: string;
+  };
   /** `user create` */
   readonly CliNewUser: {
     readonly id: string;

@@ -60,3 +60,9 @@ export async function answers(url: string, timeoutMs: number): Promise<boolean> 
     return false;
   }
 }
+
+/** Where a server that listens on an address answers on this machine. */
+export function localUrl(host: string, port: number): string {
+  if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -14,3 +14,21 @@ export function isDiskFull(error: unknown): boolean {
 export function fullDiskWords(directory: string): string {
   return `the disk of DATA_DIR ${directory} is full: free some space on it`;
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or directory',
+  EACCES: 'this user may not read or write there',
+  EPERM: 'this user may not read or write there',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of the path is not a directory',
+  EROFS: 'the file system there is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+};
+
+/** A failure of the file system in words for the operator, file and reason; undefined for anything else. */
+export function fileErrorWords(error: unknown): string | undefined {
+  const reason = reasons[errorCode(error) ?? ''];
+  const path: unknown = error instanceof Error && 'path' in error ? error.path : undefined;
+  return reason === undefined || typeof path !== 'string' ? undefined : `${path}: ${reason}`;
+}

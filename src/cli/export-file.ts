@@ -3,11 +3,12 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
-import { readIfThere, replaceFile, syncDirectory } from '../base/durable-file.ts';
+import { replaceFile, syncDirectory } from '../base/durable-file.ts';
 import { errorCode } from '../base/system-error.ts';
 import type { ExportPlan } from '../read/export-plan.ts';
-import { AppendFile } from './append-file.ts';
+import { AppendFile } from '../base/append-file.ts';
 import { createFileCompressor, type FileCompression } from './compress.ts';
+import { readState } from './state-file.ts';
 
 /** What the file is to hold, as JSON values. Only an export of an equal subject continues an unfinished file. */
 export interface ExportSubject extends Readonly<Record<string, unknown>> {
@@ -104,6 +105,11 @@ export class PartialExport {
     return this.#state.finished.length;
   }
 
+  /** Events in the finished slices. */
+  get rowsDone(): number {
+    return this.#state.slices.slice(0, this.finishedSlices).reduce((sum, { rows }) => sum + rows, 0);
+  }
+
   /** Discards everything, for a plan of another moment. */
   async restart(plan: ExportSnapshot & ExportPlan): Promise<void> {
     this.#state = stateOf(this.#state.subject, plan);
@@ -185,10 +191,8 @@ function stateOf(subject: ExportSubject, plan: ExportSnapshot & ExportPlan): Exp
 }
 
 async function loadState(directory: string, subject: ExportSubject): Promise<ExportState | undefined> {
-  const text = await readIfThere(join(directory, 'state.json'));
-  if (text === undefined) return undefined;
-  const state = JSON.parse(text) as ExportState;
-  if (state.version === 1 && JSON.stringify(state.subject) === JSON.stringify(subject)) return state;
+  const state = await readState<ExportState>(join(directory, 'state.json'));
+  if (state === undefined || JSON.stringify(state.subject) === JSON.stringify(subject)) return state;
   throw new Error(
     `${directory} holds another unfinished export: finish that one, or discard it with --restart`,
   );

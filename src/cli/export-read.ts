@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Organization } from '../control/organizations.ts';
-import { createExportReader, type ExportFormat, exportFormats } from '../read/export.ts';
+import { createExportReader, exportFormats } from '../read/export.ts';
 import { csvHeader } from '../read/export-csv.ts';
 import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
@@ -24,14 +24,16 @@ export interface ExportRun extends Session {
 /** Never aborted: a command ends with its process. */
 export const untilTheEnd: AbortSignal = new AbortController().signal;
 
-/** Rejects with SnapshotGoneError when the table does not hold so many events of the snapshot any more. */
-export function openParquet(run: ExportRun, rows: number, { seqMax }: ExportSnapshot): Promise<Readable> {
+type Plan = ExportSnapshot & ExportPlan;
+
+/** Rejects with SnapshotGoneError when the table does not hold as many events of the snapshot any more. */
+export async function openParquet(run: ExportRun, { seqMax, rows }: Plan): Promise<Readable> {
   const { storage, organization, filter } = run;
-  return streamParquet(storage, organization.id, { filter, seqMax, rows }, untilTheEnd).catch(
-    (error: unknown) => {
-      throw hasOtherRows(error) ? new SnapshotGoneError() : error;
-    },
-  );
+  try {
+    return await streamParquet(storage, organization.id, { filter, seqMax, rows }, untilTheEnd);
+  } catch (error) {
+    throw hasOtherRows(error) ? new SnapshotGoneError() : error;
+  }
 }
 
 type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Buffer>>;
@@ -40,12 +42,9 @@ type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Bu
  * Reads slices of a file in any format; the first brings what opens the file, the last what closes it. Rejects with
  * SnapshotGoneError when the table does not hold the plan's events any more.
  */
-export function sliceReader(
-  run: ExportRun,
-  format: ExportFormat,
-  plan: ExportSnapshot & ExportPlan,
-): ReadSlice {
-  const { deps, config, storage, organization } = run;
+export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
+  const { deps, config, storage, organization, format } = run;
+  if (format === 'parquet') return () => openParquet(run, plan);
   const read = createExportReader(storage, deps.eventEnvelope(config));
   const opens = { ndjson: '', json: '[', csv: csvHeader }[format];
   const between = format === 'json' ? ',\n' : '';
@@ -70,17 +69,11 @@ async function* enclosed(stream: Readable, before: string, after: string): Async
 }
 
 /** The snapshot of now, and the slices to read it in: one alone for Parquet. */
-export async function planOf(run: ExportRun): Promise<ExportSnapshot & ExportPlan> {
+export async function planOf(run: ExportRun): Promise<Plan> {
   const { storage, organization, filter, format } = run;
   const takenMicros = systemClock();
   const plan = await planExport(storage, organization.id, filter);
   if (format !== 'parquet') return { takenMicros, ...plan };
-  const slices = [
-    {
-      fromMicros: plan.slices.at(-1)?.fromMicros ?? 0,
-      toMicros: plan.slices[0]?.toMicros ?? 0,
-      rows: plan.rows,
-    },
-  ];
-  return { takenMicros, ...plan, slices };
+  const [fromMicros, toMicros] = [plan.slices.at(-1)?.fromMicros ?? 0, plan.slices[0]?.toMicros ?? 0];
+  return { takenMicros, ...plan, slices: [{ fromMicros, toMicros, rows: plan.rows }] };
 }

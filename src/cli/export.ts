@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { basename, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
@@ -9,9 +9,8 @@ import { errorCode } from '../base/system-error.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
-import { createExportReader, type ExportFormat } from '../read/export.ts';
-import type { ExportPlan } from '../read/export-plan.ts';
-import { type OrganizationNames, readFilter } from '../read/filter.ts';
+import { createExportReader } from '../read/export.ts';
+import { readFilter } from '../read/filter.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
 import { type ExportResult, PartialExport, SnapshotGoneError } from './export-file.ts';
@@ -25,23 +24,13 @@ import {
   untilTheEnd,
 } from './export-read.ts';
 import { limits } from './limits.ts';
+import { filterOptions, type Filters, filtersOf, oneOf, option, type OptionRow, wrong } from './option.ts';
+import { checkOutputFile } from './output-file.ts';
 import { printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
-/** Names of filters as the API has them, and as options. */
-const filterOptions = [
-  ['startTime', '--start-time <time>', 'events at or after this instant, RFC 3339 with an offset'],
-  ['endTime', '--end-time <time>', 'events at or before this instant'],
-  ['actor', '--actor <email>', "the actor's e-mail address"],
-  ['userId', '--user-id <id>', "the actor's id"],
-  ['fileName', '--file-name <name>', "the sender's file or the target's name"],
-  ['fileHash', '--file-hash <hash>', "the sender's hash or extra.fileHash"],
-  ['flowId', '--flow-id <uuid>', 'the events of one workflow'],
-] as const;
-type FilterName = (typeof filterOptions)[number][0];
-
-interface ExportOptions extends Readonly<Partial<Record<FilterName, string>>> {
+interface ExportOptions extends Filters {
   readonly org: string;
   readonly format?: string;
   readonly output?: string;
@@ -49,36 +38,21 @@ interface ExportOptions extends Readonly<Partial<Record<FilterName, string>>> {
   readonly json?: true;
 }
 
-function readFormat({ format, output = '' }: ExportOptions): Format {
+/** By `--format`, else by the end of the file's name. */
+function readFormat({ format, output = '-' }: ExportOptions): Format {
   const name = output.replace(/\.(?:gz|zst)$/, '');
-  const wanted = format ?? formats.find((one) => name.endsWith(`.${one}`)) ?? 'ndjson';
-  const known = formats.find((one) => one === wanted);
-  if (known === undefined) throw new Problem('malformed', `--format must be one of ${formats.join(', ')}`);
-  if (known === 'parquet' && name !== output) {
-    throw new Problem('malformed', 'Parquet is compressed inside: give a name without .gz or .zst');
-  }
-  return known;
-}
-
-/** Unlike a request, a command with a filter that cannot be understood exports nothing. */
-function readFilters(options: ExportOptions, organization: OrganizationNames) {
-  const filtersGiven: Partial<Record<FilterName, string>> = {};
-  for (const [name] of filterOptions) {
-    const value = options[name];
-    if (value !== undefined && value !== '') filtersGiven[name] = value;
-  }
-  const filter = readFilter((name) => filtersGiven[name as FilterName], organization);
-  const unread = (name: FilterName, what: string) =>
-    new Problem(
-      'malformed',
-      `${filterOptions.find(([one]) => one === name)?.[1].split(' ')[0]} must be ${what}`,
+  const known =
+    format !== undefined
+      ? oneOf(formats)(format, '--format', undefined)
+      : (formats.find((one) => name.endsWith(`.${one}`)) ?? (output === '-' ? 'ndjson' : undefined));
+  if (known === undefined)
+    throw wrong(
+      '--output',
+      `a name that ends in .${formats.join(', .')}, or with .gz or .zst after it; else --format`,
     );
-  if (filtersGiven.startTime !== undefined && filter.fromMicros === undefined)
-    throw unread('startTime', 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
-  if (filtersGiven.endTime !== undefined && filter.toMicros === undefined)
-    throw unread('endTime', 'an RFC 3339 time with an offset, such as 2026-05-04T00:00:00Z');
-  if (filtersGiven.flowId !== undefined && filter.flowId === undefined) throw unread('flowId', 'a UUID');
-  return { filter, filtersGiven };
+  if (known === 'parquet' && name !== output)
+    throw new Problem('malformed', 'Parquet is compressed inside: give a name without .gz or .zst');
+  return known;
 }
 
 /** Code of the activity "Audit events exported". */
@@ -108,6 +82,17 @@ async function recordExport(run: ExportRun, events: number, resumedEvents: numbe
   await deps.recordEvents(run, [event]);
 }
 
+/** Repeats what found other events than its plan says: late ones came, or the retention of some has ended. */
+async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      if (!(error instanceof SnapshotGoneError) || attempt >= limits.exportSnapshotsMax) throw error;
+    }
+  }
+}
+
 /** Writes the events of one moment to a file. Where the table no longer holds them, it takes a later moment. */
 async function toFile(run: ExportRun, options: ExportOptions, file: string): Promise<void> {
   const { deps, organization, format, filtersGiven: filters } = run;
@@ -115,67 +100,35 @@ async function toFile(run: ExportRun, options: ExportOptions, file: string): Pro
   const plan = () => planOf(run);
   const partial = await PartialExport.open({ file, subject, restart: options.restart === true, plan });
   try {
-    const resumed = rowsBefore(partial.plan, partial.finishedSlices);
-    await recordExport(run, partial.plan.rows, resumed);
-    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${partial.plan.rows} events.\n`);
-    for (let attempt = 1; !(await tryWriteSlices(run, partial)); attempt++) {
-      if (attempt >= limits.exportSnapshotsMax) throw new SnapshotGoneError();
-      await partial.restart(await plan());
-    }
+    const { plan: found, rowsDone: resumed } = partial;
+    await recordExport(run, found.rows, resumed);
+    if (resumed > 0) deps.io.error(`Going on after ${resumed} of ${found.rows} events.\n`);
+    await withPlans(async (attempt) => {
+      if (attempt > 1) await partial.restart(await plan());
+      await writeSlices(run, partial);
+    });
     const result = await partial.finish((done) => manifestOf(run, file, subject.compression, done));
     const { rows, bytes, sha256 } = result;
-    const words = `${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}`;
     if (options.json === true) printJson(deps, 'CliExport', { file, rows, bytes, sha256 });
-    else deps.io.error(`${words}\n`);
+    else deps.io.error(`${rows} events in ${file}, ${bytes} bytes, SHA-256 ${sha256}\n`);
   } finally {
     await partial.close();
   }
 }
 
-/** Writes the slices that are left; false where the table no longer holds the events of the plan. */
-async function tryWriteSlices(run: ExportRun, partial: PartialExport): Promise<boolean> {
-  const { deps, format } = run;
-  const { plan, finishedSlices } = partial;
-  const total = format === 'parquet' ? undefined : plan.rows;
-  const doneBefore = rowsBefore(plan, finishedSlices);
-  const progress = createProgress(deps.io, { items: 'events', total, doneBefore });
-  const read =
-    format === 'parquet' ? () => openParquet(run, plan.rows, plan) : sliceReader(run, format, plan);
-  const isShown = format !== 'parquet' && deps.io.errorIsTerminal === true;
+/** Writes the slices that are left. Rejects with SnapshotGoneError. */
+async function writeSlices(run: ExportRun, partial: PartialExport): Promise<void> {
+  const { plan, finishedSlices, rowsDone: doneBefore } = partial;
+  const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows, doneBefore });
+  const read = sliceReader(run, plan);
   try {
     for (const [index, slice] of plan.slices.entries()) {
       if (index < finishedSlices) continue;
-      const before = rowsBefore(plan, index);
-      const tell = (lines: number): void => {
-        // A line break inside a cell counts as well, so a slice is never taken for more than it holds.
-        const done = before + Math.min(lines, slice.rows);
-        progress.at(done, done - doneBefore);
-      };
-      const chunks = await read(slice, index);
-      await partial.write(isShown ? countingLines(chunks, tell) : chunks);
+      await partial.write(await read(slice, index));
+      progress.at(partial.rowsDone, partial.rowsDone - doneBefore);
     }
-    return true;
-  } catch (error) {
-    if (error instanceof SnapshotGoneError) return false;
-    throw error;
   } finally {
     progress.end();
-  }
-}
-
-function rowsBefore({ slices }: ExportPlan, index: number): number {
-  return slices.slice(0, index).reduce((sum, { rows }) => sum + rows, 0);
-}
-
-async function* countingLines(
-  chunks: AsyncIterable<Buffer>,
-  tell: (lines: number) => void,
-): AsyncGenerator<Buffer> {
-  let lines = 0;
-  for await (const chunk of chunks) {
-    for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', at + 1)) lines += 1;
-    tell(lines);
-    yield chunk;
   }
 }
 
@@ -197,33 +150,25 @@ function manifestOf(run: ExportRun, file: string, compression: string, result: E
   };
 }
 
-/** All events of the moment of a plan as one Parquet file. */
-async function parquetNow(run: ExportRun): Promise<Readable> {
-  for (let attempt = 1; ; attempt++) {
+/** All events of now, as a stream. */
+async function eventsNow(run: ExportRun): Promise<Readable> {
+  const { deps, config, storage, organization, filter, format } = run;
+  if (format === 'parquet') {
     const plan = await planOf(run);
-    try {
-      const stream = await openParquet(run, plan.rows, plan);
-      await recordExport(run, plan.rows, 0);
-      return stream;
-    } catch (error) {
-      if (!(error instanceof SnapshotGoneError) || attempt >= limits.exportSnapshotsMax) throw error;
-    }
+    const stream = await openParquet(run, plan);
+    await recordExport(run, plan.rows, 0);
+    return stream;
   }
-}
-
-async function eventsNow(run: ExportRun, format: ExportFormat): Promise<Readable> {
-  const { deps, config, storage, organization, filter } = run;
   const read = createExportReader(storage, deps.eventEnvelope(config));
-  const found = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
-  await recordExport(run, found.total, 0);
-  return toReadable(found.stream);
+  const { total, stream } = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
+  await recordExport(run, total, 0);
+  return toReadable(stream);
 }
 
 /** One query reads one moment, however slow the reader is. A reader that goes away is no error. */
 async function toOutput(run: ExportRun): Promise<void> {
-  const { deps, format } = run;
-  const { output } = deps.io;
-  const source = format === 'parquet' ? await parquetNow(run) : await eventsNow(run, format);
+  const { output } = run.deps.io;
+  const source = await withPlans(() => eventsNow(run));
   try {
     for await (const chunk of source as AsyncIterable<Buffer>) {
       if (!output.write(chunk)) await once(output, 'drain');
@@ -236,13 +181,15 @@ async function toOutput(run: ExportRun): Promise<void> {
 async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   const setup = setUp(deps);
   const format = readFormat(options);
-  // Reports wrong usage before an engine starts.
-  readFilters(options, { id: '', slug: '' });
+  const filtersGiven = filtersOf(options);
+  const { output = '-' } = options;
+  if (output !== '-') await checkOutputFile(resolve(output));
   await withStorage(setup, async (session) => {
     const organization = await findOrganization(session.storage, options.org);
-    const one: ExportRun = { ...session, organization, format, ...readFilters(options, organization) };
-    if (options.output === undefined || options.output === '-') await toOutput(one);
-    else await toFile(one, options, resolve(options.output));
+    const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
+    const one: ExportRun = { ...session, organization, format, filter, filtersGiven };
+    if (output === '-') await toOutput(one);
+    else await toFile(one, options, resolve(output));
   });
 }
 
@@ -256,11 +203,12 @@ export function registerExport(program: Command, deps: CliDeps): void {
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
     .option('--restart', 'throw away what an interrupted export to the file has left')
     .option('--json', 'print JSON about the file');
-  for (const [name, flags, meaning] of filterOptions) {
-    command.option(flags, meaning);
+  for (const [name, row] of Object.entries(filterOptions) as [string, OptionRow][]) {
+    command.addOption(option(...row));
     // The names of request parameters work as options, too.
-    const inRequests = new Option(`--${name} <value>`).hideHelp();
-    if (!flags.startsWith(`--${name} `)) command.addOption(inRequests);
+    const [flags, meaning, read] = row;
+    const inRequests = `--${name} <value>`;
+    if (!flags.startsWith(`--${name} `)) command.addOption(option(inRequests, meaning, read).hideHelp());
   }
   command.action((options: ExportOptions) => run(deps, options));
 }

@@ -3,17 +3,23 @@ import type { CliDeps } from './context.ts';
 import { formatNames } from './forward/formats.ts';
 import {
   destination,
-  flowId,
   type ForwardOptions,
   forwardModes,
   readSecrets,
   rotationBytes,
-  sourceAddress,
-  startTime,
 } from './forward/options.ts';
 import { forward } from './forward/run.ts';
 import { limits } from './limits.ts';
-import { durationMs, integer, oneOf, option, type OptionRow, type ReadOption } from './option.ts';
+import {
+  durationMs,
+  filterOptions,
+  integer,
+  oneOf,
+  option,
+  type OptionRow,
+  type ReadOption,
+  serviceAddress,
+} from './option.ts';
 
 async function run(deps: CliDeps, options: ForwardOptions): Promise<void> {
   const secrets = await readSecrets(options, deps.environment);
@@ -29,11 +35,12 @@ const collect: ReadOption<readonly string[]> = (value, _name, before = []) => [
 const batchMax = limits.forwardBatchEventsMax;
 
 const notes = `
-The key is taken from AUDITLOG_API_KEY or --key-file. In --header, \${VARIABLE} is filled from the environment, so
-that a secret need not be an argument: --header 'Authorization: Splunk \${SPLUNK_TOKEN}'.
+The key is taken from AUDITLOG_API_KEY or --key-file. In --header, \${VARIABLE} is filled from the
+environment, so that a secret need not be an argument:
+--header 'Authorization: Splunk \${SPLUNK_TOKEN}'.
 
-Delivery is at least once. After a crash one batch may be delivered twice: not into a file, which is cut back to what
-the checkpoint knows, and not with elastic-bulk, where an event keeps its _id.`;
+Delivery is at least once. After a crash one batch may be delivered twice: not into a file, which is
+cut back to what the checkpoint knows, and not with elastic-bulk, where an event keeps its _id.`;
 
 const optionTable: readonly OptionRow[] = [
   ['--key-file <file>', 'file with the API key (default: the variable AUDITLOG_API_KEY)'],
@@ -70,12 +77,6 @@ const optionTable: readonly OptionRow[] = [
     durationMs(1000),
     '1m',
   ],
-  ['--start-time <time>', 'begin with the events of this time (RFC 3339)', startTime],
-  ['--actor <address>', 'only of this actor'],
-  ['--user-id <id>', 'only of this user'],
-  ['--file-name <name>', 'only with this file'],
-  ['--file-hash <hash>', 'only with this file hash'],
-  ['--flow-id <uuid>', 'only of this flow', flowId],
 ];
 
 /** `forward` (contract: Command line): what a client of the audit API does to feed another system. */
@@ -85,8 +86,10 @@ export function registerForward(program: Command, deps: CliDeps): void {
     .description(
       'write the events of an audit API to standard output, a file or an HTTP address, as they come',
     )
-    .addOption(option('--url <url>', 'address of the audit service', sourceAddress).makeOptionMandatory())
+    .addOption(option('--url <url>', 'address of the audit service', serviceAddress).makeOptionMandatory())
     .addHelpText('after', notes)
     .action((options: ForwardOptions) => run(deps, options));
-  for (const row of optionTable) command.addOption(option(...row));
+  // Events that end at a time cannot be followed.
+  const { endTime: _, ...filters } = filterOptions;
+  for (const row of [...optionTable, ...Object.values(filters)]) command.addOption(option(...row));
 }

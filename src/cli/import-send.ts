@@ -76,7 +76,7 @@ export class ImportSender {
         error,
         bytes: lines[index],
       }));
-      return { accepted: answer.accepted, rejected: withUnnamed(rejected, answer.rejected, numbers) };
+      return { accepted: answer.accepted, rejected };
     } catch (error) {
       if (!(error instanceof AuditlogError && error.status === 413)) throw this.#explained(error);
       return this.#sendHalves({ lines, numbers }, offset);
@@ -114,13 +114,3 @@ const refusals: Readonly<Record<number, string>> = {
   404: 'there is no audit log service at this address',
   422: 'the file has changed since this part of it was sent',
 };
-
-/** A server that does not know `maxErrors` names the first of many rejected lines only. */
-function withUnnamed(named: RejectedLine[], rejected: number, numbers: readonly number[]): RejectedLine[] {
-  const missing = rejected - named.length;
-  const last = numbers.at(-1) ?? 0;
-  if (missing <= 0) return named;
-  const range = `${(named.at(-1)?.line ?? 0) + 1} to ${last}`;
-  const error = `${missing} more of the lines ${range} were rejected; the server did not say which`;
-  return [...named, { line: last, error, bytes: undefined }];
-}

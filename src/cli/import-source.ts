@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { decompressZstdStream, isZstd } from './zstd-stream.ts';
+import { decompressZstdStream, isZstd } from '../base/zstd-stream.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
 
@@ -42,15 +42,10 @@ async function* skipping(
 
 /** Opens a file; its first bytes tell the compression. Rejects when it cannot be read. */
 export async function openFileSource(path: string): Promise<ImportSource> {
-  const file = await open(path, 'r');
-  let start: Buffer;
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
-    start = buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
   const facts = await stat(path);
+  if (facts.isDirectory()) throw new Error(`cannot read ${path}: it is a directory`);
+  let start: Buffer = Buffer.alloc(0);
+  for await (const bytes of createReadStream(path, { end: 3 })) start = bytes as Buffer;
   const compression = compressionOf(start, path);
   let read = 0;
   return {

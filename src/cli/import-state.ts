@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { readIfThere, replaceFile } from '../base/durable-file.ts';
-import { AppendFile } from './append-file.ts';
+import { replaceFile } from '../base/durable-file.ts';
+import { AppendFile } from '../base/append-file.ts';
 import type { RejectedLine } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
+import { readState } from './state-file.ts';
 
 /** How far an import has come: the service has answered for everything before `offset`. */
 export interface ImportPosition {
@@ -61,7 +62,7 @@ export class ImportState {
   /** Continues what an earlier run left, or begins anew. Throws where the checkpoint is of another text. */
   static async open(source: ImportSource, paths: ImportPaths, restart: boolean): Promise<ImportState> {
     const known =
-      paths.checkpoint === undefined || restart ? undefined : await readCheckpoint(paths.checkpoint);
+      paths.checkpoint === undefined || restart ? undefined : await readState<Checkpoint>(paths.checkpoint);
     const headBytesMax = source.path === undefined ? 0 : (known?.headBytes ?? limits.importHeadBytes);
     const identity = await identityOf(source, headBytesMax);
     if (known !== undefined && known.headSha256 !== identity.headSha256)
@@ -106,22 +107,13 @@ export class ImportState {
     const position = this.#position;
     await this.#rejected?.sync();
     if (this.#paths.checkpoint !== undefined) {
-      const { offset, nextLine, accepted, rejected } = position;
-      const counts = { offset, nextLine, accepted, rejected, rejectedBytes: this.#rejected?.bytes ?? 0 };
-      const checkpoint: Checkpoint = { version: 1, ...this.#identity, ...counts };
+      const rejectedBytes = this.#rejected?.bytes ?? 0;
+      const checkpoint: Checkpoint = { version: 1, ...this.#identity, ...position, rejectedBytes };
       await replaceFile(this.#paths.checkpoint, `${JSON.stringify(checkpoint)}\n`);
     }
     this.#saved = position;
     this.#savedMs = performance.now();
   }
-}
-
-async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
-  const text = await readIfThere(path);
-  if (text === undefined) return undefined;
-  const checkpoint = JSON.parse(text) as Checkpoint;
-  if (checkpoint.version !== 1) throw new Error(`${path} is not a checkpoint of this version`);
-  return checkpoint;
 }
 
 /** The SHA-256 of at most so many bytes from the beginning; without any, standard input is not read. */

@@ -8,7 +8,9 @@ import { type ImportSource, openFileSource, openInputSource } from './import-sou
 import { type ImportPaths, type ImportPosition, ImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
 import { limits } from './limits.ts';
-import { printJson } from './output.ts';
+import { option, serviceAddress } from './option.ts';
+import { checkOutputFile } from './output-file.ts';
+import { counted, printJson } from './output.ts';
 import { createProgress, type Progress } from './progress.ts';
 
 interface ImportOptions extends TargetOptions {
@@ -126,14 +128,21 @@ function report(deps: CliDeps, source: ImportSource, options: ImportOptions, res
     return;
   }
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';
-  deps.io.error(`${acceptedNow} events imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
-  if (file !== null) deps.io.error(`${rejected} lines were rejected, see ${basename(file)}\n`);
+  deps.io.error(`${counted(acceptedNow, 'event')} imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
+  const were = rejected === 1 ? 'was' : 'were';
+  if (file !== null) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${basename(file)}\n`);
 }
 
 async function run(deps: CliDeps, file: string, options: ImportOptions): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(resolve(file));
+  const { checkpoint, rejected } = pathsOf(source, options);
+  if (checkpoint !== undefined) await checkOutputFile(checkpoint);
+  if (options.rejected !== undefined) await checkOutputFile(rejected);
   await withTarget(deps, options, async (target) => {
-    report(deps, source, options, await sendAll(deps, source, options, target));
+    const result = await sendAll(deps, source, options, target);
+    report(deps, source, options, result);
+    if (result.accepted === 0 && result.rejected > 0)
+      throw new Error('nothing was imported: every line was rejected');
   });
 }
 
@@ -144,7 +153,9 @@ export function registerImport(program: Command, deps: CliDeps): void {
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
     .argument('<file>', 'file, or - for standard input')
     .option('--org <slug>', 'organization of events that name none (without a key)')
-    .option('--url <url>', 'server (default: the one on DATA_DIR, else HOST and PORT)')
+    .addOption(
+      option('--url <url>', 'server (default: the one on DATA_DIR, else HOST and PORT)', serviceAddress),
+    )
     .option('--key-file <file>', 'file with the API key (default: AUDITLOG_API_KEY, else a key of its own)')
     .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')

@@ -7,6 +7,7 @@ export const limits = {
   cliKeyKnownMsMax: 10_000,
   cliPasswordMsMax: 120_000,
   progressIntervalMs: 250,
+  helpColumnsMax: 100,
   /** Requests of an import at once, each with at most so many bytes (and the rest of a line) and lines. */
   importRequestsAtOnceMax: 8,
   importChunkBytes: 700_000,
@@ -38,5 +39,5 @@ export const limits = {
   /** The checkpoint saves a position that moved without any event this often. */
   forwardIdleSaveMs: 60_000,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
-  forwardHeaderFileBytesMax: 64 * 1024,
+  secretFileBytesMax: 64 * 1024,
 } as const;

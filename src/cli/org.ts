@@ -9,11 +9,30 @@ import {
   updateOrganization,
 } from '../control/organizations.ts';
 import type { CliDeps } from './context.ts';
-import { type JsonOption, print, table, timeText } from './output.ts';
-import { runControlCommand } from './session.ts';
+import { controlCommand } from './control-command.ts';
+import { table, timeText } from './output.ts';
 
 const retentionHelp = 'how long events are kept, such as 90d; off: for ever; default: as RETENTION says';
 const receiptsHelp = 'who sees receipts of transfers: own or off';
+
+interface Options extends OrganizationSettings {
+  readonly org?: string;
+  readonly slug?: string;
+}
+
+/** A command about one organization, whichever way it is named. */
+function aboutOrganization(command: Command, what: string): Command {
+  return command
+    .argument('[organization]', what)
+    .option('--org <slug>', 'the same as the argument')
+    .option('--slug <slug>', 'the same as the argument');
+}
+
+function referenceOf(argument: string | undefined, { org, slug }: Options): string {
+  const reference = argument ?? org ?? slug;
+  if (reference === undefined) throw new Problem('malformed', 'name the organization by its slug or id');
+  return reference;
+}
 
 function view(organization: Organization) {
   const { id, slug, name, receipts } = organization;
@@ -21,84 +40,61 @@ function view(organization: Organization) {
   return { id, slug, name, retention: retentionText(organization), receipts, created_at };
 }
 
-function addCreate(org: Command, deps: CliDeps): void {
-  type Options = OrganizationSettings & JsonOption & { readonly slug: string; readonly name: string };
-  org
-    .command('create')
-    .description('make an organization')
-    .requiredOption('--slug <slug>', 'short name: a-z, 0-9 and -, at most 63')
-    .requiredOption('--name <name>', 'name to show')
-    .option('--retention <duration>', retentionHelp)
-    .option('--receipts <policy>', `${receiptsHelp} (default: own)`)
-    .option('--json', 'print JSON')
-    .action((options: Options) =>
-      runControlCommand(deps, async (storage) => {
-        const organization = await createOrganization(storage, options);
-        const { id, slug, name } = organization;
-        print(
-          deps,
-          options,
-          'CliNewOrganization',
-          { id, slug, name },
-          `Organization ${slug} created, id ${id}`,
-        );
-        return [changeOfOrganization(organization, 'organizationCreated')];
-      }),
-    );
-}
-
-function addList(org: Command, deps: CliDeps): void {
-  org
-    .command('list')
-    .description('show every organization')
-    .option('--json', 'print JSON')
-    .action((options: JsonOption) =>
-      runControlCommand(deps, async (storage) => {
-        const views = (await listOrganizations(storage)).map(view);
-        const text = table(views, [
-          ['slug', (one) => one.slug],
-          ['name', (one) => one.name],
-          ['retention', (one) => one.retention],
-          ['receipts', (one) => one.receipts],
-          ['created', (one) => one.created_at],
-          ['id', (one) => one.id],
-        ]);
-        print(deps, options, 'CliOrganizations', views, text);
-        return [];
-      }),
-    );
-}
-
-function addSet(org: Command, deps: CliDeps): void {
-  type Options = OrganizationSettings & JsonOption & { readonly slug?: string };
-  org
-    .command('set')
-    .description('change an organization')
-    .argument('[slug]', 'slug or id')
-    .option('--slug <slug>', 'the same as the argument')
-    .option('--name <name>', 'name to show')
-    .option('--retention <duration>', retentionHelp)
-    .option('--receipts <policy>', receiptsHelp)
-    .option('--json', 'print JSON')
-    .action(async (given: string | undefined, options: Options) => {
-      const { name, retention, receipts } = options;
-      const reference = given ?? options.slug;
-      if (reference === undefined) throw new Problem('malformed', 'name the organization by its slug or id');
-      if (name === undefined && retention === undefined && receipts === undefined)
-        throw new Problem('malformed', 'nothing to set: give --name, --retention or --receipts');
-      await runControlCommand(deps, async (storage) => {
-        const organization = await updateOrganization(storage, reference, options);
-        const words = `Organization ${organization.slug} changed`;
-        print(deps, options, 'CliOrganization', view(organization), words);
-        return [changeOfOrganization(organization, 'organizationUpdated')];
-      });
-    });
-}
-
 /** `org create|list|set` (contract: Command line). */
 export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
-  addCreate(org, deps);
-  addList(org, deps);
-  addSet(org, deps);
+
+  const create = aboutOrganization(org.command('create'), 'short name: a-z, 0-9 and -, at most 63')
+    .description('make an organization')
+    .requiredOption('--name <name>', 'name to show')
+    .option('--retention <duration>', retentionHelp)
+    .option('--receipts <policy>', `${receiptsHelp} (default: own)`);
+  controlCommand(deps, create, (options: Options & { readonly name: string }, argument) => {
+    const reference = referenceOf(argument, options);
+    return async (storage) => {
+      const organization = await createOrganization(storage, { ...options, slug: reference });
+      const { id, slug, name } = organization;
+      return {
+        schema: 'CliNewOrganization',
+        value: { id, slug, name },
+        text: `Organization ${slug} created, id ${id}`,
+        changes: [changeOfOrganization(organization, 'organizationCreated')],
+      };
+    };
+  });
+
+  const list = org.command('list').description('show every organization');
+  controlCommand(deps, list, () => async (storage) => {
+    const value = (await listOrganizations(storage)).map(view);
+    const text = table(value, [
+      ['slug', (one) => one.slug],
+      ['name', (one) => one.name],
+      ['retention', (one) => one.retention],
+      ['receipts', (one) => one.receipts],
+      ['created', (one) => one.created_at],
+      ['id', (one) => one.id],
+    ]);
+    return { schema: 'CliOrganizations', value, text };
+  });
+
+  const set = aboutOrganization(org.command('set'), 'slug or id')
+    .description('change an organization')
+    .option('--name <name>', 'name to show')
+    .option('--retention <duration>', retentionHelp)
+    .option('--receipts <policy>', receiptsHelp);
+  controlCommand(deps, set, (options: Options, argument) => {
+    const { name, retention, receipts } = options;
+    const reference = referenceOf(argument, options);
+    if (name === undefined && retention === undefined && receipts === undefined)
+      throw new Problem('malformed', 'nothing to set: give --name, --retention or --receipts');
+    return async (storage) => {
+      const organization = await updateOrganization(storage, reference, options);
+      return {
+        schema: 'CliOrganization',
+        value: view(organization),
+        text: `Organization ${organization.slug} changed`,
+        changes: [changeOfOrganization(organization, 'organizationUpdated')],
+      };
+    };
+  });
 }

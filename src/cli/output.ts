@@ -1,8 +1,24 @@
+import { variablesHelp } from '../config/variables.ts';
 import type { Answer, SchemaName } from '../contract/document.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { CliDeps } from './context.ts';
+import { limits } from './limits.ts';
 
 type Output = Pick<CliDeps, 'io'>;
+
+/** The variables of the environment for the help: what is too long for a line goes on below it. */
+export function variablesText(): string {
+  const indent = ' '.repeat(23);
+  const lines = variablesHelp().split('\n');
+  const column = new RegExp(`(.{1,${limits.helpColumnsMax - indent.length}})(?: |$)`, 'g');
+  const wrapped = lines.map((line) =>
+    line.length <= limits.helpColumnsMax
+      ? line
+      : line.slice(0, indent.length) +
+        (line.slice(indent.length).match(column) ?? []).map((part) => part.trimEnd()).join(`\n${indent}`),
+  );
+  return `\n${wrapped.join('\n')}`;
+}
 
 /** East Asian scripts and emoji take two columns in a terminal. */
 const wide =
@@ -47,6 +63,11 @@ export function print<Name extends SchemaName>(
 ): void {
   if (options.json === true) printJson(deps, schema, value);
   else deps.io.out(`${text}\n`);
+}
+
+/** `1 line`, `2 lines`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** RFC 3339 with milliseconds. */

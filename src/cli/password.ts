@@ -1,12 +1,9 @@
+import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
-import { limits } from './limits.ts';
-import { limits as controlLimits } from '../control/limits.ts';
+import { Writable } from 'node:stream';
 import { Problem } from '../base/problem.ts';
 import type { CliIo } from './context.ts';
-
-const enter = new Set(['\r', '\n', '\u0004']);
-const erase = new Set(['\u007f', '\b']);
-const interrupt = '\u0003';
+import { limits } from './limits.ts';
 
 function withTimeout<T>(work: Promise<T>): Promise<T> {
   const late = new Problem('malformed', 'no password was given');
@@ -17,44 +14,22 @@ function withTimeout<T>(work: Promise<T>): Promise<T> {
 }
 
 /** A line typed at a terminal without showing it. */
-function promptLine(io: CliIo, terminal: NodeJS.ReadStream, question: string): Promise<string> {
+async function promptLine(io: CliIo, input: NodeJS.ReadStream, question: string): Promise<string> {
   io.error(question);
-  terminal.setRawMode(true);
-  terminal.setEncoding('utf8');
-  return new Promise<string>((resolve, reject) => {
-    let typed = '';
-
-    function finish(): void {
-      terminal.off('data', take);
-      terminal.setRawMode(false);
-      terminal.pause();
-      io.error('\n');
-    }
-
-    function take(piece: string): void {
-      for (const character of piece) {
-        if (character === interrupt) {
-          finish();
-          reject(new Error('interrupted'));
-          return;
-        }
-        if (enter.has(character)) {
-          finish();
-          resolve(typed);
-          return;
-        }
-        if (erase.has(character)) typed = Array.from(typed).slice(0, -1).join('');
-        else if (typed.length < controlLimits.passwordBytesMax) typed += character;
-      }
-    }
-
-    terminal.on('data', take);
-    terminal.resume();
-  });
-}
-
-function terminalOf(input: CliIo['input']): NodeJS.ReadStream | undefined {
-  return 'isTTY' in input && input.isTTY ? input : undefined;
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input, output: unseen, terminal: true, historySize: 0 });
+  try {
+    return await withTimeout(
+      new Promise<string>((resolve, reject) => {
+        terminal.once('line', resolve);
+        // By Ctrl-C, or by Ctrl-D before anything was typed.
+        terminal.once('close', () => reject(new Error('interrupted')));
+      }),
+    );
+  } finally {
+    terminal.close();
+    io.error('\n');
+  }
 }
 
 /**
@@ -62,19 +37,15 @@ function terminalOf(input: CliIo['input']): NodeJS.ReadStream | undefined {
  * terminal. It is never an argument: those are seen by every user of the machine. Throws Problem `malformed`.
  */
 export async function readPassword(io: CliIo, fromStdin: boolean): Promise<string> {
-  if (fromStdin) {
-    const given = await withTimeout(readText(io.input));
-    return given.replace(/\r?\n$/, '');
-  }
-  const terminal = terminalOf(io.input);
-  if (terminal === undefined) {
+  const { input } = io;
+  if (fromStdin) return (await withTimeout(readText(input))).replace(/\r?\n$/, '');
+  if (!('isTTY' in input && input.isTTY))
     throw new Problem(
       'malformed',
       'standard input is no terminal: give the password there with --password-stdin',
     );
-  }
-  const first = await withTimeout(promptLine(io, terminal, 'Password: '));
-  const second = await withTimeout(promptLine(io, terminal, 'Again: '));
+  const first = await promptLine(io, input, 'Password: ');
+  const second = await promptLine(io, input, 'Again: ');
   if (first !== second) throw new Problem('malformed', 'the passwords differ');
   return first;
 }

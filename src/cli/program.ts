@@ -1,15 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { Problem } from '../base/problem.ts';
+import { fileErrorWords } from '../base/system-error.ts';
 import { ConfigError } from '../config/config.ts';
-import { variablesHelp } from '../config/variables.ts';
+import { registerCompletion } from './completion.ts';
 import type { CliDeps } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerExport } from './export.ts';
 import { registerForward } from './forward.ts';
 import { registerImport } from './import.ts';
+import { registerInit } from './init.ts';
 import { registerKey } from './key.ts';
+import { limits } from './limits.ts';
 import { registerOrg } from './org.ts';
+import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
 import { registerUser } from './user.ts';
 
@@ -18,14 +23,31 @@ const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/** Of package.json, which is at the same place for `src` and `dist`. */
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
+}
+
 function createProgram(deps: CliDeps): Command {
   const program = new Command('auditlog')
     .description('Audit logging service')
     .exitOverride()
-    .configureOutput({ writeOut: (text) => deps.io.out(text), writeErr: (text) => deps.io.error(text) })
-    .addHelpText('after', `\n${variablesHelp()}`);
+    .configureOutput({
+      writeOut: (text) => deps.io.out(text),
+      writeErr: (text) => deps.io.error(text),
+      getOutHelpWidth: () => limits.helpColumnsMax,
+      getErrHelpWidth: () => limits.helpColumnsMax,
+    })
+    .option('-V, --version', 'print the version')
+    .on('option:version', () => {
+      deps.io.out(`${version()}\n`);
+      throw new CommanderError(exitCodes.done, 'auditlog.version', 'the version was printed');
+    })
+    .addHelpText('after', variablesText);
   registerServe(program, deps);
   registerDemo(program, deps);
+  registerInit(program, deps);
   registerOrg(program, deps);
   registerUser(program, deps);
   registerKey(program, deps);
@@ -33,6 +55,7 @@ function createProgram(deps: CliDeps): Command {
   registerImport(program, deps);
   registerExport(program, deps);
   registerDoctor(program, deps);
+  registerCompletion(program, deps);
   return program;
 }
 
@@ -42,7 +65,7 @@ function explain(error: unknown): { lines: string; code: ExitCode } {
   if (error instanceof Problem && error.code === 'malformed') {
     return { lines: error.message, code: exitCodes.wrongUsage };
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = fileErrorWords(error) ?? (error instanceof Error ? error.message : String(error));
   return { lines: message.split('\n', 1)[0] ?? message, code: exitCodes.failed };
 }
 

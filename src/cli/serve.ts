@@ -1,13 +1,26 @@
 import type { Command } from 'commander';
 import { createLogger } from '../base/log.ts';
 import { loadConfig } from '../config/config.ts';
-import { variablesHelp } from '../config/variables.ts';
+import type { Environment } from '../config/env.ts';
 import type { CliDeps } from './context.ts';
+import { variablesText } from './output.ts';
+
+interface ServeOptions {
+  readonly host?: string;
+  readonly port?: string;
+  readonly dataDir?: string;
+}
 
 const standardOutput = 1;
 
-async function serve(deps: CliDeps): Promise<void> {
-  const config = loadConfig(deps.environment);
+async function serve(deps: CliDeps, { host, port, dataDir }: ServeOptions): Promise<void> {
+  const environment: Environment = {
+    ...deps.environment,
+    ...(host !== undefined && { HOST: host }),
+    ...(port !== undefined && { PORT: port }),
+    ...(dataDir !== undefined && { DATA_DIR: dataDir }),
+  };
+  const config = loadConfig(environment);
   // Listens before the start, so that it misses no signal during it.
   const stopped = deps.untilStopped();
   const log = createLogger(config.logLevel);
@@ -21,6 +34,9 @@ export function registerServe(program: Command, deps: CliDeps): void {
   program
     .command('serve')
     .description('run the service until SIGINT or SIGTERM')
-    .addHelpText('after', `\n${variablesHelp()}`)
-    .action(() => serve(deps));
+    .option('--host <address>', 'address to listen on (default: HOST)')
+    .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
+    .option('--data-dir <directory>', 'where everything is kept (default: DATA_DIR)')
+    .addHelpText('after', variablesText)
+    .action((options: ServeOptions) => serve(deps, options));
 }

@@ -52,20 +52,6 @@ export function operator(): string {
   return `${userInfo().username}@${hostname()}`;
 }
 
-/**
- * Runs work on the control data; what it changed is recorded as audit events of the organizations (contract:
- * Sessions), once the result is printed: a key is shown once, and a recording that fails must not lose it.
- */
-export async function runControlCommand(
-  deps: CliDeps,
-  work: (storage: Storage) => Promise<readonly Change[]>,
-): Promise<void> {
-  await withStorage(setUp(deps), async (session) => {
-    const events = eventsOf(await work(session.storage));
-    await recordAfter(session, events, 'an audit event');
-  });
-}
-
 /** Source events of what the operator changed. */
 export function eventsOf(changes: readonly Change[]): object[] {
   const now = systemClock();

@@ -57,7 +57,8 @@ export interface ClientOptions {
 
 export type Client = Pick<Recorder, keyof Recorder> & Pick<Reader, keyof Reader>;
 
-function within(name: string, value: number, min: number, max: number): number {
+function within(name: string, given: number | undefined, usual: number, min: number, max: number): number {
+  const value = given ?? usual;
   if (!(value >= min && value <= max)) throw new TypeError(`${name}: from ${min} to ${max}`);
   return value;
 }
@@ -69,29 +70,28 @@ function within(name: string, value: number, min: number, max: number): number {
 export function createClient(options: ClientOptions): Client {
   const { apiKey, batch = {}, queue = {}, onRetry, onError, onRejected } = options;
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey: not a key');
-  const timeoutMs = within('timeoutMs', options.timeoutMs ?? limits.requestMsDefault, 1, limits.requestMsMax);
   const shared = {
     base: baseUrl(options.url),
     headers: { 'x-api-key': apiKey, accept: 'application/json' },
-    timeoutMs,
+    timeoutMs: within('timeoutMs', options.timeoutMs, limits.requestMsDefault, 1, limits.requestMsMax),
     onRetry,
   };
   const writeRetry = retryPolicy(options.writeRetry, limits.writeGiveUpMsDefault);
-  const atLeast = (name: string, value: number): number => within(name, value, 1, Number.MAX_SAFE_INTEGER);
+  const most = Number.MAX_SAFE_INTEGER;
   const recorder = new Recorder({
     ...shared,
     retry: { ...writeRetry, giveUpAfterMs: Math.min(writeRetry.giveUpAfterMs, limits.writeGiveUpMsMax) },
     batch: {
-      events: within('batch.events', batch.events ?? limits.batchEventsDefault, 1, limits.batchEventsMax),
-      bytes: atLeast('batch.bytes', batch.bytes ?? limits.batchBytesDefault),
-      delayMs: within('batch.delayMs', batch.delayMs ?? limits.batchDelayMsDefault, 0, 3_600_000),
+      events: within('batch.events', batch.events, limits.batchEventsDefault, 1, limits.batchEventsMax),
+      bytes: within('batch.bytes', batch.bytes, limits.batchBytesDefault, 1, most),
+      delayMs: within('batch.delayMs', batch.delayMs, limits.batchDelayMsDefault, 0, limits.batchDelayMsMax),
     },
     queue: {
-      events: atLeast('queue.events', queue.events ?? limits.queueEventsDefault),
-      bytes: atLeast('queue.bytes', queue.bytes ?? limits.queueBytesDefault),
+      events: within('queue.events', queue.events, limits.queueEventsDefault, 1, most),
+      bytes: within('queue.bytes', queue.bytes, limits.queueBytesDefault, 1, most),
     },
-    requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce ?? 1, 1, limits.requestsAtOnceMax),
-    gzipBytesMin: within('gzipBytesMin', options.gzipBytesMin ?? limits.gzipBytesMin, 0, Infinity),
+    requestsAtOnce: within('requestsAtOnce', options.requestsAtOnce, 1, 1, limits.requestsAtOnceMax),
+    gzipBytesMin: within('gzipBytesMin', options.gzipBytesMin, limits.gzipBytesMin, 0, Infinity),
     onError,
     onRejected,
   });

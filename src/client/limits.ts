@@ -19,6 +19,7 @@ export const limits = {
   batchEventsMax: 10_000,
   batchBytesDefault: 1024 * 1024,
   batchDelayMsDefault: 200,
+  batchDelayMsMax: 3_600_000,
   queueEventsDefault: 10_000,
   queueBytesDefault: 16 * 1024 * 1024,
   requestsAtOnceMax: 16,

@@ -124,7 +124,7 @@ export class Reader {
     const timeoutMs = this.#options.timeoutMs + waitMs;
     return withRetries(retry, { signal, onRetry }, async () => {
       const answer = await request({ method: 'GET', url, headers, timeoutMs, signal, responseBytesMax });
-      return read(readEnvelope(answer.text));
+      return read(readEnvelope(answer));
     });
   }
 }

@@ -45,8 +45,8 @@ export async function sendBatch(route: BatchRoute, batch: BatchBody): Promise<Ba
   const { body, events } = batch;
   try {
     return await withRetries(route.retry, hooks, async () => {
-      const { text } = await request({ ...call, body, timeoutMs, signal: hooks.signal });
-      return readAnswer(text, events);
+      const answer = await request({ ...call, body, timeoutMs, signal: hooks.signal });
+      return readAnswer(answer, events);
     });
   } catch (error) {
     const { status, errors } = error instanceof AuditlogError ? error : {};

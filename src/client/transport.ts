@@ -13,11 +13,6 @@ export interface Call {
   readonly responseBytesMax?: number;
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
 /** The address under `base` that `path` (without a leading slash) names, with what is given of `query`. */
 export function endpoint(base: URL, path: string, query: object = {}): URL {
   const url = new URL(path, base);
@@ -51,12 +46,6 @@ async function readBounded(response: Response, bytesMax: number): Promise<string
   return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks, size));
 }
 
-function textMember(body: unknown, name: string): string | undefined {
-  if (typeof body !== 'object' || body === null) return undefined;
-  const value = (body as Record<string, unknown>)[name];
-  return typeof value === 'string' ? value : undefined;
-}
-
 /** What the service refused of a batch: the index of an event, and the rule that it broke. */
 export type Refusals = readonly { readonly index: number; readonly error: string }[];
 
@@ -71,28 +60,36 @@ export function refusalsOf(body: unknown): Refusals | undefined {
   );
 }
 
-function parsed(text: string): unknown {
+/** What an error's body says, as far as it is a problem of the service's: a proxy's page has no facts to take from it. */
+function problemOf(text: string) {
+  let body: unknown;
   try {
-    return JSON.parse(text);
+    body = JSON.parse(text);
   } catch {
-    // Not every error on the way comes from the service: a proxy's page has no facts to take from it.
-    return undefined;
+    return {};
   }
+  const member = (name: string): string | undefined => {
+    const value = (body as Record<string, unknown> | null)?.[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  return {
+    title: member('title'),
+    detail: member('detail'),
+    requestId: member('request_id'),
+    errors: refusalsOf(body),
+  };
 }
 
 async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
-  const text = await readBounded(response, limits.errorBodyBytesMax).catch(() => '');
-  const body = parsed(text);
-  const detail = textMember(body, 'detail');
-  const title = textMember(body, 'title') ?? response.statusText;
+  const problem = problemOf(await readBounded(response, limits.errorBodyBytesMax).catch(() => ''));
+  const { title = response.statusText, detail } = problem;
   return new AuditlogError('http', `${status} ${title}${detail === undefined ? '' : `: ${detail}`}`, {
+    ...problem,
     status,
     title,
-    detail,
-    requestId: headers.get('x-request-id') ?? textMember(body, 'request_id'),
+    requestId: headers.get('x-request-id') ?? problem.requestId,
     retryAfterMs: parseRetryAfter(headers.get('retry-after'), Date.now()),
-    errors: refusalsOf(body),
   });
 }
 
@@ -104,42 +101,26 @@ function networkError(error: unknown): AuditlogError {
 }
 
 /**
- * One request, bounded in time from the connection to the last byte of the answer. Rejects with AuditlogError; an
+ * The text that answers a request, bounded in time from the connection to the last byte of the answer. Rejects with AuditlogError; an
  * answer other than 2xx is one too. Redirects are not followed: they could carry the key to another host.
  */
-export async function request(call: Call): Promise<Answer> {
-  const { method, url, headers = {}, body, signal } = call;
+export async function request(call: Call): Promise<string> {
+  const { url, timeoutMs, signal, responseBytesMax = limits.responseBytesMax, ...init } = call;
   const ended = new AbortController();
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    ended.abort();
-  }, call.timeoutMs);
-  const abort = (): void => ended.abort();
+  const late = new AuditlogError('timeout', `no answer within ${timeoutMs} ms`);
+  const timer = setTimeout(() => ended.abort(late), timeoutMs);
+  const abort = (): void => ended.abort(abortedError());
   signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted === true) abort();
   try {
-    if (signal?.aborted === true) throw abortedError();
-    const response = await fetch(url, {
-      method,
-      headers,
-      redirect: 'manual',
-      signal: ended.signal,
-      ...(body !== undefined && { body }),
-    });
+    const response = await fetch(url, { ...init, redirect: 'manual', signal: ended.signal } as RequestInit);
     if (!response.ok) throw await httpError(response);
-    return {
-      status: response.status,
-      text: await readBounded(response, call.responseBytesMax ?? limits.responseBytesMax),
-    };
+    return await readBounded(response, responseBytesMax);
   } catch (error) {
-    if (signal?.aborted === true) throw abortedError();
-    if (timedOut) throw new AuditlogError('timeout', `no answer within ${call.timeoutMs} ms`);
-    if (error instanceof AuditlogError) {
-      // What is left of the answer is of no use, and must not keep the connection.
-      if (error.code === 'too_large') ended.abort();
-      throw error;
-    }
-    throw networkError(error);
+    if (ended.signal.aborted) throw ended.signal.reason;
+    // What is left of the answer is of no use, and must not keep the connection.
+    ended.abort();
+    throw error instanceof AuditlogError ? error : networkError(error);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

@@ -36,7 +36,8 @@ export interface NewUser {
   readonly email: string;
   readonly name: string;
   readonly role: string;
-  readonly password: string;
+  /** Asked for when everything else is known to be good. */
+  readonly password: string | (() => Promise<string>);
 }
 
 /** Which user an operator means: an id, or an e-mail address, with the organization where the address is in several. */
@@ -48,7 +49,8 @@ export interface UserReference {
 const emailPattern = /^[^\s@\p{Cc}\p{Cs}]{1,64}@[^\s@\p{Cc}\p{Cs}]{1,253}$/u;
 const emailCharactersMax = 254;
 
-function parseEmail(text: string): string {
+/** Throws Problem `malformed`. */
+export function parseEmail(text: string): string {
   const email = text.trim();
   if (email.length <= emailCharactersMax && emailPattern.test(email)) return email;
   throw new Problem('malformed', 'email must be an e-mail address');
@@ -114,13 +116,18 @@ export async function createUser(
   const name = displayName(input.name);
   const role = parseRole(input.role);
   const organization = await findOrganization(storage, input.organization);
-  const passwordHash = await hashPassword(input.password);
+  const emailLower = email.toLowerCase();
+  const taken = new Problem('conflict', `${email} is a user of ${organization.slug} already`);
+  const find = () => withEmail(storage, organization.id, emailLower);
+  if ((await find()).length > 0) throw taken;
+  const { password } = input;
+  const passwordHash = await hashPassword(typeof password === 'string' ? password : await password());
   const now = clock();
   const user: User = {
     id: randomUUID(),
     organizationId: organization.id,
     email,
-    emailLower: email.toLowerCase(),
+    emailLower,
     name,
     role,
     passwordHash,
@@ -130,8 +137,6 @@ export async function createUser(
     deletedMicros: undefined,
     version: now,
   };
-  const taken = new Problem('conflict', `${email} is a user of ${organization.slug} already`);
-  const find = () => withEmail(storage, organization.id, user.emailLower);
   await putUnique(userTable, storage, user, find, taken);
   return user;
 }

@@ -29,12 +29,6 @@ function addressError(host: string, port: number, error: NodeJS.ErrnoException):
   return new Error(`cannot listen on ${host} port ${port}: ${code}`, { cause: error });
 }
 
-/** Where a server that listens on an address answers on this machine. */
-export function localUrl(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
 /**
  * Listens for a moment, as the library that serves does not say why it cannot. Rejects with an AddressError fit for
  * the operator. With port 0 it looks at the host alone.

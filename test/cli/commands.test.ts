@@ -1,4 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import type { CliDeps } from '../../src/cli/context.ts';
@@ -107,6 +110,32 @@ describe('organizations', () => {
   });
 });
 
+describe('organizations by other names', () => {
+  test('create takes the organization by argument, --org or --slug', async () => {
+    const names = [['named-1'], ['--org', 'named-2'], ['--slug', 'named-3']];
+    for (const [n, named] of names.entries())
+      assert.equal((await json(['org', 'create', ...named, '--name', 'N']))['slug'], `named-${n + 1}`);
+    assert.equal((await run(['org', 'set', '--org', 'named-1', '--name', 'M'])).code, 0);
+  });
+});
+
+test('init makes an organization, an administrator and a key, and shows how to go on', async () => {
+  const made = await run(['init', '--org', 'first', '--email', 'ops@first.example']);
+  assert.deepEqual([made.code, made.error], [0, '']);
+  const [key = ''] = /ak_\w{16}_[\w-]{43}/.exec(made.out) ?? [];
+  assert.ok(made.out.includes(`curl -s http://127.0.0.1:8080/api/v1/audit -H 'X-API-Key: ${key}'`), made.out);
+  assert.deepEqual(
+    made.events.map(({ message }) => message.action),
+    [5010, 1000, 1300],
+  );
+  const views = await list(['user', 'list', '--org', 'first']);
+  assert.deepEqual([views[0]?.['email'], views[0]?.['role']], ['ops@first.example', 'admin']);
+  const json2 = await json(['init', '--org', 'second', '--email', 'ops@first.example', '--name', 'Second']);
+  assert.deepEqual(Object.keys(json2), ['organization', 'email', 'password', 'key']);
+  assert.equal((await run(['init', '--org', 'third', '--email', 'nobody'])).code, 2);
+  assert.equal((await run(['user', 'list', '--org', 'third'])).code, 1, 'made in spite of the address');
+});
+
 describe('users', () => {
   test('create prints the user and takes the password from standard input only', async () => {
     const { id, ...rest } = await json([...user, 'ann@example.com'], 'correct horse battery\n');
@@ -118,6 +147,23 @@ describe('users', () => {
     const none = await run(['user', 'set-password', 'ann@example.com']);
     assert.equal(none.code, 2);
     assert.match(none.error, /--password-stdin/);
+  });
+
+  test('create looks at organization, address and role before it asks for the password', async () => {
+    // Without --password-stdin and a terminal, a question would end in another complaint.
+    const ask = user.filter((arg) => arg !== '--password-stdin');
+    const swapped = (from: string, to: string) => ask.map((arg) => (arg === from ? to : arg));
+    for (const [args, code, words] of [
+      [[...swapped('cli', 'nobody'), 'new@example.com'], 1, /no organization "nobody"/],
+      [[...ask, 'nobody'], 2, /email must be/],
+      [[...swapped('admin', 'chief'), 'new@example.com'], 2, /role must be/],
+      [[...ask, 'ANN@example.com'], 1, /is a user of cli already/],
+      [[...ask, 'new@example.com'], 2, /--password-stdin/],
+    ] as const) {
+      const answer = await run(args);
+      assert.equal(answer.code, code, answer.error);
+      assert.match(answer.error, words);
+    }
   });
 
   test('list, set-password and disable', async () => {
@@ -221,6 +267,17 @@ describe('exit codes', () => {
     [['user', 'disable', 'nobody@example.com'], 1, /no user/],
     [['org', 'list', '--bogus'], 2, /unknown option/],
     [['demo', '--events', 'many'], 2, /--events/],
+    [['serve', '--port', 'x'], 2, /PORT is "x"/],
+    [['completion', 'tcsh'], 2, /bash, zsh, fish/],
+    [['export', '--org', 'cli', '-o', 'events.xlsx'], 2, /--output: a name that ends in .ndjson/],
+    [
+      ['export', '--org', 'cli', '-o', '/no/such/x.csv'],
+      1,
+      /cannot write .*x.csv: there is no directory \/no\/such/,
+    ],
+    [['export', '--org', 'cli', '--format', 'csv', '-o', '/dev'], 1, /cannot write \/dev: it is a directory/],
+    [['import', '/no/such.ndjson'], 1, /\/no\/such.ndjson: there is no such file/],
+    [['import', '/dev'], 1, /cannot read \/dev: it is a directory/],
   ];
   for (const [args, code, words] of wrong) {
     test(`${code}: ${args.join(' ')}`, async () => {
@@ -264,9 +321,63 @@ describe('exit codes', () => {
     const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(
       ([, name]) => name,
     );
-    const commands = ['serve', 'demo', 'org', 'user', 'key', 'import', 'export', 'forward', 'doctor', 'help'];
+    const commands = [
+      'serve',
+      'demo',
+      'init',
+      'org',
+      'user',
+      'key',
+      'import',
+      'export',
+      'forward',
+      'doctor',
+      'completion',
+      'help',
+    ];
     assert.deepEqual(new Set(listed.slice(0, commands.length)), new Set(commands));
+    const leaves = commands.slice(0, -1).map((name) => [name]);
+    for (const args of [[], ...leaves, ['user', 'create'], ['key', 'create'], ['org', 'set']]) {
+      const { out } = await run([...args, '--help']);
+      const long = out.split('\n').filter((line) => line.length > 100);
+      assert.deepEqual(long, [], `auditlog ${args.join(' ')} --help`);
+    }
     assert.equal((await run(['key', 'create', '--help'])).code, 0);
+  });
+});
+
+test('--version is that of the package', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const answer = await run(['--version']);
+  assert.deepEqual([answer.code, answer.out, answer.error], [0, `${version}\n`, '']);
+});
+
+describe('completion', () => {
+  for (const shell of ['bash', 'zsh', 'fish'])
+    test(`${shell} can read it, and it names commands and options`, async (context) => {
+      const { code, out } = await run(['completion', shell]);
+      assert.equal(code, 0);
+      for (const word of ['set-password', 'receipts', 'rotate', 'checkpoint'])
+        assert.ok(out.includes(word), word);
+      assert.ok(!out.includes('startTime'), 'a hidden option');
+      const script = join(engine.dataDir, `completion.${shell}`);
+      writeFileSync(script, out);
+      const read = spawnSync(shell, ['-n', script], { encoding: 'utf8' });
+      if (read.error !== undefined) context.skip(`${shell} is not installed`);
+      else assert.deepEqual([read.status, read.stderr], [0, '']);
+    });
+
+  test('bash offers what fits the words so far', async () => {
+    const { out } = await run(['completion', 'bash']);
+    const offered = (...words: string[]) => {
+      const list = words.map((word) => `'${word}'`).join(' ');
+      const script = `${out}\nCOMP_WORDS=(auditlog ${list})\nCOMP_CWORD=${words.length}\n_auditlog\necho "\${COMPREPLY[@]}"`;
+      return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ');
+    };
+    assert.deepEqual(offered('ex'), ['export']);
+    assert.deepEqual(offered('user', 'set'), ['set-password']);
+    assert.deepEqual(offered('export', '--org', 'acme', '--file-n'), ['--file-name']);
+    assert.deepEqual(offered('key', 'rotate', 'nothing', '--gr'), ['--grace']);
   });
 });
 

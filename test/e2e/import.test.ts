@@ -153,9 +153,11 @@ describe('import beside a server', () => {
       rejectedOf(`${path}.rejected.ndjson`).map((one) => [one.line, one.text]),
       Array.from({ length: 1000 }, (_, n) => [n * 3 + 1, `bad ${n * 3}`]),
     );
-    // Nothing but bad lines is told as well.
-    const none = summary(await server.cli(['import', await place('none.ndjson', 'x\ny\n'), '--json']));
-    assert.deepEqual([none.accepted, none.rejected], [0, 2]);
+    // Nothing but bad lines is told as well, and is a failure.
+    const none = await server.cli(['import', await place('none.ndjson', 'x\ny\n'), '--json']);
+    const { accepted, rejected } = JSON.parse(none.stdout) as Summary;
+    assert.deepEqual([none.code, accepted, rejected], [1, 0, 2]);
+    assert.match(none.stderr, /every line was rejected/);
     const empty = summary(await server.cli(['import', await place('empty.ndjson', ''), '--json']));
     assert.deepEqual([empty.lines, empty.accepted, empty.rejected_file], [0, 0, null]);
   });
@@ -187,8 +189,10 @@ describe('import beside a server', () => {
     const path = await place('grown.ndjson', linesOf('grown', 10));
     assert.equal(summary(await server.cli(['import', path, '--json'])).accepted, 10);
     await appendFile(path, `${line('grown', 10)}\nbad\n`);
+    const second = await server.cli(['import', path]);
+    assert.match(second.stderr, /\n1 event imported \(11 with earlier runs\).*\n1 line was rejected, see /);
     const grown = summary(await server.cli(['import', path, '--json']));
-    assert.deepEqual([grown.accepted, grown.accepted_now, grown.rejected], [11, 1, 1]);
+    assert.deepEqual([grown.accepted, grown.accepted_now, grown.rejected], [11, 0, 1]);
     assert.equal(rejectedOf(`${path}.rejected.ndjson`)[0]?.line, 12);
     await holdsEach(tenant, 'grown', 11);
     await place('grown.ndjson', linesOf('other', 10));

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { readIfThere, replaceFile } from '../../base/durable-file.ts';
+import { replaceFile } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
 import { errorCode } from '../../base/system-error.ts';
 import type { EventFilter } from '../../client/client.ts';
-import type { KnownEvent, Position } from './batch.ts';
+import { checkOutputFile } from '../output-file.ts';
+import { readState } from '../state-file.ts';
+import type { Position } from './batch.ts';
 import { type FileState, orTransient } from './sink.ts';
 
 /** What is remembered between runs. */
@@ -21,12 +23,11 @@ export interface CheckpointSubject {
 }
 
 interface Stored extends CheckpointState {
+  readonly version: 1;
   /** Of this checkpoint as long as it lives. */
   readonly stream: string;
   readonly subject: string;
 }
-
-const version = 1;
 
 /** Each save replaces the file whole and synced, so a crash leaves the one before. Without a path it keeps nothing. */
 export class Checkpoint {
@@ -46,8 +47,10 @@ export class Checkpoint {
   /** The checkpoint at a path, or a new one. Throws Problem `malformed` for one of another source or other filters. */
   static async open(given: string | undefined, of: CheckpointSubject): Promise<Checkpoint> {
     const path = given === undefined ? undefined : resolve(given);
-    const fresh = { stream: randomUUID(), subject: subjectText(of), position: undefined, file: undefined };
-    const stored = path === undefined ? fresh : ((await load(path)) ?? fresh);
+    if (path !== undefined) await checkOutputFile(path);
+    const known = path === undefined ? undefined : await readState<Stored>(path);
+    const fresh = { version: 1, stream: randomUUID(), subject: subjectText(of) } as const;
+    const stored = known ?? { ...fresh, position: undefined, file: undefined };
     if (stored.subject !== fresh.subject)
       throw new Problem('malformed', `${path} belongs to another --url or other filters: ${stored.subject}`);
     const checkpoint = new Checkpoint(path, stored);
@@ -60,8 +63,7 @@ export class Checkpoint {
     if (path === undefined) return;
     if ((await fileMark(path)) !== this.#mark)
       throw new Error(`another process writes the checkpoint ${path}`);
-    const { stream, subject } = this.stored;
-    const content = { version, stream, subject, updated: new Date().toISOString(), position, file };
+    const content = { ...this.stored, updated: new Date().toISOString(), position, file };
     await orTransient(replaceFile(path, `${JSON.stringify(content)}\n`, this.#temporary));
     this.#mark = await fileMark(path);
   }
@@ -82,39 +84,4 @@ async function fileMark(path: string): Promise<string | undefined> {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-type Json = { readonly [name: string]: unknown };
-
-async function load(path: string): Promise<Stored | undefined> {
-  const text = await readIfThere(path);
-  if (text === undefined) return undefined;
-  try {
-    const given = JSON.parse(text) as Json;
-    const { stream, subject } = given;
-    if (given['version'] !== version || typeof stream !== 'string' || typeof subject !== 'string')
-      throw new Error('not a checkpoint');
-    return { stream, subject, position: readPosition(given['position']), file: readFileState(given['file']) };
-  } catch {
-    throw new Error(`${path} is not a checkpoint of this version`);
-  }
-}
-
-function readPosition(value: unknown): Position | undefined {
-  if (value === undefined || value === null) return undefined;
-  const { mode, cursor, through, knownFrom, known } = value as Json;
-  if (mode === 'feed' && typeof cursor === 'string') return { mode, cursor };
-  if (mode === 'pages' && typeof knownFrom === 'number' && isKnown(known))
-    return { mode, through: typeof through === 'number' ? through : undefined, knownFrom, known };
-  throw new Error('no position');
-}
-
-function isKnown(value: unknown): value is KnownEvent[] {
-  return Array.isArray(value) && value.every((one) => Array.isArray(one) && typeof one[1] === 'string');
-}
-
-function readFileState(value: unknown): FileState | undefined {
-  const { path, inode, bytes } = (value ?? {}) as Json;
-  if (typeof path !== 'string' || typeof inode !== 'number' || typeof bytes !== 'number') return undefined;
-  return { path, inode, bytes };
 }

@@ -2,10 +2,10 @@ import { type FileHandle, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { syncDirectory } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
-import { AppendFile } from '../append-file.ts';
+import { AppendFile } from '../../base/append-file.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents } from './formats.ts';
-import { type FileState, orTransient, type Sink } from './sink.ts';
+import { type Delivery, type FileState, orTransient, type Sink } from './sink.ts';
 
 export interface FileSinkOptions {
   readonly path: string;
@@ -27,7 +27,6 @@ export class FileSink implements Sink {
   readonly #options: FileSinkOptions;
   #file: AppendFile;
   #inode: number;
-  #prepared: { readonly events: readonly ForwardedEvent[]; readonly body: Buffer } | undefined;
 
   private constructor(options: FileSinkOptions, file: AppendFile, inode: number) {
     this.#options = options;
@@ -50,18 +49,15 @@ export class FileSink implements Sink {
   }
 
   /** Begins a new file where the batch would be too much for this one. */
-  async prepare(events: readonly ForwardedEvent[]): Promise<boolean> {
-    const { rotateBytes } = this.#options;
+  async deliver(events: readonly ForwardedEvent[], { saveState }: Delivery) {
+    const { format, rotateBytes = Infinity } = this.#options;
+    const body = formatEvents(format, events);
     const { bytes } = this.#file;
-    if (rotateBytes === undefined || bytes === 0) return false;
-    if (bytes + this.#bodyOf(events).length <= rotateBytes) return false;
-    await this.#rotate();
-    return true;
-  }
-
-  async deliver(events: readonly ForwardedEvent[]): Promise<{ readonly rejected: number }> {
-    await orTransient(this.#append(this.#bodyOf(events)));
-    this.#prepared = undefined;
+    if (bytes > 0 && bytes + body.length > rotateBytes) {
+      await this.#rotate();
+      await saveState();
+    }
+    await orTransient(this.#file.append(body).then(() => this.#file.sync()));
     return { rejected: 0 };
   }
 
@@ -71,17 +67,6 @@ export class FileSink implements Sink {
 
   close(): Promise<void> {
     return this.#file.close();
-  }
-
-  #bodyOf(events: readonly ForwardedEvent[]): Buffer {
-    if (this.#prepared?.events !== events)
-      this.#prepared = { events, body: formatEvents(this.#options.format, events) };
-    return this.#prepared.body;
-  }
-
-  async #append(body: Buffer): Promise<void> {
-    await this.#file.append(body);
-    await this.#file.sync();
   }
 
   async #rotate(): Promise<void> {

@@ -6,7 +6,7 @@ import { request } from '../../client/transport.ts';
 import { limits } from '../limits.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents } from './formats.ts';
-import { orTransient, type Sink } from './sink.ts';
+import { type Delivery, orTransient, type Sink } from './sink.ts';
 
 export interface HttpSinkOptions {
   readonly url: URL;
@@ -41,9 +41,9 @@ export class HttpSink implements Sink {
     return new HttpSink(options);
   }
 
-  async deliver(events: readonly ForwardedEvent[], signal: AbortSignal) {
+  async deliver(events: readonly ForwardedEvent[], { cut }: Delivery) {
     const { rejectedTo } = this.#options;
-    const refused = await this.#post(events, signal);
+    const refused = await this.#post(events, cut);
     if (refused.length === 0) return { rejected: 0 };
     if (rejectedTo === undefined)
       throw new Error(`the destination refused ${refused.length} events for good; see --rejected-to`);
@@ -58,8 +58,8 @@ export class HttpSink implements Sink {
     const body = this.#options.gzip ? await compress(plain) : plain;
     const call = { method: 'POST', url, headers: this.#headers, body, timeoutMs, signal } as const;
     try {
-      const { text } = await request({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
-      return format === 'elastic-bulk' ? refusedByBulk(text, events) : [];
+      const answer = await request({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
+      return format === 'elastic-bulk' ? refusedByBulk(answer, events) : [];
     } catch (error) {
       const status = error instanceof AuditlogError ? error.status : undefined;
       const mayDivide = status === 413 || (status === 400 && rejectedTo !== undefined);

@@ -1,17 +1,13 @@
-import { readFile, stat } from 'node:fs/promises';
 import { Problem } from '../../base/problem.ts';
 import { parseBytes } from '../../base/sizes.ts';
-import { errorCode } from '../../base/system-error.ts';
-import { parseRfc3339Micros } from '../../base/timestamp.ts';
-import type { EventFilter } from '../../client/client.ts';
-import { baseUrl } from '../../client/transport.ts';
 import type { Environment } from '../../config/env.ts';
 import { limits } from '../limits.ts';
-import { wrong } from '../option.ts';
+import { type Filters, httpAddress, wrong } from '../option.ts';
+import { givenKey, readSecretFile } from '../secret.ts';
 import type { FormatName } from './formats.ts';
 
 /** The options as the command line gives them, each understood by one of the functions below or of `option.ts`. */
-export interface ForwardOptions extends Omit<EventFilter, 'endTime'> {
+export interface ForwardOptions extends Filters {
   readonly url: string;
   readonly keyFile?: string;
   readonly to: Destination;
@@ -46,18 +42,6 @@ export interface ForwardSecrets {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function httpAddress(text: string, name: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw wrong(name, 'an http(s) address');
-  if (url.username !== '' || url.password !== '')
-    throw wrong(name, 'credentials do not belong into an address, which others can see; use a header');
-  return url;
-}
-
-export function sourceAddress(text: string, name: string): string {
-  return baseUrl(httpAddress(text, name).href).href;
-}
-
 export function destination(text: string, name: string): Destination {
   if (text === '-') return { kind: 'stream' };
   if (text.startsWith('file:')) {
@@ -77,55 +61,22 @@ export function rotationBytes(text: string, name: string): number {
   return bytes;
 }
 
-/** The server ignores what is not valid, and would then hand out everything. */
-export function startTime(text: string, name: string): string {
-  if (parseRfc3339Micros(text) === undefined)
-    throw wrong(name, 'RFC 3339 with an offset, such as 2026-05-01T00:00:00Z');
-  return text;
-}
-
-export function flowId(text: string, name: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) throw wrong(name, 'a UUID');
-  return text;
-}
-
-export function filterOf(options: ForwardOptions): EventFilter {
-  const { startTime, actor, userId, fileName, fileHash, flowId } = options;
-  return { startTime, actor, userId, fileName, fileHash, flowId };
-}
-
 /** The key and the headers, from files and the environment. Rejects with Problem `malformed` naming the option. */
 export async function readSecrets(
   options: ForwardOptions,
   environment: Environment,
 ): Promise<ForwardSecrets> {
-  return { apiKey: await apiKeyOf(options, environment), headers: await headersOf(options, environment) };
-}
-
-async function apiKeyOf({ keyFile }: ForwardOptions, environment: Environment): Promise<string> {
-  const key =
-    keyFile === undefined ? (environment['AUDITLOG_API_KEY'] ?? '') : await smallFile('--key-file', keyFile);
-  if (!/^[\x21-\x7e]+$/.test(key))
+  const apiKey = await givenKey(options, environment);
+  if (apiKey === undefined)
     throw new Problem('malformed', 'an API key with scope read is needed in AUDITLOG_API_KEY or --key-file');
-  return key;
-}
-
-/** A secret or headers from a file that others should not be able to read; the text is trimmed. */
-async function smallFile(name: string, path: string): Promise<string> {
-  try {
-    const { size } = await stat(path);
-    if (size <= limits.forwardHeaderFileBytesMax) return (await readFile(path, 'utf8')).trim();
-  } catch (error) {
-    throw wrong(name, `cannot be read (${errorCode(error) ?? 'unknown reason'})`);
-  }
-  throw wrong(name, `a file of at most ${limits.forwardHeaderFileBytesMax} bytes`);
+  return { apiKey, headers: await headersOf(options, environment) };
 }
 
 async function headersOf(
   { header = [], headerFile }: ForwardOptions,
   environment: Environment,
 ): Promise<Readonly<Record<string, string>>> {
-  const text = headerFile === undefined ? '' : await smallFile('--header-file', headerFile);
+  const text = headerFile === undefined ? '' : await readSecretFile('--header-file', headerFile);
   const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#'));
   return Object.fromEntries([
     ...lines.map((line) => headerOf('--header-file', line, undefined)),

@@ -10,7 +10,8 @@ import { Checkpoint } from './checkpoint.ts';
 import { feedSource, type SourceOptions } from './feed-source.ts';
 import { FileSink } from './file-sink.ts';
 import { HttpSink } from './http-sink.ts';
-import { filterOf, type ForwardOptions, type ForwardSecrets } from './options.ts';
+import { filtersOf } from '../option.ts';
+import type { ForwardOptions, ForwardSecrets } from './options.ts';
 import { PageSource } from './page-source.ts';
 import { ForwardProgress } from './progress.ts';
 import { type FileState, type Sink, streamSink } from './sink.ts';
@@ -39,7 +40,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   const cut = new AbortController();
   const cutLater = (): void => void setTimeout(() => cut.abort(), limits.forwardStopMsMax).unref();
   stop.addEventListener('abort', cutLater, { once: true });
-  const filter = filterOf(plan);
+  const filter = filtersOf(plan);
   const checkpoint = await Checkpoint.open(plan.checkpoint, { url: plan.url, filter });
   if (plan.checkpoint === undefined && plan.once !== true)
     warn('without --checkpoint, the next run begins at the beginning again');
@@ -110,7 +111,7 @@ async function openSource(
   warn: (text: string) => void,
 ): Promise<AsyncGenerator<Batch>> {
   const mode = await modeOf(plan, client, position, signal);
-  const { startTime, ...matching } = filterOf(plan);
+  const { startTime, ...matching } = filtersOf(plan);
   const { batch: batchEvents, interval: intervalMs, once = false } = plan;
   const options: SourceOptions = { client, filter: matching, batchEvents, intervalMs, once, stream, signal };
   if (mode === 'feed') {
@@ -173,18 +174,18 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
     await checkpoint.save({ position, file: sink.state?.() });
     saved = { position, at: performance.now() };
   };
+  const saveState = (): Promise<void> => retried(save);
   // From here on the checkpoint names this run of deliveries and the length of the file, whatever happens next.
-  await retried(save);
+  await saveState();
   try {
     for await (const { events, position: reached, settledThrough } of source) {
       if (events.length > 0) {
-        if (await retried(async () => sink.prepare?.(events))) await retried(save);
-        const { rejected } = await retried(() => sink.deliver(events, cut));
+        const { rejected } = await retried(() => sink.deliver(events, { cut, saveState }));
         progress.delivered(events.length, rejected);
       }
       position = reached();
       progress.settledThrough = settledThrough;
-      if (events.length > 0 || performance.now() - saved.at > limits.forwardIdleSaveMs) await retried(save);
+      if (events.length > 0 || performance.now() - saved.at > limits.forwardIdleSaveMs) await saveState();
     }
   } catch (error) {
     if (!isAborted(error)) throw error;

@@ -11,12 +11,17 @@ export interface FileState {
   readonly bytes: number;
 }
 
+export interface Delivery {
+  /** Ends a delivery that takes too long. */
+  readonly cut: AbortSignal;
+  /** Saves the sink's state, which has changed, before anything is written. */
+  saveState(): Promise<void>;
+}
+
 /** Where events go. Rejects with AuditlogError where a retry may help. */
 export interface Sink {
-  /** Makes ready for a batch; true when the state changed and must be in the checkpoint before the delivery. */
-  prepare?(events: readonly ForwardedEvent[]): Promise<boolean>;
   /** Resolves when the other side has the events for good; `rejected` counts those that it will never take. */
-  deliver(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<{ readonly rejected: number }>;
+  deliver(events: readonly ForwardedEvent[], delivery: Delivery): Promise<{ readonly rejected: number }>;
   state?(): FileState;
   close?(): Promise<void>;
 }

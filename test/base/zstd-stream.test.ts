@@ -4,7 +4,7 @@ import { before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ZstdCompressor } from '../../src/base/zstd-compressor.ts';
 import { compressZstd, loadZstd } from '../../src/base/zstd.ts';
-import { decompressZstdStream } from '../../src/cli/zstd-stream.ts';
+import { decompressZstdStream } from '../../src/base/zstd-stream.ts';
 
 before(loadZstd);
 

@@ -1,4 +1,4 @@
-import { loadZstd, ZstdBlocks, zstdBlockBytesMax, ZstdFormatError } from '../base/zstd.ts';
+import { loadZstd, ZstdBlocks, zstdBlockBytesMax, ZstdFormatError } from './zstd.ts';
 
 const frameMagic = 0xfd2fb528;
 const skippableMagic = 0x184d2a50;

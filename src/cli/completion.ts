@@ -1,0 +1,92 @@
+import { Argument, type Command } from 'commander';
+import type { CliDeps } from './context.ts';
+
+/** A command with the words that lead to it, such as `auditlog org create`. */
+interface Known {
+  readonly path: string;
+  readonly command: Command;
+}
+
+function* commandsOf(command: Command, path = command.name()): Generator<Known> {
+  yield { path, command };
+  for (const child of command.commands) yield* commandsOf(child, `${path} ${child.name()}`);
+}
+
+function wordsOf({ commands, options }: Command): string {
+  const flags = options.filter((one) => !one.hidden).flatMap(({ short, long }) => [short, long]);
+  return [...commands.map((one) => one.name()), ...flags, '--help']
+    .filter((word) => word !== undefined)
+    .join(' ');
+}
+
+/** Finds the command that the words so far lead to, and offers what it knows; else files. */
+function shellFunction(root: Command, words: string, offer: (words: string) => string): string {
+  const known = [...commandsOf(root)];
+  const paths = known.map(({ path }) => `'${path}'`).join('|');
+  const cases = known.map(({ path, command }) => `    '${path}') ${offer(wordsOf(command))} ;;`);
+  return `_auditlog() {
+  local at=auditlog word
+  for word in ${words}; do
+    case "$at $word" in
+      ${paths}) at="$at $word" ;;
+    esac
+  done
+  case "$at" in
+${cases.join('\n')}
+  esac
+}`;
+}
+
+function bash(root: Command): string {
+  const before = '"${COMP_WORDS[@]:1:COMP_CWORD-1}"';
+  const offer = (words: string): string =>
+    `COMPREPLY=($(compgen -W '${words}' -- "\${COMP_WORDS[COMP_CWORD]}"))`;
+  return `${shellFunction(root, before, offer)}\ncomplete -o default -F _auditlog auditlog`;
+}
+
+function zsh(root: Command): string {
+  const body = shellFunction(root, '"${words[2,CURRENT-1][@]}"', (words) => `compadd -- ${words}; _files`);
+  return `#compdef auditlog\n${body}\ncompdef _auditlog auditlog`;
+}
+
+function fish(root: Command): string {
+  const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
+  const lines = [...commandsOf(root)].flatMap(({ path, command }) => {
+    const [, ...words] = path.split(' ');
+    const others = command.commands.map((one) => one.name()).join(' ');
+    const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`);
+    const notYet = others === '' ? [] : [`not __fish_seen_subcommand_from ${others}`];
+    const when = [...seen, ...notYet].join('; and ');
+    const begin = `complete -c auditlog${when === '' ? '' : ` -n '${when}'`}`;
+    const children = command.commands.map(
+      (one) => `${begin} -f -a ${one.name()} -d ${quoted(one.description())}`,
+    );
+    const options = command.options
+      .filter((one) => !one.hidden)
+      .map(({ long, short, required, description }) =>
+        [
+          begin,
+          long === undefined || long === null ? '' : `-l ${long.slice(2)}`,
+          short === undefined || short === null ? '' : `-s ${short.slice(1)}`,
+          required ? '-r' : '',
+          `-d ${quoted(description)}`,
+        ]
+          .filter((part) => part !== '')
+          .join(' '),
+      );
+    return [...children, ...options];
+  });
+  return lines.join('\n');
+}
+
+const shells = { bash, zsh, fish };
+
+/** `completion` (contract: Command line): a script that teaches a shell the commands and their options. */
+export function registerCompletion(program: Command, deps: CliDeps): void {
+  program
+    .command('completion')
+    .description('print a script that completes commands and options in a shell')
+    .addArgument(new Argument('<shell>').choices(Object.keys(shells)))
+    .addHelpText('after', '\nFor bash: source <(auditlog completion bash), in ~/.bashrc.')
+    .action((shell: keyof typeof shells) => deps.io.out(`${shells[shell](program)}\n`));
+}

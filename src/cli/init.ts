@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { localUrl } from '../base/server-file.ts';
+import { loadConfig } from '../config/config.ts';
+import { createApiKey } from '../control/api-keys.ts';
+import { changeOfOrganization, changeOfUser, changesOfKey } from '../control/change-events.ts';
+import { createOrganization } from '../control/organizations.ts';
+import { createUser, parseEmail } from '../control/users.ts';
+import type { CliDeps } from './context.ts';
+import { controlCommand } from './control-command.ts';
+
+interface InitOptions {
+  readonly org: string;
+  readonly name?: string;
+  readonly email: string;
+}
+
+/** What to type next. */
+function example(url: string, key: string, email: string): string {
+  const event = { time: new Date().toISOString(), message: { action: 1001, actor: email } };
+  return [
+    'Send an event, and read it a second later:',
+    '',
+    `curl -s ${url} -H 'X-API-Key: ${key}' \\`,
+    `  -H 'Content-Type: application/json' -d '${JSON.stringify(event)}'`,
+    `curl -s ${url} -H 'X-API-Key: ${key}'`,
+  ].join('\n');
+}
+
+/** `init` (contract: Command line): what a new service needs before its first event. */
+export function registerInit(program: Command, deps: CliDeps): void {
+  const init = program
+    .command('init')
+    .description('make an organization, its administrator and an API key, and show how to send an event')
+    .requiredOption('--org <slug>', 'short name of the organization: a-z, 0-9 and -, at most 63')
+    .requiredOption('--email <address>', "the administrator's e-mail address")
+    .option('--name <name>', 'name of the organization to show (default: the short name)');
+  controlCommand(deps, init, ({ org, name = org, ...options }: InitOptions) => {
+    const { host, port } = loadConfig(deps.environment);
+    const email = parseEmail(options.email);
+    const password = randomBytes(12).toString('base64url');
+    return async (storage) => {
+      const organization = await createOrganization(storage, { slug: org, name });
+      const { id, slug } = organization;
+      const person = { organization: id, email, name: 'Administrator', role: 'admin', password };
+      const admin = await createUser(storage, person);
+      const scopes = { scopes: 'read,write', name: 'first key' };
+      const { apiKey, text: key } = await createApiKey(storage, { organization: id, ...scopes });
+      const url = `${localUrl(host, port)}/api/v1/audit`;
+      const text = `Organization ${slug}, id ${id}
+Administrator ${email}, password ${password}
+API key ${key}, to read and write
+The password and the key are shown this once only.
+
+${example(url, key, email)}`;
+      return {
+        schema: 'CliInit',
+        value: { organization: { id, slug, name: organization.name }, email, password, key },
+        text,
+        changes: [
+          changeOfOrganization(organization, 'organizationCreated'),
+          changeOfUser(admin, 'userCreated'),
+          ...changesOfKey(apiKey, 'apiKeyCreated'),
+        ],
+      };
+    };
+  });
+}

@@ -1,0 +1,33 @@
+import { readFile, stat } from 'node:fs/promises';
+import { errorCode, fileErrorWords } from '../base/system-error.ts';
+import type { Environment } from '../config/env.ts';
+import { limits } from './limits.ts';
+import { wrong } from './option.ts';
+
+/** The key of `--key-file`, else of the environment; it is never an argument, which every user of the machine sees. */
+export async function givenKey(
+  { keyFile }: { readonly keyFile?: string },
+  environment: Environment,
+): Promise<string | undefined> {
+  const key =
+    keyFile === undefined
+      ? environment['AUDITLOG_API_KEY']?.trim() || undefined
+      : await readSecretFile('--key-file', keyFile);
+  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key))
+    throw wrong(keyFile === undefined ? 'AUDITLOG_API_KEY' : '--key-file', 'no API key');
+  return key;
+}
+
+/** A secret or headers from a file that others should not be able to read; the text is trimmed. */
+export async function readSecretFile(name: string, path: string): Promise<string> {
+  try {
+    const { size } = await stat(path);
+    if (size <= limits.secretFileBytesMax) return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    throw wrong(
+      name,
+      fileErrorWords(error) ?? `${path} cannot be read (${errorCode(error) ?? 'unknown reason'})`,
+    );
+  }
+  throw wrong(name, `a file of at most ${limits.secretFileBytesMax} bytes`);
+}

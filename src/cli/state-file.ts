@@ -1,0 +1,19 @@
+import { readIfThere } from '../base/durable-file.ts';
+
+/** What a command remembers between runs in a file of JSON; another version has another meaning. */
+interface State {
+  readonly version: 1;
+}
+
+/** Undefined where there is no file. Throws for one of another version, or that is something else. */
+export async function readState<T extends State>(path: string): Promise<T | undefined> {
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
+  try {
+    const state = JSON.parse(text) as T | null;
+    if (state?.version === 1) return state;
+  } catch {
+    // Not even JSON: told below.
+  }
+  throw new Error(`${path} is not a checkpoint of this version`);
+}
