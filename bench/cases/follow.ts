@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { batchEvents, writeDataset } from '../lab/dataset.ts';
 import type { Lab } from '../lab/lab.ts';
 import { metric } from '../lab/metric.ts';
@@ -18,36 +19,49 @@ export interface FollowPlan {
   readonly clients: number;
   /** Events of a page of the feed. */
   readonly limit: number;
+  /** Takes pages in gzip, as what is behind most HTTP clients does, and decompresses them. */
+  readonly gzip?: boolean;
 }
 
 const warmUpSeconds = 3;
 const lineFeed = 0x0a;
+/** What gzip begins with, and JSON does not. */
+const gzipByte = 0x1f;
 /** More than the members behind `data` can have. */
 const endBytes = 512;
 
-/**
- * A follower on a bare socket. It counts events and does not parse them, and takes bodies as they are: `fetch` asks for
- * gzip, which costs the service and the client several times what the page costs.
- */
+/** A follower on a bare socket, which counts events and does not parse them. */
 class Follower {
   events = 0;
   pages = 0;
   #cursor = '';
   readonly #connection: Connection;
   readonly #limit: number;
+  readonly #gzip: boolean;
   readonly #head: string;
   #lines = 0;
   /** The last bytes of the body, as far as they have come. */
   #end: Buffer = Buffer.alloc(0);
+  #compressed: Buffer[] = [];
 
-  constructor({ host, port }: Service, key: string, limit: number) {
+  constructor(
+    { host, port }: Service,
+    key: string,
+    { limit, gzip = false }: Pick<FollowPlan, 'limit' | 'gzip'>,
+  ) {
     this.#limit = limit;
-    this.#head = `HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\n\r\n`;
+    this.#gzip = gzip;
+    const accepted = gzip ? 'Accept-Encoding: gzip\r\n' : '';
+    this.#head = `HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\n${accepted}\r\n`;
     this.#connection = createConnection({ host, port }, (piece) => {
-      for (let at = piece.indexOf(lineFeed); at !== -1; at = piece.indexOf(lineFeed, at + 1))
-        this.#lines += 1;
-      this.#end = Buffer.concat([this.#end, piece.subarray(-endBytes)]).subarray(-endBytes);
+      if (gzip) this.#compressed.push(Buffer.from(piece));
+      else this.#take(piece);
     });
+  }
+
+  #take(piece: Buffer): void {
+    for (let at = piece.indexOf(lineFeed); at !== -1; at = piece.indexOf(lineFeed, at + 1)) this.#lines += 1;
+    this.#end = Buffer.concat([this.#end, piece.subarray(-endBytes)]).subarray(-endBytes);
   }
 
   /** Reads a page; resolves with whether there is more. */
@@ -58,6 +72,9 @@ class Follower {
     const request = Buffer.from(`GET /api/v1/audit/feed?${query} ${this.#head}`);
     const status = await new Promise<number>((resolve) => this.#connection.send([request], resolve));
     if (status !== 200) throw new Error(`the feed answers ${status}`);
+    const compressed = Buffer.concat(this.#compressed.splice(0));
+    // A short answer is not compressed.
+    if (this.#gzip) this.#take(compressed[0] === gzipByte ? gunzipSync(compressed) : compressed);
     const end = this.#end.toString('latin1');
     const metaAt = end.lastIndexOf(',"meta":');
     const meta = JSON.parse(end.slice(metaAt + 8, -1)) as { next_cursor: string; has_more: boolean };
@@ -137,8 +154,9 @@ async function ingest(
  * reads as many events in that time as are acknowledged. For how long it is behind at the end is in the notes.
  */
 export async function benchFollow(lab: Lab, plan: FollowPlan): Promise<CaseResult> {
-  const { seconds, clients, limit } = plan;
-  const { slug, key } = await lab.organization(`followed-${limit}`);
+  const { seconds, clients, limit, gzip } = plan;
+  const id = `feed.follow${gzip ? '-gzip' : limit === 1000 ? '' : '-large'}`;
+  const { slug, key } = await lab.organization(id.replace('.', '-'));
   const dataset = await writeDataset(join(lab.directory, `${slug}.ndjson`), plan.events, [slug]);
   const job: Job = {
     targets: [lab.service],
@@ -149,7 +167,7 @@ export async function benchFollow(lab: Lab, plan: FollowPlan): Promise<CaseResul
     dataFile: dataset.path,
     status: 202,
   };
-  const follower = new Follower(lab.service, key, limit);
+  const follower = new Follower(lab.service, key, plan);
   await lab.generator.run({ ...job, stop: { seconds: warmUpSeconds } });
   await lab.engine.mergesDone();
   const alone = await ingest(lab, job, seconds, { follower, onAnswered: async () => undefined });
@@ -172,8 +190,8 @@ export async function benchFollow(lab: Lab, plan: FollowPlan): Promise<CaseResul
   const behindMs = (await following) - beside.endedMs;
   follower.close();
   return {
-    id: limit === 1000 ? 'feed.follow' : 'feed.follow-large',
-    title: `one follower, pages of ${limit}, beside ingest at full speed from ${clients} clients`,
+    id,
+    title: `one follower, pages of ${limit}${gzip ? ' in gzip' : ''}, beside ingest at full speed from ${clients} clients`,
     unit: 'events',
     service: { rate: summarize([beside.lateFollowedRate]) },
     reference: { name: 'acknowledged meanwhile', side: { rate: summarize([beside.lateRate]) } },
