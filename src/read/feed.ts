@@ -134,6 +134,7 @@ class Feed {
   async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PlacesFound> {
     const settledBefore = await this.#options.settledBefore(organization);
     const from = { after: range.after, settledBefore };
+    if (this.#hasAll(organization, range.after, settledBefore)) return { ...from, pages: [] };
     const found = await this.#table.findAll(organization, range, from, signal);
     return { ...found, pages: found.pages.filter(({ more }) => more) };
   }
