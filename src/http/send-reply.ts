@@ -11,7 +11,7 @@ const bytesOf = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.f
 
 /**
  * Above this the body stays ours until the socket takes it, so that "finished" means that it is on its way. Head and
- * body must fit into the library's cork buffer of 16 KiB: see `pieceBytes` in stream-reply.ts.
+ * body must fit into the library's cork buffer of 16 KiB: see `writeBytesMax` in uws.ts.
  */
 const wholeAtOnceBytesMax = 8 * 1024;
 

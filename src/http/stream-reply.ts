@@ -4,6 +4,7 @@ import { limits } from './limits.ts';
 import { createCompressor, type Encoding } from './encoding.ts';
 import { clientGoneStatus, type Exchange } from './exchange.ts';
 import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './response.ts';
+import { writeBytesMax } from './uws.ts';
 
 /** A stream that waits for its reader. */
 interface Waiting {
@@ -44,14 +45,7 @@ export class StallWatch {
   }
 }
 
-/**
- * Written at once, with its framing: what fits into the library's cork buffer of 16 KiB. A larger write loses bytes
- * where the socket fills up at the wrong moment (the library then sends the length of a chunk, not the chunk), and
- * the reader sees broken framing. Small writes suit slow readers as well: the library counts a connection as idle
- * until all that it holds for it has gone out.
- */
-const pieceBytes = 15 * 1024;
-/** Goes with the head, which a client can make long. */
+/** Goes with the head, which a client can make long: both must fit into the library's cork buffer of 16 KiB. */
 const firstPieceBytes = 4 * 1024;
 
 export interface StreamSendOptions {
@@ -118,7 +112,7 @@ class StreamSender {
       return false;
     }
     for (let at = 0; at < piece.length; ) {
-      const next = piece.subarray(at, at + (this.#hasHead ? pieceBytes : firstPieceBytes));
+      const next = piece.subarray(at, at + (this.#hasHead ? writeBytesMax : firstPieceBytes));
       at += next.length;
       if (this.#write(next)) continue;
       this.#hold(piece.subarray(at));
@@ -144,8 +138,8 @@ class StreamSender {
   }
 
   #hold(piece: Uint8Array): void {
-    for (let at = 0; at < piece.length; at += pieceBytes)
-      this.#held.push(Uint8Array.from(piece.subarray(at, at + pieceBytes)));
+    for (let at = 0; at < piece.length; at += writeBytesMax)
+      this.#held.push(Uint8Array.from(piece.subarray(at, at + writeBytesMax)));
   }
 
   #writeHeld(): void {

@@ -1,9 +1,10 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import { frontEnd } from '../base/platform.js';
 import { limits } from './limits.ts';
 
 /**
- * The one file that loads uWebSockets.js. Accepts named exports (the repack on npm) and a default export (the
- * official package), and methods that only newer builds have.
+ * The one file that loads uWebSockets.js, in the build that fits the running Node (`base/platform.js` says which).
+ * Accepts named exports and a default export (the official package), and methods that only newer builds have.
  *
  * What the build answers by itself, before any code here runs, and therefore without an access-log line: 400 on
  * impossible framing, 431 above the header limit or above 100 headers, 505 on HTTP/1.0, a silent close without Host.
@@ -11,6 +12,14 @@ import { limits } from './limits.ts';
  * is idle for 8 to 12 s, or that sends a body slower than 16 KB/s.
  */
 export const uws = await load();
+
+/**
+ * How much one `write` may have, with its framing. The build for older systems loses bytes of a write that does not
+ * fit into its cork buffer of 16 KiB: where the socket fills up at the wrong moment it sends the length of a chunk,
+ * not the chunk. The newer one has been mended. A bound serves slow readers there: the library counts a connection as
+ * idle until all that it holds for it has gone out.
+ */
+export const writeBytesMax = (frontEnd.package === 'uwebsockets' ? 64 : 15) * 1024;
 
 export type UwsRequest = HttpRequest;
 export type UwsResponse = HttpResponse & { getRemotePort?(): number };
@@ -32,9 +41,12 @@ function isUws(value: unknown): value is Uws {
 async function load(): Promise<Uws> {
   // The library reads its header limit from the environment, once, while it is loaded: hence no static import.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.headersBytesMax);
-  const loaded: object = await import('uWebSockets.js');
+  const loaded: object = await (frontEnd.package === 'uwebsockets'
+    ? import('uwebsockets')
+    : import('uWebSockets.js'));
   const found = [loaded, 'default' in loaded ? loaded.default : undefined].find(isUws);
-  if (found === undefined) throw new Error('uWebSockets.js has neither named exports nor a default export');
+  if (found === undefined)
+    throw new Error(`${frontEnd.package} has neither named exports nor a default export`);
   // The library's switch for leaving its name and version out of every response.
   found._cfg?.('999999990007');
   return found;

@@ -1,6 +1,9 @@
 import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { frontEnd } from '../../src/base/platform.js';
 import { type Line, linesOf } from '../support/access-log.ts';
 import { call, type HttpAnswer } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
@@ -91,6 +94,17 @@ test('forwarded headers are not believed unless a proxy is configured', async ()
   );
   assert.equal(lines[0]?.ip, '127.0.0.1');
   assert.ok(!['4711', '4712'].includes(lines[0]?.port ?? ''));
+});
+
+test("the client's port is told where the build of the front end knows it", async () => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  const { localPort } = socket;
+  const lines = await linesOf(server, 1, async () => {
+    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    await once(socket.resume(), 'close');
+  });
+  assert.equal(lines[0]?.port, frontEnd.package === 'uwebsockets' ? String(localPort) : '0');
 });
 
 // The last test: it stops the server that the others have used.
