@@ -215,7 +215,7 @@ function firstOf(places: PlacesFound): Found {
   return { after, last, rows: pages.length > 0, more, settledBefore, places };
 }
 
-/** When a place in the order was given out, Unix microseconds: see ingest/sequence.ts for what it is made of. */
+/** When a place in the order was given out, Unix microseconds: see base/sequence.ts for what it is made of. */
 function microsOfSeq(seq: bigint): number {
   return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
 }
