@@ -46,8 +46,7 @@ const admins = ['admin'] as const;
  * two together and try every credential on each.
  */
 export function endpointTable(deps: EndpointDeps): Endpoint[] {
-  const { administration, clock, config, ingest, read } = deps;
-  const { retentionDays } = config;
+  const { config, ingest, read } = deps;
   const endpoints: Endpoint[] = [
     // For programs, with an API key.
     keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
@@ -60,7 +59,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     login('/api/v1/auth/password', 'use password link', usePasswordLinkHandler(deps)),
     session('GET', '/api/v1/auth/token', 'token', everyone, tokenHandler),
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
-    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(retentionDays)),
+    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
     session(
       'GET',
@@ -88,8 +87,18 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       organizationEventsHandler(read.legacy),
     ),
 
-    // For administrators.
-    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(retentionDays)),
+    ...adminEndpoints(deps),
+    ...openEndpoints(deps),
+  ];
+  const isSelfHosted = config.deployment === 'self-hosted';
+  return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
+}
+
+/** Those for administrators, and everybody’s own password. */
+function adminEndpoints(deps: EndpointDeps): Endpoint[] {
+  const { administration, clock, config } = deps;
+  return [
+    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(config.retentionDays)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
     session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(administration, clock)),
     change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),
@@ -111,11 +120,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       ...change('POST', '/api/v1/portal/password', 'own password', everyone, ownPasswordHandler(deps)),
       checksPassword: true,
     },
-
-    ...openEndpoints(deps),
   ];
-  const isSelfHosted = config.deployment === 'self-hosted';
-  return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
 
 /** Those without a credential. */

@@ -102,7 +102,7 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     await dialog(page).waitFor({ state: 'detached' });
     await row(page, 'SIEM <b>').waitFor({ state: 'detached' });
     assert.equal(await works(rotated), 401);
-    await page.getByText('Ended (1)').click();
+    await page.getByRole('radio', { name: 'Ended (1)' }).check();
     await row(page, 'SIEM <b>').getByText('revoked').waitFor();
     assert.match(page.url(), /#\/api-keys\?show=ended$/);
   });

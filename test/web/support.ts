@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { password } from '../e2e/session-support.ts';
 import { patience } from '../support/patience.ts';
@@ -113,8 +113,6 @@ export async function visitAs(
   return visitor;
 }
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 interface Finding {
   readonly id: string;
   readonly impact: string | null;
@@ -123,7 +121,7 @@ interface Finding {
 
 /** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
 export async function assertAccessible(page: Page): Promise<void> {
-  await page.evaluate(axeSource);
+  await page.evaluate(axe.source);
   const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
   const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(

@@ -126,13 +126,15 @@ function Names({ settings: { name, slug, id }, onSave }: NamesProps) {
       <dl>
         <div>
           <dt>{t('settingsSlug')}</dt>
-          <dd class="mono">{slug}</dd>
-          <CopyButton text={() => slug} />
+          <dd>
+            <span class="mono">{slug}</span> <CopyButton text={() => slug} />
+          </dd>
         </div>
         <div>
           <dt>{t('settingsId')}</dt>
-          <dd class="mono">{id}</dd>
-          <CopyButton text={() => id} />
+          <dd>
+            <span class="mono">{id}</span> <CopyButton text={() => id} />
+          </dd>
         </div>
       </dl>
     </>

@@ -307,7 +307,7 @@ const texts = {
   usersLinkMake: ['Create link', 'Link erstellen'],
   usersLinkLabel: ['Link, good once', 'Link, einmal gültig'],
   usersLinkShown: [
-    'Send it to {email} on a way that nobody else reads. It is good until',
+    'Send it to {email} by a channel that nobody else reads. It is good until',
     'Senden Sie ihn an {email}, auf einem Weg, den sonst niemand liest. Er gilt bis',
   ],
 
