@@ -19,13 +19,35 @@ const allowed = Object.entries(folders).map(([folder, others]) => ({
   to: { path: `^src/(${[folder, ...others].join('|')})/` },
 }));
 
+/** The page: views know what they share and what they ask, never each other. */
+const pageFolders = { api: [], ui: ['api'], frame: ['ui', 'api'] };
+const pageParts = Object.entries(pageFolders).map(([folder, others]) => ({
+  from: { path: `^web/${folder}/` },
+  to: { path: `^web/(${[folder, ...others].join('|')})/` },
+}));
+const page = [
+  ...pageParts,
+  { from: { path: '^web/((?!api/|ui/|frame/)[a-z-]+)/' }, to: { path: '^web/($1|ui|api)/' } },
+  { from: { path: '^web/frame/' }, to: { path: '^web/views\\.ts$' } },
+  { from: { path: '^web/(main\\.tsx|views\\.ts)$' }, to: { path: '^web/' } },
+  {
+    from: { path: '^web/' },
+    to: { dependencyTypes: ['npm-dev'], path: 'node_modules/(preact|@preact/signals)/' },
+  },
+  { from: { path: '^web/vite\\.config\\.ts$' }, to: { dependencyTypes: ['core', 'npm-dev'] } },
+];
+
 /** Types that `npm run openapi` makes. */
-const types = { from: { path: '^src/(contract|client)/' }, to: { path: '^schema/openapi\\.d\\.ts$' } };
+const types = {
+  from: { path: '^(src/(contract|client)|web/api)/' },
+  to: { path: '^schema/openapi\\.d\\.ts$' },
+};
 const packages = { from: { path: '^src/' }, to: { dependencyTypes: ['core', 'npm', 'npm-optional'] } };
 
 module.exports = {
   allowed: [
     ...allowed,
+    ...page,
     types,
     packages,
     { from: { path: '^src/((main|cli|command-line)\\.ts|check-platform\\.js)$' }, to: {} },

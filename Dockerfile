@@ -8,6 +8,7 @@ RUN npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY schema ./schema
 COPY src ./src
+COPY web ./web
 RUN npm run build
 
 FROM node:24-trixie-slim AS modules

@@ -157,6 +157,18 @@ export interface Schemas {
     readonly data: readonly (Schemas['AuditEvent'])[];
     readonly meta: Schemas['PageMeta'];
   };
+  /** Audit events and what they were made of. */
+  readonly SourceEvents: {
+    /** Newest first. */
+    readonly data: readonly ({
+      readonly event: Schemas['AuditEvent'];
+      readonly source: Schemas['StoredEvent'];
+    })[];
+    readonly meta: {
+      readonly limit: number;
+      readonly offset: number;
+    };
+  };
   readonly IngestAnswer: {
     /** Events that are on disk now. */
     readonly accepted: number;
@@ -278,6 +290,10 @@ export interface Schemas {
       })[];
       readonly severities: readonly ({
         readonly severity: 'Informational' | 'Medium' | 'High';
+        readonly count: number;
+      })[];
+      readonly statuses: readonly ({
+        readonly status: 'Success' | 'Failure';
         readonly count: number;
       })[];
     };

@@ -11,6 +11,7 @@ import type { Ingest } from '../ingest/ingest.ts';
 import type { Readers } from '../read/readers.ts';
 import type { OrganizationLookup } from './authenticate.ts';
 import type { RateClass } from './endpoint.ts';
+import type { PageFiles } from './page-files.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { Trail } from './trail.ts';
 
@@ -62,4 +63,6 @@ export interface FrontEndDeps {
 export interface EndpointDeps extends FrontEndDeps {
   readonly cookie: SessionCookie;
   readonly trail: Trail;
+  /** The web page; without it `/` says how it is made. */
+  readonly page: PageFiles;
 }

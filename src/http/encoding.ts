@@ -51,16 +51,19 @@ function parseQualities(header: string): Map<string, number> {
 }
 
 /**
- * The encoding to answer in, undefined = as it is (contract: Accept-Encoding). Without the header nothing is encoded.
+ * The encoding of those offered to answer in, undefined = as it is (contract: Accept-Encoding). Without the header nothing is encoded.
  * `*` stands for what is not named. Identity counts only where it is named with a higher quality; a client that
  * refuses everything gets identity, since a readable answer serves it better than 406.
  */
-export function negotiateEncoding(header: string | undefined): Encoding | undefined {
+export function negotiateEncoding<E extends Encoding = Encoding>(
+  header: string | undefined,
+  offered: readonly E[] = order as readonly E[],
+): E | undefined {
   if (header === undefined || header === '') return undefined;
   const qualities = parseQualities(header);
-  let best: Encoding | undefined;
+  let best: E | undefined;
   let bestQuality = 0;
-  for (const encoding of order) {
+  for (const encoding of offered) {
     const quality = qualities.get(encoding) ?? qualities.get('*') ?? 0;
     if (quality > bestQuality && isOffered(encoding)) {
       best = encoding;

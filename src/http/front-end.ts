@@ -1,6 +1,7 @@
 import { AccessLog } from './access-log.ts';
 import type { FrontEndDeps } from './deps.ts';
 import { guardEndpoints } from './guard.ts';
+import { loadPageFiles } from './page-files.ts';
 import { createRouter } from './router.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
@@ -15,7 +16,8 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<HttpServer> {
   stops.add(() => accessLog.close());
   const trail = new Trail({ ...ingest, organizationOf, clock, log });
   stops.add(() => trail.stop());
-  const deps = { ...front, trail, cookie: new SessionCookie(config.serviceName) };
+  const cookie = new SessionCookie(config.serviceName);
+  const deps = { ...front, trail, cookie, page: await loadPageFiles() };
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
   const server = await startHttpServer({ host, port, router, log, accessLog, trustProxy });
   stops.add(() => server.close());

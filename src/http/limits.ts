@@ -8,6 +8,8 @@ export const limits = {
   keepAliveHintSeconds: 7,
   /** How long browsers are told to come over TLS only. */
   strictTransportSeconds: 365 * 24 * 3600,
+  /** Files of the page whose names change with what is in them. */
+  pageFileKeptSeconds: 365 * 24 * 3600,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
   /** Of one body while nobody has asked for it. */

@@ -1,3 +1,4 @@
+import { readPortalFilter } from '../read/filter.ts';
 import type { Role } from '../control/users.ts';
 import type { EndpointDeps } from './deps.ts';
 import type { Endpoint, EndpointOf, ReadHandler, SessionHandler, WriteHandler } from './endpoint.ts';
@@ -20,12 +21,14 @@ import { metricsHandler } from './routes/metrics.ts';
 import { openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
 import { ownPasswordHandler } from './routes/own-password.ts';
+import { pageFileHandler, pageHandler } from './routes/page.ts';
 import { readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
 import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
 import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
 import { setPasswordHandler } from './routes/set-password.ts';
 import { settingsHandler } from './routes/settings.ts';
+import { sourceEventsHandler } from './routes/source-events.ts';
 import { tokenHandler } from './routes/token.ts';
 import { topValuesHandler } from './routes/top-values.ts';
 import { usersHandler } from './routes/users.ts';
@@ -40,8 +43,7 @@ const admins = ['admin'] as const;
  * two together and try every credential on each.
  */
 export function endpointTable(deps: EndpointDeps): Endpoint[] {
-  const { administration, clock, config, ingest, read } = deps;
-  const { retentionDays } = config;
+  const { config, ingest, read } = deps;
   const endpoints: Endpoint[] = [
     // For programs, with an API key.
     keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
@@ -53,10 +55,24 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),
     session('GET', '/api/v1/auth/token', 'token', everyone, tokenHandler),
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
-    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(retentionDays)),
+    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
-    session('GET', '/api/v1/portal/events', 'portal-events', readers, auditHandler(read.page)),
-    session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps)),
+    session(
+      'GET',
+      '/api/v1/portal/events',
+      'portal-events',
+      readers,
+      auditHandler(read.page, readPortalFilter),
+    ),
+    session('GET', '/api/v1/portal/feed', 'portal-feed', readers, feedHandler(read.feed, readPortalFilter)),
+    session(
+      'GET',
+      '/api/v1/portal/source-events',
+      'source-events',
+      readers,
+      sourceEventsHandler(read.sourceEvents),
+    ),
+    session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps, readPortalFilter)),
     session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
     session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
     session(
@@ -67,8 +83,18 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       organizationEventsHandler(read.legacy),
     ),
 
-    // For administrators.
-    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(retentionDays)),
+    ...adminEndpoints(deps),
+    ...openEndpoints(deps),
+  ];
+  const isSelfHosted = config.deployment === 'self-hosted';
+  return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
+}
+
+/** Those for administrators, and everybody’s own password. */
+function adminEndpoints(deps: EndpointDeps): Endpoint[] {
+  const { administration, clock, config } = deps;
+  return [
+    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(config.retentionDays)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
     session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(administration, clock)),
     change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),
@@ -82,15 +108,22 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       ...change('POST', '/api/v1/portal/password', 'own password', everyone, ownPasswordHandler(deps)),
       checksPassword: true,
     },
+  ];
+}
 
-    // For operators and tools, without a credential.
+/** Those without a credential. */
+function openEndpoints({ readiness, config, page }: EndpointDeps): Endpoint[] {
+  return [
+    // For operators and tools.
     { ...open('/healthz', 'health', healthHandler), head: true },
-    { ...open('/readyz', 'ready', readyHandler(deps.readiness)), head: true },
+    { ...open('/readyz', 'ready', readyHandler(readiness)), head: true },
     open('/metrics', 'metrics', metricsHandler(config)),
     { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
+
+    // The web page, in files.
+    { ...open('/', 'page', pageHandler(page)), head: true },
+    { ...open('/assets/:file', 'page-file', pageFileHandler(page)), head: true },
   ];
-  const isSelfHosted = config.deployment === 'self-hosted';
-  return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
 
 const jsonBody = { maxBytes: limits.jsonBodyBytesMax };

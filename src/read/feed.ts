@@ -55,10 +55,14 @@ export interface FeedOptions {
 }
 
 /** The request that query parameters describe (contract: Read, feed); all but the cursor are read leniently. */
-export function readFeedRequest(parameter: QueryParameter, organization: OrganizationNames): FeedRequest {
+export function readFeedRequest(
+  parameter: QueryParameter,
+  organization: OrganizationNames,
+  filterOf = readFilter,
+): FeedRequest {
   const wait = parameter('wait') ?? '';
   return {
-    filter: readFilter(parameter, organization),
+    filter: filterOf(parameter, organization),
     cursor: parameter('cursor') ?? '',
     limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.feedLimitMax),
     waitSeconds: /^\d+$/.test(wait) ? Math.min(Number(wait), limits.feedWaitSecondsMax) : 0,

@@ -13,9 +13,17 @@ export interface AuditFilter {
   readonly name?: string;
   readonly fileHash?: string;
   readonly flowId?: string;
+  readonly activityId?: number;
+  readonly severity?: Severity;
+  readonly status?: Status;
   /** An `orgId` that is not the caller's organization: nothing matches. */
   readonly nothing?: true;
 }
+
+const severities = ['Informational', 'Medium', 'High'] as const;
+const statuses = ['Success', 'Failure'] as const;
+export type Severity = (typeof severities)[number];
+export type Status = (typeof statuses)[number];
 
 export interface PageRequest {
   readonly filter: AuditFilter;
@@ -39,9 +47,13 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
  * The request that query parameters describe (contract: Read parameters). Nothing is ever an error: what is invalid
  * is as if it had not been given.
  */
-export function readPageRequest(parameter: QueryParameter, organization: OrganizationNames): PageRequest {
+export function readPageRequest(
+  parameter: QueryParameter,
+  organization: OrganizationNames,
+  filterOf = readFilter,
+): PageRequest {
   return {
-    filter: readFilter(parameter, organization),
+    filter: filterOf(parameter, organization),
     limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.pageLimitMax),
     offset: readOffset(parameter('offset')),
   };
@@ -64,6 +76,19 @@ export function readFilter(parameter: QueryParameter, { id, slug }: Organization
   };
 }
 
+/**
+ * The filters of the portal: those of the audit endpoint, and a value of each list that it shows with counts. What is
+ * none of these values is as if it had not been given.
+ */
+export function readPortalFilter(parameter: QueryParameter, organization: OrganizationNames): AuditFilter {
+  return {
+    ...readFilter(parameter, organization),
+    ...given('activityId', integer(parameter('activityId'))),
+    ...given('severity', oneOf(severities, parameter('severity'))),
+    ...given('status', oneOf(statuses, parameter('status'))),
+  };
+}
+
 /** `startTime` and `endTime` alone. */
 export function readTimeRange(parameter: QueryParameter): Pick<AuditFilter, 'fromMicros' | 'toMicros'> {
   return {
@@ -83,6 +108,15 @@ function lower(text: string | undefined): string | undefined {
 function uuid(text: string | undefined): string | undefined {
   const lowered = text?.toLowerCase() ?? '';
   return uuidPattern.test(lowered) ? lowered : undefined;
+}
+
+function integer(text: string | undefined): number | undefined {
+  const value = /^-?\d+$/.test(text ?? '') ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+function oneOf<T extends string>(values: readonly T[], text: string | undefined): T | undefined {
+  return values.find((value) => value === text);
 }
 
 /** Clamped to just outside of what an event can have, so that any year fits the engine's type. */
@@ -108,7 +142,13 @@ export function readOffset(text: string | undefined): number {
 }
 
 /** Whether anything but the time decides which of an organization's events match. */
-export function hasColumnFilter({ actorEmail, actorId, name, fileHash, flowId }: AuditFilter): boolean {
+export function hasColumnFilter(filter: AuditFilter): boolean {
+  const { activityId, severity, status } = filter;
+  return hasIndexedFilter(filter) || [activityId, severity, status].some((one) => one !== undefined);
+}
+
+/** Whether a column decides that has an index or a projection of its own. */
+export function hasIndexedFilter({ actorEmail, actorId, name, fileHash, flowId }: AuditFilter): boolean {
   return [actorEmail, actorId, name, fileHash, flowId].some((one) => one !== undefined);
 }
 
@@ -140,5 +180,8 @@ export function whereClause(organization: string, filter: AuditFilter): Where {
   add('has(names, {name:String})', 'name', filter.name);
   add('has(file_hash, {file_hash:String})', 'file_hash', filter.fileHash);
   add('flow_id = {flow_id:UUID}', 'flow_id', filter.flowId);
+  add('activity_id = {activity_id:Int64}', 'activity_id', filter.activityId);
+  add('severity = {severity:String}', 'severity', filter.severity);
+  add('status = {status:String}', 'status', filter.status);
   return { sql: conditions.join(' AND '), parameters };
 }

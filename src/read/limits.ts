@@ -4,6 +4,9 @@ export const limits = {
   pageLimitMax: 1000,
   /** A page up to this size is held until the engine has finished it; a larger one is streamed. */
   pageBufferedBytesMax: 32 * 1024 * 1024,
+  /** Audit events with their source events: for a look at one and what is beside it. */
+  sourceEventsDefault: 10,
+  sourceEventsMax: 100,
   histogramBucketsMax: 120,
   exportsPerOrganizationMax: 4,
   /** All organizations together: each has a connection to the engine, as have `sourceStreamsMax`. */

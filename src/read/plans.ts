@@ -1,5 +1,5 @@
 import type { Settings } from '../storage/storage.ts';
-import { type AuditFilter, hasColumnFilter } from './filter.ts';
+import { type AuditFilter, hasIndexedFilter } from './filter.ts';
 
 /** Newest first, then last written first: a total order, since `seq` is unique. */
 export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
@@ -34,7 +34,7 @@ export const feedOrder: Settings = {
 export const feedPage: Settings = byProjection;
 
 export function planOf(filter: AuditFilter): Settings {
-  return hasColumnFilter(filter) ? byProjection : inKeyOrder;
+  return hasIndexedFilter(filter) ? byProjection : inKeyOrder;
 }
 
 /**

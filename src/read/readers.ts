@@ -10,7 +10,9 @@ import { createHistogramReader, type HistogramReader } from './histogram.ts';
 import { createLegacyReader, type LegacyReader } from './legacy.ts';
 import { limits } from './limits.ts';
 import { createPageReader, type PageReader } from './page.ts';
+import type { ReadBody } from './read-body.ts';
 import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
+import { createSourceEventsReader } from './source-events.ts';
 import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
 
 /** What reads records, each for one organization. */
@@ -22,6 +24,7 @@ export interface Readers {
   readonly receipts: ReceiptsReader;
   readonly histogram: HistogramReader;
   readonly topValues: TopValuesReader;
+  readonly sourceEvents: PageReader;
 }
 
 export interface ReadersOptions {
@@ -45,8 +48,9 @@ export function createReaders(options: ReadersOptions): Readers {
   const queue = readQueue();
   const settled = memoizeFor(limits.feedSettledMs, () => order.settledBefore());
   const page = createPageReader(storage, envelope, clock);
+  const flowOf = (body: ReadBody) => ('flow' in body ? body.flow : undefined);
   return {
-    page: inTurn(queue, page, (result) => ('flow' in result ? result.flow : undefined)),
+    page: inTurn(queue, page, flowOf),
     export: inTurn(exportSlots(), createExportReader(storage, envelope), (result) => result.stream),
     feed: createFeedReader({
       storage,
@@ -62,5 +66,6 @@ export function createReaders(options: ReadersOptions): Readers {
     receipts: inTurn(queue, createReceiptsReader(storage)),
     histogram: inTurn(queue, createHistogramReader(storage)),
     topValues: inTurn(queue, createTopValuesReader(storage)),
+    sourceEvents: inTurn(queue, createSourceEventsReader(storage, envelope, clock), flowOf),
   };
 }

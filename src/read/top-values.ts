@@ -5,9 +5,10 @@ import { type AuditFilter, type Where, whereClause } from './filter.ts';
 import { momentKey, readAtMoments } from './moments.ts';
 import { sideBySide } from './side-by-side.ts';
 
-/** Each list most frequent first, equals by code or text. Severities are few, so all of them are there. */
+/** Each list most frequent first, equals by code or text. Severities and statuses are few, so all of them are there. */
 export type TopValues = Answer<'TopValues'>['data'];
 type TopSeverity = Schemas['TopValues']['data']['severities'][number];
+type TopStatus = Schemas['TopValues']['data']['statuses'][number];
 
 /** Rejects with EngineError. `organization` is a lower-case UUID; `limit` bounds each list. */
 export type TopValuesReader = (
@@ -25,12 +26,13 @@ export function createTopValuesReader(storage: Storage): TopValuesReader {
   return (organization, filter, limit, signal) => {
     const where = whereClause(organization, filter);
     return sideBySide(signal, async (stop) => {
-      const [activities, actors, severities] = await Promise.all([
+      const [activities, actors, severities, statuses] = await Promise.all([
         readActivities(storage, where, limit, stop),
         readActors(storage, organization, where, limit, stop),
         readSeverities(storage, where, stop),
+        readStatuses(storage, where, stop),
       ]);
-      return { activities, actors, severities };
+      return { activities, actors, severities, statuses };
     });
   };
 }
@@ -98,4 +100,13 @@ async function readSeverities(storage: Storage, where: Where, signal: AbortSigna
     { signal },
   );
   return rows.map(({ severity, total }) => ({ severity, count: Number(total) }));
+}
+
+async function readStatuses(storage: Storage, where: Where, signal: AbortSignal): Promise<TopStatus[]> {
+  const rows = await storage.rows<{ status: TopStatus['status']; total: string }>(
+    `SELECT status, count() AS total FROM events WHERE ${where.sql} GROUP BY status ORDER BY total DESC, status`,
+    where.parameters,
+    { signal },
+  );
+  return rows.map(({ status, total }) => ({ status, count: Number(total) }));
 }

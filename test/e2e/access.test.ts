@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { EndpointDeps } from '../../src/http/deps.ts';
 import { endpointTable } from '../../src/http/routes.ts';
@@ -146,6 +147,10 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     unnamed(`${portal}/export`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/histogram`]: (now) =>
     lookups(`${portal}/histogram`, now).map((path) => ({ path, expected: readers })),
+  [`GET ${portal}/feed`]: (now) =>
+    lookups(`${portal}/feed`, now).map((path) => ({ path, expected: readers, shows: true })),
+  [`GET ${portal}/source-events`]: (now) =>
+    lookups(`${portal}/source-events`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/top-values`]: (now) =>
     lookups(`${portal}/top-values`, now).map((path) => ({ path, expected: readers, shows: true })),
   [`GET ${portal}/whoami`]: () => [{ path: `${portal}/whoami`, expected: everyone, shows: true }],
@@ -195,6 +200,9 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
   'GET /readyz': () => [{ path: '/readyz', expected: all(200) }],
   'GET /metrics': () => [{ path: '/metrics', expected: all(200) }],
   'GET /openapi.json': () => [{ path: '/openapi.json', expected: all(200) }],
+  // The same for all, whether the page has been built or not; test/http/page.test.ts looks at what it is.
+  'GET /': () => [{ path: '/', expected: all(existsSync('dist/web/index.html') ? 200 : 404) }],
+  'GET /assets/:file': () => [{ path: '/assets/none.js', expected: all(404) }],
 };
 
 async function addUser(admin: SignedIn, email: string, role: string): Promise<string> {

@@ -402,6 +402,10 @@ describe('what the portal shows', () => {
           { severity: 'High', count: 1 },
           { severity: 'Medium', count: 1 },
         ],
+        statuses: [
+          { status: 'Success', count: 4 },
+          { status: 'Failure', count: 2 },
+        ],
       },
       meta: { limit: 10 },
     });
@@ -411,7 +415,7 @@ describe('what the portal shows', () => {
   });
 
   test('is not for members; whoami is', async () => {
-    for (const path of ['events', 'histogram', 'top-values'])
+    for (const path of ['events', 'feed', 'source-events', 'histogram', 'top-values'])
       problemOf(await member.get(`${portal}/${path}`), 403);
     const whoami = jsonOf(await member.get(`${portal}/whoami`));
     assert.equal((whoami['user'] as { role: string }).role, 'member');

@@ -2,10 +2,15 @@ import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
 import { auditHandler } from '../../src/http/routes/audit.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { sourceEventsHandler } from '../../src/http/routes/source-events.ts';
+import { readFilter, readPortalFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
+import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
 import type { Page } from '../support/http.ts';
-import { answerOf, createCaller, createRecorder } from './support.ts';
+import { answerOf, createCaller, createRecorder, newestFirst, type Recorded } from './support.ts';
+
+const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
 
 describe('events for the portal', () => {
   let engine: TestEngine;
@@ -16,8 +21,10 @@ describe('events for the portal', () => {
 
   it('are the page that the audit endpoint gives, of the session’s organization', async () => {
     const record = createRecorder(engine.storage);
-    const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
-    const handler = auditHandler(createPageReader(engine.storage, envelope, () => 77));
+    const handler = auditHandler(
+      createPageReader(engine.storage, envelope, () => 77),
+      readPortalFilter,
+    );
     const caller = createCaller();
     const other = createCaller();
     const start = 1_790_000_000_000_000;
@@ -34,5 +41,90 @@ describe('events for the portal', () => {
     );
     const foreign = await answerOf<Page>(handler, caller, { orgId: other.organization.id });
     assert.deepEqual(foreign, { data: [], meta: { total: 0, limit: 50, offset: 0 } });
+  });
+
+  it('can be filtered by what the lists of frequent values show, and only there', async () => {
+    const record = createRecorder(engine.storage);
+    const caller = createCaller();
+    const start = 1_790_000_000_000_000;
+    const drawn = [1001, 1001, 2001, 2001, 2001].flatMap((code, at) =>
+      ['INFO', 'ERROR'].map((level, later) => ({
+        level,
+        message: {
+          action: code,
+          timestamp: start + 2 * at + later,
+          result: { code: at % 2 === 0 ? 200 : 404 },
+        },
+      })),
+    );
+    const rows = await record(caller.organization.id, drawn);
+    const handler = auditHandler(
+      createPageReader(engine.storage, envelope, () => 77),
+      readPortalFilter,
+    );
+    const timesOf = async (query: Readonly<Record<string, string>>) =>
+      (await answerOf<Page>(handler, caller, query)).data.map(({ time }) => time);
+    const expected = (keep: (row: Recorded) => boolean) =>
+      rows
+        .filter(keep)
+        .toSorted(newestFirst)
+        .map(({ timeMicros }) => timeMicros);
+    for (const [query, keep] of [
+      [{ activityId: '2001' }, (row) => row.activityId === 2001],
+      [{ status: 'Failure' }, (row) => row.status === 'Failure'],
+      [{ severity: 'High', activityId: '1001' }, (row) => row.severity === 'High' && row.activityId === 1001],
+      [{ status: 'failure' }, () => true],
+      [{ activityId: '2001.0', severity: '', status: 'x' }, () => true],
+      [{ activityId: '7' }, () => false],
+    ] as const satisfies readonly (readonly [Record<string, string>, (row: Recorded) => boolean])[])
+      assert.deepEqual(await timesOf(query), expected(keep), JSON.stringify(query));
+    const organization = { id: caller.organization.id, slug: 'acme' };
+    assert.deepEqual(
+      readFilter((name) => (name === 'status' ? 'Failure' : undefined), organization),
+      {},
+    );
+  });
+
+  it('come with what their producers sent, digit by digit', async () => {
+    const record = createRecorder(engine.storage);
+    const caller = createCaller();
+    const time = 1_790_000_000_000_000;
+    const sent = [1, 2, 3].map(
+      (n) => `{"message":{"action":${n},"timestamp":${time + n},"extra":{"large":12345678901234567890${n}}}}`,
+    );
+    await record(caller.organization.id, sent);
+    const readers = [createSourceEventsReader, createPageReader] as const;
+    const [withSources, page] = await Promise.all(
+      readers.map((create, index) => {
+        const reader = create(engine.storage, envelope, () => 77);
+        const handler = index === 0 ? sourceEventsHandler(reader) : auditHandler(reader, readPortalFilter);
+        return answerOf<{ data: unknown[]; meta: unknown }>(handler, caller, {
+          limit: 2,
+          endTime: '2030-01-01T00:00:00Z',
+        });
+      }),
+    );
+    assert.deepEqual(withSources?.meta, { limit: 2, offset: 0 });
+    const pairs = withSources?.data as { event: unknown; source: unknown }[];
+    assert.deepEqual(
+      pairs.map(({ event }) => event),
+      page?.data,
+    );
+    assert.deepEqual(
+      pairs.map(({ source }) => source),
+      sent
+        .toReversed()
+        .slice(0, 2)
+        .map((text) => JSON.parse(text) as unknown),
+    );
+    const reader = createSourceEventsReader(engine.storage, envelope, () => 77);
+    const body = await reader(
+      caller.organization.id,
+      { filter: {}, limit: 1, offset: 0 },
+      new AbortController().signal,
+    );
+    assert.ok('bytes' in body);
+    assert.equal(Buffer.from(body.bytes).toString().split('123456789012345678903').length, 4);
+    body.release();
   });
 });

@@ -20,6 +20,7 @@ interface TopAnswer {
       readonly count: number;
     }[];
     readonly severities: readonly { readonly severity: string; readonly count: number }[];
+    readonly statuses: readonly { readonly status: string; readonly count: number }[];
   };
   readonly meta: { readonly limit: number };
 }
@@ -40,7 +41,7 @@ describe('most frequent values', () => {
 
   it('are empty lists where there is nothing', async () => {
     assert.deepEqual(await read(createCaller()), {
-      data: { activities: [], actors: [], severities: [] },
+      data: { activities: [], actors: [], severities: [], statuses: [] },
       meta: { limit: 10 },
     });
   });
@@ -70,6 +71,7 @@ describe('most frequent values', () => {
         { severity: 'High', count: 1 },
         { severity: 'Medium', count: 1 },
       ],
+      statuses: [{ status: 'Success', count: 5 }],
     });
   });
 
@@ -99,6 +101,7 @@ describe('most frequent values', () => {
       level: fc.constantFrom('INFO', 'WARN', 'ERROR', 'odd'),
       file: fc.constantFrom('f', 'g'),
       at: fc.integer({ min: 0, max: 9 }),
+      code: fc.constantFrom(200, 403),
     });
     await fc.assert(
       fc.asyncProperty(
@@ -108,9 +111,15 @@ describe('most frequent values', () => {
           const caller = createCaller();
           const rows = await record(
             caller.organization.id,
-            drawn.map(({ action, actor, level, file, at }) => ({
+            drawn.map(({ action, actor, level, file, at, code }) => ({
               level,
-              message: { timestamp: base + at * 1_000_000, action, actor, sender: { file } },
+              message: {
+                timestamp: base + at * 1_000_000,
+                action,
+                actor,
+                sender: { file },
+                result: { code },
+              },
             })),
           );
           const matching = rows.filter(
@@ -132,6 +141,10 @@ describe('most frequent values', () => {
           assert.deepEqual(
             data.severities.map(({ severity, count }) => [severity, count]),
             counted(matching, (row) => row.severity),
+          );
+          assert.deepEqual(
+            data.statuses.map(({ status, count }) => [status, count]),
+            counted(matching, (row) => row.status),
           );
         },
       ),

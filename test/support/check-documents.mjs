@@ -69,7 +69,7 @@ async function linkFaults(documents) {
 
 /** Sources that ARCHITECTURE.md names, by their path or its end. */
 async function namedFileFaults(text) {
-  const files = await Promise.all(['src', 'test', 'bench'].map((folder) => filesOf(folder, '.ts')));
+  const files = await Promise.all(['src', 'test', 'bench', 'web'].map((folder) => filesOf(folder, '.ts')));
   const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => name);
   return named
     .filter((name) => !files.flat().some((file) => `/${file}`.endsWith(`/${name}`)))
@@ -103,7 +103,7 @@ async function lengthFaults() {
 
 const architecture = await readFile('ARCHITECTURE.md', 'utf8');
 const loose = (await readdir('.')).filter((name) => name.endsWith('.md'));
-const folders = await Promise.all(['docs', 'bench', 'test'].map((folder) => filesOf(folder, '.md')));
+const folders = await Promise.all(['docs', 'bench', 'test', 'web'].map((folder) => filesOf(folder, '.md')));
 const faults = [
   ...(await contractFaults()),
   ...(await linkFaults([...loose, ...folders.flat()])),

@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import { type ExportFormat, exportFormats } from '../../read/export.ts';
-import { type QueryParameter, readFilter } from '../../read/filter.ts';
+import { type QueryParameter, readFilter, readPortalFilter } from '../../read/filter.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import { trailOrigin } from '../trail.ts';
@@ -16,18 +16,19 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
 /**
  * GET /api/v1/audit/export: every matching event as one file, streamed (contract: Read, export). The export is recorded
  * before its first byte; a failure after that breaks the connection. GET /api/v1/portal/export answers the same for a
- * session.
+ * session, under the filters of the portal.
  */
-export function exportHandler({ read, trail, clock }: EndpointDeps): SharedHandler {
+export function exportHandler({ read, trail, clock }: EndpointDeps, filterOf = readFilter): SharedHandler {
+  const names = filterOf === readPortalFilter ? portalFilterNames : filterNames;
   return async (context, caller) => {
     const { organization } = caller;
     const parameter: QueryParameter = (name) => context.first(name);
     const format = readFormat(parameter('format'));
-    const filter = readFilter(parameter, organization);
+    const filter = filterOf(parameter, organization);
     const now = clock();
     const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
     try {
-      const details = { format, filters: filtersGiven(parameter), events: total };
+      const details = { format, filters: filtersGiven(parameter, names), events: total };
       await trail.recordBefore(exported(caller, organization.id, details), trailOrigin(context));
     } catch (error) {
       stream.destroy();
@@ -50,11 +51,12 @@ function readFormat(text: string | undefined): ExportFormat {
 }
 
 const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash'];
+const portalFilterNames = [...filterNames, 'activityId', 'severity', 'status'];
 
 /** As they were sent: what was asked for, not what it was taken for. */
-function filtersGiven(parameter: QueryParameter): Record<string, string> {
+function filtersGiven(parameter: QueryParameter, names: readonly string[]): Record<string, string> {
   const given: Record<string, string> = {};
-  for (const name of filterNames) {
+  for (const name of names) {
     const value = parameter(name);
     if (value !== undefined && value !== '') given[name] = value;
   }

@@ -1,17 +1,17 @@
 import { limits } from '../limits.ts';
-import { readFilter, readLimit } from '../../read/filter.ts';
+import { readPortalFilter, readLimit } from '../../read/filter.ts';
 import type { TopValuesReader } from '../../read/top-values.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';
 
 /**
- * GET /api/v1/portal/top-values: the most frequent activities, actors and severities, under the filters of the audit
- * endpoint. `limit` bounds each list: 10 when it is not given or invalid, 100 at most. An actor without a display
+ * GET /api/v1/portal/top-values: the most frequent activities, actors and severities, under the filters of the
+ * portal. `limit` bounds each list: 10 when it is not given or invalid, 100 at most. An actor without a display
  * name has no `name`.
  */
 export function topValuesHandler(readTopValues: TopValuesReader): SessionHandler {
   return async (context, { organization }) => {
-    const filter = readFilter((name) => context.first(name), organization);
+    const filter = readPortalFilter((name) => context.first(name), organization);
     const limit = readLimit(context.first('limit'), limits.topValuesDefault, limits.topValuesMax);
     const data = await readTopValues(organization.id, filter, limit, context.signal);
     return jsonReply(200, 'TopValues', { data, meta: { limit } });

@@ -1,0 +1,345 @@
+import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser, Page } from 'playwright-core';
+import { createUser, password, signIn } from '../e2e/session-support.ts';
+import { eventually } from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import {
+  buildPage,
+  fillSignIn,
+  launchBrowser,
+  type Visit,
+  visit,
+  visitAs,
+  withoutBrowser,
+} from './support.ts';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+const flow = '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10';
+/** 2024-05-06T00:00:00Z: the events of this test, a second apart. */
+const start = Date.UTC(2024, 4, 6) * 1000;
+const events = 30_000;
+const all = '#/events?range=all';
+/** Without what the service itself has recorded while these tests ran. */
+const ofThen = `${all}&to=2024-12-31T00:00:00Z`;
+/** So short that a test can wait for it, and so long that a person's work stays within. */
+const rateWindowMs = 2_000;
+/** Document, scripts, styles and pictures, as they are sent, until the first rows are there. */
+const firstLoadBytesMax = 80 * 1024;
+
+let server: TestServer;
+let tenant: Tenant;
+let browser: Browser;
+const visits: Visit[] = [];
+
+async function open(...parameters: Parameters<typeof visitAs>): Promise<Page> {
+  const visitor = await visitAs(...parameters);
+  visits.push(visitor);
+  return visitor.page;
+}
+
+/** Rows with an event; those that wait for theirs cannot be chosen. */
+const rows = (page: Page) => page.locator('.row[aria-selected]');
+const settled = (page: Page, count: string) => page.locator('.total', { hasText: count }).waitFor();
+
+function event(at: number): object {
+  return sourceEvent({
+    timestamp: start + at * 1_000_000,
+    action: at % 3 === 0 ? 2001 : 1001,
+    actor: { id: `u${at % 7}`, name: `User ${at % 7}`, email: `user${at % 7}@a.example` },
+    result: { code: at % 10 === 0 ? 403 : 200 },
+    extra: { n: at },
+  });
+}
+
+/** Marked up in every field, one of a flow of three, and with a number that JavaScript cannot hold. */
+function markedEvents(): string[] {
+  const texts = JSON.stringify(markup);
+  return [0, 1, 2].map(
+    (n) =>
+      `{"level":"ERROR","message":{"timestamp":${start - 3_600_000_000 + n * 1_500_000},"action":{"code":700${n},"title":${texts}},` +
+      `"actor":{"id":${texts},"name":${texts},"email":${texts},"type":${texts}},"target":${texts},` +
+      `"result":{"title":${texts},"description":${texts},"code":500,"detail":${texts}},"remote":{"ip":${texts},"port":1},` +
+      `"sender":{"file":${texts},"email":${texts},"hash":${texts}},"extra":{${texts}:${texts},"fileName":${texts},"large":12345678901234567890},` +
+      `"flow_id":"${flow}"}}`,
+  );
+}
+
+describe('the web page', { skip: withoutBrowser() }, () => {
+  before(async () => {
+    buildPage();
+    const env = { RATE_LIMIT_TENANT: `30/${rateWindowMs / 1000}s`, RATE_LIMIT_LOGIN: 'off' };
+    [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
+    tenant = await createTenant(server, 'acme');
+    const other = await createTenant(server, 'globex');
+    const lines = Array.from({ length: events }, (_, at) => JSON.stringify(event(at))).concat(markedEvents());
+    const headers = { 'content-type': 'application/x-ndjson' };
+    assert.equal((await tenant.post(lines.join('\n'), headers)).status, 202);
+    await other.record([event(1)]);
+    await createUser(server, 'acme', 'auditor', 'zoe@a.example');
+    await createUser(server, 'acme', 'member', 'member@a.example');
+    await createUser(server, 'acme', 'auditor', 'both@a.example');
+    await createUser(server, 'globex', 'auditor', 'both@a.example');
+    await signIn(server, 'both@a.example', { organization: 'globex' });
+    await eventually('all events', async () =>
+      (await tenant.page({ endTime: '2024-12-31T00:00:00Z', limit: '1' })).meta.total === events + 3
+        ? true
+        : undefined,
+    );
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+  afterEach(async () => {
+    for (const { context, faults } of visits.splice(0)) {
+      assert.deepEqual(faults, []);
+      await context.close();
+    }
+  });
+
+  test('says kindly that it cannot sign somebody in, and lets who is in two organizations choose', async () => {
+    const visitor = await visit(browser, server.url);
+    visits.push(visitor);
+    const { page } = visitor;
+    await fillSignIn(page, 'nobody@a.example', 'a wrong password');
+    const words = await page.locator('[role=alert]').textContent();
+    assert.match(
+      String(words),
+      /^E-mail address or password is not right\. If your address is known in several/,
+    );
+    await page.locator('input[name=organization]').fill('Globex');
+    await fillSignIn(page, 'both@a.example');
+    await page.locator('.brand', { hasText: 'Org globex' }).waitFor();
+    await page.locator('.account .menu > button').click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.locator('form input[name=email]').waitFor();
+  });
+
+  test('shows each role what is its own', async () => {
+    const member = await open(browser, server, 'member@a.example');
+    await member.getByText('There is nothing to see for your role').waitFor();
+    assert.equal(await member.locator('nav a').count(), 0);
+    const auditor = await open(browser, server, 'zoe@a.example');
+    assert.deepEqual(await auditor.locator('nav a').allTextContents(), ['Events']);
+    await rows(auditor).first().waitFor();
+    const bytes = await auditor.evaluate<number>(
+      'performance.getEntries().reduce((sum, { name, encodedBodySize }) => sum + (/assets|\\/$/.test(name) ? (encodedBodySize ?? 0) : 0), 0)',
+    );
+    assert.ok(bytes > 10_000 && bytes < firstLoadBytesMax, `the first load is ${bytes} bytes`);
+  });
+
+  test('finds by filters that are links: Back works, another browser sees the same rows', async () => {
+    const page = await open(browser, server, 'zoe@a.example', ofThen);
+    await settled(page, '30,003 events');
+    await page.keyboard.press('/');
+    await page.keyboard.type('user 3');
+    await page.getByRole('option', { name: 'actor is' }).first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.chip', { hasText: 'actor is user3@a.example' }).waitFor();
+    await settled(page, '4,286 events');
+    await page.locator('.facets button', { hasText: 'Failure' }).click();
+    await settled(page, '429 events');
+    const [address, seen] = [page.url(), await rows(page).allTextContents()];
+    const second = await open(browser, server, 'zoe@a.example', address.slice(address.indexOf('#')));
+    await settled(second, '429 events');
+    await rows(second).nth(5).waitFor();
+    assert.deepEqual(await rows(second).allTextContents(), seen);
+    await page.goBack();
+    await settled(page, '4,286 events');
+    await page.locator('.chip button').click();
+    await settled(page, '30,003 events');
+  });
+
+  test('reaches the last of all rows by scrolling, and any moment by a jump', async () => {
+    const page = await open(browser, server, 'zoe@a.example', ofThen);
+    await settled(page, '30,003 events');
+    await page.locator('.virtual-rows').focus();
+    await page.keyboard.press('End');
+    const last = page.locator(`#event-${events + 2}[aria-selected]`);
+    await last.waitFor();
+    await page.keyboard.press('Home');
+    await page.locator('#event-0[aria-selected]').waitFor();
+    await page.locator('.virtual-rows').evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await last.waitFor();
+    // 02:00:00 in Berlin is midnight of UTC, where the first event is.
+    await page.locator('#jump').fill('2024-05-06T02:10:00');
+    await page.locator('.table-foot form button').click();
+    await page.locator('.row', { hasText: '02:10:00.000' }).waitFor();
+  });
+
+  test('shows an event closely: text is text, digits stay, the flow has its durations', async () => {
+    const page = await open(browser, server, 'zoe@a.example', `${all}&flowId=${flow}`);
+    await settled(page, '3 events');
+    await rows(page).nth(1).click();
+    const panel = page.locator('[role=tabpanel]');
+    await panel.getByText('User id').waitFor();
+    assert.ok(
+      (await panel.locator('dd').allTextContents()).filter((text) => text.includes(markup)).length >= 8,
+    );
+    await page.getByRole('tab', { name: 'JSON' }).click();
+    await panel.locator('.number', { hasText: '12345678901234567890' }).first().waitFor();
+    await page.getByRole('tab', { name: 'Source event' }).click();
+    await panel.locator('pre', { hasText: '"level": "ERROR"' }).waitFor();
+    assert.ok((await panel.locator('pre').textContent())?.includes('"large": 12345678901234567890'));
+    await page.getByRole('tab', { name: 'Flow' }).click();
+    await panel.locator('.flow li').nth(2).waitFor();
+    assert.deepEqual((await panel.locator('.after').allTextContents()).slice(1), ['+1.5 s', '+1.5 s']);
+    assert.equal(await page.locator('img, main script').count(), 0);
+    const link = page.url();
+    const second = await open(browser, server, 'zoe@a.example', link.slice(link.indexOf('#')));
+    await second.locator('.detail h2', { hasText: '<img' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.detail').waitFor({ state: 'detached' });
+  });
+
+  test('zooms into bars that are chosen with the keyboard or by dragging', async () => {
+    const page = await open(
+      browser,
+      server,
+      'zoe@a.example',
+      `${all}&from=2024-05-06T00:00:00Z&to=2024-05-06T08:19:59Z`,
+    );
+    await settled(page, '30,000 events');
+    await page.locator('.chart svg').focus();
+    for (const key of ['ArrowRight', 'ArrowRight', 'Shift+ArrowRight', 'Enter'])
+      await page.keyboard.press(key);
+    await settled(page, '600 events');
+    await page.goBack();
+    await settled(page, '30,000 events');
+    const box = await page.locator('.chart svg').boundingBox();
+    assert.ok(box);
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 20, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForURL(/from=2024-05-06T02/);
+    await page.locator('.total', { hasNotText: '30,000' }).waitFor();
+  });
+
+  test('counts what is new instead of moving the rows', async () => {
+    const page = await open(browser, server, 'zoe@a.example', `${all}&actor=new@a.example`);
+    await page.getByText('No events match.').waitFor();
+    const now = sourceEvent({ timestamp: new Date().toISOString(), actor: 'new@a.example' });
+    await tenant.record([now, now]);
+    await page.getByRole('button', { name: /2 new events/ }).click();
+    await settled(page, '2 events');
+  });
+
+  test('goes on where it was after a session has ended, and with another password', async () => {
+    const page = await open(browser, server, 'zoe@a.example', `${all}&status=Failure`);
+    await rows(page).first().waitFor();
+    const other = await signIn(server, 'zoe@a.example');
+    await other.send('POST', '/api/v1/portal/password', { current: password, new: `${password} 2` });
+    await page.locator('.facets button', { hasText: 'User 2' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' });
+    await dialog.waitFor();
+    await fillSignIn(page, undefined, `${password} 2`);
+    await dialog.waitFor({ state: 'detached' });
+    await settled(page, '429 events');
+    assert.match(page.url(), /status=Failure&actor=user2/);
+    await page.locator('.account .menu > button').click();
+    await page.getByRole('button', { name: 'Change password' }).click();
+    await page.locator('input[name=current]').fill('not the right one');
+    await page.locator('input[name=next]').fill(password);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The current password is not right.').waitFor();
+    await page.locator('input[name=current]').fill(`${password} 2`);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await settled(page, '429 events');
+  });
+
+  test('waits for the limit of requests, and says so', async () => {
+    const page = await open(browser, server, 'zoe@a.example', ofThen);
+    await rows(page).first().waitFor();
+    await page.evaluate(() => Promise.all(Array.from({ length: 40 }, () => fetch('/api/v1/portal/whoami'))));
+    await page.locator('.facets button', { hasText: 'Failure' }).click();
+    await page.getByText('30 requests in the window are used up').waitFor();
+    await settled(page, '3,003 events');
+  });
+
+  test('says what is the matter while the engine is away, and goes on by itself', async () => {
+    const page = await open(browser, server, 'zoe@a.example', ofThen);
+    await rows(page).first().waitFor();
+    const failures = page.locator('.facets button', { hasText: 'Failure' });
+    await failures.waitFor();
+    const killing = new AbortController();
+    const killed = killEngines(killing.signal);
+    try {
+      await failures.click();
+      await page.getByText('Records cannot be read right now.').first().waitFor();
+    } finally {
+      killing.abort();
+      await killed;
+    }
+    await settled(page, '3,003 events');
+    await page.locator('.failure').waitFor({ state: 'detached' });
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`has nothing that keeps people out, in ${colorScheme}`, async () => {
+      const visitor = await visit(browser, server.url, { colorScheme });
+      visits.push(visitor);
+      const { page } = visitor;
+      await page.locator('form').waitFor();
+      await assertAccessible(page);
+      await fillSignIn(page, 'zoe@a.example');
+      await page.goto(`${server.url}/${ofThen}&flowId=${flow}`);
+      await settled(page, '3 events');
+      await rows(page).first().click();
+      await page.getByText('User id').waitFor();
+      await assertAccessible(page);
+      await page.keyboard.press('Escape');
+      await page.locator('.filter-bar .menu > button').click();
+      await assertAccessible(page);
+      await page.keyboard.press('Escape');
+      await page.locator('.account .menu > button').click();
+      await assertAccessible(page);
+    });
+  }
+
+  test('fits a phone', async () => {
+    const page = await open(browser, server, 'zoe@a.example', all, { width: 360, height: 700 });
+    await rows(page).first().waitFor();
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    await rows(page).first().click();
+    await page.locator('.detail').waitFor();
+    assert.equal(Math.round((await page.locator('.detail').boundingBox())?.width ?? 0), 360);
+    await assertAccessible(page);
+  });
+});
+
+/** Kills the engine and each that takes its place, until the signal fires. */
+async function killEngines(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const pid = server.enginePid();
+    try {
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has just died, and the next one is not there yet.
+    }
+    await sleep(50);
+  }
+}
+
+interface Finding {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
+async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(axeSource);
+  const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
+  const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  assert.deepEqual(
+    grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
+    [],
+  );
+}

@@ -1,0 +1,126 @@
+import { strict as assert } from 'node:assert';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
+import { layOut, membersOf } from '../../web/ui/json-text.ts';
+import { type Bar, RowScroll } from '../../web/ui/row-scroll.ts';
+
+describe('JSON as text', () => {
+  const spaced = (value: unknown) => fc.constantFrom(JSON.stringify(value), JSON.stringify(value, null, 3));
+
+  it('is cut into the texts of its members', () => {
+    const container = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.array(fc.jsonValue()));
+    fc.assert(
+      fc.property(
+        container.chain((value) => fc.tuple(fc.constant(value), spaced(value))),
+        ([value, text]) => {
+          const members = Object.fromEntries(
+            Array.from(membersOf(text), ([name, member]) => [name, JSON.parse(member) as unknown]),
+          );
+          assert.deepEqual(members, JSON.parse(JSON.stringify(Object.fromEntries(Object.entries(value)))));
+        },
+      ),
+    );
+  });
+
+  it('is laid out as JSON.stringify does, and keeps every digit', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = layOut(JSON.stringify(value)).map((piece) => piece.text);
+        assert.equal(text.join(''), JSON.stringify(value, null, 2));
+      }),
+    );
+    const digits = layOut('{"n":12345678901234567890.10}');
+    assert.deepEqual(digits.find(({ kind }) => kind === 'number')?.text, '12345678901234567890.10');
+  });
+});
+
+describe('instants', () => {
+  it('survive as text to the microsecond', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 7_258_118_400_000_000 }), (micros) => {
+        assert.equal(fromRfc3339(toRfc3339(micros)), micros);
+      }),
+    );
+    assert.equal(fromRfc3339('2026-05-12T09:30:00+02:00'), Date.UTC(2026, 4, 12, 7, 30) * 1000);
+    for (const text of ['', 'now', '2026-05-12', '2026-05-12T09:30:00', '2026-13-12T09:30:00Z'])
+      assert.equal(fromRfc3339(text), undefined, text);
+  });
+});
+
+describe('scrolling a list of any length', () => {
+  /** A bar as a browser has it: whole pixels, within its ends. */
+  class TestBar implements Bar {
+    readonly clientHeight = 600;
+    readonly #scroll: RowScroll;
+    #top = 0;
+    constructor(scroll: RowScroll) {
+      this.#scroll = scroll;
+    }
+    get scrollHeight() {
+      return Math.max(this.clientHeight, this.#scroll.length.value + 28);
+    }
+    get scrollTop() {
+      return this.#top;
+    }
+    set scrollTop(to: number) {
+      this.#top = Math.round(Math.max(0, Math.min(to, this.scrollHeight - this.clientHeight)));
+    }
+  }
+  const listOf = (count: number) => {
+    const scroll = new RowScroll();
+    scroll.count.value = count;
+    scroll.rowHeight.value = 28;
+    scroll.height.value = 572;
+    const bar = new TestBar(scroll);
+    scroll.attach(bar);
+    return { scroll, bar };
+  };
+
+  it('reaches first and last row by the bar, by steps and by jumps, whatever came before', () => {
+    const step = fc.oneof(
+      fc.record({ by: fc.integer({ min: -1200, max: 1200 }) }),
+      fc.record({ share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+      fc.record({ row: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10_000_000 }),
+        fc.array(step, { maxLength: 20 }),
+        (count, steps) => {
+          const { scroll, bar } = listOf(count);
+          for (const one of steps) {
+            if ('by' in one) bar.scrollTop += one.by;
+            else if ('share' in one) bar.scrollTop = one.share * bar.scrollHeight;
+            else scroll.scrollTo(Math.floor(one.row * count));
+            scroll.onScroll();
+            assert.ok(scroll.top.value >= 0 && scroll.top.value <= scroll.topMax.value);
+          }
+          scroll.reveal(count - 1);
+          assert.ok(scroll.top.value + 572 / 28 >= count - 1e-6, 'the last row is in sight');
+          scroll.reveal(0);
+          assert.equal(scroll.top.value, 0);
+          scroll.attach(undefined);
+        },
+      ),
+    );
+  });
+
+  it('moves ten million rows by pixels near by, and by share where the bar is dragged', () => {
+    const { scroll, bar } = listOf(10_000_000);
+    scroll.scrollTo(5_000_000);
+    bar.scrollTop += 280;
+    scroll.onScroll();
+    assert.ok(Math.abs(scroll.top.value - 5_000_010) < 1e-6);
+    bar.scrollTop = bar.scrollHeight;
+    scroll.onScroll();
+    assert.equal(scroll.top.value, scroll.topMax.value);
+    // At the bar's very end there is still a way back, row by row.
+    for (let n = 0; n < 100; n += 1) {
+      bar.scrollTop -= 28;
+      scroll.onScroll();
+    }
+    assert.ok(Math.abs(scroll.topMax.value - 100 - scroll.top.value) < 1);
+    scroll.attach(undefined);
+  });
+});

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { Browser, Page } from 'playwright-core';
+import { cliCommand } from '../support/cli-command.ts';
+import { buildPage, fillSignIn, launchBrowser, visit } from './support.ts';
+
+/**
+ * Pictures of the page in front of the demo's companies, for README and docs: each view in both themes, as wide as a
+ * desk and a phone. Run by `npm run screenshots`.
+ */
+const folder = 'docs/pictures';
+const sizes = [
+  { width: 1440, height: 900 },
+  { width: 390, height: 844 },
+];
+
+interface Demo {
+  readonly url: string;
+  readonly organizations: readonly {
+    readonly logins: readonly { readonly email: string; readonly role: string; readonly password: string }[];
+  }[];
+}
+
+/** What a picture is of, and how the page comes there. */
+const pictures: readonly (readonly [name: string, show: (page: Page, url: string) => Promise<void>])[] = [
+  [
+    'events',
+    async (page, url) => {
+      await page.goto(`${url}/#/events?range=7d`);
+      await page.locator('.facets button, .row[aria-selected]').first().waitFor();
+    },
+  ],
+  [
+    'event',
+    async (page, url) => {
+      await page.goto(`${url}/#/events?range=7d&status=Failure`);
+      await page.locator('.row[aria-selected]', { hasText: 'Download failed' }).first().click();
+      await page.locator('[role=tabpanel] dd').nth(8).waitFor();
+    },
+  ],
+];
+
+function startDemo(): Promise<{ demo: Demo; stop: () => void }> {
+  const child = spawn(process.execPath, [...cliCommand, 'demo', '--json', '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, RATE_LIMIT_TENANT: 'off' },
+  });
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the demo ended with ${code}`)));
+    createInterface(child.stdout).once('line', (line) =>
+      resolve({ demo: JSON.parse(line) as Demo, stop: () => child.kill('SIGTERM') }),
+    );
+  });
+}
+
+async function takeAll(browser: Browser, demo: Demo): Promise<void> {
+  const admin = demo.organizations[0]?.logins.find(({ role }) => role === 'admin');
+  if (admin === undefined) throw new Error('the demo has no administrator');
+  for (const size of sizes) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, context } = await visit(browser, demo.url, { ...size, colorScheme });
+      await fillSignIn(page, admin.email, admin.password);
+      await page.locator('.bar').waitFor();
+      for (const [name, show] of pictures) {
+        await show(page, demo.url);
+        await page.locator('[data-stale=true], .skeleton').first().waitFor({ state: 'detached' });
+        await page.mouse.move(0, 0);
+        await page.screenshot({
+          path: `${folder}/${name}-${colorScheme}-${size.width}.png`,
+          animations: 'disabled',
+        });
+      }
+      await context.close();
+    }
+  }
+}
+
+buildPage();
+await mkdir(folder, { recursive: true });
+const { demo, stop } = await startDemo();
+const browser = await launchBrowser();
+try {
+  await takeAll(browser, demo);
+} finally {
+  await browser.close();
+  stop();
+}

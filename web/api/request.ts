@@ -1,0 +1,133 @@
+import { signal } from '@preact/signals';
+import { RateLimit } from './rate-limit.ts';
+
+/** Values that are undefined or empty are left out. */
+export type Parameters = Readonly<Record<string, string | number | undefined>>;
+
+/**
+ * Why there is no answer: `refused` (the request itself; asking again changes nothing), `unavailable` (the engine or the
+ * server cannot answer, or too many ask, for now), `offline` (no connection).
+ */
+export class RequestError extends Error {
+  readonly kind: 'refused' | 'unavailable' | 'offline';
+  readonly status: number;
+  readonly requestId: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    kind: RequestError['kind'],
+    detail: string,
+    facts: { status?: number; requestId?: string | undefined; retryAfterSeconds?: number | undefined } = {},
+  ) {
+    super(detail);
+    this.name = 'RequestError';
+    this.kind = kind;
+    this.status = facts.status ?? 0;
+    this.requestId = facts.requestId;
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+  }
+}
+
+/** The limit of requests of this session; the frame tells when requests wait for it. */
+export const rateLimit = new RateLimit();
+
+/** True while a session has ended and requests wait for the next one: see `resumeSession`. */
+export const isSessionOver = signal(false);
+
+let renewed = Promise.withResolvers<void>();
+
+/** Somebody has signed in again: what waits is asked once more. */
+export function resumeSession(): void {
+  isSessionOver.value = false;
+  renewed.resolve();
+  renewed = Promise.withResolvers<void>();
+}
+
+interface Options {
+  readonly signal?: AbortSignal | undefined;
+  /** Not to wait for the limit or for another session, but to fail: for what somebody waits for in a form. */
+  readonly impatient?: boolean;
+}
+
+/** The JSON of a GET. Rejects with RequestError, or AbortError when its signal fires. */
+export async function get<T>(path: string, parameters: Parameters = {}, options: Options = {}): Promise<T> {
+  return (await (await ask(withQuery(path, parameters), { method: 'GET' }, options)).json()) as T;
+}
+
+/** The text of a GET, for what must keep all digits of numbers. */
+export async function getText(path: string, parameters: Parameters, options: Options = {}): Promise<string> {
+  return (await ask(withQuery(path, parameters), { method: 'GET' }, options)).text();
+}
+
+/** A change; undefined where the answer has no body. */
+export async function send<T>(
+  method: 'POST' | 'PATCH',
+  path: string,
+  body: object = {},
+  options: Options = {},
+): Promise<T> {
+  const headers = { 'Content-Type': 'application/json' };
+  const response = await ask(path, { method, headers, body: JSON.stringify(body) }, options);
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+/** A path with its parameters. */
+function withQuery(path: string, parameters: Parameters): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== '') query.set(name, String(value));
+  }
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** One answer: waits for the limit, and where the session has ended, until there is another. */
+async function ask(
+  path: string,
+  init: RequestInit,
+  { signal, impatient = false }: Options,
+): Promise<Response> {
+  for (;;) {
+    if (!impatient) await rateLimit.turn(signal);
+    const response = await attempt(path, { ...init, ...(signal && { signal }) });
+    const isUsedUp = rateLimit.note(response);
+    if (response.ok) return response;
+    if (!impatient && response.status === 429 && isUsedUp) continue;
+    if (!impatient && response.status === 401) {
+      isSessionOver.value = true;
+      await renewed.promise;
+      signal?.throwIfAborted();
+      continue;
+    }
+    throw await refusal(response);
+  }
+}
+
+async function attempt(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, init);
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error;
+    throw new RequestError('offline', 'There is no connection to the server.');
+  }
+}
+
+async function refusal(response: Response): Promise<RequestError> {
+  const problem = (await response.json().catch(() => ({}))) as { detail?: string; request_id?: string };
+  const { status, headers } = response;
+  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
+  return new RequestError(
+    status >= 500 || status === 429 ? 'unavailable' : 'refused',
+    problem.detail ?? `HTTP ${status}`,
+    {
+      status,
+      requestId: problem.request_id ?? headers.get('x-request-id') ?? undefined,
+      retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    },
+  );
+}
+
+/** Whether a request was only given up by the page itself. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}

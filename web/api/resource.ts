@@ -1,0 +1,68 @@
+import { type Signal, signal } from '@preact/signals';
+import { limits } from './limits.ts';
+import { sleep } from './rate-limit.ts';
+import { isAborted, RequestError } from './request.ts';
+
+/** What is asked of the server for a view: asked again where it failed for now, and given up for the next question. */
+export class Resource<T> {
+  /** The newest answer; an older one stays until then. */
+  readonly data: Signal<T | undefined> = signal(undefined);
+  readonly error: Signal<RequestError | undefined> = signal(undefined);
+  readonly isLoading = signal(false);
+  /** Unix milliseconds of the next try after an error; undefined where there is none. */
+  readonly retryAt: Signal<number | undefined> = signal(undefined);
+  #abort = new AbortController();
+  #again: (() => void) | undefined;
+
+  /** Asks; what was asked before is given up. Does not throw: see `error`. */
+  async load(question: (signal: AbortSignal) => Promise<T>): Promise<void> {
+    this.stop();
+    const { signal } = (this.#abort = new AbortController());
+    this.isLoading.value = true;
+    for (
+      let delay: number = limits.retryMsMin;
+      !signal.aborted;
+      delay = Math.min(delay * 2, limits.retryMsMax)
+    ) {
+      try {
+        const data = await question(signal);
+        if (signal.aborted) return;
+        this.data.value = data;
+        this.#settle(undefined);
+        return;
+      } catch (error) {
+        if (signal.aborted || isAborted(error)) return;
+        if (!(error instanceof RequestError)) throw error;
+        this.#settle(error);
+        if (error.kind === 'refused') return;
+        await this.#pause(Math.max(delay, (error.retryAfterSeconds ?? 0) * 1000), signal);
+      }
+    }
+  }
+
+  /** The next try is now. */
+  retry(): void {
+    this.#again?.();
+  }
+
+  /** Gives up what is under way. */
+  stop(): void {
+    this.#abort.abort();
+    this.#settle(undefined);
+  }
+
+  #settle(error: RequestError | undefined): void {
+    this.isLoading.value = false;
+    this.error.value = error;
+    this.retryAt.value = undefined;
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    this.retryAt.value = Date.now() + ms;
+    const early = new Promise<void>((resolve) => (this.#again = resolve));
+    await Promise.race([sleep(ms, signal), early]).catch((error: unknown) => {
+      if (!isAborted(error)) throw error;
+    });
+    this.retryAt.value = undefined;
+  }
+}

@@ -1,0 +1,60 @@
+import { signal } from '@preact/signals';
+import { get, RequestError, resumeSession, send } from './request.ts';
+import type { Whoami } from './types.ts';
+
+/** Who uses the page. `asking` is before the first answer. */
+export type SessionState =
+  | { readonly state: 'asking' }
+  | { readonly state: 'failed'; readonly error: RequestError }
+  | { readonly state: 'out' }
+  | { readonly state: 'in'; readonly who: Whoami };
+
+export const session = signal<SessionState>({ state: 'asking' });
+
+export interface Credentials {
+  readonly email: string;
+  readonly password: string;
+  readonly organization?: string | undefined;
+}
+
+/** Finds out whether the browser has a session that is still good. */
+export async function loadSession(): Promise<void> {
+  try {
+    session.value = { state: 'in', who: await get('/api/v1/portal/whoami', {}, { impatient: true }) };
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    session.value = error.status === 401 ? { state: 'out' } : { state: 'failed', error };
+  }
+}
+
+/**
+ * Signs in; rejects with RequestError. Where a session has ended in the middle of work it goes on, unless it is somebody
+ * else who signs in: then nothing of what is on the screen is theirs.
+ */
+export async function signIn(credentials: Credentials): Promise<void> {
+  const before = session.value.state === 'in' ? session.value.who : undefined;
+  await send('POST', '/api/v1/auth/login-handler', credentials, { impatient: true });
+  await loadSession();
+  const after = session.value.state === 'in' ? session.value.who : undefined;
+  if (before !== undefined && before.user.id !== after?.user.id) location.reload();
+  else resumeSession();
+}
+
+export async function signOut(): Promise<void> {
+  try {
+    await send('POST', '/api/v1/auth/logout', {}, { impatient: true });
+  } catch (error) {
+    // No session is what was wanted.
+    if (!(error instanceof RequestError && error.status === 401)) throw error;
+  }
+  // A load of the page: whatever it holds of the organization goes with it.
+  location.assign('/');
+}
+
+/** Another password; it ends all sessions, so the next one is begun at once. Rejects with RequestError. */
+export async function changePassword(current: string, next: string): Promise<void> {
+  if (session.value.state !== 'in') return;
+  const { user, organization } = session.value.who;
+  await send('POST', '/api/v1/portal/password', { current, new: next }, { impatient: true });
+  await signIn({ email: user.email, password: next, organization: organization.slug });
+}

@@ -1,0 +1,10 @@
+import type { Schemas } from '../../schema/openapi.d.ts';
+
+/** What the server sends and takes, from the description of its API. */
+export type AuditEvent = Schemas['AuditEvent'];
+export type AuditPage = Schemas['AuditPage'];
+export type FeedPage = Schemas['FeedPage'];
+export type Histogram = Schemas['Histogram'];
+export type TopValues = Schemas['TopValues'];
+export type Whoami = Schemas['Whoami'];
+export type Role = Schemas['Role'];

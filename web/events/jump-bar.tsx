@@ -1,0 +1,53 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Resource } from '../api/resource.ts';
+import { Icon } from '../ui/icon.tsx';
+import { t } from '../ui/text.ts';
+import { fromField } from '../ui/time.ts';
+import type { EventList } from './event-list.ts';
+import { totalWords } from './words.ts';
+
+interface JumpBarProps {
+  readonly list: EventList;
+  readonly onJump: (index: number) => void;
+}
+
+/** Below the table: to the newest and the oldest event, and to a moment among them. */
+export function JumpBar({ list, onJump }: JumpBarProps) {
+  const [moment, setMoment] = useState('');
+  const place = useRef(new Resource<number>()).current;
+  useEffect(() => () => place.stop(), [place]);
+  const jump = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const micros = fromField(moment);
+    if (micros === undefined) return;
+    await place.load((abort) => list.placeOf(micros, abort));
+    if (place.data.value !== undefined && place.error.value === undefined) onJump(place.data.value);
+  };
+  return (
+    <div class="table-foot">
+      <span class="total-below">{totalWords(list.total)}</span>
+      <button type="button" class="button quiet small newest" onClick={() => onJump(0)}>
+        <Icon name="up" />
+        {t('eventsJumpNewest')}
+      </button>
+      <button type="button" class="button quiet small" onClick={() => onJump(list.total - 1)}>
+        <Icon name="down" />
+        {t('eventsJumpOldest')}
+      </button>
+      <form onSubmit={(event) => void jump(event)}>
+        <label for="jump">{t('eventsJump')}</label>
+        <input
+          id="jump"
+          type="datetime-local"
+          step="1"
+          value={moment}
+          aria-label={t('eventsJump')}
+          onInput={(event) => setMoment(event.currentTarget.value)}
+        />
+        <button type="submit" class="button small" disabled={moment === '' || place.isLoading.value}>
+          {t('eventsRangeApply')}
+        </button>
+      </form>
+    </div>
+  );
+}

@@ -1,0 +1,25 @@
+/** Bounds of the list of events; units last. */
+export const limits = {
+  /** Events of one request. */
+  pageEvents: 100,
+  /** Pages kept; the ones farthest from what is in sight go first. */
+  pagesMax: 60,
+  /** Rows beyond those in sight that are asked for with them. */
+  aheadRows: 40,
+  /** Scrolling waits so long for its end before it asks, and never longer than the second. */
+  settleMs: 80,
+  settleMsMax: 250,
+  /** Values of a list in the side bar, and those that the filter field knows. */
+  facetValues: 7,
+  topValues: 100,
+  suggestionsMax: 8,
+  /** Events at one microsecond that are looked through for the one that is open. */
+  sameMomentEvents: 100,
+  /** Moving from row to row, an event that is passed by is not asked for. */
+  detailSettleMs: 200,
+  flowEvents: 200,
+  /** The feed is asked again no sooner than this, and holds each question this long while there is nothing. */
+  livePauseMs: 5_000,
+  liveWaitSeconds: 20,
+  livePageEvents: 1_000,
+} as const;

@@ -1,0 +1,123 @@
+import type { Parameters } from '../api/request.ts';
+import { fromRfc3339, toRfc3339 } from '../api/instant.ts';
+import { startOfDay, startOfQuarter } from '../ui/time.ts';
+
+export const rangeNames = [
+  '1h',
+  '24h',
+  '7d',
+  '30d',
+  '90d',
+  'today',
+  'yesterday',
+  'lastQuarter',
+  'all',
+] as const;
+export type RangeName = (typeof rangeNames)[number];
+
+/** Unix microseconds, both inclusive. */
+export interface ExactRange {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+/** Filters of the server, by its names. */
+export const filterNames = [
+  'status',
+  'severity',
+  'activityId',
+  'actor',
+  'userId',
+  'fileName',
+  'fileHash',
+  'flowId',
+] as const;
+export type FilterName = (typeof filterNames)[number];
+export type Filters = Readonly<Partial<Record<FilterName, string>>>;
+
+/** What the view shows: all of it is in the address. */
+export interface EventQuery {
+  readonly range: RangeName | ExactRange;
+  readonly filters: Filters;
+  /** Time of the event that is open, Unix microseconds. */
+  readonly open?: number | undefined;
+}
+
+const rangeDefault: RangeName = '24h';
+
+/** The query that an address describes; what it does not know is left out. */
+export function readQuery(parameters: URLSearchParams): EventQuery {
+  const from = fromRfc3339(parameters.get('from') ?? '');
+  const to = fromRfc3339(parameters.get('to') ?? '');
+  const named = rangeNames.find((name) => name === parameters.get('range')) ?? rangeDefault;
+  const filters: Partial<Record<FilterName, string>> = {};
+  for (const name of filterNames) {
+    const value = parameters.get(name);
+    if (value !== null && value !== '') filters[name] = value;
+  }
+  const open = fromRfc3339(parameters.get('event') ?? '');
+  return { range: from === undefined && to === undefined ? named : { from, to }, filters, open };
+}
+
+export function writeQuery({ range, filters, open }: EventQuery): URLSearchParams {
+  const parameters = new URLSearchParams();
+  if (typeof range === 'string') {
+    if (range !== rangeDefault) parameters.set('range', range);
+  } else {
+    if (range.from !== undefined) parameters.set('from', toRfc3339(range.from));
+    if (range.to !== undefined) parameters.set('to', toRfc3339(range.to));
+  }
+  for (const name of filterNames) {
+    const value = filters[name];
+    if (value !== undefined) parameters.set(name, value);
+  }
+  if (open !== undefined) parameters.set('event', toRfc3339(open));
+  return parameters;
+}
+
+const hour = 3_600_000_000;
+const lengths = {
+  '1h': hour,
+  '24h': 24 * hour,
+  '7d': 7 * 24 * hour,
+  '30d': 30 * 24 * hour,
+  '90d': 90 * 24 * hour,
+} as const satisfies Partial<Record<RangeName, number>>;
+
+/** The range at a moment (Unix milliseconds): from then on it does not move, so that pages fit together. */
+export function exactRange(range: EventQuery['range'], nowMs: number): ExactRange {
+  if (typeof range !== 'string') return range;
+  const to = nowMs * 1000;
+  switch (range) {
+    case 'all':
+      return {};
+    case 'today':
+      return { from: startOfDay(nowMs), to };
+    case 'yesterday':
+      return { from: startOfDay(nowMs, -1), to: startOfDay(nowMs) - 1 };
+    case 'lastQuarter':
+      return { from: startOfQuarter(nowMs, -1), to: startOfQuarter(nowMs) - 1 };
+    case '1h':
+    case '24h':
+    case '7d':
+    case '30d':
+    case '90d':
+      return { from: to - lengths[range], to };
+    default:
+      return range satisfies never;
+  }
+}
+
+/** Whether what happens from now on belongs to the range. */
+export function endsNow(range: EventQuery['range']): boolean {
+  if (typeof range !== 'string') return range.to === undefined;
+  return range !== 'yesterday' && range !== 'lastQuarter';
+}
+
+/** The range as parameters of requests. */
+export function timeParameters({ from, to }: ExactRange): Parameters {
+  return {
+    startTime: from === undefined ? undefined : toRfc3339(from),
+    endTime: to === undefined ? undefined : toRfc3339(to),
+  };
+}

@@ -1,0 +1,121 @@
+import { useState } from 'preact/hooks';
+import { Icon } from '../ui/icon.tsx';
+import { Menu } from '../ui/menu.tsx';
+import { t, type TextKey } from '../ui/text.ts';
+import { formatMoment, fromField, toField, zone } from '../ui/time.ts';
+import { type EventQuery, type ExactRange, exactRange, type RangeName, rangeNames } from './query.ts';
+
+const names: Readonly<Record<RangeName, TextKey>> = {
+  '1h': 'eventsRange1h',
+  '24h': 'eventsRange24h',
+  '7d': 'eventsRange7d',
+  '30d': 'eventsRange30d',
+  '90d': 'eventsRange90d',
+  today: 'eventsRangeToday',
+  yesterday: 'eventsRangeYesterday',
+  lastQuarter: 'eventsRangeLastQuarter',
+  all: 'eventsRangeAll',
+};
+
+interface RangeMenuProps {
+  readonly range: EventQuery['range'];
+  readonly onChange: (range: EventQuery['range']) => void;
+}
+
+/** The range of time: one of the usual ones, or an exact one. */
+export function RangeMenu({ range, onChange }: RangeMenuProps) {
+  const words = rangeWords(range);
+  return (
+    <Menu
+      label={`${t('eventsRange')}: ${words}`}
+      button={
+        <>
+          <Icon name="clock" />
+          {words}
+          <Icon name="chevron" />
+        </>
+      }
+    >
+      {(close) => {
+        const choose = (next: EventQuery['range']) => {
+          close();
+          onChange(next);
+        };
+        return (
+          <div class="range-panel">
+            <ul>
+              {rangeNames.map((name) => (
+                <li key={name}>
+                  <button
+                    type="button"
+                    class="button quiet small"
+                    aria-pressed={name === range}
+                    onClick={() => choose(name)}
+                  >
+                    {t(names[name])}
+                  </button>
+                </li>
+              ))}
+            </ul>
+            <ExactForm range={exactRange(range, Date.now())} onChange={choose} />
+          </div>
+        );
+      }}
+    </Menu>
+  );
+}
+
+interface ExactFormProps {
+  readonly range: ExactRange;
+  readonly onChange: (range: ExactRange) => void;
+}
+
+function ExactForm({ range, onChange }: ExactFormProps) {
+  const [from, setFrom] = useState(range.from === undefined ? '' : toField(range.from));
+  const [to, setTo] = useState(range.to === undefined ? '' : toField(range.to));
+  const [start, end] = [fromField(from), fromField(to)];
+  const isRange = (start ?? end) !== undefined && (start ?? 0) <= (end ?? Number.POSITIVE_INFINITY);
+  const zoneWords = t(zone.value === 'utc' ? 'utc' : 'local');
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        // The field has seconds; all of the last one belongs to the range.
+        onChange({ from: start, to: end === undefined ? undefined : end + 999_999 });
+      }}
+    >
+      <strong>
+        {t('eventsRangeExact')} ({zoneWords})
+      </strong>
+      <label>
+        {t('eventsRangeFrom')}
+        <input
+          type="datetime-local"
+          step="1"
+          value={from}
+          onInput={(event) => setFrom(event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        {t('eventsRangeTo')}
+        <input
+          type="datetime-local"
+          step="1"
+          value={to}
+          onInput={(event) => setTo(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit" class="button" disabled={!isRange}>
+        {t('eventsRangeApply')}
+      </button>
+    </form>
+  );
+}
+
+function rangeWords(range: EventQuery['range']): string {
+  if (typeof range === 'string') return t(names[range]);
+  const { from, to } = range;
+  if (from !== undefined && to !== undefined) return `${formatMoment(from)} – ${formatMoment(to)}`;
+  if (from !== undefined) return t('eventsFrom', { time: formatMoment(from) });
+  return t('eventsUntil', { time: formatMoment(to ?? 0) });
+}

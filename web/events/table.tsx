@@ -1,0 +1,169 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { AuditEvent } from '../api/types.ts';
+import { Middle } from '../ui/middle.tsx';
+import { isNarrow } from '../ui/screen.ts';
+import { t } from '../ui/text.ts';
+import { formatClock, formatDay, formatZone, zone } from '../ui/time.ts';
+import { RowScroll } from '../ui/row-scroll.ts';
+import { VirtualRows } from '../ui/virtual-rows.tsx';
+import type { EventList } from './event-list.ts';
+import { JumpBar } from './jump-bar.tsx';
+import { statusName, targetOf } from './words.ts';
+
+interface EventTableProps {
+  readonly list: EventList;
+  /** Time of the event that is open. */
+  readonly open: number | undefined;
+  readonly onOpen: (event: AuditEvent) => void;
+  readonly onClose: () => void;
+}
+
+const columns = ['time', 'activity', 'actor', 'eventsTarget', 'eventsAddress', 'status'] as const;
+
+/** All events of a list, newest first: a row for each, of which the browser has those in sight. */
+export function EventTable({ list, open, onOpen, onClose }: EventTableProps) {
+  const scroll = useRef(new RowScroll()).current;
+  const [cursor, setCursor] = useState(0);
+  const onShow = useCallback((first: number, last: number) => list.show(first, last), [list]);
+  const jump = (index: number) => {
+    setCursor(index);
+    scroll.scrollTo(index);
+  };
+  useEffect(() => jump(0), [list]);
+  const openAt = (index: number) => {
+    setCursor(index);
+    const event = list.at(index);
+    if (event !== undefined) onOpen(event);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = stepOf(event.key, cursor, scroll.visible, list.total);
+    if (step !== undefined) {
+      setCursor(step);
+      scroll.reveal(step);
+      if (open !== undefined) openAt(step);
+    } else if (event.key === 'Enter') openAt(cursor);
+    else if (event.key === 'Escape') onClose();
+    else return;
+    event.preventDefault();
+  };
+  const attributes = {
+    role: 'grid' as const,
+    tabIndex: 0,
+    'aria-label': t('eventsTable'),
+    'aria-rowcount': list.total + 1,
+    'aria-activedescendant': `event-${cursor}`,
+    onKeyDown,
+  };
+  const row = (index: number) => {
+    const event = list.at(index);
+    const isOpen = open !== undefined && index === cursor && event?.time === open;
+    const state = { index, event, newer: list.at(index - 1), isCursor: index === cursor, isOpen };
+    return <Row key={index} {...state} onClick={() => openAt(index)} />;
+  };
+  const rowHeight = isNarrow.value ? 52 : 28;
+  const content = { count: list.total, rowHeight, row, onShow, head: <Head />, attributes };
+  return (
+    <>
+      <VirtualRows scroll={scroll} {...content} />
+      <JumpBar list={list} onJump={jump} />
+    </>
+  );
+}
+
+/** The row that a key leads to; undefined for any other key. */
+function stepOf(key: string, from: number, visible: number, total: number): number | undefined {
+  const steps: Readonly<Record<string, number>> = {
+    ArrowDown: from + 1,
+    ArrowUp: from - 1,
+    PageDown: from + visible - 1,
+    PageUp: from - visible + 1,
+    Home: 0,
+    End: total - 1,
+  };
+  const step = steps[key];
+  return step === undefined ? undefined : Math.max(0, Math.min(step, total - 1));
+}
+
+function Head() {
+  return (
+    <div role="row" class="row head" aria-rowindex={1}>
+      {columns.map((column) => (
+        <span key={column} role="columnheader" class={classOf(column)}>
+          {t(column)}
+          {column === 'time' && ` (${zone.value === 'utc' ? t('utc') : formatZone(Date.now() * 1000)})`}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+const classes: Readonly<Partial<Record<(typeof columns)[number], string>>> = {
+  time: 'when-head',
+  eventsTarget: 'target',
+  eventsAddress: 'address',
+};
+
+function classOf(column: (typeof columns)[number]): string {
+  return classes[column] ?? column;
+}
+
+interface RowProps {
+  readonly index: number;
+  readonly event: AuditEvent | undefined;
+  /** The row above. */
+  readonly newer: AuditEvent | undefined;
+  readonly isCursor: boolean;
+  readonly isOpen: boolean;
+  readonly onClick: () => void;
+}
+
+function Row({ index, event, newer, isCursor, isOpen, onClick }: RowProps) {
+  const common = {
+    role: 'row' as const,
+    id: `event-${index}`,
+    'aria-rowindex': index + 2,
+    onClick,
+  };
+  if (event === undefined) {
+    return (
+      <div {...common} class={`row${isCursor ? ' cursor' : ''}`} aria-busy="true">
+        {columns.map((column) => (
+          <span key={column} role="gridcell" class={classOf(column)}>
+            <span class="skeleton" style={{ width: `${40 + ((index * 7 + column.length * 13) % 50)}%` }} />
+          </span>
+        ))}
+      </div>
+    );
+  }
+  const user = event.actor.user;
+  const day = formatDay(event.time);
+  const beginsDay = newer !== undefined && formatDay(newer.time) !== day;
+  const { target, message } = targetOf(event);
+  return (
+    <div
+      {...common}
+      aria-selected={isOpen}
+      class={`row${isCursor ? ' cursor' : ''}${beginsDay ? ' first-of-day' : ''}`}
+    >
+      <span role="gridcell" class="when">
+        <span>{day}</span>
+        {formatClock(event.time)}
+      </span>
+      <span role="gridcell" class={`activity${event.severity === 'High' ? ' important' : ''}`}>
+        {event.activity_name}
+      </span>
+      <span role="gridcell" class="actor" title={user?.email_addr}>
+        {user?.name ?? user?.email_addr ?? '–'}
+      </span>
+      <span role="gridcell" class="target">
+        {target === undefined ? <span title={message}>{message}</span> : <Middle text={target} />}
+      </span>
+      <span role="gridcell" class="address mono">
+        {event.src_endpoint?.ip}
+      </span>
+      <span role="gridcell" class="status">
+        <span class={`state${event.status === 'Failure' ? ' failed' : ''}`}>{statusName(event.status)}</span>
+      </span>
+    </div>
+  );
+}

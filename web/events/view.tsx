@@ -1,0 +1,105 @@
+import './view.css';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { AuditEvent } from '../api/types.ts';
+import { Failure } from '../ui/failure.tsx';
+import { t } from '../ui/text.ts';
+import { Chart } from './chart.tsx';
+import { Detail } from './detail.tsx';
+import { Facets } from './facets.tsx';
+import { FilterBar } from './filter-bar.tsx';
+import { EventsModel } from './model.ts';
+import { filterNames } from './query.ts';
+import { EventTable } from './table.tsx';
+import { filterWords, valueWords } from './words.ts';
+
+/** Everything that happened: filters, counts over time, the most frequent values, and all events. */
+export default function EventsView() {
+  const model = useRef(new EventsModel()).current;
+  const query = model.query.value;
+  useEffect(() => model.follow(query), [model, query]);
+  useEffect(() => () => model.stop(), [model]);
+  return (
+    <div class="events">
+      <h1 class="visually-hidden">{t('events')}</h1>
+      <FilterBar model={model} />
+      <Chart histogram={model.histogram.data.value} onZoom={(range) => model.change({ range })} />
+      <Facets model={model} />
+      <TableArea model={model} />
+    </div>
+  );
+}
+
+function TableArea({ model }: { readonly model: EventsModel }) {
+  const [row, setRow] = useState<AuditEvent>();
+  const { open } = model.query.value;
+  // After a failure the list is still that of the query before.
+  const list = model.list.error.value === undefined ? model.list.data.value : undefined;
+  const error = model.list.error.value ?? list?.loading.error.value;
+  const failed = model.list.error.value === undefined ? list?.loading : model.list;
+  return (
+    <div class="table-area" data-stale={model.list.isLoading.value} aria-busy={model.list.isLoading.value}>
+      {error !== undefined && (
+        <Failure error={error} retryAt={failed?.retryAt.value} onRetry={() => failed?.retry()} />
+      )}
+      {list === undefined && error === undefined && <Waiting />}
+      {list !== undefined && list.total === 0 && <Nothing model={model} />}
+      {list !== undefined && list.total > 0 && (
+        <EventTable
+          list={list}
+          open={open}
+          onOpen={(event) => {
+            setRow(event);
+            model.open(event.time);
+          }}
+          onClose={() => model.open(undefined)}
+        />
+      )}
+      {open !== undefined && (
+        <Detail model={model} micros={open} row={row?.time === open ? row : undefined} />
+      )}
+    </div>
+  );
+}
+
+const waitingRows = 24;
+
+/** Rows as they will be, before the first answer. */
+function Waiting() {
+  return (
+    <div class="virtual-rows" role="status" aria-label={t('loading')}>
+      <div class="row head" />
+      {Array.from({ length: waitingRows }, (_, index) => (
+        <div key={index} class="row">
+          <span class="skeleton" />
+          <span class="skeleton" style={{ width: `${50 + ((index * 17) % 40)}%` }} />
+          <span class="skeleton" style={{ width: `${40 + ((index * 29) % 50)}%` }} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** No event matches: which filter to do without. */
+function Nothing({ model }: { readonly model: EventsModel }) {
+  const { filters, range } = model.query.value;
+  const given = filterNames.filter((name) => filters[name] !== undefined);
+  return (
+    <div class="empty">
+      <p>{t(given.length === 0 ? 'eventsNoneYet' : 'eventsNone')}</p>
+      <p class="empty-ways">
+        {given.map((name) => (
+          <button key={name} type="button" class="button small" onClick={() => model.unfilter(name)}>
+            {t('eventsNoneRemove', {
+              filter: `${filterWords(name)} ${valueWords(name, filters[name] ?? '', model.activityNames.value)}`,
+            })}
+          </button>
+        ))}
+        {range !== 'all' && (
+          <button type="button" class="button small" onClick={() => model.change({ range: 'all' })}>
+            {t('eventsNoneWiden')}
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}

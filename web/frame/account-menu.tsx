@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks';
+import { signOut } from '../api/session.ts';
+import type { Whoami } from '../api/types.ts';
+import { Choice } from '../ui/choice.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Menu } from '../ui/menu.tsx';
+import { language, t } from '../ui/text.ts';
+import { theme } from '../ui/theme.ts';
+import { zone } from '../ui/time.ts';
+import { PasswordDialog } from './password-dialog.tsx';
+
+const roleNames = { admin: 'roleAdmin', auditor: 'roleAuditor', member: 'roleMember' } as const;
+
+/** Which times are shown, at once, and behind the name: appearance, language, password, the way out. */
+export function AccountMenu({ who }: { readonly who: Whoami }) {
+  const [changesPassword, setChangesPassword] = useState(false);
+  const { name, email, role } = who.user;
+  return (
+    <div class="account">
+      <button
+        type="button"
+        class="button quiet small"
+        aria-label={`${t('accountTimes')}: ${t(zone.value === 'utc' ? 'utc' : 'localTime')}`}
+        title={t('accountTimes')}
+        onClick={() => (zone.value = zone.value === 'utc' ? 'local' : 'utc')}
+      >
+        <Icon name="clock" />
+        {t(zone.value === 'utc' ? 'utc' : 'local')}
+      </button>
+      <Menu
+        class="quiet"
+        align="end"
+        label={`${name}: ${t('accountMenu')}`}
+        button={
+          <>
+            <Icon name="user" />
+            <span class="name">{name}</span>
+            <Icon name="chevron" />
+          </>
+        }
+      >
+        {(close) => (
+          <div class="account-panel">
+            <div>
+              <strong>{name}</strong>
+              <p class="muted">{email}</p>
+              <p class="muted">{t(roleNames[role])}</p>
+            </div>
+            <Appearance />
+            <button
+              type="button"
+              class="button quiet"
+              onClick={() => {
+                close();
+                setChangesPassword(true);
+              }}
+            >
+              {t('accountPassword')}
+            </button>
+            <button type="button" class="button quiet" onClick={() => void signOut()}>
+              {t('signOut')}
+            </button>
+          </div>
+        )}
+      </Menu>
+      {changesPassword && <PasswordDialog email={email} onClose={() => setChangesPassword(false)} />}
+    </div>
+  );
+}
+
+function Appearance() {
+  return (
+    <>
+      <Choice
+        label={t('accountTheme')}
+        value={theme.value}
+        options={[
+          ['system', t('accountThemeSystem')],
+          ['light', t('accountThemeLight')],
+          ['dark', t('accountThemeDark')],
+        ]}
+        onChange={(value) => (theme.value = value)}
+      />
+      <Choice
+        label={t('language')}
+        value={language.value}
+        options={[
+          ['en', 'English'],
+          ['de', 'Deutsch'],
+        ]}
+        onChange={(value) => (language.value = value)}
+      />
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { isSessionOver } from '../api/request.ts';
+import { loadSession, session } from '../api/session.ts';
+import type { Whoami } from '../api/types.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { Failure } from '../ui/failure.tsx';
+import { hrefOf, place } from '../ui/router.ts';
+import { announcement, t } from '../ui/text.ts';
+import { type View, views } from '../views.ts';
+import { AccountMenu } from './account-menu.tsx';
+import { KeyboardHelp } from './keyboard-help.tsx';
+import { LimitNotice } from './limit-notice.tsx';
+import { SignInForm, SignInPage } from './sign-in.tsx';
+
+/** Everything: the sign-in page, or the bar with a view below it. */
+export function Frame() {
+  const now = session.value;
+  switch (now.state) {
+    case 'asking':
+      return null;
+    case 'failed':
+      return (
+        <main class="lone">
+          <Failure error={now.error} onRetry={() => void loadSession()} />
+        </main>
+      );
+    case 'out':
+      return <SignInPage />;
+    case 'in':
+      return <SignedIn who={now.who} />;
+    default:
+      return now satisfies never;
+  }
+}
+
+function SignedIn({ who }: { readonly who: Whoami }) {
+  const allowed = views.filter(({ roles }) => roles.includes(who.user.role));
+  const view = allowed.find(({ path }) => path === place.value.view) ?? allowed[0];
+  useEffect(() => {
+    document.title = `${view === undefined ? '' : `${t(view.title)} · `}${who.organization.name}`;
+  });
+  return (
+    <div class="frame">
+      <a class="skip" href="#content" onClick={skipToContent}>
+        {t('skipToContent')}
+      </a>
+      <header class="bar">
+        <a class="brand" href={hrefOf(view?.path ?? '')} title={who.organization.slug}>
+          <span class="mark" aria-hidden="true" />
+          <span>{who.organization.name}</span>
+        </a>
+        <nav aria-label={t('views')}>
+          {allowed.map(({ path, title }) => (
+            <a key={path} href={hrefOf(path)} aria-current={path === view?.path ? 'page' : undefined}>
+              {t(title)}
+            </a>
+          ))}
+        </nav>
+        <AccountMenu who={who} />
+      </header>
+      <main id="content" tabIndex={-1}>
+        {view === undefined ? (
+          <p class="empty">{t('frameNothing')}</p>
+        ) : (
+          <LoadedView key={view.path} view={view} />
+        )}
+      </main>
+      <LimitNotice />
+      <KeyboardHelp />
+      {isSessionOver.value && (
+        <Dialog title={t('signInAgain')}>
+          <p class="muted">{t('signInOver')}</p>
+          <SignInForm email={who.user.email} organization={who.organization.slug} />
+        </Dialog>
+      )}
+      <p class="visually-hidden" role="status">
+        {announcement.value}
+      </p>
+    </div>
+  );
+}
+
+function skipToContent(event: Event): void {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
+
+/** A view whose code comes with its first use. */
+function LoadedView({ view }: { readonly view: View }) {
+  const [Content, setContent] = useState<ComponentType>();
+  const [error, setError] = useState<Error>();
+  const load = () => {
+    setError(undefined);
+    view.load().then((module) => setContent(() => module.default), setError);
+  };
+  useEffect(load, [view]);
+  if (error !== undefined) return <Failure error={error} onRetry={load} />;
+  return Content === undefined ? null : <Content />;
+}

@@ -1,0 +1,44 @@
+import { useEffect, useState } from 'preact/hooks';
+import { Dialog } from '../ui/dialog.tsx';
+import { t, type TextKey } from '../ui/text.ts';
+
+/** What keys do, beside those that every browser has. */
+const keys: readonly (readonly [keys: readonly string[], does: TextKey])[] = [
+  [['/'], 'keysFilter'],
+  [['↑', '↓', 'Page ↑', 'Page ↓', 'Home', 'End'], 'keysRows'],
+  [['Enter'], 'keysOpen'],
+  [['Esc'], 'keysClose'],
+  [['←', '→'], 'keysBars'],
+  [['Shift', 'Enter'], 'keysZoom'],
+  [['?'], 'keysHelp'],
+];
+
+/** The list of keys, which `?` shows. */
+export function KeyboardHelp() {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const onKeyDown = ({ key, target }: KeyboardEvent) => {
+      const isTyping = target instanceof Element && target.closest('input, select, textarea') !== null;
+      if (key === '?' && !isTyping) setOpen(true);
+    };
+    addEventListener('keydown', onKeyDown);
+    return () => removeEventListener('keydown', onKeyDown);
+  }, []);
+  if (!isOpen) return null;
+  return (
+    <Dialog title={t('keys')} onClose={() => setOpen(false)}>
+      <dl class="keys">
+        {keys.map(([names, does]) => (
+          <div key={does}>
+            <dt>
+              {names.map((name) => (
+                <kbd key={name}>{name}</kbd>
+              ))}
+            </dt>
+            <dd>{t(does)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

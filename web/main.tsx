@@ -1,0 +1,13 @@
+import './ui/tokens.css';
+import './ui/base.css';
+import './ui/parts.css';
+import './frame/frame.css';
+import { render } from 'preact';
+import { loadSession } from './api/session.ts';
+import { Frame } from './frame/frame.tsx';
+import './ui/theme.ts';
+
+const root = document.getElementById('app');
+if (root === null) throw new Error('the document has no element "app"');
+render(<Frame />, root);
+void loadSession();

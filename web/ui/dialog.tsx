@@ -1,0 +1,43 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { Icon } from './icon.tsx';
+import { t } from './text.ts';
+
+interface DialogProps {
+  readonly title: string;
+  /** Undefined: it cannot be closed, something must be decided first. */
+  readonly onClose?: (() => void) | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** A question on top of everything; the browser keeps the focus in it and gives it back afterwards. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    return () => element?.close();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose?.();
+      }}
+    >
+      <header>
+        <h2 id={id}>{title}</h2>
+        {onClose && (
+          <button type="button" class="button icon-button quiet" aria-label={t('close')} onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  );
+}

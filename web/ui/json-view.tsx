@@ -1,0 +1,14 @@
+import { layOut } from './json-text.ts';
+
+/** JSON to look at. */
+export function JsonView({ text }: { readonly text: string }) {
+  return (
+    <pre>
+      {layOut(text).map(({ text: piece, kind }, index) => (
+        <span key={index} class={kind}>
+          {piece}
+        </span>
+      ))}
+    </pre>
+  );
+}

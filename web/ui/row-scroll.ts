@@ -1,0 +1,97 @@
+import { computed, signal } from '@preact/signals';
+
+/** Browsers lay out nothing that is higher than some 30 million pixels; from here on a pixel of the bar is several rows. */
+const heightPixelsMax = 8_000_000;
+/** After scrolling has come to rest the bar is put where the rows are. */
+const restMs = 150;
+
+/** What scrolls: an element of the document. */
+export interface Bar {
+  scrollTop: number;
+  readonly scrollHeight: number;
+  readonly clientHeight: number;
+}
+
+/**
+ * Where a list stands, in rows. Near by, scrolling moves the rows pixel by pixel; where somebody drags the bar of a list
+ * that is higher than any element can be, by the bar's share.
+ */
+export class RowScroll {
+  /** The first row in sight, with its fraction that is out of sight. */
+  readonly top = signal(0);
+  readonly count = signal(0);
+  readonly rowHeight = signal(1);
+  /** Pixels that rows have. */
+  readonly height = signal(0);
+  /** Pixels of what scrolls. */
+  readonly length = computed(() => Math.min(this.count.value * this.rowHeight.value, heightPixelsMax));
+  readonly topMax = computed(() => Math.max(0, this.count.value - this.height.value / this.rowHeight.value));
+  #bar: Bar | undefined;
+  #scrolled = 0;
+  #rest: ReturnType<typeof setTimeout> | undefined;
+
+  attach(bar: Bar | undefined): void {
+    this.#bar = bar;
+    if (bar === undefined) clearTimeout(this.#rest);
+  }
+
+  /** Rows that are wholly in sight. */
+  get visible(): number {
+    return Math.max(1, Math.floor(this.height.value / this.rowHeight.value));
+  }
+
+  /** Puts a row at the top. */
+  scrollTo(index: number): void {
+    this.#move(index);
+    this.#alignBar();
+  }
+
+  /** Scrolls as little as is needed for the row to be in sight. */
+  reveal(index: number): void {
+    const rows = this.height.value / this.rowHeight.value;
+    if (index < this.top.value) this.scrollTo(index);
+    else if (index + 1 > this.top.value + rows) this.scrollTo(index + 1 - rows);
+  }
+
+  /** Another count or height: stay within. */
+  clamp(): void {
+    if (this.top.value > this.topMax.value) this.scrollTo(this.topMax.value);
+  }
+
+  /** The bar was moved, by whatever. */
+  onScroll(): void {
+    if (this.#bar === undefined) return;
+    const { scrollTop, clientHeight } = this.#bar;
+    const delta = scrollTop - this.#scrolled;
+    this.#scrolled = scrollTop;
+    if (delta === 0) return;
+    if (!this.#isScaled) return this.#move(scrollTop / this.rowHeight.value);
+    const isNear = Math.abs(delta) <= 2 * clientHeight;
+    const share = scrollTop / Math.max(1, this.#barMax);
+    this.#move(isNear ? this.top.value + delta / this.rowHeight.value : share * this.topMax.value);
+    clearTimeout(this.#rest);
+    // The bar's end is no end while there are rows beyond.
+    if (scrollTop <= 0 || scrollTop >= this.#barMax - 1) this.#alignBar();
+    else this.#rest = setTimeout(() => this.#alignBar(), restMs);
+    return undefined;
+  }
+
+  get #isScaled(): boolean {
+    return this.count.value * this.rowHeight.value > heightPixelsMax;
+  }
+
+  get #barMax(): number {
+    return this.#bar === undefined ? 0 : this.#bar.scrollHeight - this.#bar.clientHeight;
+  }
+
+  #move(to: number): void {
+    this.top.value = Math.max(0, Math.min(to, this.topMax.value));
+  }
+
+  #alignBar(): void {
+    if (this.#bar === undefined) return;
+    const share = this.topMax.value === 0 ? 0 : this.top.value / this.topMax.value;
+    this.#bar.scrollTop = this.#isScaled ? share * this.#barMax : this.top.value * this.rowHeight.value;
+    this.#scrolled = this.#bar.scrollTop;
+  }
+}

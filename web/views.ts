@@ -1,0 +1,22 @@
+import type { ComponentType } from 'preact';
+import type { Role } from './api/types.ts';
+import type { TextKey } from './ui/text.ts';
+
+/** A view of the page. Its code is loaded when it is first shown. */
+export interface View {
+  /** First part of its address: `#/events`. */
+  readonly path: string;
+  readonly title: TextKey;
+  readonly roles: readonly Role[];
+  readonly load: () => Promise<{ readonly default: ComponentType }>;
+}
+
+/** All views in the order of the navigation; the first that a role may see is where it begins. */
+export const views: readonly View[] = [
+  {
+    path: 'events',
+    title: 'events',
+    roles: ['admin', 'auditor'],
+    load: () => import('./events/view.tsx'),
+  },
+];
