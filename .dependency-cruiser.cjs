@@ -10,7 +10,7 @@ const folders = {
   control: ['storage', 'base'],
   http: ['ingest', 'read', 'control', 'contract', 'base'],
   client: [],
-  demo: [],
+  demo: ['ocsf'],
   cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'contract', 'demo', 'base'],
 };
 

@@ -561,6 +561,16 @@ export interface Schemas {
       readonly organization: Schemas['Slug'];
       /** What goes into `X-API-Key`. A secret. */
       readonly key: string;
+      /** What there is to find among its events, and the filters that find it. */
+      readonly clues: readonly ({
+        readonly title: string;
+        readonly query: {
+          readonly actor?: string;
+          readonly startTime?: string;
+          readonly endTime?: string;
+          readonly flowId?: string;
+        };
+      })[];
       readonly logins: readonly ({
         readonly email: string;
         readonly role: Schemas['Role'];

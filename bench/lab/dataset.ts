@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
-import { createCompany } from '../../src/demo/company.ts';
+import { acme } from '../../src/demo/acme.ts';
+import { Company } from '../../src/demo/company.ts';
 import { createDraw } from '../../src/demo/draw.ts';
-import { demoStaff } from '../../src/demo/people.ts';
 
 /** A run of lines of the data file: the body of one request. */
 export interface Span {
@@ -26,7 +26,7 @@ const singlesMax = 20_000;
 const hourMicros = 3_600_000_000;
 
 /**
- * The happenings of the last hour in the demo's companies (people, working hours, transfers, logins, administration),
+ * The happenings of the last hour in companies like the demo's larger one (people, working hours, transfers, logins, administration),
  * in batches by organization, each batch in order of time.
  */
 export async function writeDataset(
@@ -35,8 +35,8 @@ export async function writeDataset(
   organizations: readonly string[],
 ): Promise<Dataset> {
   const hour = Date.now() * 1000 - hourMicros;
-  const companies = organizations.map((slug, index) =>
-    createCompany(createDraw(index + 1), slug, demoStaff(`${slug}.example`)),
+  const companies = organizations.map(
+    (organization, index) => new Company(createDraw(index + 1), acme, { organization }),
   );
   const file = createWriteStream(path);
   const batches: Span[] = [];

@@ -1,5 +1,5 @@
+import { acme } from '../../src/demo/acme.ts';
 import { demoEvents } from '../../src/demo/events.ts';
-import { demoStaff } from '../../src/demo/people.ts';
 import { Mapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
 import type { Piece } from '../../src/ocsf/byte-sink.ts';
 import { toWindow, type Window } from '../../src/ocsf/byte-text.ts';
@@ -7,13 +7,7 @@ import { alwaysRedacted } from '../../src/ocsf/redact.ts';
 
 /** The same 200 source events in every run: their instants, people and files are fixed. */
 export const texts: readonly string[] = [
-  ...demoEvents({
-    organization: 'acme',
-    users: demoStaff('acme.example'),
-    count: 200,
-    endMicros: 1_780_000_000_000_000,
-    seed: 7,
-  }),
+  ...demoEvents({ profile: acme, count: 200, endMicros: 1_780_000_000_000_000, seed: 7 }),
 ];
 
 export const windows: readonly Window[] = texts.map(toWindow);

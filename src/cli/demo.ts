@@ -16,8 +16,11 @@ import { createOrganization, findOrganization, type Organization } from '../cont
 import { createUser, setPassword } from '../control/users.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps, RunningService } from './context.ts';
-import { demoBodies } from '../demo/events.ts';
-import { type DemoUser, demoStaff } from '../demo/people.ts';
+import { acme } from '../demo/acme.ts';
+import { demoBodies, demoClues, demoEnd, type DemoRequest } from '../demo/events.ts';
+import { globex } from '../demo/globex.ts';
+import { demoStaff } from '../demo/people.ts';
+import type { Profile } from '../demo/profile.ts';
 import { print } from './output.ts';
 
 interface DemoOptions {
@@ -28,19 +31,18 @@ interface DemoOptions {
 }
 
 interface DemoCompany {
-  readonly slug: string;
-  readonly name: string;
-  readonly staff: readonly DemoUser[];
+  readonly profile: Profile;
   /** Of all events. */
   readonly share: number;
+  readonly seed: number;
 }
 
-type DemoAccess = Schemas['CliDemo']['organizations'][number];
-type Login = DemoAccess['logins'][number];
+type DemoOrganization = Schemas['CliDemo']['organizations'][number];
+type Login = DemoOrganization['logins'][number];
 
 const companies: readonly DemoCompany[] = [
-  { slug: 'acme', name: 'Acme Corporation', staff: demoStaff('acme.example'), share: 0.7 },
-  { slug: 'globex', name: 'Globex GmbH', staff: demoStaff('globex.example').slice(0, 24), share: 0.3 },
+  { profile: acme, share: 0.7, seed: 1 },
+  { profile: globex, share: 0.3, seed: 2 },
 ];
 
 function parseEvents(text: string): number {
@@ -50,60 +52,61 @@ function parseEvents(text: string): number {
 }
 
 /** The organization of an earlier demo in the same directory, or a new one. */
-async function organizationOf(storage: Storage, company: DemoCompany): Promise<Organization> {
+async function organizationOf(storage: Storage, { slug, name }: Profile): Promise<Organization> {
   try {
-    return await createOrganization(storage, company);
+    return await createOrganization(storage, { slug, name });
   } catch (error) {
-    if (error instanceof Problem && error.code === 'conflict') return findOrganization(storage, company.slug);
+    if (error instanceof Problem && error.code === 'conflict') return findOrganization(storage, slug);
     throw error;
   }
 }
 
-/** One login of each role. Only what the demo prints has the passwords. */
-async function loginsOf(storage: Storage, company: DemoCompany): Promise<Login[]> {
+/** One login of each role, and the ids of their users. Only what the demo prints has the passwords. */
+async function loginsOf(
+  storage: Storage,
+  profile: Profile,
+): Promise<{ logins: Login[]; ids: Map<string, string> }> {
+  const { slug: organization } = profile;
+  const staff = demoStaff(profile, organization);
   const logins: Login[] = [];
+  const ids = new Map<string, string>();
   for (const role of ['admin', 'auditor', 'member'] as const) {
-    const person = company.staff.find((one) => one.role === role);
+    const person = staff.find((one) => one.role === role);
     if (person === undefined) continue;
     const { email, name } = person;
     const password = randomBytes(12).toString('base64url');
-    try {
-      await createUser(storage, { organization: company.slug, email, name, role, password });
-    } catch (error) {
+    const user = await createUser(storage, { organization, email, name, role, password }).catch((error) => {
       if (!(error instanceof Problem && error.code === 'conflict')) throw error;
-      await setPassword(storage, { user: email, organization: company.slug }, password);
-    }
+      return setPassword(storage, { user: email, organization }, password);
+    });
+    ids.set(email, user.id);
     logins.push({ email, role, password });
   }
-  return logins;
+  return { logins, ids };
 }
 
-async function accessOf(storage: Storage, company: DemoCompany): Promise<DemoAccess> {
-  await organizationOf(storage, company);
-  const [logins, issued] = await Promise.all([
-    loginsOf(storage, company),
-    createApiKey(storage, { organization: company.slug, scopes: 'read,write', name: 'demo' }),
-  ]);
-  return { organization: company.slug, key: issued.text, logins };
-}
-
-async function hasEvents(storage: Storage, organizationId: string): Promise<boolean> {
-  const query = 'SELECT 1 AS one FROM events WHERE org = {org:UUID} LIMIT 1';
-  return (await storage.rows(query, { org: organizationId })).length > 0;
+/** What an earlier demo recorded in this organization: how many events, which ended when (Unix microseconds). */
+async function earlierEvents(
+  storage: Storage,
+  org: string,
+): Promise<{ count: number; endMicros: number } | undefined> {
+  const query = `SELECT toString(count()) AS count, toString(toUnixTimestamp64Micro(min(time))) AS first
+    FROM events WHERE org = {org:UUID}`;
+  const [row] = await storage.rows<{ count: string; first: string }>(query, { org });
+  const count = Number(row?.count);
+  return count > 0 ? { count, endMicros: demoEnd(Number(row?.first)) } : undefined;
 }
 
 /** Records the events of one company, a few bodies at once. Resolves with the number of accepted ones. */
-async function recordCompany(service: RunningService, company: DemoCompany, count: number): Promise<number> {
-  const { slug: organization, staff: users } = company;
-  const seed = companies.indexOf(company) + 1;
-  const bodies = demoBodies({ organization, users, count, endMicros: systemClock(), seed });
+async function recordCompany(service: RunningService, request: DemoRequest): Promise<number> {
+  const { slug } = request.profile;
+  const bodies = demoBodies(request);
   let accepted = 0;
 
   async function send(): Promise<void> {
     for (const body of bodies) {
-      const answer = await service.record(organization, body);
-      if (answer.rejected > 0)
-        throw new Error(`${answer.rejected} demo events of ${organization} were rejected`);
+      const answer = await service.record(slug, body);
+      if (answer.rejected > 0) throw new Error(`${answer.rejected} demo events of ${slug} were rejected`);
       accepted += answer.accepted;
     }
   }
@@ -113,38 +116,76 @@ async function recordCompany(service: RunningService, company: DemoCompany, coun
   return accepted;
 }
 
-async function fill(
-  service: RunningService,
-  count: number,
-): Promise<{ access: DemoAccess[]; events: number }> {
-  const { storage, directory } = service;
-  const access = await Promise.all(companies.map((company) => accessOf(storage, company)));
-  await directory.refresh();
-  let events = 0;
-  let left = count;
-  for (const company of companies) {
-    const share = company === companies.at(-1) ? left : Math.round(count * company.share);
-    left -= share;
-    const { id } = await findOrganization(storage, company.slug);
-    if (!(await hasEvents(storage, id))) events += await recordCompany(service, company, share);
-  }
-  if (!(await service.flush(limits.demoFlushMsMax))) throw new Error('the demo events are not readable yet');
-  return { access, events };
+/** Organization, key and logins of a company. */
+async function prepare(storage: Storage, company: DemoCompany) {
+  const { profile } = company;
+  const { id } = await organizationOf(storage, profile);
+  const [{ logins, ids }, issued] = await Promise.all([
+    loginsOf(storage, profile),
+    createApiKey(storage, { organization: profile.slug, scopes: 'read,write', name: 'demo' }),
+  ]);
+  return { ...company, id, key: issued.text, logins, ids };
 }
 
-function instructions(url: string, filled: { access: readonly DemoAccess[]; events: number }): string {
-  const first = filled.access[0];
-  const blocks = filled.access.map(({ organization, key, logins }) =>
-    [
-      `Organization ${organization}`,
-      `  API key  ${key}`,
-      ...logins.map(({ role, email, password }) => `  ${role.padEnd(8)} ${email}  password ${password}`),
-    ].join('\n'),
+interface Filled {
+  readonly organizations: readonly DemoOrganization[];
+  /** How many new ones. */
+  readonly events: number;
+}
+
+async function fill(service: RunningService, count: number): Promise<Filled> {
+  const { storage, directory } = service;
+  const prepared = await Promise.all(companies.map((company) => prepare(storage, company)));
+  await directory.refresh();
+  const organizations: DemoOrganization[] = [];
+  let events = 0;
+  let left = count;
+  for (const { profile, share, seed, id, ids, key, logins } of prepared) {
+    const { slug: organization } = profile;
+    const earlier = await earlierEvents(storage, id);
+    // The last company has what is left.
+    const part = profile === companies.at(-1)?.profile ? left : Math.round(count * share);
+    left -= part;
+    const story = earlier ?? { count: part, endMicros: systemClock() };
+    if (earlier === undefined) events += await recordCompany(service, { profile, seed, ids, ...story });
+    organizations.push({ organization, key, logins, clues: demoClues({ profile, ...story }) });
+  }
+  if (!(await service.flush(limits.demoFlushMsMax))) throw new Error('the demo events are not readable yet');
+  return { organizations, events };
+}
+
+/** The variable of a shell that has the key of an organization. */
+const variableOf = (organization: string): string => organization.toUpperCase();
+
+function accessText({ organization, key, logins }: DemoOrganization): string {
+  const people = logins.map(
+    ({ role, email, password }) => `  ${role.padEnd(8)} ${email}  password ${password}`,
   );
+  return [`Organization ${organization}`, `  API key  ${key}`, ...people].join('\n');
+}
+
+/** Commands that show the newest events of each clue: when, what, and the message. */
+function clueTexts({ organization, clues }: DemoOrganization): string[] {
+  const header = `-H "X-API-Key: $${variableOf(organization)}"`;
+  return clues.map(({ title, query }) => {
+    const filters = Object.entries(query).map(([name, value]) => `&${name}=${value}`);
+    return `${title} (${organization}):\n  curl -s ${header} "$EXPORT${filters.join('')}" | cut -d, -f2,4,8 | head -12`;
+  });
+}
+
+function instructions(url: string, { organizations, events }: Filled): string {
+  const clues = organizations.flatMap(clueTexts);
+  const keys = organizations.map(({ organization, key }) => `${variableOf(organization)}=${key}`);
+  const search = [
+    'There is something to find; docs/tour.md tells what it is. First, in another terminal:',
+    `  EXPORT='${url}/api/v1/audit/export?format=csv' ${keys.join(' ')}`,
+    ...clues,
+  ];
   return [
-    `The audit log is at ${url} with ${filled.events} new demo events.`,
-    ...blocks,
-    `Try  curl -s -H 'X-API-Key: ${first?.key ?? ''}' '${url}/api/v1/audit?limit=5'`,
+    `The audit log is at ${url} with ${events} new demo events.`,
+    ...organizations.map(accessText),
+    `Try  curl -s -H 'X-API-Key: ${organizations[0]?.key ?? ''}' '${url}/api/v1/audit?limit=5'`,
+    ...(clues.length > 0 ? [search.join('\n')] : []),
     'Stop with Ctrl-C.',
   ].join('\n\n');
 }
@@ -178,7 +219,7 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
     try {
       const filled = await fill(service, count);
       const { url } = service;
-      const facts = { url, events: filled.events, organizations: filled.access };
+      const facts = { url, ...filled };
       print(deps, options, 'CliDemo', facts, `\n${instructions(url, filled)}\n`);
       await stopped;
     } finally {

@@ -1,273 +1,336 @@
 import {
+  consequences,
   type DemoActivity,
-  type DemoTransfer,
+  type Doer,
   demoActivities,
   demoTransfers,
-  loginWeight,
+  type DemoTransfer,
+  type Target,
 } from './activities.ts';
-import type { Draw } from './draw.ts';
-import { actorOf, type DemoActor, type DemoUser, guestActors, serviceActors } from './people.ts';
-import { createThings, type DemoFile, type DemoThing, type DemoThings, makeThing } from './things.ts';
+import { type Draw, weighted } from './draw.ts';
+import { type Details, type Doing, durationText, type Happening, happening, sizeText } from './happening.ts';
+import { limits } from './limits.ts';
+import {
+  type DemoActor,
+  guestActors,
+  localTime,
+  type Place,
+  serviceActors,
+  staffActors,
+  whereabouts,
+} from './people.ts';
+import type { Profile } from './profile.ts';
+import { type DemoFile, type DemoThing, DemoThings, makeThing } from './things.ts';
 
-/** An event that will have happened, as the line that is sent. */
-export interface Happening {
-  readonly micros: number;
-  readonly line: string;
+/** Someone does nothing but what a story tells, from then until then (Unix microseconds). */
+export interface Absence {
+  readonly email: string;
+  readonly from: number;
+  readonly until: number;
 }
 
-export interface Company {
-  /** How much goes on in the hour that begins then; only the proportion of hours matters. */
-  bustle(hourMicros: number): number;
-  /** One thing that someone does in that hour, of one event or several. */
-  happen(hourMicros: number): Happening[];
-}
-
-type Result = readonly [code: number, title: string, description: string, detail?: string];
-
-interface Details {
-  readonly code: number;
-  readonly title: string;
-  readonly actor: DemoActor;
-  readonly target: DemoThing;
-  readonly msg?: string;
-  readonly level?: string;
-  readonly result?: Result;
-  readonly file?: DemoFile;
-  readonly flow?: string;
-  /** JSON members of `message.extra` beside those of the file and the actor, without braces. */
-  readonly extraJson: string;
+interface CompanyOptions {
+  /** Slug of the organization, if it is not that of the profile. */
+  readonly organization?: string;
+  /** Ids of people by e-mail address; others get one. */
+  readonly ids?: ReadonlyMap<string, string>;
+  readonly absences?: readonly Absence[];
 }
 
 const hourMicros = 3_600_000_000;
-const refused = [403, 'Denied', 'Your role does not allow this'] as const;
-const okJson = JSON.stringify({ title: 'OK', code: 200 });
-const roundTheClock = 1.5;
+/** Events of a visit, about; and how busy programs are, in the measure of people who all work. */
+const visitEvents = 8;
+const programsForEach = 0.4;
+const guestDiligence = 0.12;
+const refusals = [
+  [408, 'Timed out', 'no data for 60 s'],
+  [499, 'Cancelled', 'the client closed the connection'],
+  [507, 'No room', 'the quota is used up'],
+] as const;
 
-function isoMicros(micros: number): string {
-  const belowMs = String(micros % 1000).padStart(3, '0');
-  return `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 23)}${belowMs}Z`;
+type Choice = DemoActivity | DemoTransfer;
+
+/** What each kind of doer does, by weight. Administrators and auditors are members, too. */
+function repertoires(profile: Profile): ReadonlyMap<Doer, (draw: Draw) => Choice> {
+  const of = (by: Doer): DemoActivity[] => [...demoActivities.values()].filter((one) => one.by === by);
+  const everyday: readonly Choice[] = [...of('member'), ...demoTransfers];
+  const weight = (one: Choice): number => ('kind' in one ? profile.transfers[one.kind] : one.weight);
+  // Their own activities are a third of what administrators do, and seldom those of auditors.
+  const own = (by: Doer, share: number) =>
+    weighted([...everyday, ...of(by)], (one) => weight(one) * ('by' in one && one.by === by ? share : 1));
+  return new Map([
+    ['member', weighted(everyday, weight)],
+    ['admin', own('admin', 6)],
+    ['auditor', own('auditor', 6)],
+    ['guest', weighted(of('guest'), weight)],
+    ['service', weighted(of('service'), weight)],
+  ]);
 }
 
-/** How likely someone is to be working: in the week by day, a little in the evening, seldom at night and weekends. */
-function presence(actor: DemoActor, micros: number): number {
-  const local = new Date(micros / 1000 + actor.site.utcOffsetHours * 3_600_000);
-  const hour = local.getUTCHours();
-  if (actor.site.weekend.includes(local.getUTCDay())) return hour >= 9 && hour < 22 ? 0.04 : 0.004;
-  if (hour === 12 || hour === 13) return 0.7;
-  if (hour >= 8 && hour < 18) return 1;
-  return hour >= 18 && hour < 22 ? 0.18 : 0.01;
-}
-
-/** Picks by weight in the time of a binary search. */
-function weighted<T>(list: readonly T[], weight: (item: T) => number): (draw: Draw) => T {
-  const sums: number[] = [];
-  let total = 0;
-  for (const item of list) sums.push((total += weight(item)));
-  return (draw) => {
-    const wanted = draw.next() * total;
-    let low = 0;
-    let high = list.length - 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((sums[middle] ?? 0) > wanted) high = middle;
-      else low = middle + 1;
-    }
-    const found = list[low];
-    if (found === undefined) throw new Error('nothing to pick from');
-    return found;
-  };
-}
-
-function resultJson([code, title, description, detail]: Result): string {
-  return JSON.stringify({ title, description, code, detail });
-}
-
-/**
- * An event from texts that are JSON already: what people and things have in every event is serialized once, which
- * makes the generator twice as fast.
- */
-function happening(stage: Stage, micros: number, details: Details): Happening {
-  const { draw } = stage;
-  const { actor, file, code, title, msg } = details;
-  // Newer producers, here the programs, send the title along.
-  const action = actor.type === 'App/System' ? `{"code":${code},"title":"${title}"}` : String(code);
-  const sender =
-    file === undefined
-      ? ''
-      : `"sender":{"file":${JSON.stringify(file.name)},"email":"${actor.email}","hash":"${file.sha256}"},`;
-  const fileExtra = file === undefined ? '' : `${file.extraJson},`;
-  const line =
-    `{"level":"${details.level ?? 'INFO'}",${msg === undefined ? '' : `"msg":${JSON.stringify(msg)},`}` +
-    `"message":{"timestamp":"${isoMicros(micros)}","actor":${actor.json},"action":${action},` +
-    `"target":${details.target.json},"result":${details.result === undefined ? okJson : resultJson(details.result)},` +
-    `"remote":{"ip":"${draw.pick(actor.ips)}","port":${draw.integer(1024, 65_535)}},${sender}` +
-    `"extra":{${fileExtra}${details.extraJson},${actor.extraJson}},` +
-    `${details.flow === undefined ? '' : `"flow_id":"${details.flow}",`}"org":"${stage.organization}"}}`;
-  return { micros, line };
-}
-
-interface Stage {
+/** Whom and what the events of one organization are about. Repeatable for the same arguments. */
+export class Company {
   readonly draw: Draw;
   readonly organization: string;
   readonly things: DemoThings;
   readonly people: readonly DemoActor[];
-  /** The organization itself. */
-  readonly owner: DemoThing;
-}
+  readonly services: ReadonlyMap<number, DemoActor>;
+  readonly #profile: Profile;
+  readonly #owner: DemoThing;
+  readonly #programs: number;
+  readonly #guests: readonly DemoActor[];
+  readonly #absences: readonly Absence[];
+  readonly #signedInOn = new Map<DemoActor, number>();
+  readonly #choose: ReturnType<typeof repertoires>;
+  #present: { hour: number; working: number; pick: (draw: Draw) => DemoActor } | undefined;
 
-/** A start and, seconds later, how it ended; one in fifty is never heard of again. */
-function transfer(stage: Stage, actor: DemoActor, kind: DemoTransfer, micros: number): Happening[] {
-  const { draw, things } = stage;
-  const file = kind.kind === 'stream' ? things.recording() : things.file();
-  const common = { actor, file, flow: draw.uuid(), target: file };
-  const [startCode, startTitle] = kind.started;
-  const started = happening(stage, micros, {
-    ...common,
-    code: startCode,
-    title: startTitle,
-    extraJson: `"transfer":"${kind.kind}"`,
-  });
-  const fate = draw.next();
-  if (fate < 0.02) return [started];
-  const seconds = Math.min(900, 0.2 + file.bytes / draw.integer(400_000, 90_000_000));
-  const failed = fate < 0.06;
-  const [code, title] = failed ? kind.failed : kind.completed;
-  const transferred = failed ? Math.floor(file.bytes * draw.next()) : file.bytes;
-  const durationMs = Math.round(seconds * 1000);
-  const ended = happening(stage, micros + Math.floor(seconds * 1e6), {
-    ...common,
-    code,
-    title,
-    ...(failed
-      ? {
-          level: 'WARN',
-          result: [draw.pick([408, 499, 507]), title, 'The connection was lost', 'incomplete'],
-        }
-      : { msg: `${title}: ${file.name}` }),
-    extraJson: `"transfer":"${kind.kind}","bytesTransferred":${transferred},"durationMs":${durationMs},"encrypted":true`,
-  });
-  return [started, ended];
-}
-
-/** A login: perhaps a wrong password first, then MFA, then success; sometimes only failures. */
-function login(stage: Stage, actor: DemoActor, micros: number): Happening[] {
-  const { draw } = stage;
-  const flow = draw.uuid();
-  const target = makeThing(actor.id, actor.email, 'user');
-  const steps: Happening[] = [];
-  let at = micros;
-
-  function step(code: number, title: string, more: Partial<Details> = {}): void {
-    const extraJson = `"method":"${draw.pick(['password', 'saml', 'passkey'])}","city":"${actor.city}"`;
-    steps.push(happening(stage, at, { code, title, actor, flow, target, extraJson, ...more }));
-    at += draw.integer(2, 40) * 1_000_000 + draw.integer(0, 999_999);
+  constructor(draw: Draw, profile: Profile, options: CompanyOptions = {}) {
+    const { organization = profile.slug, ids = new Map(), absences = [] } = options;
+    this.draw = draw;
+    this.organization = organization;
+    this.#profile = profile;
+    this.#absences = absences;
+    this.people = staffActors(draw, profile, organization, ids);
+    this.#programs = this.people.length * programsForEach;
+    this.services = serviceActors(draw, profile, organization);
+    this.#guests = guestActors(draw, profile);
+    this.things = new DemoThings(draw, profile);
+    this.#owner = makeThing(draw.uuid(), organization, 'organization');
+    this.#choose = repertoires(profile);
   }
 
-  const failures = draw.chance(0.12) ? draw.integer(1, 3) : 0;
-  for (let tries = 0; tries < failures; tries += 1) {
-    const result = [401, 'Login failed', 'Wrong e-mail address or password'] as const;
-    step(1002, 'Login failed', { level: tries > 1 ? 'ERROR' : 'WARN', result });
+  /** How many events the hour that begins then has; only the proportion of hours matters. */
+  bustle(hour: number): number {
+    return this.#atWork(hour).working * visitEvents + this.#programs;
   }
-  if (failures === 3) return steps;
-  if (draw.chance(0.6)) {
-    if (draw.chance(0.05)) {
-      const result = [401, 'Wrong code', 'The code did not match'] as const;
-      step(1102, 'MFA verification failed', { level: 'WARN', result });
+
+  /** What someone does who comes in that hour, a program or a person; it may end later. */
+  happen(hour: number): Happening[] {
+    const { draw } = this;
+    const micros = hour + Math.floor(draw.next() * hourMicros);
+    const { working, pick } = this.#atWork(hour);
+    if (draw.next() * (working + this.#programs) < working) return this.#visit(pick(draw), micros);
+    const choice = this.#pick('service');
+    if ('kind' in choice) throw new Error('programs transfer nothing');
+    return this.#single(choice, this.doing(this.#serviceOf(choice.code), micros), micros);
+  }
+
+  event(micros: number, by: Doing, details: Details): Happening {
+    return happening(this.draw, this.organization, micros, by, details);
+  }
+
+  /** Someone at the place where they are that day. */
+  doing(actor: DemoActor, micros: number): Doing {
+    return { actor, place: whereabouts(actor, micros), port: this.draw.integer(32_768, 60_999) };
+  }
+
+  #pick(doer: Doer): Choice {
+    const choose = this.#choose.get(doer);
+    if (choose === undefined) throw new Error(`nothing to do for ${doer}`);
+    return choose(this.draw);
+  }
+
+  #serviceOf(code: number): DemoActor {
+    const service = this.services.get(Math.floor(code / 100));
+    if (service === undefined) throw new Error(`no program does ${code}`);
+    return service;
+  }
+
+  #away({ email }: DemoActor, micros: number): boolean {
+    return this.#absences.some((one) => one.email === email && one.from <= micros && micros < one.until);
+  }
+
+  /** How likely someone is to be working. */
+  #presence(actor: DemoActor, micros: number): number {
+    if (this.#away(actor, micros)) return 0;
+    const { hour, weekday } = localTime(actor, micros);
+    const { hours, week } = this.#profile;
+    return ((hours[hour] ?? 0) / 100) * (week[weekday] ?? 0) * actor.diligence;
+  }
+
+  #atWork(hour: number) {
+    if (this.#present?.hour === hour) return this.#present;
+    const everyone = [...this.people, ...this.#guests];
+    const presence = (one: DemoActor): number =>
+      this.#presence(one, hour) * (one.does === 'guest' ? guestDiligence : 1);
+    const working = everyone.reduce((sum, one) => sum + presence(one), 0);
+    this.#present = { hour, working, pick: weighted(everyone, presence) };
+    return this.#present;
+  }
+
+  /** Someone signs in, does one thing after the other within minutes, and perhaps signs out. */
+  #visit(actor: DemoActor, micros: number): Happening[] {
+    const { draw } = this;
+    const events: Happening[] = [];
+    let at = micros;
+    const pass = (seconds: number): void => {
+      at += Math.floor((0.5 + draw.next() * seconds) * 1e6);
+    };
+    if (this.#mustSignIn(actor, at) || draw.chance(0.35)) {
+      const login = this.#login(this.doing(actor, at), at);
+      events.push(...login.steps);
+      if (!login.good) return events;
+      at = login.steps.at(-1)?.micros ?? at;
     }
-    step(1101, 'MFA verified');
-  }
-  step(1001, 'Login succeeded', { msg: `${actor.name} signed in` });
-  return steps;
-}
-
-/** Everyone who does things in one organization. */
-function createCast(draw: Draw, users: readonly DemoUser[], domain: string) {
-  const people = users.map((user) => actorOf(draw, user));
-  const admins = people.filter((person) => person.role === 'admin');
-  const services = serviceActors(draw, domain);
-  const guests = guestActors(draw);
-  let present = { hour: -1, pick: (draw: Draw): DemoActor => draw.pick(people) };
-
-  function atWork(hour: number): DemoActor {
-    if (present.hour !== hour) {
-      present = { hour, pick: weighted(people, (person) => presence(person, hour) * person.diligence) };
+    for (let left = draw.integer(1, 8); left > 0; left -= 1) {
+      pass(draw.chance(0.15) ? 240 : 40);
+      const choice = this.#pick(actor.does);
+      const by = this.doing(actor, at);
+      events.push(...('kind' in choice ? this.#transfer(choice, by, at) : this.#single(choice, by, at)));
     }
-    return present.pick(draw);
-  }
-
-  function doer({ by, code }: DemoActivity, hour: number): DemoActor {
-    switch (by) {
-      case 'anyone':
-        return atWork(hour);
-      case 'admin':
-        return admins.length > 0 ? draw.pick(admins) : atWork(hour);
-      case 'service':
-        return services.get(Math.floor(code / 100)) ?? atWork(hour);
-      case 'guest':
-        return draw.pick(guests);
-      default:
-        return by satisfies never;
+    if (draw.chance(0.12)) {
+      pass(60);
+      const message = `${actor.name} signed out`;
+      events.push(this.event(at, this.doing(actor, at), { code: 1003, target: actor.account, message }));
     }
+    return events;
   }
 
-  return { people, atWork, doer };
+  /** The first time on a day of theirs. */
+  #mustSignIn(actor: DemoActor, micros: number): boolean {
+    const { day } = localTime(actor, micros);
+    if (this.#signedInOn.get(actor) === day) return false;
+    this.#signedInOn.set(actor, day);
+    return true;
+  }
+
+  /** Perhaps a wrong password first, then MFA, then success; sometimes only failures. */
+  #login(doing: Doing, micros: number): { steps: Happening[]; good: boolean } {
+    const { draw } = this;
+    const { actor, place } = doing;
+    const by = { ...doing, flow: draw.uuid() };
+    const target = actor.account;
+    const extraJson = `"method":"${actor.method}","city":"${place.city}","department":"${actor.department}"`;
+    const steps: Happening[] = [];
+    let at = micros;
+    const step = (code: number, message: string): void => {
+      steps.push(this.event(at, by, { code, target, message, extraJson }));
+      at += draw.integer(2, 30) * 1_000_000 + draw.integer(0, 999_999);
+    };
+    const wrong = actor.method === 'password' && draw.chance(0.18) ? draw.integer(1, 3) : 0;
+    for (let tries = 1; tries <= wrong; tries += 1)
+      step(1002, `${actor.name} mistyped the password, try ${tries}`);
+    if (wrong === 3) return { steps, good: false };
+    if (actor.method === 'password') {
+      if (draw.chance(0.05)) step(1102, `The code of ${actor.name} did not match`);
+      step(1101, `${actor.name} entered a code of the authenticator app`);
+    }
+    step(1001, `${actor.name} signed in by ${actor.method} from ${place.city}`);
+    return { steps, good: true };
+  }
+
+  /** A start and, by the speed of the line, its end; one in fifty is never heard of again. */
+  #transfer(transfer: DemoTransfer, doing: Doing, micros: number): Happening[] {
+    const { draw, things } = this;
+    const { actor, place } = doing;
+    const file = transfer.kind === 'stream' ? things.recording() : things.file(actor.department);
+    const whole = transfer.kind === 'stream' ? playedOf(draw, file) : movedOf(draw, file, place);
+    if (whole.seconds > limits.transferSecondsMax) return [];
+    const by = { ...doing, flow: draw.uuid() };
+    const message = `${actor.name} ${transfer.begins} ${file.name} (${sizeText(file.bytes)})`;
+    const events = [
+      this.event(micros, by, { file, target: file, code: transfer.started, message }),
+      ...this.#consequence(transfer.started, by, micros, file, actor.name),
+    ];
+    const fate = draw.next();
+    if (fate < 0.02) return events;
+    const part = fate < 0.05 ? draw.next() : 1;
+    const moved = { bytes: Math.floor(whole.bytes * part), seconds: whole.seconds * part };
+    events.push(this.#ending(transfer, by, micros, file, moved, part < 1));
+    return events;
+  }
+
+  #ending(
+    transfer: DemoTransfer,
+    by: Doing,
+    begun: number,
+    file: DemoFile,
+    { bytes, seconds }: Moved,
+    broken: boolean,
+  ): Happening {
+    const extraJson = `"bytesTransferred":${bytes},"durationMs":${Math.round(seconds * 1000)}`;
+    const words = `${by.actor.name} ${transfer.done} ${file.name}: ${sizeText(bytes)} in ${durationText(seconds)}`;
+    const done = { file, target: file, code: transfer.completed, message: words, extraJson };
+    const at = begun + Math.floor(seconds * 1e6) + 1;
+    if (!broken) return this.event(at, by, done);
+    const [code, title, why] = this.draw.pick(refusals);
+    const description = `${why} after ${sizeText(bytes)} of ${file.name}`;
+    return this.event(at, by, { ...done, code: transfer.failed, result: { title, description, code } });
+  }
+
+  /** An activity of one event, with what comes of it. */
+  #single(activity: DemoActivity, doing: Doing, micros: number): Happening[] {
+    const { draw } = this;
+    const { actor } = doing;
+    const target = this.#targetOf(activity.target, actor);
+    const by = consequences.has(activity.code) ? { ...doing, flow: draw.uuid() } : doing;
+    const whom = draw.pick(this.people).name;
+    const words = { code: activity.code, message: this.#words(activity, actor, target, whom) };
+    const details = { ...words, ...aboutOf(target), extraJson: `"requestId":"${draw.hex(16)}"` };
+    if (activity.by === 'member' && draw.chance(0.012)) {
+      const description = `the role of ${actor.name} does not allow this on ${target.name}`;
+      return [this.event(micros, by, { ...details, result: { title: 'Refused', description, code: 403 } })];
+    }
+    return [this.event(micros, by, details), ...this.#consequence(activity.code, by, micros, target, whom)];
+  }
+
+  /** What comes of an activity, if anything does; `whom` is who is concerned. */
+  #consequence(code: number, cause: Doing, micros: number, target: DemoThing, whom: string): Happening[] {
+    const { draw } = this;
+    const [nextCode, chance, seconds] = consequences.get(code) ?? [0, 0, 0];
+    const next = demoActivities.get(nextCode);
+    if (next === undefined || !draw.chance(chance)) return [];
+    const at = micros + Math.floor(draw.next() * seconds * 1e6);
+    const by = this.#follower(next, cause, at);
+    if (by === undefined) return [];
+    const about =
+      next.target === demoActivities.get(code)?.target ? target : this.#targetOf(next.target, by.actor);
+    const message = this.#words(next, by.actor, about, whom);
+    const extraJson = `"requestId":"${draw.hex(16)}"`;
+    return [this.event(at, by, { code: nextCode, message, extraJson, ...aboutOf(about) })];
+  }
+
+  /** The same person, a program at their request, or an administrator who is there. */
+  #follower(next: DemoActivity, cause: Doing, micros: number): Doing | undefined {
+    if (next.by === 'service') return { ...cause, actor: this.#serviceOf(next.code) };
+    if (next.by === 'member') return cause;
+    const admins = this.people.filter((one) => one.does === 'admin' && this.#presence(one, micros) > 0.05);
+    return admins.length === 0 ? undefined : { ...cause, ...this.doing(this.draw.pick(admins), micros) };
+  }
+
+  #words({ message }: DemoActivity, actor: DemoActor, target: DemoThing, whom: string): string {
+    return message.replaceAll(/\{(\w+)\}/g, (_, word) => {
+      if (word === 'who') return actor.name;
+      if (word === 'what') return target.name;
+      return word === 'whom' ? whom : String(this.draw.integer(2, 50));
+    });
+  }
+
+  #targetOf(kind: Target, actor: DemoActor): DemoThing | DemoFile {
+    if (kind === 'file') return this.things.file(actor.department);
+    if (kind === 'organization') return this.#owner;
+    if (kind === 'folder') return this.things.folder(actor.department);
+    if (kind === 'self') return actor.account;
+    if (kind === 'person') return this.draw.pick(this.people).account;
+    return this.things.thing(kind);
+  }
 }
 
-/** What an activity is about, where it is not a file. */
-function targetOf(stage: Stage, kind: DemoActivity['target'], actor: DemoActor): DemoThing {
-  const { draw, things, people, owner } = stage;
-  if (kind === 'organization') return owner;
-  if (kind === 'folder') return things.folder();
-  if (kind === 'file') return things.file();
-  if (kind !== 'person' && kind !== 'self') return things.thing(kind);
-  const person = kind === 'self' ? actor : draw.pick(people);
-  return makeThing(person.id, person.email, 'user');
+const aboutOf = (target: DemoThing | DemoFile) =>
+  'senderJson' in target ? { target, file: target } : { target };
+
+interface Moved {
+  readonly bytes: number;
+  readonly seconds: number;
 }
 
-function single(stage: Stage, activity: DemoActivity, actor: DemoActor, micros: number): Happening {
-  const { draw, things } = stage;
-  const { code, title } = activity;
-  const file = activity.target === 'file' ? things.file() : undefined;
-  const target = file ?? targetOf(stage, activity.target, actor);
-  const turnedDown = activity.result === undefined && draw.chance(0.015);
-  const result = turnedDown ? refused : activity.result;
-  const level = turnedDown ? 'WARN' : activity.level;
-  const resource = file === undefined ? `"resource":"${target.type}",` : '';
-  return happening(stage, micros, {
-    code,
-    title,
-    actor,
-    target,
-    // Where there is no message of its own, the reader makes one of the result or the title.
-    ...(draw.chance(0.6) && { msg: `${title}: ${target.name}` }),
-    ...(level !== undefined && { level }),
-    ...(result !== undefined && { result }),
-    ...(file !== undefined && { file }),
-    extraJson: `${resource}"requestId":"${draw.hex(16)}","durationMs":${draw.integer(1, 4000) / 10}`,
-  });
+/** What came over the line while someone watched or listened. */
+function playedOf(draw: Draw, file: DemoFile): Moved {
+  const bytesPerSecond = draw.integer(400_000, 1_500_000);
+  const seconds = Math.min(file.bytes / bytesPerSecond, draw.integer(20, 1800));
+  return { seconds, bytes: Math.floor(seconds * bytesPerSecond) };
 }
 
-/** Whom and what the events of one organization are about. Repeatable for the same draw and users. */
-export function createCompany(draw: Draw, organization: string, users: readonly DemoUser[]): Company {
-  const domain = users[0]?.email.split('@')[1] ?? `${organization}.example`;
-  const { people, atWork, doer } = createCast(draw, users, domain);
-  const owner = makeThing(draw.uuid(), organization, 'organization');
-  const stage: Stage = { draw, organization, things: createThings(draw), people, owner };
-  const pickActivity = weighted<DemoActivity | DemoTransfer | 'login'>(
-    [...demoActivities, ...demoTransfers, 'login'],
-    (item) => (item === 'login' ? loginWeight : item.weight),
-  );
-  return {
-    bustle(hour) {
-      const working = people.reduce((sum, person) => sum + presence(person, hour) * person.diligence, 0);
-      return working + roundTheClock;
-    },
-    happen(hour) {
-      const micros = hour + Math.floor(draw.next() * hourMicros);
-      const chosen = pickActivity(draw);
-      if (chosen === 'login') return login(stage, atWork(hour), micros);
-      if ('kind' in chosen) return transfer(stage, atWork(hour), chosen, micros);
-      return [single(stage, chosen, doer(chosen, hour), micros)];
-    },
-  };
+/** A whole file, in the time that it takes from there. */
+function movedOf(draw: Draw, { bytes }: DemoFile, { bytesPerSecond }: Place): Moved {
+  return { bytes, seconds: 0.1 + bytes / (bytesPerSecond * (0.3 + 0.7 * draw.next())) };
 }

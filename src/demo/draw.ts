@@ -52,3 +52,23 @@ export function createDraw(seed: number): Draw {
   };
   return draw;
 }
+
+/** Picks by weight in the time of a binary search. */
+export function weighted<T>(list: readonly T[], weight: (item: T) => number): (draw: Draw) => T {
+  const sums: number[] = [];
+  let total = 0;
+  for (const item of list) sums.push((total += weight(item)));
+  return (draw) => {
+    const wanted = draw.next() * total;
+    let low = 0;
+    let high = list.length - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((sums[middle] ?? 0) > wanted) high = middle;
+      else low = middle + 1;
+    }
+    const found = list[low];
+    if (found === undefined) throw new Error('nothing to pick from');
+    return found;
+  };
+}

@@ -1,27 +1,57 @@
-import { createCompany, type Happening } from './company.ts';
+import { acme } from './acme.ts';
+import { Company } from './company.ts';
 import { createDraw } from './draw.ts';
+import { globex } from './globex.ts';
+import type { Happening } from './happening.ts';
+import { leaving } from './leaver.ts';
 import { limits } from './limits.ts';
-import type { DemoUser } from './people.ts';
+import type { Profile } from './profile.ts';
+import { absencesOf, type Clue, cluesOf, Script, type Story } from './script.ts';
+import { theft } from './theft.ts';
 
 const hourMicros = 3_600_000_000;
 const hours = 30 * 24;
+const stories: ReadonlyMap<Profile, Story> = new Map([
+  [acme, theft],
+  [globex, leaving],
+]);
 
-interface DemoRequest {
-  readonly organization: string;
-  readonly users: readonly DemoUser[];
+export interface DemoRequest {
+  readonly profile: Profile;
   readonly count: number;
   readonly endMicros: number;
   readonly seed: number;
+  /** Ids of people who have an account already, by e-mail address. */
+  readonly ids?: ReadonlyMap<string, string>;
 }
+
+/** When the events of a demo end that begin then, both in Unix microseconds. */
+export const demoEnd = (firstMicros: number): number => firstMicros + hours * hourMicros;
+
+/** What can be found among the events of the same request; nothing where a story would be most of them. */
+export function demoClues({ profile, count, endMicros }: Omit<DemoRequest, 'seed'>): Clue[] {
+  const story = count < limits.storyEventsMin ? undefined : stories.get(profile);
+  return story === undefined ? [] : cluesOf(story, profile.slug, endMicros);
+}
+
+function told(story: Story, company: Company, { count, endMicros }: DemoRequest): Happening[] {
+  const script = new Script(story, company, endMicros);
+  story.tell(script, Math.min(limits.stolenFilesMax, Math.floor(count / limits.eventsForStolenFile)));
+  return script.events;
+}
+
+const byTime = (a: Happening, b: Happening): number => a.micros - b.micros;
 
 /**
  * Source events of the 30 days before `endMicros` (Unix microseconds), oldest first: exactly `count` JSON lines
  * without line ends, in the format of the write endpoint (contract: Ingest). The same arguments give the same lines.
- * Holds the events of an hour at a time.
+ * Holds the events of an hour at a time, and those of the story.
  */
 export function* demoEvents(request: DemoRequest): Generator<string, void, undefined> {
-  const { count, endMicros } = request;
-  const company = createCompany(createDraw(request.seed), request.organization, request.users);
+  const { count, endMicros, profile, ids = new Map() } = request;
+  const story = count < limits.storyEventsMin ? undefined : stories.get(profile);
+  const absences = story === undefined ? [] : absencesOf(story, profile.slug, endMicros);
+  const company = new Company(createDraw(request.seed), profile, { ids, absences });
   const firstHour = endMicros - hours * hourMicros;
   const busyUntil: number[] = [];
   let busy = 0;
@@ -30,33 +60,27 @@ export function* demoEvents(request: DemoRequest): Generator<string, void, undef
     busyUntil.push(busy);
   }
 
-  // What ends after its hour waits here for a later one.
-  let pending: Happening[] = [];
+  // What happens later than the hour that is being made waits here: the story, and what ends after its hour.
+  let pending = story === undefined ? [] : told(story, company, request);
+  const usual = count - pending.length;
   let made = 0;
-  let given = 0;
+  let left = count;
   for (let hour = 0; hour < hours; hour += 1) {
     const begins = firstHour + hour * hourMicros;
-    const target = hour === hours - 1 ? count : Math.floor((count * (busyUntil[hour] ?? 0)) / busy);
+    const target = hour === hours - 1 ? usual : Math.floor((usual * (busyUntil[hour] ?? 0)) / busy);
     while (made < target) {
-      const events = company.happen(begins);
+      // What would end after the last hour has not ended yet.
+      const events = company.happen(begins).filter(({ micros }) => micros < endMicros);
       pending.push(...events);
       made += events.length;
     }
-    pending.sort((a, b) => a.micros - b.micros);
+    pending.sort(byTime);
     const later = pending.findIndex((event) => event.micros >= begins + hourMicros);
     const due = later === -1 ? pending : pending.slice(0, later);
     pending = later === -1 ? [] : pending.slice(later);
-    for (const event of due) {
-      if (given === count) return;
-      given += 1;
-      yield event.line;
-    }
-  }
-  // What would end after the last hour has not ended yet; other transfers fill the number that was asked for.
-  for (let left = count - given; left > 0; left -= 1) {
-    const event = company.happen(endMicros - hourMicros)[0];
-    if (event === undefined) throw new Error('nothing happens');
-    yield event.line;
+    // The last visit may be one of more events than there was room for.
+    for (const { line } of due.slice(0, left)) yield line;
+    left -= Math.min(left, due.length);
   }
 }
 

@@ -2,4 +2,11 @@
 export const limits = {
   /** Put into one body. */
   bodyEvents: 2_000,
+  /** Nobody begins a transfer that would take longer from where they are. */
+  transferSecondsMax: 1_800,
+  /** A demo of fewer events of an organization has no stories. */
+  storyEventsMin: 500,
+  /** What the thief downloads, and of how many events at least one is such a download. */
+  stolenFilesMax: 4_000,
+  eventsForStolenFile: 15,
 } as const;

@@ -1,211 +1,47 @@
+import type { Doer } from './activities.ts';
 import type { Draw } from './draw.ts';
+import type { Profile, Role } from './profile.ts';
+import { type DemoThing, makeThing } from './things.ts';
 
 /** Someone of a demo organization. */
 export interface DemoUser {
   readonly name: string;
   readonly email: string;
-  readonly role: 'admin' | 'auditor' | 'member';
-  /** Where they work; decides their hours and days. */
-  readonly site: SiteName;
+  readonly role: Role;
 }
 
-type SiteName = 'Berlin' | 'London' | 'New York' | 'São Paulo' | 'Dubai' | 'Bengaluru' | '東京' | 'Sydney';
-
-interface Site {
-  readonly utcOffsetHours: number;
-  /** Days off, Sunday being 0. */
-  readonly weekend: readonly number[];
-  readonly region: string;
-  readonly ipv4: string;
-  readonly ipv6: string;
-}
-
-/** Addresses of the ranges set aside for documentation, so that no demo points at anyone. */
-const sites: Readonly<Record<SiteName, Site>> = {
-  Berlin: {
-    utcOffsetHours: 1,
-    weekend: [0, 6],
-    region: 'eu-central',
-    ipv4: '203.0.113.',
-    ipv6: '2001:db8:10:',
-  },
-  London: {
-    utcOffsetHours: 0,
-    weekend: [0, 6],
-    region: 'eu-west',
-    ipv4: '198.51.100.',
-    ipv6: '2001:db8:20:',
-  },
-  'New York': {
-    utcOffsetHours: -5,
-    weekend: [0, 6],
-    region: 'us-east',
-    ipv4: '192.0.2.',
-    ipv6: '2001:db8:30:',
-  },
-  'São Paulo': {
-    utcOffsetHours: -3,
-    weekend: [0, 6],
-    region: 'sa-east',
-    ipv4: '198.51.100.',
-    ipv6: '2001:db8:40:',
-  },
-  Dubai: {
-    utcOffsetHours: 4,
-    weekend: [0, 6],
-    region: 'me-central',
-    ipv4: '203.0.113.',
-    ipv6: '2001:db8:50:',
-  },
-  Bengaluru: {
-    utcOffsetHours: 5.5,
-    weekend: [0, 6],
-    region: 'ap-south',
-    ipv4: '192.0.2.',
-    ipv6: '2001:db8:60:',
-  },
-  東京: {
-    utcOffsetHours: 9,
-    weekend: [0, 6],
-    region: 'ap-northeast',
-    ipv4: '203.0.113.',
-    ipv6: '2001:db8:70:',
-  },
-  Sydney: {
-    utcOffsetHours: 10,
-    weekend: [0, 6],
-    region: 'ap-southeast',
-    ipv4: '198.51.100.',
-    ipv6: '2001:db8:80:',
-  },
-};
-
-/** Names as people write them, and the part of their address before the @. */
-const roster: Readonly<Record<SiteName, readonly (readonly [string, string])[]>> = {
-  Berlin: [
-    ['Jürgen Weiß', 'juergen.weiss'],
-    ['Anna-Lena Köhler', 'anna-lena.koehler'],
-    ['Müge Öztürk', 'muege.oeztuerk'],
-    ['Łukasz Wójcik', 'lukasz.wojcik'],
-    ['Олена Шевченко', 'olena.shevchenko'],
-    ['Zoë Brandt', 'zoe.brandt'],
-    ['Matthias Groß', 'matthias.gross'],
-    ['Eszter Nagy', 'eszter.nagy'],
-    ['Νίκος Παπαδόπουλος', 'nikos.papadopoulos'],
-    ['Saskia van der Berg', 'saskia.vandenberg'],
-  ],
-  London: [
-    ['Siobhán O’Connor', 'siobhan.oconnor'],
-    ['Oliver Hughes', 'oliver.hughes'],
-    ['Priya Shah', 'priya.shah'],
-    ['Gwenllian Rhys', 'gwenllian.rhys'],
-    ['Kwame Mensah', 'kwame.mensah'],
-    ['Chloé Lefèvre', 'chloe.lefevre'],
-    ['Íñigo Echeverría', 'inigo.echeverria'],
-    ['Tom Baker', 'tom.baker'],
-  ],
-  'New York': [
-    ['Maria Garcia', 'maria.garcia'],
-    ['James Washington', 'james.washington'],
-    ['Rachel Goldberg', 'rachel.goldberg'],
-    ['DeShawn Carter', 'deshawn.carter'],
-    ['José Hernández', 'jose.hernandez'],
-    ['Emily Chen', 'emily.chen'],
-    ['Patrick O’Brien', 'patrick.obrien'],
-    ['Aaliyah Robinson', 'aaliyah.robinson'],
-    ['Nguyễn Thị Hương', 'huong.nguyen'],
-    ['Michael Kowalski', 'michael.kowalski'],
-  ],
-  'São Paulo': [
-    ['João Gonçalves', 'joao.goncalves'],
-    ['Beatriz Araújo', 'beatriz.araujo'],
-    ['Thiago Nuñez', 'thiago.nunez'],
-    ['Luíza Magalhães', 'luiza.magalhaes'],
-    ['André Conceição', 'andre.conceicao'],
-  ],
-  Dubai: [
-    ['فاطمة الزهراء', 'fatima.alzahra'],
-    ['محمد الأحمد', 'mohammed.alahmad'],
-    ['Omar Haddad', 'omar.haddad'],
-    ['نورة بنت سالم', 'noura.salem'],
-    ['Farhad Karimi', 'farhad.karimi'],
-    ['שירה לוי', 'shira.levi'],
-  ],
-  Bengaluru: [
-    ['अनन्या शर्मा', 'ananya.sharma'],
-    ['Rajesh Iyer', 'rajesh.iyer'],
-    ['கவிதா சுந்தரம்', 'kavitha.sundaram'],
-    ['Arjun Reddy', 'arjun.reddy'],
-    ['Deepika Menon', 'deepika.menon'],
-    ['Mohammed Faizal', 'mohammed.faizal'],
-    ['Sneha Kulkarni', 'sneha.kulkarni'],
-  ],
-  東京: [
-    ['山田 太郎', 'taro.yamada'],
-    ['佐藤 美咲', 'misaki.sato'],
-    ['鈴木 健一', 'kenichi.suzuki'],
-    ['김민준', 'minjun.kim'],
-    ['이서연', 'seoyeon.lee'],
-    ['王小明', 'xiaoming.wang'],
-    ['陳怡君', 'yijun.chen'],
-    ['高橋 さくら', 'sakura.takahashi'],
-    ['สมชาย ใจดี', 'somchai.jaidee'],
-  ],
-  Sydney: [
-    ['Matilda Clarke', 'matilda.clarke'],
-    ['Lachlan Nguyen', 'lachlan.nguyen'],
-    ['Aroha Ngāti', 'aroha.ngati'],
-    ['Björn Sigurðsson', 'bjorn.sigurdsson'],
-    ['Grace Taufa', 'grace.taufa'],
-  ],
-};
-
-/** The sixty people of a demo organization: three administrators, two auditors, members. */
-export function demoStaff(domain: string): DemoUser[] {
-  const staff = Object.entries(roster).flatMap(([site, people]) =>
-    people.map(([name, local]) => ({ name, email: `${local}@${domain}`, site: site as SiteName })),
-  );
-  return staff.map((person, index) => ({
-    ...person,
-    role: index % 20 === 3 ? 'admin' : index % 30 === 11 ? 'auditor' : 'member',
-  }));
-}
-
-/** Someone who does things, with what follows them around. */
-export interface DemoActor {
-  readonly id: string;
-  readonly name: string;
-  readonly email: string;
-  readonly type: 'User' | 'App/System' | 'External user';
-  readonly role: string;
-  readonly site: Site;
-  readonly city: SiteName;
-  readonly ips: readonly string[];
-  /** Some people do ten times what others do. */
-  readonly diligence: number;
-  /** JSON text of `message.actor`, made once: it is in every event of theirs. */
-  readonly json: string;
-  /** JSON members of `message.extra` that are always the same for them, without braces. */
+/** Where someone sits, and with what. */
+export interface Place {
+  readonly ip: string;
+  readonly city: string;
+  readonly bytesPerSecond: number;
+  /** JSON members of `message.extra` that tell of it, without braces. */
   readonly extraJson: string;
 }
 
-const departments = [
-  'Finance',
-  'Legal',
-  'Research',
-  'Sales',
-  'People',
-  'Engineering',
-  'Marketing',
-  'Operations',
-];
-const clients = [
-  'Chrome 131 / Windows',
-  'Safari 18.1 / macOS',
-  'Firefox 132 / Linux',
-  'Desktop 4.12.1',
-  'iOS 7.3.0',
-];
+/** Someone who does things, with what follows them around. */
+export interface DemoActor extends Omit<DemoUser, 'role'> {
+  readonly id: string;
+  readonly type: 'User' | 'App/System' | 'External user';
+  readonly does: Doer;
+  readonly department: string;
+  readonly utcOffsetHours: number;
+  /** How they sign in. */
+  readonly method: string;
+  /** Some people do ten times what others do. */
+  readonly diligence: number;
+  readonly office: Place;
+  readonly home: Place;
+  /** On the road: a mobile line. */
+  readonly road: Place;
+  /** Tells which days they spend where. */
+  readonly habit: number;
+  /** JSON text of `message.actor`, made once: it is in every event of theirs. */
+  readonly json: string;
+  /** Their account, as events are about it. */
+  readonly account: DemoThing;
+}
+
 /** Programs, and the hundreds of activity codes that are theirs. */
 const services: readonly (readonly [name: string, local: string, hundreds: readonly number[]])[] = [
   ['SCIM Bridge', 'svc-scim', [12]],
@@ -217,62 +53,128 @@ const services: readonly (readonly [name: string, local: string, hundreds: reado
   ['Policy Engine', 'svc-policy', [60, 64]],
   ['Agent Registry', 'svc-agents', [66]],
 ];
-const guests: readonly (readonly [string, string])[] = [
-  ['Dr. Elif Şahin', 'elif.sahin@partner-lab.example'],
-  ['Иван Петров', 'i.petrov@logistics.example'],
-  ['Hannah Schmidt', 'h.schmidt@audit-firm.example'],
-  ['Lerato Dlamini', 'lerato@supplier.example'],
-  ['李娜', 'na.li@factory.example'],
-];
+const hourMicros = 3_600_000_000;
+const browsers = ['Chrome 131 / Windows', 'Safari 18.1 / macOS', 'Firefox 132 / Linux', 'Desktop 4.12.1'];
 
-function addresses(draw: Draw, site: Site): string[] {
-  const v6 = `${site.ipv6}${draw.hex(3)}::${draw.hex(4)}`;
-  const office = `${site.ipv4}${draw.integer(1, 12)}`;
-  return [office, office, `${site.ipv4}${draw.integer(13, 254)}`, v6];
+export const emailOf = (local: string, organization: string): string => `${local}@${organization}.example`;
+
+/** The people of a demo organization, in the order of its profile. */
+export function demoStaff(profile: Profile, organization: string): DemoUser[] {
+  return Object.values(profile.sites).flatMap(({ people }) =>
+    people.map(([name, local, department]) => ({
+      name,
+      email: emailOf(local, organization),
+      role: profile.roles[department] ?? 'member',
+    })),
+  );
 }
 
-function describe(draw: Draw, user: DemoUser, type: DemoActor['type'], role: string): DemoActor {
-  const site = sites[user.site];
-  const id = draw.uuid();
-  const facts = {
-    department: type === 'User' ? draw.pick(departments) : undefined,
-    region: site.region,
-    client:
-      type === 'App/System' ? `${user.email.split('@')[0]}/2.${draw.integer(0, 9)}` : draw.pick(clients),
-  };
+export function placeOf(ip: string, city: string, bytesPerSecond: number, facts: object): Place {
+  return { ip, city, bytesPerSecond, extraJson: JSON.stringify(facts).slice(1, -1) };
+}
+
+type Identity = Pick<DemoActor, 'id' | 'name' | 'email' | 'type' | 'does' | 'department' | 'utcOffsetHours'>;
+
+function actorOf(
+  draw: Draw,
+  identity: Identity,
+  places: Pick<DemoActor, 'office' | 'home' | 'road'>,
+): DemoActor {
+  const { id, name, email, type } = identity;
   return {
-    id,
-    name: user.name,
-    email: user.email,
-    type,
-    role,
-    site,
-    city: user.site,
-    ips: type === 'App/System' ? [`${site.ipv4}${draw.integer(200, 254)}`] : addresses(draw, site),
-    diligence: 0.3 + 2.7 * draw.next() ** 3,
-    json: JSON.stringify({ id, name: user.name, email: user.email, type }),
-    extraJson: JSON.stringify(facts).slice(1, -1),
+    ...identity,
+    ...places,
+    method: draw.pick(['password', 'password', 'single sign-on', 'passkey']),
+    diligence: (identity.does === 'admin' ? 2 : 0.3) + 2.7 * draw.next() ** 3,
+    habit: draw.integer(0, 0xffff_ffff),
+    json: JSON.stringify({ id, name, email, type }),
+    account: makeThing(id, email, 'user'),
   };
 }
 
-export function actorOf(draw: Draw, user: DemoUser): DemoActor {
-  return describe(draw, user, 'User', user.role);
+/** The people of a company with their ids; those that `ids` (by e-mail address) does not have get one. */
+export function staffActors(
+  draw: Draw,
+  profile: Profile,
+  organization: string,
+  ids: ReadonlyMap<string, string>,
+): DemoActor[] {
+  let homes = 20;
+  return Object.entries(profile.sites).flatMap(([city, { utcOffsetHours, people }], site) =>
+    people.map(([name, local, department]) => {
+      const email = emailOf(local, organization);
+      const drawn = draw.uuid();
+      const type = 'User';
+      const does = profile.roles[department] ?? 'member';
+      const id = ids.get(email) ?? drawn;
+      const facts = { client: draw.pick(browsers) };
+      homes += 1;
+      const v6 = `2001:db8:${site + 1}0:${draw.hex(3)}::${draw.hex(4)}`;
+      const home = draw.chance(0.5) ? `${profile.network}${homes}` : v6;
+      const homeLine = draw.integer(3_000_000, 30_000_000);
+      return actorOf(
+        draw,
+        { id, name, email, type, does, department, utcOffsetHours },
+        {
+          office: placeOf(`${profile.network}${site + 1}`, city, draw.integer(60e6, 240e6), facts),
+          home: placeOf(home, city, homeLine, facts),
+          road: placeOf(`2001:db8:f0:${draw.hex(4)}::${draw.hex(4)}`, city, draw.integer(1e6, 8e6), facts),
+        },
+      );
+    }),
+  );
 }
 
 /** Programs that work round the clock, by the hundreds of the codes that are theirs. */
-export function serviceActors(draw: Draw, domain: string): ReadonlyMap<number, DemoActor> {
+export function serviceActors(
+  draw: Draw,
+  profile: Profile,
+  organization: string,
+): ReadonlyMap<number, DemoActor> {
   const byHundreds = new Map<number, DemoActor>();
-  for (const [name, local, hundreds] of services) {
-    const user = { name, email: `${local}@${domain}`, role: 'member', site: 'Berlin' } as const;
-    const actor = describe(draw, user, 'App/System', 'service');
+  for (const [index, [name, local, hundreds]] of services.entries()) {
+    const facts = { client: `${local}/2.${draw.integer(0, 9)}` };
+    const place = placeOf(`${profile.network}${240 + index}`, 'Frankfurt', 200e6, facts);
+    const identity = { id: `app_${draw.hex(12)}`, name, email: emailOf(local, organization) };
+    const actor = actorOf(
+      draw,
+      { ...identity, type: 'App/System', does: 'service', department: 'Platform', utcOffsetHours: 0 },
+      { office: place, home: place, road: place },
+    );
     for (const hundred of hundreds) byHundreds.set(hundred, actor);
   }
   return byHundreds;
 }
 
 /** People of other companies who were given something. */
-export function guestActors(draw: Draw): DemoActor[] {
-  return guests.map(([name, email]) =>
-    describe(draw, { name, email, role: 'member', site: 'London' }, 'External user', 'guest'),
-  );
+export function guestActors(draw: Draw, profile: Profile): DemoActor[] {
+  return profile.guests.map(([name, email], index) => {
+    const facts = { client: draw.pick(browsers) };
+    const place = placeOf(`192.0.2.${index + 10}`, 'unknown', draw.integer(2e6, 20e6), facts);
+    const identity = { id: `guest_${draw.hex(10)}`, name, email, utcOffsetHours: 0, department: 'Guest' };
+    return actorOf(
+      draw,
+      { ...identity, type: 'External user', does: 'guest' },
+      { office: place, home: place, road: place },
+    );
+  });
+}
+
+/** Day (since 1970), weekday (from Sunday) and hour on the clock of someone's site. */
+export function localTime(
+  { utcOffsetHours }: DemoActor,
+  micros: number,
+): { day: number; weekday: number; hour: number } {
+  const hours = Math.floor(micros / hourMicros + utcOffsetHours);
+  const day = Math.floor(hours / 24);
+  // The first of January 1970 was a Thursday.
+  return { day, weekday: (day + 4) % 7, hour: hours - day * 24 };
+}
+
+/** Where they are on that day of theirs, all day long: mostly in the office, at home at weekends. */
+export function whereabouts(actor: DemoActor, micros: number): Place {
+  const { day, weekday } = localTime(actor, micros);
+  const chance = (Math.imul(actor.habit ^ day, 0x9e37_79b1) >>> 16) % 100;
+  if (chance < 6) return actor.road;
+  return weekday === 0 || weekday === 6 || chance < 32 ? actor.home : actor.office;
 }

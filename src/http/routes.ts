@@ -1,14 +1,12 @@
 import type { Role } from '../control/users.ts';
-import type { Accept } from '../ingest/accept.ts';
-import type { Readers } from '../read/readers.ts';
-import type { OrganizationLookup } from './authenticate.ts';
-import type { Endpoint, EndpointOf, KeyHandler, SessionHandler } from './endpoint.ts';
+import type { EndpointDeps } from './deps.ts';
+import type { Endpoint, EndpointOf, ReadHandler, SessionHandler, WriteHandler } from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
 import { changeSettingsHandler } from './routes/change-settings.ts';
-import { type CreateApiKeyDeps, createApiKeyHandler } from './routes/create-api-key.ts';
+import { createApiKeyHandler } from './routes/create-api-key.ts';
 import { createUserHandler } from './routes/create-user.ts';
 import { disableUserHandler } from './routes/disable-user.ts';
 import { exportHandler } from './routes/export.ts';
@@ -16,15 +14,13 @@ import { feedHandler } from './routes/feed.ts';
 import { healthHandler } from './routes/health.ts';
 import { histogramHandler } from './routes/histogram.ts';
 import { ingestHandler } from './routes/ingest.ts';
-import { type LoginDeps, loginHandler } from './routes/login.ts';
+import { loginHandler } from './routes/login.ts';
 import { logoutHandler } from './routes/logout.ts';
 import { metricsHandler } from './routes/metrics.ts';
 import { openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
 import { ownPasswordHandler } from './routes/own-password.ts';
-import { portalEventsHandler } from './routes/portal-events.ts';
-import { portalExportHandler } from './routes/portal-export.ts';
-import { type Readiness, readyHandler } from './routes/ready.ts';
+import { readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
 import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
 import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
@@ -35,20 +31,6 @@ import { topValuesHandler } from './routes/top-values.ts';
 import { usersHandler } from './routes/users.ts';
 import { whoamiHandler } from './routes/whoami.ts';
 
-export interface EndpointDeps extends LoginDeps, CreateApiKeyDeps {
-  readonly directory: LoginDeps['directory'];
-  readonly accept: Accept;
-  readonly organizationOf: OrganizationLookup;
-  readonly read: Readers;
-  readonly readiness: Readiness;
-  readonly bodyBytesMax: number;
-  /** The service's default; undefined: events are kept for ever. */
-  readonly retentionDays: number | undefined;
-  readonly selfHosted: boolean;
-  readonly metricsPublic: boolean;
-  readonly trustProxy: number;
-}
-
 const everyone = ['admin', 'auditor', 'member'] as const;
 const readers = ['admin', 'auditor'] as const;
 const admins = ['admin'] as const;
@@ -58,13 +40,14 @@ const admins = ['admin'] as const;
  * two together and try every credential on each.
  */
 export function endpointTable(deps: EndpointDeps): Endpoint[] {
-  const { accept, administration, clock, organizationOf, read, retentionDays } = deps;
+  const { administration, clock, config, ingest, read } = deps;
+  const { retentionDays } = config;
   const endpoints: Endpoint[] = [
     // For programs, with an API key.
-    keyRead('/api/v1/audit', 'audit', auditHandler(read.page, organizationOf)),
-    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed, organizationOf)),
+    keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
+    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
-    keyWrite('/api/v1/audit', 'ingest', ingestHandler(accept, organizationOf), deps.bodyBytesMax),
+    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
 
     // For people, with a session.
     login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),
@@ -72,8 +55,8 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
     session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(retentionDays)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
-    session('GET', '/api/v1/portal/events', 'portal-events', readers, portalEventsHandler(read.page)),
-    session('GET', '/api/v1/portal/export', 'portal-export', readers, portalExportHandler(deps)),
+    session('GET', '/api/v1/portal/events', 'portal-events', readers, auditHandler(read.page)),
+    session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps)),
     session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
     session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
     session(
@@ -103,29 +86,22 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     // For operators and tools, without a credential.
     { ...open('/healthz', 'health', healthHandler), head: true },
     { ...open('/readyz', 'ready', readyHandler(deps.readiness)), head: true },
-    open('/metrics', 'metrics', metricsHandler(deps.metricsPublic, deps.trustProxy)),
+    open('/metrics', 'metrics', metricsHandler(config)),
     { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
   ];
-  return deps.selfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
+  const isSelfHosted = config.deployment === 'self-hosted';
+  return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
 
 const jsonBody = { maxBytes: limits.jsonBodyBytesMax };
 
-function keyRead(path: string, name: string, handler: KeyHandler): Endpoint {
-  return { method: 'GET', path, name, access: 'key', scope: 'read', rate: 'audit', handler };
+function keyRead(path: string, name: string, handler: ReadHandler): Endpoint {
+  return { method: 'GET', path, name, access: 'read key', rate: 'audit', handler };
 }
 
-function keyWrite(path: string, name: string, handler: KeyHandler, maxBytes: number): Endpoint {
-  return {
-    method: 'POST',
-    path,
-    name,
-    access: 'key',
-    scope: 'write',
-    rate: 'ingest',
-    handler,
-    body: { maxBytes },
-  };
+function keyWrite(path: string, name: string, handler: WriteHandler, maxBytes: number): Endpoint {
+  const body = { maxBytes };
+  return { method: 'POST', path, name, access: 'write key', rate: 'ingest', handler, body };
 }
 
 function login(path: string, name: string, handler: Handler): Endpoint {

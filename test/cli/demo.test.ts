@@ -15,6 +15,7 @@ interface Facts {
   readonly organizations: readonly {
     readonly organization: string;
     readonly key: string;
+    readonly clues: readonly { readonly title: string; readonly query: Readonly<Record<string, string>> }[];
     readonly logins: readonly { readonly email: string; readonly role: string; readonly password: string }[];
   }[];
 }
@@ -76,6 +77,11 @@ test('shows two organizations with events, keys and logins, and leaves nothing b
     }
     const member = facts.organizations[0]?.logins[2]?.email ?? '';
     assert.ok((await total(facts, 0, `&actor=${encodeURIComponent(member)}`)) > 0);
+    for (const [index, { clues }] of facts.organizations.entries()) {
+      assert.ok(clues.length > 1);
+      for (const { title, query } of clues)
+        assert.ok((await total(facts, index, `&${new URLSearchParams(query).toString()}`)) > 0, title);
+    }
   });
   assert.deepEqual(
     readdirSync(root).filter((name) => name.startsWith('auditlog-demo-')),
@@ -83,15 +89,17 @@ test('shows two organizations with events, keys and logins, and leaves nothing b
   );
 });
 
-test('in a directory of its own it goes on where it was, with new passwords and keys', async () => {
-  const args = ['--data-dir', join(root, 'kept'), '--events', '500'];
+test('in a directory of its own it goes on where it was, with new passwords and keys and the same clues', async () => {
+  const args = ['--data-dir', join(root, 'kept'), '--events', '2000'];
   let first: Facts | undefined;
   await withDemo(args, async (facts) => {
     first = facts;
   });
   await withDemo(args, async (facts) => {
     assert.equal(facts.events, 0);
-    assert.equal((await total(facts, 0)) + (await total(facts, 1)), 500);
+    assert.equal((await total(facts, 0)) + (await total(facts, 1)), 2000);
+    const cluesOf = (demo?: Facts) => demo?.organizations.map(({ clues }) => clues);
+    assert.deepEqual(cluesOf(facts), cluesOf(first));
     assert.notEqual(facts.organizations[0]?.key, first?.organizations[0]?.key);
   });
 });

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
-import { portalEventsHandler } from '../../src/http/routes/portal-events.ts';
+import { auditHandler } from '../../src/http/routes/audit.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -17,7 +17,7 @@ describe('events for the portal', () => {
   it('are the page that the audit endpoint gives, of the session’s organization', async () => {
     const record = createRecorder(engine.storage);
     const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
-    const handler = portalEventsHandler(createPageReader(engine.storage, envelope, () => 77));
+    const handler = auditHandler(createPageReader(engine.storage, envelope, () => 77));
     const caller = createCaller();
     const other = createCaller();
     const start = 1_790_000_000_000_000;
