@@ -21,10 +21,10 @@ import {
   pageOf,
 } from './http.ts';
 import { holdOutput } from './openapi.ts';
+import { projectRoot } from './project-root.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
 
-const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 const strictWriter = fileURLToPath(new URL('./strict-writer.cjs', import.meta.url));
 const startMsMax = 40_000;
 const stopMsMax = 30_000;
@@ -60,7 +60,7 @@ export interface TestServer {
   /** Runs the command line beside the server, on the same data directory. */
   cli(args: readonly string[], stdin?: string): Promise<CliAnswer>;
   /** The same in the process of the test. */
-  cliHere(args: readonly string[]): Promise<CliAnswer>;
+  cliHere(args: readonly string[], stdin?: string): Promise<CliAnswer>;
 }
 
 export interface ServerOptions {
@@ -165,13 +165,12 @@ export async function runCli(
 }
 
 /**
- * The same in this process, without standard input: a command as a process of its own takes half a second of the
- * processor, and nearly every test makes organizations and keys.
+ * The same in this process: a command as a process of its own takes half a second of the processor, and nearly every
+ * test makes organizations and keys.
  */
 async function runCliHere(
   args: readonly string[],
-  dataDir: string,
-  env: ServerOptions['env'],
+  { dataDir, env, stdin = '' }: { dataDir: string; env: ServerOptions['env']; stdin: string | undefined },
 ): Promise<CliAnswer> {
   const [{ runCli: run }, { recordEvents }] = await Promise.all([
     import('../../src/cli/program.ts'),
@@ -186,7 +185,7 @@ async function runCliHere(
       out: (text) => (stdout += text),
       error: (text) => (stderr += text),
       output: new Writable({ write: needless }),
-      input: Readable.from([]),
+      input: Readable.from([Buffer.from(stdin)]),
     },
     recordEvents,
     eventEnvelope: needless,
@@ -286,7 +285,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     kill,
     exited: () => exit,
     cli: (args, stdin) => runCli(args, { dataDir, env: options.env, stdin }),
-    cliHere: (args) => runCliHere(args, dataDir, options.env),
+    cliHere: (args, stdin) => runCliHere(args, { dataDir, env: options.env, stdin }),
   };
 }
 
