@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
-import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
@@ -17,7 +16,6 @@ import {
   withoutBrowser,
 } from './support.ts';
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
 const flow = '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10';
 /** 2024-05-06T00:00:00Z: the events of this test, a second apart. */
@@ -335,7 +333,7 @@ interface Finding {
 
 /** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
 async function assertAccessible(page: Page): Promise<void> {
-  await page.evaluate(axeSource);
+  await page.evaluate(axe.source);
   const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
   const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(
