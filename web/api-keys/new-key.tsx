@@ -21,6 +21,7 @@ const scopes = [
 
 /** In what a limit is counted: the service's own limits have this window. */
 const limitWindow = '15s';
+const expiryDays = [30, 90, 365] as const;
 const never = '';
 
 /** Asks what a new key may do. */
@@ -68,9 +69,7 @@ export function NewKey({ onIssued, onClose }: NewKeyProps) {
         name="expires"
         value="90d"
         options={[
-          ['30d', t('apiKeysIn', { n: 30 })],
-          ['90d', t('apiKeysIn', { n: 90 })],
-          ['365d', t('apiKeysIn', { n: 365 })],
+          ...expiryDays.map((n) => [`${n}d`, t('apiKeysIn', { n })] as const),
           [never, t('apiKeysNever')],
         ]}
       />

@@ -25,8 +25,8 @@ export default function ApiKeysView() {
   const [open, setOpen] = useState<Open>();
   const keys = resource.data.value?.data;
   // Newest first: what somebody has just made is at the top.
-  const used = keys?.filter(({ state }) => state === 'active').reverse();
-  const ended = keys?.filter(({ state }) => state !== 'active').reverse();
+  const used = keys?.filter(({ state }) => state === 'active').toReversed();
+  const ended = keys?.filter(({ state }) => state !== 'active').toReversed();
   const showsEnded = place.value.query.get('show') === 'ended';
   const counted = (words: string, list: readonly ApiKey[] | undefined) =>
     list === undefined ? words : `${words} (${formatNumber(list.length)})`;

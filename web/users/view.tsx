@@ -22,10 +22,6 @@ export default function UsersView() {
   const users = resource.data.value?.data.filter((user) => matches(user, sought));
   const ownId = session.value.state === 'in' ? session.value.who.user.id : undefined;
   const close = () => setOpen(undefined);
-  const onDone = () => {
-    close();
-    reload();
-  };
   return (
     <div class="page">
       <div class="page-head">
@@ -56,22 +52,45 @@ export default function UsersView() {
         columns={userColumns(ownId, (what, user) => setOpen({ what, user }))}
         empty={<p>{t('usersNone')}</p>}
       />
-      {open?.what === 'new' && (
-        <NewUser
+      {open !== undefined && (
+        <UserDialog
+          open={open}
           onMade={(user) => {
             setOpen({ what: 'welcome', user });
+            reload();
+          }}
+          onDone={() => {
+            close();
             reload();
           }}
           onClose={close}
         />
       )}
-      {open?.what === 'role' && <UserRole user={open.user} onDone={onDone} onClose={close} />}
-      {open?.what === 'disable' && <DisableUser user={open.user} onDone={onDone} onClose={close} />}
-      {(open?.what === 'link' || open?.what === 'welcome') && (
-        <PasswordLink user={open.user} isNew={open.what === 'welcome'} onClose={close} />
-      )}
     </div>
   );
+}
+
+interface UserDialogProps {
+  readonly open: Open;
+  readonly onMade: (user: User) => void;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+function UserDialog({ open, onMade, onDone, onClose }: UserDialogProps) {
+  switch (open.what) {
+    case 'new':
+      return <NewUser onMade={onMade} onClose={onClose} />;
+    case 'role':
+      return <UserRole user={open.user} onDone={onDone} onClose={onClose} />;
+    case 'disable':
+      return <DisableUser user={open.user} onDone={onDone} onClose={onClose} />;
+    case 'link':
+    case 'welcome':
+      return <PasswordLink user={open.user} isNew={open.what === 'welcome'} onClose={onClose} />;
+    default:
+      return open satisfies never;
+  }
 }
 
 function matches({ name, email }: User, sought: string): boolean {
