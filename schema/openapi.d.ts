@@ -355,6 +355,8 @@ export interface Schemas {
     readonly created_at: Schemas['Instant'];
     readonly expires_at?: Schemas['Instant'];
     readonly revoked_at?: Schemas['Instant'];
+    /** The last use that is known, within a minute; in lists alone. Absent for one that was never used. */
+    readonly last_used_at?: Schemas['Instant'];
     /** Until when the secret before the last rotation works as well. */
     readonly previous_valid_until?: Schemas['Instant'];
   };

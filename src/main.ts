@@ -16,6 +16,7 @@ import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
 import { Directory } from './control/directory.ts';
 import { IngestDirectory } from './control/ingest-directory.ts';
+import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { Sessions } from './control/sessions.ts';
@@ -166,6 +167,9 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const secret = await sessionSecret(config, base.log);
   const passwords = new PasswordThrottle();
   stopping.addEventListener('abort', () => passwords.stop());
+  const keyUses = new KeyUses({ storage, clock, log: base.log });
+  keyUses.start();
+  base.stops.add(() => keyUses.stop());
   return startFrontEnd({
     ...base,
     clock,
@@ -175,6 +179,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
     administration: new Administration(storage),
+    keyUses,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),
     readiness: {

@@ -6,6 +6,9 @@ export const limits = {
   controlOverlapMs: 30_000,
   /** A caller that failed to authenticate is checked once more against a state no older than this. */
   controlFreshMsMax: 100,
+  /** Last uses of keys are written so often. */
+  keyUsesWriteMs: 60_000,
+  keyUsesWriteMsMax: 2_000,
   passwordChecksAtOnceMax: 2,
   passwordChecksWaitingMax: 64,
   passwordBytesMax: 1024,

@@ -18,7 +18,7 @@ import { toProblem } from './to-problem.ts';
 
 type GuardDeps = Pick<
   EndpointDeps,
-  'directory' | 'organizationOf' | 'clock' | 'sessions' | 'cookie' | 'config'
+  'directory' | 'keyUses' | 'organizationOf' | 'clock' | 'sessions' | 'cookie' | 'config'
 >;
 
 /** The endpoints as routes, each with access control and its rate limit before the handler. */
@@ -111,6 +111,7 @@ class Guard {
   /** The key of the request, its organization if it is of one, and its rate. */
   async #keyOf(context: RequestContext, rate: RateClass) {
     const key = await this.#goodKey(context);
+    this.#deps.keyUses.note(key.id);
     const organization = this.#deps.organizationOf(key.organizationId ?? '');
     return { key, organization, verdict: this.#count(rate, `${rate} ${key.id}`, key.rateLimit) };
   }

@@ -96,11 +96,11 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
 
 /** Those for administrators, and everybody’s own password. */
 function adminEndpoints(deps: EndpointDeps): Endpoint[] {
-  const { administration, clock, config } = deps;
+  const { administration, config } = deps;
   return [
     session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(config.retentionDays)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
-    session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(administration, clock)),
+    session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(deps)),
     change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),
     change('POST', '/api/v1/portal/api-keys/:id/rotate', 'rotate api key', admins, rotateApiKeyHandler(deps)),
     change('POST', '/api/v1/portal/api-keys/:id/revoke', 'revoke api key', admins, revokeApiKeyHandler(deps)),

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Administration } from '../../src/control/administration.ts';
 import { Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
+import { KeyUses } from '../../src/control/key-uses.ts';
 import { PasswordLinks } from '../../src/control/password-links.ts';
 import { PasswordThrottle } from '../../src/control/password-throttle.ts';
 import { Sessions } from '../../src/control/sessions.ts';
@@ -40,6 +41,7 @@ export interface StoredEvent {
 export interface PortalWorld {
   readonly engine: TestEngine;
   readonly directory: Directory;
+  readonly keyUses: KeyUses;
   readonly ingest: Ingest;
   readonly trail: Trail;
   readonly url: string;
@@ -103,6 +105,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     directory,
     storage,
   });
+  const keyUses = new KeyUses({ storage, clock: systemClock, log: silentLog });
   const administration = new Administration(storage);
   // Of what other endpoints need there is nothing: no test of the portal calls them.
   const deps = {
@@ -111,9 +114,11 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     ingest,
     sessions,
     administration,
+    organizationOf,
     trail,
     directory,
     cookie,
+    keyUses,
     passwords: new PasswordThrottle(),
     passwordLinks: new PasswordLinks({ secret, clock: () => systemClock() + laterMicros, directory }),
     clock: systemClock,
@@ -125,6 +130,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   return {
     engine,
     directory,
+    keyUses,
     ingest,
     trail,
     url: server.url,

@@ -188,6 +188,27 @@ describe('API keys', () => {
     problemOf(await world.send('POST', `${at}/rotate`, cookie, {}), 409);
   });
 
+  test('tell when they were last used, from memory and from the table', async () => {
+    const used = async (id: unknown) =>
+      (await listOf(keysPath)).find((key) => key['id'] === id)?.['last_used_at'] as string | undefined;
+    const { id, key } = bodyOf(await world.send('POST', keysPath, cookie, { scopes: ['read'] }), 201);
+    assert.equal(await used(id), undefined);
+    const since = Date.now();
+    const write = (text: unknown) =>
+      call(`${world.url}/api/v1/audit`, {
+        method: 'POST',
+        headers: { 'x-api-key': String(text) },
+        body: '{}',
+      });
+    problemOf(await write(`${String(key)}x`), 401);
+    assert.equal(await used(id), undefined, 'one that is not good is no use');
+    problemOf(await write(key), 403);
+    const first = await used(id);
+    assert.ok(first !== undefined && Date.parse(first) >= since - 1 && Date.parse(first) <= Date.now());
+    await world.keyUses.write();
+    assert.equal(await used(id), first);
+  });
+
   test('another organization’s key, one of all organizations and none at all look the same', async () => {
     const { storage } = world.engine;
     const theirs = await createApiKey(storage, { organization: 'globex', scopes: 'read' });

@@ -84,6 +84,7 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'I have stored it' }).click();
     await row(page, 'SIEM <b>').getByText('20/15s').waitFor();
+    assert.equal(await row(page, 'SIEM <b>').locator('time').count(), 3, 'created, last used, expires');
     assert.ok(!(await page.content()).includes(key));
 
     await choose(page, 'SIEM <b>', 'Rotate');

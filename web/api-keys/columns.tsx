@@ -24,6 +24,12 @@ export function keyColumns(onChoose: (what: 'rotate' | 'revoke', key: ApiKey) =>
       cell: ({ rate_limit: limit }) => limit ?? <span class="muted">{t('apiKeysLimitDefault')}</span>,
     },
     { title: t('created'), isSecondary: true, cell: (key) => <Moment at={key.created_at} /> },
+    {
+      title: t('apiKeysLastUsed'),
+      isSecondary: true,
+      cell: ({ last_used_at: at }) =>
+        at === undefined ? <span class="muted">{t('apiKeysNever')}</span> : <Moment at={at} />,
+    },
     { title: t('apiKeysEnds'), cell: (key) => <End apiKey={key} /> },
     {
       title: t('actions'),
@@ -52,6 +58,11 @@ function Name({ apiKey }: { readonly apiKey: ApiKey }) {
       {isNarrow.value && (
         <p>
           <Scopes apiKey={apiKey} />
+        </p>
+      )}
+      {isNarrow.value && apiKey.last_used_at !== undefined && (
+        <p>
+          {t('apiKeysLastUsed')} <Moment at={apiKey.last_used_at} />
         </p>
       )}
       <Grace apiKey={apiKey} />

@@ -224,6 +224,7 @@ const texts = {
   apiKeysWritesMay: ['Records events, and reads none.', 'Schreibt Ereignisse und liest keine.'],
   apiKeysEnds: ['Expires', 'Läuft ab'],
   apiKeysIn: ['in {n} days', 'in {n} Tagen'],
+  apiKeysLastUsed: ['Last used', 'Zuletzt benutzt'],
   apiKeysNever: ['never', 'nie'],
   apiKeysSoon: ['soon', 'bald'],
   apiKeysLimit: ['Limit', 'Grenze'],

@@ -1,14 +1,22 @@
-import type { Clock } from '../../base/clock.ts';
-import type { Administration } from '../../control/administration.ts';
+import { formatMicrosIfAny } from '../../base/timestamp.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';
 import { apiKeyView } from '../views.ts';
 
-/** GET /api/v1/portal/api-keys: every key of the organization, without anything secret (contract: Credentials). */
-export function apiKeysHandler(administration: Administration, clock: Clock): SessionHandler {
+/**
+ * GET /api/v1/portal/api-keys: every key of the organization with its last use, without anything secret (contract:
+ * Credentials).
+ */
+export function apiKeysHandler({ administration, keyUses, clock }: EndpointDeps): SessionHandler {
   return async (_, { organization }) => {
     const keys = await administration.apiKeys(organization.id);
+    const uses = await keyUses.lastUses(keys.map(({ id }) => id));
     const now = clock();
-    return jsonReply(200, 'ApiKeys', { data: keys.map((key) => apiKeyView(key, organization, now)) });
+    const data = keys.map((key) => ({
+      ...apiKeyView(key, organization, now),
+      last_used_at: formatMicrosIfAny(uses.get(key.id)),
+    }));
+    return jsonReply(200, 'ApiKeys', { data });
   };
 }

@@ -1,0 +1,75 @@
+import type { Clock } from '../base/clock.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { Repeated } from '../base/repeated.ts';
+import { formatMicros } from '../base/timestamp.ts';
+import type { Storage } from '../storage/storage.ts';
+import { limits } from './limits.ts';
+
+export interface KeyUsesDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * When keys were last used. Uses are counted in memory, one entry a key, and written together once in
+ * `limits.keyUsesWriteMs`: a request never waits for it, and a kill costs a minute of it (contract: Credentials).
+ */
+export class KeyUses {
+  readonly #deps: KeyUsesDeps;
+  /** Unix microseconds by id: what the table does not have yet. */
+  #unwritten = new Map<string, number>();
+  #writing: Repeated | undefined;
+
+  constructor(deps: KeyUsesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Somebody has presented this key, and it was good. */
+  note(id: string): void {
+    this.#unwritten.set(id, this.#deps.clock());
+  }
+
+  start(): void {
+    const failed = (error: unknown) =>
+      this.#deps.log.warn(errorFacts(error), 'the last uses of API keys could not be written; kept');
+    this.#writing ??= new Repeated(limits.keyUsesWriteMs, () => this.write(), failed);
+  }
+
+  /** Writes what is left. */
+  async stop(): Promise<void> {
+    await this.#writing?.stop();
+    await this.write();
+  }
+
+  /** Rejects with EngineError, and then nothing is lost. */
+  async write(): Promise<void> {
+    const uses = this.#unwritten;
+    this.#unwritten = new Map();
+    const rows = Array.from(uses, ([id, micros]) => ({
+      id,
+      used_at: formatMicros(micros).replace('T', ' ').slice(0, -1),
+    }));
+    try {
+      const options = { timeoutMs: limits.keyUsesWriteMsMax };
+      await this.#deps.storage.insertRows('api_key_uses', rows, options);
+    } catch (error) {
+      this.#unwritten = new Map([...uses, ...this.#unwritten]);
+      throw error;
+    }
+  }
+
+  /** Unix microseconds of the last use of those of the keys that have been used. Rejects with EngineError. */
+  async lastUses(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#deps.storage.rows<{ readonly id: string; readonly micros: string }>(
+      'SELECT id, toUnixTimestamp64Micro(max(used_at)) AS micros FROM api_key_uses WHERE id IN {ids:Array(String)} GROUP BY id',
+      { ids },
+    );
+    const uses = new Map(rows.map(({ id, micros }) => [id, Number(micros)]));
+    for (const id of ids) {
+      const unwritten = this.#unwritten.get(id);
+      if (unwritten !== undefined) uses.set(id, unwritten);
+    }
+    return uses;
+  }
+}
