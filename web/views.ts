@@ -19,4 +19,22 @@ export const views: readonly View[] = [
     roles: ['admin', 'auditor'],
     load: () => import('./events/view.tsx'),
   },
+  {
+    path: 'api-keys',
+    title: 'apiKeys',
+    roles: ['admin'],
+    load: () => import('./api-keys/view.tsx'),
+  },
+  {
+    path: 'users',
+    title: 'users',
+    roles: ['admin'],
+    load: () => import('./users/view.tsx'),
+  },
+  {
+    path: 'settings',
+    title: 'settings',
+    roles: ['admin'],
+    load: () => import('./settings/view.tsx'),
+  },
 ];

@@ -1,12 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { eventually } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 import {
+  assertAccessible,
   buildPage,
   fillSignIn,
   launchBrowser,
@@ -323,21 +323,4 @@ async function killEngines(signal: AbortSignal): Promise<void> {
     }
     await sleep(50);
   }
-}
-
-interface Finding {
-  readonly id: string;
-  readonly impact: string | null;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-/** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
-async function assertAccessible(page: Page): Promise<void> {
-  await page.evaluate(axe.source);
-  const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
-  const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  assert.deepEqual(
-    grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
-    [],
-  );
 }

@@ -1,6 +1,8 @@
+import { strict as assert } from 'node:assert';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { password } from '../e2e/session-support.ts';
 import { patience } from '../support/patience.ts';
@@ -109,4 +111,21 @@ export async function visitAs(
   await fillSignIn(visitor.page, email);
   await visitor.page.locator('.bar').waitFor();
   return visitor;
+}
+
+interface Finding {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
+export async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source);
+  const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
+  const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  assert.deepEqual(
+    grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
+    [],
+  );
 }
