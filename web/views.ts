@@ -19,4 +19,10 @@ export const views: readonly View[] = [
     roles: ['admin', 'auditor'],
     load: () => import('./events/view.tsx'),
   },
+  {
+    path: 'receipts',
+    title: 'receipts',
+    roles: ['admin', 'auditor', 'member'],
+    load: () => import('./receipts/view.tsx'),
+  },
 ];

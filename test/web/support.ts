@@ -1,4 +1,6 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { strict as assert } from 'node:assert';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -20,6 +22,7 @@ const args = [
   '--disable-component-update',
   '--disable-sync',
 ];
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const waitMsMax = 6_000;
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -109,4 +112,21 @@ export async function visitAs(
   await fillSignIn(visitor.page, email);
   await visitor.page.locator('.bar').waitFor();
   return visitor;
+}
+
+interface Finding {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
+export async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(axeSource);
+  const findings = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as Finding[];
+  const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  assert.deepEqual(
+    grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
+    [],
+  );
 }

@@ -6,5 +6,7 @@ export type AuditPage = Schemas['AuditPage'];
 export type FeedPage = Schemas['FeedPage'];
 export type Histogram = Schemas['Histogram'];
 export type TopValues = Schemas['TopValues'];
+export type ReceiptsPage = Schemas['ReceiptsPage'];
+export type Receipt = Schemas['Receipt'];
 export type Whoami = Schemas['Whoami'];
 export type Role = Schemas['Role'];
