@@ -25,7 +25,6 @@ import type { HttpServer } from './http/server.ts';
 import { type Ingest, openIngest } from './ingest/ingest.ts';
 import { IngestOrder } from './ingest/ingest-order.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
-import { segmentAtTime, segmentTimeMs, writersMax } from './ingest/sequence.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createReaders } from './read/readers.ts';
 import { createSegmentInsert } from './storage/insert.ts';
@@ -129,8 +128,8 @@ type Writing = Awaited<ReturnType<typeof startWriting>>;
 async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
   const { config, dataDir, log, stops, damage } = base;
   const { storage, engine, instance, writeHealth } = stored;
-  const joining = { storage, log, stops, writersMax, timeOfSegment: segmentTimeMs };
-  const member = instance === undefined ? undefined : await Membership.join({ ...joining, instance });
+  const joining = instance === undefined ? undefined : Membership.join({ storage, instance, log, stops });
+  const member = await joining;
   const ingest = await openIngest({
     ...config,
     log,
@@ -145,8 +144,7 @@ async function startWriting(base: Base, stored: ServiceStorage, organizations: I
   });
   stops.add(() => ingest.close());
   await member?.publish(ingest);
-  const lastSegmentNow = () => segmentAtTime(Date.now()) + writersMax - 1;
-  const peers = member?.peers ?? commandPeers(storage, dataDir, lastSegmentNow);
+  const peers = member?.peers ?? commandPeers(storage, dataDir);
   const order = new IngestOrder({ ingest, peers, clockSkewMs: member && storageLimits.clockSkewMsMax });
   return { ingest, order };
 }

@@ -6,9 +6,10 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { removeDirectory, temporaryDirectory } from './support/server.ts';
+import { projectRoot } from './support/project-root.ts';
 
 /** What `npm run package` makes: who installs it, gets what they need. */
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(projectRoot);
 const run = promisify(execFile);
 
 interface Manifest {

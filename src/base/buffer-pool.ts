@@ -21,10 +21,14 @@ export class BufferPool {
   take(bytes: number): ArrayBuffer {
     if (bytes > largestBytes) return Buffer.allocUnsafeSlow(bytes).buffer;
     const size = Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(bytes)));
-    const buffer = this.#unused.get(size)?.pop();
-    if (buffer === undefined) return Buffer.allocUnsafeSlow(size).buffer;
-    this.#unusedBytes -= size;
-    return buffer;
+    // A task may outgrow its buffer and come back with a larger one: that serves the next such task.
+    for (const spare of [size, size * 2, size * 4]) {
+      const buffer = this.#unused.get(spare)?.pop();
+      if (buffer === undefined) continue;
+      this.#unusedBytes -= spare;
+      return buffer;
+    }
+    return Buffer.allocUnsafeSlow(size).buffer;
   }
 
   /** Takes a buffer back that is not used any more. One of another size, or too many, is left to the collector. */

@@ -24,13 +24,11 @@ export function gauge<L extends string>(
     help,
     labelNames: [...labelNames],
     registers: [registry],
-    ...(collect === undefined
-      ? {}
-      : {
-          collect(this: Gauge<L>) {
-            collect(this);
-          },
-        }),
+    ...(collect && {
+      collect(this: Gauge<L>) {
+        collect(this);
+      },
+    }),
   });
 }
 

@@ -45,7 +45,7 @@ function bash(root: Command): string {
 }
 
 function zsh(root: Command): string {
-  const body = shellFunction(root, '"${words[2,CURRENT-1][@]}"', (words) => `compadd -- ${words}; _files`);
+  const body = shellFunction(root, '"${words[2,CURRENT-1][@]}"', (words) => `compadd -- ${words} || _files`);
   return `#compdef auditlog\n${body}\ncompdef _auditlog auditlog`;
 }
 
@@ -53,28 +53,19 @@ function fish(root: Command): string {
   const quoted = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
   const lines = [...commandsOf(root)].flatMap(({ path, command }) => {
     const [, ...words] = path.split(' ');
-    const others = command.commands.map((one) => one.name()).join(' ');
-    const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`);
-    const notYet = others === '' ? [] : [`not __fish_seen_subcommand_from ${others}`];
-    const when = [...seen, ...notYet].join('; and ');
-    const begin = `complete -c auditlog${when === '' ? '' : ` -n '${when}'`}`;
-    const children = command.commands.map(
-      (one) => `${begin} -f -a ${one.name()} -d ${quoted(one.description())}`,
-    );
-    const options = command.options
-      .filter((one) => !one.hidden)
-      .map(({ long, short, required, description }) =>
-        [
-          begin,
-          long === undefined || long === null ? '' : `-l ${long.slice(2)}`,
-          short === undefined || short === null ? '' : `-s ${short.slice(1)}`,
-          required ? '-r' : '',
-          `-d ${quoted(description)}`,
-        ]
-          .filter((part) => part !== '')
-          .join(' '),
-      );
-    return [...children, ...options];
+    const children = command.commands.map((one) => one.name());
+    const conditions = words.map((word) => `__fish_seen_subcommand_from ${word}`);
+    if (children.length > 0) conditions.push(`not __fish_seen_subcommand_from ${children.join(' ')}`);
+    const begin = `complete -c auditlog -n '${conditions.join('; and ')}'`;
+    return [
+      ...command.commands.map((one) => `${begin} -f -a ${one.name()} -d ${quoted(one.description())}`),
+      ...command.options
+        .filter((one) => !one.hidden)
+        .map(
+          ({ long = '', required, description }) =>
+            `${begin} -l ${long?.slice(2)} ${required ? '-r ' : ''}-d ${quoted(description)}`,
+        ),
+    ];
   });
   return lines.join('\n');
 }

@@ -5,7 +5,7 @@ import { Problem } from '../base/problem.ts';
 import { ConfigError } from '../config/config.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
-import { seqTimeMs } from '../ingest/sequence.ts';
+import { seqTimeMs } from '../base/sequence.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';

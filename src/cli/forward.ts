@@ -49,34 +49,17 @@ const optionTable: readonly OptionRow[] = [
   ['--header <header>', "'Name: value' for an HTTP destination, repeatable", collect],
   ['--header-file <file>', 'such headers, one a line'],
   ['--gzip', 'compress what is sent to an HTTP destination'],
-  [
-    '--rejected-to <file>',
-    'where events go that the destination refuses for good; without it they end the run',
-  ],
+  ['--rejected-to <file>', 'for events that the destination refuses; without it they end the run'],
   ['--checkpoint <file>', 'where to remember how far it has come'],
   ['--once', 'end when there is nothing more'],
-  [
-    '--interval <duration>',
-    'time between looks (default: the feed is waited at, pages are read every 5m)',
-    durationMs(100),
-  ],
+  ['--interval <duration>', 'time between looks (default: none for the feed, 5m for pages)', durationMs(100)],
   ['--mode <mode>', 'feed, pages, or auto: the feed where the server has one', oneOf(forwardModes), 'auto'],
-  [
-    '--overlap <duration>',
-    'mode pages: how late an event may come and still be found',
-    durationMs(1000),
-    '10m',
-  ],
+  ['--overlap <duration>', 'mode pages: how late an event may come', durationMs(1000), '10m'],
   ['--batch <count>', 'events delivered in one piece', integer(1, batchMax), String(batchMax)],
   ['--rotate-bytes <size>', 'file: begin a new one before it grows above this, such as 64MiB', rotationBytes],
   ['--rotate-keep <count>', 'file: how many of the old ones are kept (default: all)', integer(1, 1_000_000)],
   ['--timeout <duration>', 'of each request', durationMs(1000, 240_000), '30s'],
-  [
-    '--metrics-interval <duration>',
-    'time between lines of figures on standard error',
-    durationMs(1000),
-    '1m',
-  ],
+  ['--metrics-interval <duration>', 'time between lines of figures', durationMs(1000), '1m'],
 ];
 
 /** `forward` (contract: Command line): what a client of the audit API does to feed another system. */

@@ -76,6 +76,10 @@ export class ImportSender {
         error,
         bytes: lines[index],
       }));
+      // A server that does not know `maxErrors` names the first hundred.
+      const unnamed = answer.rejected - rejected.length;
+      const error = `${unnamed} more lines up to this one were rejected; the server did not say which`;
+      if (unnamed > 0) rejected.push({ line: numbers.at(-1) ?? 0, error, bytes: undefined });
       return { accepted: answer.accepted, rejected };
     } catch (error) {
       if (!(error instanceof AuditlogError && error.status === 413)) throw this.#explained(error);

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { replaceFile } from '../base/durable-file.ts';
 import { AppendFile } from '../base/append-file.ts';
-import type { RejectedLine } from './import-send.ts';
+import type { ImportChunk } from './import-chunks.ts';
+import type { RejectedLine, SentChunk } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
 import { readState } from './state-file.ts';
@@ -86,12 +87,18 @@ export class ImportState {
   }
 
   /** Counts the next part of the text as done; durable after `importCheckpointMs`, or with `close`. */
-  async advance(position: ImportPosition, rejected: readonly RejectedLine[]): Promise<void> {
+  async advance({ end, nextLine }: ImportChunk, { accepted, rejected }: SentChunk): Promise<void> {
     if (rejected.length > 0) {
       this.#rejected ??= await AppendFile.open(this.#paths.rejected);
       await this.#rejected.append(Buffer.from(rejected.map(textOf).join('')));
     }
-    this.#position = position;
+    const before = this.#position;
+    this.#position = {
+      offset: end,
+      nextLine,
+      accepted: before.accepted + accepted,
+      rejected: before.rejected + rejected.length,
+    };
     if (performance.now() - this.#savedMs >= limits.importCheckpointMs) await this.#save();
   }
 

@@ -5,26 +5,19 @@ import type { CliDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
 import { ImportSender, type ImportTarget, type SentChunk } from './import-send.ts';
 import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
-import { type ImportPaths, type ImportPosition, ImportState } from './import-state.ts';
+import { type ImportPaths, ImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
 import { limits } from './limits.ts';
 import { option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
-import { createProgress, type Progress } from './progress.ts';
+import { createProgress } from './progress.ts';
 
 interface ImportOptions extends TargetOptions {
   readonly checkpoint?: string;
   readonly rejected?: string;
   readonly restart?: true;
   readonly json?: true;
-}
-
-interface ImportResult extends ImportPosition {
-  /** Of these, what this run did. */
-  readonly acceptedNow: number;
-  readonly rejectedNow: number;
-  readonly seconds: number;
 }
 
 function pathsOf(source: ImportSource, { checkpoint, rejected }: ImportOptions): ImportPaths {
@@ -41,108 +34,96 @@ interface Underway {
   readonly sent: Promise<SentChunk>;
 }
 
+/** Sends chunks, several at once, and gives each with its answer in the order of the text. */
+async function* sendInOrder(
+  chunks: AsyncIterable<ImportChunk>,
+  sender: ImportSender,
+): AsyncGenerator<Underway> {
+  const underway: Underway[] = [];
+  for await (const chunk of chunks) {
+    const sent = sender.send(chunk);
+    // The failure is taken in its turn; until then it must not end the process.
+    sent.catch(() => undefined);
+    underway.push({ chunk, sent });
+    if (underway.length >= limits.importRequestsAtOnceMax) yield* underway.splice(0, 1);
+  }
+  yield* underway;
+}
+
 /**
- * Sends the text in chunks, several at once, and takes their answers in the order of the text, so that the checkpoint
- * is a single offset in it. The next run sends a chunk again that was stored but not checkpointed. It has the
- * same idempotency key, so the service stores it once.
+ * Sends the text in chunks and takes their answers in its order, so that the checkpoint is a single offset in it. The
+ * next run sends a chunk again that was stored but not checkpointed. It has the same idempotency key, so the service
+ * stores it once.
  */
 async function sendAll(
   deps: CliDeps,
   source: ImportSource,
-  options: ImportOptions,
   target: ImportTarget,
-): Promise<ImportResult> {
-  const begun = performance.now();
-  const state = await ImportState.open(source, pathsOf(source, options), options.restart === true);
-  const { first } = state;
-  if (first.offset > 0) deps.io.error(`Going on after line ${first.nextLine - 1}.\n`);
+  state: ImportState,
+): Promise<void> {
+  const { offset, nextLine: firstLine, accepted: acceptedBefore } = state.first;
+  if (offset > 0) deps.io.error(`Going on after line ${firstLine - 1}.\n`);
   const progress = createProgress(deps.io, {
     items: 'events',
     total: source.fileBytes,
-    doneBefore: source.compression === 'none' ? first.offset : 0,
+    doneBefore: source.compression === 'none' ? offset : 0,
   });
   const ending = new AbortController();
   const identity = source.path === undefined ? randomUUID() : state.identity;
   const sender = new ImportSender(target, identity, ending.signal);
+  const chunks = chunksOf(source.text(offset), { offset, firstLine });
   try {
-    await sendChunks(source, state, sender, progress);
+    for await (const { chunk, sent } of sendInOrder(chunks, sender)) {
+      await state.advance(chunk, await sent);
+      progress.at(source.fileBytesRead(), state.position.accepted - acceptedBefore);
+    }
   } finally {
     ending.abort();
     progress.end();
     await state.close();
   }
-  const { position } = state;
-  return {
-    ...position,
-    acceptedNow: position.accepted - first.accepted,
-    rejectedNow: position.rejected - first.rejected,
-    seconds: (performance.now() - begun) / 1000,
-  };
 }
 
-async function sendChunks(
-  source: ImportSource,
-  state: ImportState,
-  sender: ImportSender,
-  progress: Progress,
-): Promise<void> {
-  const { offset, nextLine, accepted: acceptedBefore } = state.first;
-  const finish = async ({ chunk, sent }: Underway): Promise<void> => {
-    const { accepted, rejected } = await sent;
-    const position = {
-      offset: chunk.end,
-      nextLine: chunk.nextLine,
-      accepted: state.position.accepted + accepted,
-      rejected: state.position.rejected + rejected.length,
-    };
-    await state.advance(position, rejected);
-    progress.at(source.fileBytesRead(), position.accepted - acceptedBefore);
-  };
-  const underway: Underway[] = [];
-  for await (const chunk of chunksOf(source.text(offset), { offset, firstLine: nextLine })) {
-    const sent = sender.send(chunk);
-    // `finish` gets the failure in its turn; until then it must not end the process.
-    sent.catch(() => undefined);
-    underway.push({ chunk, sent });
-    const oldest = underway.length >= limits.importRequestsAtOnceMax ? underway.shift() : undefined;
-    if (oldest !== undefined) await finish(oldest);
-  }
-  for (const one of underway) await finish(one);
-}
-
-function report(deps: CliDeps, source: ImportSource, options: ImportOptions, result: ImportResult): void {
-  const { accepted, rejected, acceptedNow, rejectedNow, nextLine, seconds } = result;
-  const { rejected: rejectedFile } = pathsOf(source, options);
-  const rate = Math.round(acceptedNow / Math.max(seconds, 0.001));
-  const file = rejected > 0 ? rejectedFile : null;
-  if (options.json === true) {
+function report(
+  deps: CliDeps,
+  json: boolean,
+  { first, position }: ImportState,
+  file: string,
+  seconds: number,
+) {
+  const { accepted, rejected, nextLine } = position;
+  const acceptedNow = accepted - first.accepted;
+  if (json) {
     printJson(deps, 'CliImport', {
       lines: nextLine - 1,
       accepted,
       rejected,
       accepted_now: acceptedNow,
-      rejected_now: rejectedNow,
+      rejected_now: rejected - first.rejected,
       seconds: Number(seconds.toFixed(3)),
-      rejected_file: file,
+      rejected_file: rejected > 0 ? file : null,
     });
     return;
   }
+  const rate = Math.round(acceptedNow / Math.max(seconds, 0.001));
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';
   deps.io.error(`${counted(acceptedNow, 'event')} imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
   const were = rejected === 1 ? 'was' : 'were';
-  if (file !== null) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${basename(file)}\n`);
+  if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${basename(file)}\n`);
 }
 
 async function run(deps: CliDeps, file: string, options: ImportOptions): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(resolve(file));
-  const { checkpoint, rejected } = pathsOf(source, options);
-  if (checkpoint !== undefined) await checkOutputFile(checkpoint);
-  if (options.rejected !== undefined) await checkOutputFile(rejected);
+  const paths = pathsOf(source, options);
+  if (paths.checkpoint !== undefined) await checkOutputFile(paths.checkpoint);
+  if (options.rejected !== undefined) await checkOutputFile(paths.rejected);
   await withTarget(deps, options, async (target) => {
-    const result = await sendAll(deps, source, options, target);
-    report(deps, source, options, result);
-    if (result.accepted === 0 && result.rejected > 0)
-      throw new Error('nothing was imported: every line was rejected');
+    const begun = performance.now();
+    const state = await ImportState.open(source, paths, options.restart === true);
+    await sendAll(deps, source, target, state);
+    report(deps, options.json === true, state, paths.rejected, (performance.now() - begun) / 1000);
+    const { accepted, rejected } = state.position;
+    if (accepted === 0 && rejected > 0) throw new Error('nothing was imported: every line was rejected');
   });
 }
 

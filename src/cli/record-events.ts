@@ -9,9 +9,8 @@ import {
   nextSegmentNumber,
   rowsPerSegmentMax,
   segmentAtTime,
-  segmentSeqRange,
   writersMax,
-} from '../ingest/sequence.ts';
+} from '../base/sequence.ts';
 import { createSegmentInsert } from '../storage/insert.ts';
 import { announceCommand } from '../storage/peers.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -32,7 +31,7 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
     const firstRow = randomInt(rowsPerSegmentMax - rows);
     const body = [payload, encodeSeqColumn(number, firstRow, rows)];
     const insert = createSegmentInsert(storage, log, `command-${writer}`);
-    await insert({ number, rows, seq: segmentSeqRange(number), body, doubtful: false, isDamaged: false });
+    await insert({ number, rows, body, doubtful: false, isDamaged: false });
   });
 };
 

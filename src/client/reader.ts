@@ -40,7 +40,7 @@ export class Reader {
   /** One page of the audit endpoint, newest first. Rejects with AuditlogError. */
   page(query: PageQuery = {}, { signal }: CallOptions = {}): Promise<EventPage> {
     const { limit = limits.pageEventsMax, offset = 0 } = query;
-    const url = endpoint(this.#options.base, 'api/v1/audit', { ...filterOf(query), limit, offset });
+    const url = endpoint(this.#options.base, 'api/v1/audit', { ...query, limit, offset });
     return this.#get({ url, signal }, ({ meta, ...read }) => ({
       ...read,
       total: numberOf(meta, 'total'),
@@ -53,7 +53,7 @@ export class Reader {
   feedPage(query: FeedQuery = {}, { signal }: CallOptions = {}): Promise<FeedPage> {
     const { cursor, limit = limits.pageEventsMax } = query;
     const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), limits.feedWaitSecondsMax);
-    const parameters = { ...filterOf(query), cursor: cursor === '' ? undefined : cursor, limit, wait };
+    const parameters = { ...query, cursor: cursor === '' ? undefined : cursor, limit, wait };
     const url = endpoint(this.#options.base, 'api/v1/audit/feed', parameters);
     return this.#get({ url, signal, waitMs: wait * 1000 }, ({ meta, ...read }) => {
       const { next_cursor: next, has_more: hasMore } = meta;
@@ -78,10 +78,10 @@ export class Reader {
 
   /** The events of `pages`, one by one. */
   async *events(
-    filter: EventFilter & { readonly pageSize?: number } = {},
+    { pageSize: limit, ...filter }: EventFilter & { readonly pageSize?: number } = {},
     call: CallOptions = {},
   ): AsyncGenerator<AuditEvent> {
-    for await (const page of this.pages({ ...filter, limit: filter.pageSize }, call)) yield* page.events;
+    for await (const page of this.pages({ ...filter, limit }, call)) yield* page.events;
   }
 
   /**
@@ -133,11 +133,6 @@ function numberOf(meta: Envelope['meta'], name: string): number {
   const value = meta[name];
   if (typeof value !== 'number') throw new AuditlogError('protocol', `the answer has no meta.${name}`);
   return value;
-}
-
-function filterOf(query: EventFilter): EventFilter {
-  const { startTime, endTime, actor, userId, fileName, fileHash, flowId } = query;
-  return { startTime, endTime, actor, userId, fileName, fileHash, flowId };
 }
 
 /** Asks in smaller parts for a page that is too large to be held. */

@@ -1,53 +1,9 @@
 import { resolve } from 'node:path';
-import type { LogLevel } from '../base/log.ts';
-import type { Rate } from '../base/rates.ts';
 import type { Environment } from './env.ts';
 import { type Values, type Variable, variables } from './variables.ts';
 
 /** Everything an operator can set, read once and frozen (contract: Configuration). */
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  /** An absolute path. */
-  readonly dataDir: string;
-  readonly clickhouse: {
-    /** Undefined: the embedded engine. */
-    readonly url: string | undefined;
-    readonly user: string;
-    readonly password: string;
-    readonly database: string;
-    readonly cluster: string | undefined;
-  };
-  readonly deployment: 'cloud' | 'self-hosted';
-  /** In lower case; undefined: tenant endpoints answer on any host. */
-  readonly tenantDomain: string | undefined;
-  readonly trustProxy: number;
-  /** In lower case, as the session cookie is named. */
-  readonly serviceName: string;
-  readonly vendorName: string;
-  readonly productName: string;
-  readonly appName: string;
-  /** Undefined: generated, see `sessionSecret`. */
-  readonly sessionSecret: string | undefined;
-  readonly sessionTtlMs: number;
-  readonly rateLimits: {
-    readonly tenant: Rate | undefined;
-    readonly audit: Rate | undefined;
-    readonly ingest: Rate | undefined;
-    readonly login: Rate | undefined;
-  };
-  /** Undefined: kept for ever where the organization has no retention of its own. */
-  readonly retentionDays: number | undefined;
-  readonly maxBodyBytes: number;
-  readonly flushIntervalMs: number;
-  readonly segmentBytes: number;
-  readonly walMaxBytes: number;
-  readonly workers: number;
-  readonly logLevel: LogLevel;
-  readonly metricsPublic: boolean;
-  /** In lower case. */
-  readonly redactKeys: readonly string[];
-}
+export type Config = ReturnType<typeof loadConfig>;
 
 /** Settings that cannot be used: a line for each bad variable. The command line ends with exit code 2. */
 export class ConfigError extends Error {
@@ -100,13 +56,15 @@ function segmentBytes(values: Values): number {
  *
  * Throws ConfigError naming each bad variable, its value (secrets excepted) and what is allowed.
  */
-export function loadConfig(environment: Environment): Config {
+export function loadConfig(environment: Environment) {
   const values = readValues(environment);
-  return Object.freeze<Config>({
+  return Object.freeze({
     host: values.HOST,
     port: values.PORT,
+    /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
     clickhouse: Object.freeze({
+      /** Undefined: the embedded engine. */
       url: values.CLICKHOUSE_URL,
       user: values.CLICKHOUSE_USER,
       password: values.CLICKHOUSE_PASSWORD,
@@ -114,12 +72,15 @@ export function loadConfig(environment: Environment): Config {
       cluster: values.CLICKHOUSE_CLUSTER,
     }),
     deployment: values.DEPLOYMENT,
+    /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
     trustProxy: values.TRUST_PROXY,
+    /** In lower case, as the session cookie is named. */
     serviceName: values.SERVICE_NAME,
     vendorName: values.VENDOR_NAME,
     productName: values.PRODUCT_NAME,
     appName: values.APP_NAME,
+    /** Undefined: generated, see `sessionSecret`. */
     sessionSecret: values.SESSION_SECRET,
     sessionTtlMs: values.SESSION_TTL,
     rateLimits: Object.freeze({
@@ -128,6 +89,7 @@ export function loadConfig(environment: Environment): Config {
       ingest: values.RATE_LIMIT_INGEST,
       login: values.RATE_LIMIT_LOGIN,
     }),
+    /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
     maxBodyBytes: values.MAX_BODY_BYTES,
     flushIntervalMs: values.FLUSH_INTERVAL,
@@ -136,6 +98,7 @@ export function loadConfig(environment: Environment): Config {
     workers: values.WORKERS,
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
+    /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
   });
 }

@@ -1,4 +1,4 @@
-import { formatMicros } from '../base/timestamp.ts';
+import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
 import type { ApiKey } from './api-keys.ts';
 import type { Organization } from './organizations.ts';
 import type { User } from './users.ts';
@@ -61,9 +61,6 @@ export const changeCodes = {
 
 type ChangeCode = (typeof changeCodes)[keyof typeof changeCodes];
 
-const timeOrUndefined = (micros: number | undefined): string | undefined =>
-  micros === undefined ? undefined : formatMicros(micros);
-
 const keyWords = { apiKeyCreated: 'created', apiKeyRotated: 'rotated', apiKeyRevoked: 'revoked' } as const;
 
 /** What happened to a key; nothing for a key of all organizations, which is the operator's own and in nobody's events. */
@@ -71,8 +68,8 @@ export function changesOfKey(key: ApiKey, what: keyof typeof keyWords): Change[]
   const { id, name, organizationId, scopes } = key;
   if (organizationId === undefined) return [];
   const times = {
-    expires_at: timeOrUndefined(key.expiresMicros),
-    ...(what === 'apiKeyRotated' && { previous_valid_until: timeOrUndefined(key.previousUntilMicros) }),
+    expires_at: formatMicrosIfAny(key.expiresMicros),
+    ...(what === 'apiKeyRotated' && { previous_valid_until: formatMicrosIfAny(key.previousUntilMicros) }),
   };
   return [
     {

@@ -1,19 +1,6 @@
+import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { Directory } from './directory.ts';
 import { effectiveRetentionDays, type Organization } from './organizations.ts';
-
-/** What ingest must know of an organization. */
-interface OrganizationFacts {
-  /** UUID, lower case. */
-  readonly id: string;
-  readonly slug: string;
-  readonly retentionDays: number | undefined;
-}
-
-interface SharedDirectory {
-  readonly version: number;
-  /** All organizations as JSON text in shared memory. */
-  readonly json: Uint8Array;
-}
 
 /** The directory as ingest and its worker threads need it. */
 export class IngestDirectory {

@@ -1,7 +1,7 @@
 import { hash, verify } from '@node-rs/argon2';
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
-import { Semaphore } from '../base/semaphore.ts';
+import { WaitingLine } from '../base/waiting-line.ts';
 
 /** argon2id (the library's default variant) with 19 MiB and two passes, OWASP's first recommendation. */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
@@ -41,21 +41,28 @@ export async function hashPassword(password: string): Promise<string> {
  * a burst of logins waits here and not there.
  */
 export class PasswordVerifier {
-  readonly #semaphore = new Semaphore({
-    slots: limits.passwordChecksAtOnceMax,
-    waitingMax: limits.passwordChecksWaitingMax,
-    refused: () => new Problem('unavailable', 'too many logins at once', { retryAfterSeconds: 1 }),
-  });
+  readonly #line = new WaitingLine<void>({ refused: tooManyLogins });
+  #free: number = limits.passwordChecksAtOnceMax;
 
   /**
    * True when the password has this hash; with undefined, for a user that does not exist, the same work and false.
    * Throws Problem `unavailable` when too many are waiting.
    */
-  verify(passwordHash: string | undefined, password: string): Promise<boolean> {
-    return this.#semaphore.run(async () => {
+  async verify(passwordHash: string | undefined, password: string): Promise<boolean> {
+    if (this.#free > 0) this.#free -= 1;
+    else if (this.#line.length >= limits.passwordChecksWaitingMax) throw tooManyLogins();
+    else await this.#line.wait();
+    try {
       const tooLong = Buffer.byteLength(password) > limits.passwordBytesMax;
       const matches = await verify(passwordHash ?? dummyHash, tooLong ? '' : normalized(password));
       return matches && passwordHash !== undefined && !tooLong;
-    });
+    } finally {
+      // A turn that somebody waits for is handed on.
+      if (!this.#line.serve()) this.#free += 1;
+    }
   }
+}
+
+function tooManyLogins(): Problem {
+  return new Problem('unavailable', 'too many logins at once', { retryAfterSeconds: 1 });
 }

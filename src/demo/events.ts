@@ -34,13 +34,12 @@ export function demoClues({ profile, count, endMicros }: Omit<DemoRequest, 'seed
   return story === undefined ? [] : cluesOf(story, profile.slug, endMicros);
 }
 
+/** The events of a story, the last one first. */
 function told(story: Story, company: Company, { count, endMicros }: DemoRequest): Happening[] {
   const script = new Script(story, company, endMicros);
   story.tell(script, Math.min(limits.stolenFilesMax, Math.floor(count / limits.eventsForStolenFile)));
-  return script.events;
+  return script.events.sort((a, b) => b.micros - a.micros);
 }
-
-const byTime = (a: Happening, b: Happening): number => a.micros - b.micros;
 
 /**
  * Source events of the 30 days before `endMicros` (Unix microseconds), oldest first: exactly `count` JSON lines
@@ -60,9 +59,10 @@ export function* demoEvents(request: DemoRequest): Generator<string, void, undef
     busyUntil.push(busy);
   }
 
-  // What happens later than the hour that is being made waits here: the story, and what ends after its hour.
-  let pending = story === undefined ? [] : told(story, company, request);
-  const usual = count - pending.length;
+  // The story waits here, its last event first; and in `pending` what ends after its hour.
+  const coming = story === undefined ? [] : told(story, company, request);
+  const usual = count - coming.length;
+  let pending: Happening[] = [];
   let made = 0;
   let left = count;
   for (let hour = 0; hour < hours; hour += 1) {
@@ -74,8 +74,13 @@ export function* demoEvents(request: DemoRequest): Generator<string, void, undef
       pending.push(...events);
       made += events.length;
     }
-    pending.sort(byTime);
-    const later = pending.findIndex((event) => event.micros >= begins + hourMicros);
+    const ends = begins + hourMicros;
+    for (let next = coming.at(-1); next !== undefined && next.micros < ends; next = coming.at(-1)) {
+      pending.push(next);
+      coming.pop();
+    }
+    pending.sort((a, b) => a.micros - b.micros);
+    const later = pending.findIndex((event) => event.micros >= ends);
     const due = later === -1 ? pending : pending.slice(0, later);
     pending = later === -1 ? [] : pending.slice(later);
     // The last visit may be one of more events than there was room for.

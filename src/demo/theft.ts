@@ -97,6 +97,7 @@ function guess(script: Script): void {
 /** One gesture: every picture of a film that is not out yet. */
 function download(script: Script, files: number): void {
   const { draw } = script.company;
+  const her = script.person(victim);
   let micros = script.at('Wed 02:33:11');
   for (let shot = 1; shot <= files; shot += 1) {
     const file = makeFile(draw, `Northern Wake shot ${String(shot).padStart(4, '0')} final.exr`, 'VFX/Comps');
@@ -104,7 +105,7 @@ function download(script: Script, files: number): void {
     micros += durationMs * 1000 + draw.integer(0, 999);
     const extra = { bytesTransferred: file.bytes, durationMs };
     const message = `{who} downloaded {what}: ${sizeText(file.bytes)}`;
-    script.add(micros, script.person(victim), 2003, file, message, { from: abroad, flow: haul, extra });
+    script.add(micros, her, 2003, file, message, { from: abroad, flow: haul, extra });
   }
 }
 

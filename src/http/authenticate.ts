@@ -1,6 +1,5 @@
+import type { OrganizationFacts } from '../base/organization-facts.ts';
 import { Problem } from '../base/problem.ts';
-import type { ApiKey, Scope } from '../control/api-keys.ts';
-import type { OrganizationFacts } from '../ingest/task.ts';
 import type { RequestContext } from './request-context.ts';
 
 const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key", Bearer realm="audit"' };
@@ -12,17 +11,6 @@ export function unauthorizedKey(): Problem {
 
 /** What ingest and reads must know of an organization; undefined when it has just been deleted. */
 export type OrganizationLookup = (id: string) => OrganizationFacts | undefined;
-
-/** The organization whose events a key reads. Throws Problem `unauthorized` where it does not exist any more. */
-export function organizationOfReader(key: ApiKey, organizationOf: OrganizationLookup): OrganizationFacts {
-  const organization = organizationOf(key.organizationId ?? '');
-  if (organization === undefined) throw unauthorizedKey();
-  return organization;
-}
-
-export function hasScope(key: ApiKey, scope: Scope): boolean {
-  return key.scopes.includes(scope);
-}
 
 /** The text of the key in either header; undefined where both hold something and it is not the same. */
 export function presentedKey(context: RequestContext): string | undefined {

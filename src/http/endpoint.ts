@@ -1,4 +1,5 @@
-import type { ApiKey, Scope } from '../control/api-keys.ts';
+import type { OrganizationFacts } from '../base/organization-facts.ts';
+import type { ApiKey } from '../control/api-keys.ts';
 import type { Session } from '../control/sessions.ts';
 import type { Role } from '../control/users.ts';
 import type { Reply } from './response.ts';
@@ -8,27 +9,33 @@ import type { Handler, Route } from './router.ts';
 /** Which of the configured rates (contract: Rate limits) an endpoint counts against. */
 export type RateClass = 'tenant' | 'audit' | 'ingest' | 'login';
 
-/** A request with a good API key. */
+/** A request with a good API key, of one organization or (to write) of all. */
 export interface KeyCaller {
   readonly key: ApiKey;
+  readonly organization: OrganizationFacts | undefined;
+}
+
+/** A request with a good API key to read: its organization is the only one that the request may see. */
+export interface ReadCaller extends KeyCaller {
+  readonly organization: OrganizationFacts;
 }
 
 /** A request with a good session. Its organization is the only one that the request may see. */
 export type SessionCaller = Session;
 
-export type KeyHandler = (context: RequestContext, caller: KeyCaller) => Promise<Reply> | Reply;
-export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
+type HandlerFor<Caller> = (context: RequestContext, caller: Caller) => Promise<Reply> | Reply;
+export type WriteHandler = HandlerFor<KeyCaller>;
+export type ReadHandler = HandlerFor<ReadCaller>;
+export type SessionHandler = HandlerFor<SessionCaller>;
+/** Of an endpoint that programs have with a key, and people with a session. */
+export type SharedHandler = HandlerFor<ReadCaller | SessionCaller>;
 
 /** Who may use an endpoint, and what answers. */
 export type Access =
   | { readonly access: 'open'; readonly handler: Handler }
   | { readonly access: 'login'; readonly handler: Handler }
-  | {
-      readonly access: 'key';
-      readonly scope: Scope;
-      readonly rate: RateClass;
-      readonly handler: KeyHandler;
-    }
+  | { readonly access: 'read key'; readonly rate: RateClass; readonly handler: ReadHandler }
+  | { readonly access: 'write key'; readonly rate: RateClass; readonly handler: WriteHandler }
   | {
       readonly access: 'session';
       readonly roles: readonly Role[];

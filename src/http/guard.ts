@@ -1,12 +1,11 @@
-import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Rate } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
-import type { Directory } from '../control/directory.ts';
-import type { Session, Sessions } from '../control/sessions.ts';
-import { hasScope, presentedKey, unauthorizedKey } from './authenticate.ts';
+import type { Session } from '../control/sessions.ts';
+import { presentedKey, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
+import type { EndpointDeps } from './deps.ts';
 import type { Endpoint, EndpointOf, RateClass } from './endpoint.ts';
 import { limits } from './limits.ts';
 import { RateLimiter, rateHeaders, tooManyRequests, type Verdict, withRateHeaders } from './rate-limit.ts';
@@ -14,19 +13,13 @@ import type { RequestContext } from './request-context.ts';
 import type { Reply } from './response.ts';
 import type { Handler, Route } from './router.ts';
 import { requireSameOriginJson } from './same-origin.ts';
-import type { SessionCookie } from './session-cookie.ts';
 import { isHostOf } from './tenant-host.ts';
 import { toProblem } from './to-problem.ts';
 
-export interface GuardDeps {
-  readonly directory: Directory;
-  readonly clock: Clock;
-  readonly sessions: Sessions;
-  readonly cookie: SessionCookie;
-  /** Undefined: no limit of that class. */
-  readonly rates: Readonly<Record<RateClass, Rate | undefined>>;
-  readonly tenantDomain: string | undefined;
-}
+type GuardDeps = Pick<
+  EndpointDeps,
+  'directory' | 'organizationOf' | 'clock' | 'sessions' | 'cookie' | 'config'
+>;
 
 /** The endpoints as routes, each with access control and its rate limit before the handler. */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
@@ -58,8 +51,10 @@ class Guard {
         return endpoint.handler;
       case 'login':
         return (context) => this.#login(endpoint, context);
-      case 'key':
-        return (context) => this.#byKey(endpoint, context);
+      case 'read key':
+        return (context) => this.#byReadKey(endpoint, context);
+      case 'write key':
+        return (context) => this.#byWriteKey(endpoint, context);
       case 'session':
         return (context) => this.#bySession(endpoint, context);
       default:
@@ -74,11 +69,25 @@ class Guard {
     });
   }
 
-  async #byKey({ scope, rate, handler }: EndpointOf<'key'>, context: RequestContext): Promise<Reply> {
-    const key = await this.#keyOf(context);
-    return limited(context, this.#count(rate, `${rate} ${key.id}`, key.rateLimit), () => {
-      requireScope(key, scope);
-      return handler(context, { key });
+  async #byReadKey({ rate, handler }: EndpointOf<'read key'>, context: RequestContext): Promise<Reply> {
+    const { key, organization, verdict } = await this.#keyOf(context, rate);
+    return limited(context, verdict, () => {
+      // A key of all organizations cannot have this scope, so a reader always has an organization.
+      if (!key.scopes.includes('read') || organization === undefined) throw unauthorizedKey();
+      return handler(context, { key, organization });
+    });
+  }
+
+  async #byWriteKey({ rate, handler }: EndpointOf<'write key'>, context: RequestContext): Promise<Reply> {
+    const { key, organization, verdict } = await this.#keyOf(context, rate);
+    return limited(context, verdict, () => {
+      if (!key.scopes.includes('write')) {
+        throw new Problem('forbidden', 'This API key does not have the scope "write".');
+      }
+      if (key.organizationId !== undefined && organization === undefined) {
+        throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
+      }
+      return handler(context, { key, organization });
     });
   }
 
@@ -99,16 +108,22 @@ class Guard {
     });
   }
 
+  /** The key of the request, its organization if it is of one, and its rate. */
+  async #keyOf(context: RequestContext, rate: RateClass) {
+    const key = await this.#goodKey(context);
+    const organization = this.#deps.organizationOf(key.organizationId ?? '');
+    return { key, organization, verdict: this.#count(rate, `${rate} ${key.id}`, key.rateLimit) };
+  }
+
   /** The key of the request. Throws Problem `unauthorized` or `rate_limited`. */
-  async #keyOf(context: RequestContext): Promise<ApiKey> {
-    const { directory, clock, rates } = this.#deps;
+  async #goodKey(context: RequestContext): Promise<ApiKey> {
+    const { directory, clock, config } = this.#deps;
+    const { audit } = config.rateLimits;
     const presented = presentedKey(context);
     const known = authenticateKey(directory, presented, clock());
     if (known !== undefined) return known;
     // Guessing must not cost the engine anything: an address past its limit is refused before the second look.
-    if (rates.audit !== undefined) {
-      requireAllowed(this.#limiter.peek(refusedClient(context, 'audit'), rates.audit));
-    }
+    if (audit !== undefined) requireAllowed(this.#limiter.peek(refusedClient(context, 'audit'), audit));
     const key = await authenticateKeyFresh(directory, presented, clock);
     if (key === undefined) throw this.#refusal(unauthorizedKey(), context, 'audit');
     return key;
@@ -119,12 +134,12 @@ class Guard {
    * meant, so there is none.
    */
   async #sessionOf(context: RequestContext): Promise<Session | undefined> {
-    const { cookie, sessions, tenantDomain } = this.#deps;
+    const { cookie, sessions, config } = this.#deps;
     const host = context.header('host');
     const tokens = cookie.read(context).filter(({ length }) => length <= limits.sessionTokenCharactersMax);
     const verified = await Promise.all(tokens.map((token) => sessions.verify(token)));
     const [first, ...others] = verified.filter(
-      (session) => session !== undefined && isHostOf(session.organization.slug, host, tenantDomain),
+      (session) => session !== undefined && isHostOf(session.organization.slug, host, config.tenantDomain),
     );
     return others.every((other) => other?.user.id === first?.user.id) ? first : undefined;
   }
@@ -142,20 +157,13 @@ class Guard {
   }
 
   #count(rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
-    const rate = own ?? this.#deps.rates[rateClass];
+    const rate = own ?? this.#deps.config.rateLimits[rateClass];
     return rate === undefined ? undefined : this.#limiter.consume(client, rate);
   }
 }
 
 function refusedClient({ head }: RequestContext, rate: RateClass): string {
   return `refused ${rate} ${clientOfAddress(head.ip)}`;
-}
-
-/** A key of all organizations cannot have the scope "read", so a reader always has an organization. */
-function requireScope(key: ApiKey, scope: 'read' | 'write'): void {
-  if (hasScope(key, scope) && (scope === 'write' || key.organizationId !== undefined)) return;
-  if (scope === 'read') throw unauthorizedKey();
-  throw new Problem('forbidden', 'This API key does not have the scope "write".');
 }
 
 function requireAllowed(verdict: Verdict | undefined): void {

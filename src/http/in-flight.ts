@@ -1,7 +1,7 @@
 /** Counts requests that are being answered, and tells when there are none. */
 export class InFlight {
-  readonly #waiting = new Set<() => void>();
   #count = 0;
+  #onEmpty = (): void => {};
 
   get count(): number {
     return this.#count;
@@ -13,21 +13,18 @@ export class InFlight {
 
   end(): void {
     this.#count--;
-    if (this.#count === 0) for (const tell of this.#waiting) tell();
+    if (this.#count === 0) this.#onEmpty();
   }
 
-  /** True once there are none, false when that takes longer than the milliseconds. */
+  /** True once there are none, false when that takes longer than the milliseconds; to be asked once. */
   emptied(timeoutMs: number): Promise<boolean> {
     if (this.#count === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const settle = (empty: boolean): void => {
+      const timer = setTimeout(() => resolve(false), timeoutMs);
+      this.#onEmpty = () => {
         clearTimeout(timer);
-        this.#waiting.delete(tell);
-        resolve(empty);
+        resolve(true);
       };
-      const timer = setTimeout(() => settle(false), timeoutMs);
-      const tell = (): void => settle(true);
-      this.#waiting.add(tell);
     });
   }
 }

@@ -1,18 +1,10 @@
 import { Problem } from '../base/problem.ts';
-import type { Administration } from '../control/administration.ts';
 import { type Change, eventOfChange, userActor } from '../control/change-events.ts';
-import type { Directory } from '../control/directory.ts';
+import type { EndpointDeps } from './deps.ts';
 import type { SessionCaller } from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { RequestContext } from './request-context.ts';
-import { type Trail, trailOrigin } from './trail.ts';
-
-/** What endpoints that change control data need. */
-export interface ChangeDeps {
-  readonly administration: Administration;
-  readonly trail: Trail;
-  readonly directory: Pick<Directory, 'refresh'>;
-}
+import { trailOrigin } from './trail.ts';
 
 /**
  * Makes a change on behalf of a user; `changesOf` tells what of it belongs into the organization's audit events, which
@@ -21,7 +13,7 @@ export interface ChangeDeps {
  * effect in this process has to wait: what the change gives access to, such as a new key, is then not handed out.
  */
 export async function recordedChange<T>(
-  { trail, directory }: Pick<ChangeDeps, 'trail' | 'directory'>,
+  { trail, directory }: Pick<EndpointDeps, 'trail' | 'directory'>,
   context: RequestContext,
   { user }: Pick<SessionCaller, 'user'>,
   change: () => Promise<T>,
@@ -39,7 +31,7 @@ export async function recordedChange<T>(
   return made;
 }
 
-async function refresh(directory: ChangeDeps['directory']): Promise<void> {
+async function refresh(directory: EndpointDeps['directory']): Promise<void> {
   try {
     await directory.refresh();
   } catch (cause) {

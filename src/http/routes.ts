@@ -1,15 +1,13 @@
+import { readPortalFilter } from '../read/filter.ts';
 import type { Role } from '../control/users.ts';
-import type { Accept } from '../ingest/accept.ts';
-import type { Readers } from '../read/readers.ts';
-import type { OrganizationLookup } from './authenticate.ts';
-import type { Endpoint, EndpointOf, KeyHandler, SessionHandler } from './endpoint.ts';
+import type { EndpointDeps } from './deps.ts';
+import type { Endpoint, EndpointOf, ReadHandler, SessionHandler, WriteHandler } from './endpoint.ts';
 import { limits } from './limits.ts';
-import type { PageFiles } from './page-files.ts';
 import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
 import { changeSettingsHandler } from './routes/change-settings.ts';
-import { type CreateApiKeyDeps, createApiKeyHandler } from './routes/create-api-key.ts';
+import { createApiKeyHandler } from './routes/create-api-key.ts';
 import { createUserHandler } from './routes/create-user.ts';
 import { disableUserHandler } from './routes/disable-user.ts';
 import { exportHandler } from './routes/export.ts';
@@ -17,17 +15,14 @@ import { feedHandler } from './routes/feed.ts';
 import { healthHandler } from './routes/health.ts';
 import { histogramHandler } from './routes/histogram.ts';
 import { ingestHandler } from './routes/ingest.ts';
-import { type LoginDeps, loginHandler } from './routes/login.ts';
+import { loginHandler } from './routes/login.ts';
 import { logoutHandler } from './routes/logout.ts';
 import { metricsHandler } from './routes/metrics.ts';
 import { openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
 import { ownPasswordHandler } from './routes/own-password.ts';
 import { pageFileHandler, pageHandler } from './routes/page.ts';
-import { portalEventsHandler } from './routes/portal-events.ts';
-import { portalExportHandler } from './routes/portal-export.ts';
-import { portalFeedHandler } from './routes/portal-feed.ts';
-import { type Readiness, readyHandler } from './routes/ready.ts';
+import { readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
 import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
 import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
@@ -39,22 +34,6 @@ import { topValuesHandler } from './routes/top-values.ts';
 import { usersHandler } from './routes/users.ts';
 import { whoamiHandler } from './routes/whoami.ts';
 
-export interface EndpointDeps extends LoginDeps, CreateApiKeyDeps {
-  readonly directory: LoginDeps['directory'];
-  readonly accept: Accept;
-  readonly organizationOf: OrganizationLookup;
-  readonly read: Readers;
-  readonly readiness: Readiness;
-  readonly bodyBytesMax: number;
-  /** The service's default; undefined: events are kept for ever. */
-  readonly retentionDays: number | undefined;
-  readonly selfHosted: boolean;
-  readonly metricsPublic: boolean;
-  readonly trustProxy: number;
-  /** The web page; without it `/` says how it is made. */
-  readonly page: PageFiles;
-}
-
 const everyone = ['admin', 'auditor', 'member'] as const;
 const readers = ['admin', 'auditor'] as const;
 const admins = ['admin'] as const;
@@ -64,24 +43,28 @@ const admins = ['admin'] as const;
  * two together and try every credential on each.
  */
 export function endpointTable(deps: EndpointDeps): Endpoint[] {
-  const { accept, administration, clock, organizationOf, read, retentionDays } = deps;
+  const { config, ingest, read } = deps;
   const endpoints: Endpoint[] = [
     // For programs, with an API key.
-    keyRead('/api/v1/audit', 'audit', auditHandler(read.page, organizationOf)),
-    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed, organizationOf)),
+    keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
+    keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
-    keyWrite('/api/v1/audit', 'ingest', ingestHandler(accept, organizationOf), deps.bodyBytesMax),
+    keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
 
     // For people, with a session.
     login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),
     session('GET', '/api/v1/auth/token', 'token', everyone, tokenHandler),
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
-    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(retentionDays)),
+    session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
     session('GET', '/api/v1/portal/receipts', 'receipts', everyone, receiptsHandler(read.receipts)),
-    session('GET', '/api/v1/portal/events', 'portal-events', readers, portalEventsHandler(read.page)),
-    session('GET', '/api/v1/portal/export', 'portal-export', readers, portalExportHandler(deps)),
-    session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
-    session('GET', '/api/v1/portal/feed', 'portal-feed', readers, portalFeedHandler(read.feed)),
+    session(
+      'GET',
+      '/api/v1/portal/events',
+      'portal-events',
+      readers,
+      auditHandler(read.page, readPortalFilter),
+    ),
+    session('GET', '/api/v1/portal/feed', 'portal-feed', readers, feedHandler(read.feed, readPortalFilter)),
     session(
       'GET',
       '/api/v1/portal/source-events',
@@ -89,6 +72,8 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       readers,
       sourceEventsHandler(read.sourceEvents),
     ),
+    session('GET', '/api/v1/portal/export', 'portal-export', readers, exportHandler(deps, readPortalFilter)),
+    session('GET', '/api/v1/portal/histogram', 'histogram', readers, histogramHandler(read.histogram)),
     session('GET', '/api/v1/portal/top-values', 'top-values', readers, topValuesHandler(read.topValues)),
     session(
       'GET',
@@ -98,8 +83,18 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       organizationEventsHandler(read.legacy),
     ),
 
-    // For administrators.
-    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(retentionDays)),
+    ...adminEndpoints(deps),
+    ...openEndpoints(deps),
+  ];
+  const isSelfHosted = config.deployment === 'self-hosted';
+  return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
+}
+
+/** Those for administrators, and everybody’s own password. */
+function adminEndpoints(deps: EndpointDeps): Endpoint[] {
+  const { administration, clock, config } = deps;
+  return [
+    session('GET', '/api/v1/portal/settings', 'settings', admins, settingsHandler(config.retentionDays)),
     change('PATCH', '/api/v1/portal/settings', 'change settings', admins, changeSettingsHandler(deps)),
     session('GET', '/api/v1/portal/api-keys', 'api keys', admins, apiKeysHandler(administration, clock)),
     change('POST', '/api/v1/portal/api-keys', 'create api key', admins, createApiKeyHandler(deps)),
@@ -113,19 +108,16 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       ...change('POST', '/api/v1/portal/password', 'own password', everyone, ownPasswordHandler(deps)),
       checksPassword: true,
     },
-
-    ...openEndpoints(deps),
   ];
-  return deps.selfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
 }
 
 /** Those without a credential. */
-function openEndpoints({ readiness, metricsPublic, trustProxy, page }: EndpointDeps): Endpoint[] {
+function openEndpoints({ readiness, config, page }: EndpointDeps): Endpoint[] {
   return [
     // For operators and tools.
     { ...open('/healthz', 'health', healthHandler), head: true },
     { ...open('/readyz', 'ready', readyHandler(readiness)), head: true },
-    open('/metrics', 'metrics', metricsHandler(metricsPublic, trustProxy)),
+    open('/metrics', 'metrics', metricsHandler(config)),
     { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
 
     // The web page, in files.
@@ -136,21 +128,13 @@ function openEndpoints({ readiness, metricsPublic, trustProxy, page }: EndpointD
 
 const jsonBody = { maxBytes: limits.jsonBodyBytesMax };
 
-function keyRead(path: string, name: string, handler: KeyHandler): Endpoint {
-  return { method: 'GET', path, name, access: 'key', scope: 'read', rate: 'audit', handler };
+function keyRead(path: string, name: string, handler: ReadHandler): Endpoint {
+  return { method: 'GET', path, name, access: 'read key', rate: 'audit', handler };
 }
 
-function keyWrite(path: string, name: string, handler: KeyHandler, maxBytes: number): Endpoint {
-  return {
-    method: 'POST',
-    path,
-    name,
-    access: 'key',
-    scope: 'write',
-    rate: 'ingest',
-    handler,
-    body: { maxBytes },
-  };
+function keyWrite(path: string, name: string, handler: WriteHandler, maxBytes: number): Endpoint {
+  const body = { maxBytes };
+  return { method: 'POST', path, name, access: 'write key', rate: 'ingest', handler, body };
 }
 
 function login(path: string, name: string, handler: Handler): Endpoint {

@@ -1,24 +1,17 @@
 import { limits } from '../base/limits.ts';
-import type { Logger } from '../base/log.ts';
-import type { AccessLog } from './access-log.ts';
 import { checkAddress } from './address.ts';
 import { BodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
-import { RequestServer } from './request-server.ts';
-import type { Router } from './router.ts';
+import { RequestServer, type RequestServerDeps } from './request-server.ts';
 import { StallWatch } from './stream-reply.ts';
 import { uws, type UwsListenSocket } from './uws.ts';
 
-export interface HttpServerOptions {
+export interface HttpServerOptions
+  extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'> {
   readonly host: string;
   /** 0 = a free one. */
   readonly port: number;
-  readonly router: Router;
-  readonly log: Logger;
-  readonly accessLog: AccessLog;
-  /** Number of proxy hops whose forwarding headers are believed. */
-  readonly trustProxy: number;
   /** Bytes of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
   readonly bodiesInFlightBytesMax?: number;
 }
@@ -32,18 +25,9 @@ export class HttpServer {
   #socket: UwsListenSocket = false;
   #port = 0;
 
-  constructor({
-    router,
-    log,
-    accessLog,
-    trustProxy,
-    bodiesInFlightBytesMax,
-  }: Omit<HttpServerOptions, 'host' | 'port'>) {
+  constructor({ bodiesInFlightBytesMax, ...deps }: Omit<HttpServerOptions, 'host' | 'port'>) {
     this.#requests = new RequestServer({
-      router,
-      log,
-      accessLog,
-      trustProxy,
+      ...deps,
       budget: new BodyBudget(bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
       watch: this.#watch,
       inFlight: this.#inFlight,

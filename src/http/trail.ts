@@ -2,20 +2,16 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { type EventOrigin, type ServiceEvent, sourceEvent } from '../control/change-events.ts';
-import type { Accept } from '../ingest/accept.ts';
+import type { Ingest } from '../ingest/ingest.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';
-import type { OrganizationFacts } from '../ingest/task.ts';
+import type { OrganizationLookup } from './authenticate.ts';
 import type { RequestContext } from './request-context.ts';
 import { type PreparedEvent, TrailRetries } from './trail-retries.ts';
 
-export interface TrailDeps {
-  readonly accept: Accept;
-  /** Undefined for an organization that does not exist any more. */
-  readonly organizationOf: (id: string) => OrganizationFacts | undefined;
+export interface TrailDeps extends Pick<Ingest, 'accept' | 'logFailure'> {
+  readonly organizationOf: OrganizationLookup;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Undefined while the log takes writes. */
-  readonly logFailure: () => string | undefined;
 }
 
 /**

@@ -3,13 +3,12 @@ import type { Arrivals } from './arrivals.ts';
 import type { BatchAnswer, Idempotency } from './idempotency.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { limits } from './limits.ts';
-import type { Directory } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import type { Rejection } from './rejections.ts';
-import type { IngestRequest, MappedFrame, MappedRequest } from './request.ts';
-import type { FrameInput } from './segment.ts';
+import type { IngestRequest, MappedRequest } from './request.ts';
+import type { FrameInput, MappedFrame } from './segment.ts';
 import { SmallBodies } from './small-bodies.ts';
-import type { Outcome } from './task.ts';
+import type { Directory, Outcome } from './task.ts';
 import type { Wal } from './wal.ts';
 
 /**
@@ -88,7 +87,7 @@ class Acceptor {
   async #storeByContent(request: IngestRequest, apiKey: string, mapped: MappedRequest): Promise<BatchAnswer> {
     const { idempotency } = this.#options;
     const hash = mapped.outcome.kind === 'answered' ? mapped.outcome.bodyHash : undefined;
-    if (hash === undefined) return this.#answerOf(request, mapped.outcome);
+    if (hash === undefined) return this.#answerOf(request, mapped);
     // No key that a client can send has a line break.
     const id = idempotency.id(apiKey, `${contentKey}\n${hash}`);
     return idempotency.exclusively(id, () => this.#storeOnce(request, mapped, id));
@@ -105,7 +104,7 @@ class Acceptor {
       throw new Problem('key_reused', detail);
     }
     if (before !== undefined) return before;
-    const answer = this.#answerOf(request, outcome);
+    const answer = this.#answerOf(request, mapped);
     const notes = idempotency.notes(id, hash, answer);
     await this.#append(withNotes(mapped.frames, notes), [request]);
     idempotency.remember(notes);
@@ -114,8 +113,9 @@ class Acceptor {
   }
 
   /** The events of a small body are durable already. */
-  async #storePlain(request: IngestRequest, { outcome, frames }: MappedRequest): Promise<BatchAnswer> {
-    const answer = this.#answerOf(request, outcome);
+  async #storePlain(request: IngestRequest, mapped: MappedRequest): Promise<BatchAnswer> {
+    const { frames } = mapped;
+    const answer = this.#answerOf(request, mapped);
     if (frames.length > 0) await this.#append(withNotes(frames, ''), [request]);
     this.#options.accepted(answer.accepted);
     return answer;
@@ -129,16 +129,25 @@ class Acceptor {
   }
 
   /** The answer of a batch with at least one good event, its events counted; otherwise throws why there is none. */
-  #answerOf({ apiKey }: IngestRequest, outcome: Outcome): BatchAnswer {
-    const { rejections = [] } = outcome;
+  #answerOf({ apiKey }: IngestRequest, mapped: MappedRequest): BatchAnswer {
+    const { rejections = [] } = mapped.outcome;
     if (rejections.length > 0) this.#options.rejected(apiKey, rejections);
-    if (outcome.kind === 'problem') throw new Problem(outcome.code, outcome.detail);
-    const { answer } = outcome;
-    if (outcome.hasTooManyRejected) throw tooManyRejected(answer);
-    if (answer.accepted > 0) return answer;
-    const detail = answer.rejected === 0 ? 'The body holds no event.' : 'No event of the batch was accepted.';
-    throw new Problem('nothing_accepted', detail, { members: { ...answer } });
+    try {
+      return acceptedAnswer(mapped.outcome);
+    } catch (refusal) {
+      mapped.release();
+      throw refusal;
+    }
   }
+}
+
+function acceptedAnswer(outcome: Outcome): BatchAnswer {
+  if (outcome.kind === 'problem') throw new Problem(outcome.code, outcome.detail);
+  const { answer } = outcome;
+  if (outcome.hasTooManyRejected) throw tooManyRejected(answer);
+  if (answer.accepted > 0) return answer;
+  const detail = answer.rejected === 0 ? 'The body holds no event.' : 'No event of the batch was accepted.';
+  throw new Problem('nothing_accepted', detail, { members: { ...answer } });
 }
 
 /** Notes ride on the last frame: with the events they are durable together or not at all. */

@@ -4,28 +4,10 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { rangesText, type SegmentContent } from './segment.ts';
 import type { DamageReports } from './recovery.ts';
-import { encodeSeqColumn, segmentSeqRange } from './sequence.ts';
+import { encodeSeqColumn } from '../base/sequence.ts';
+import type { SegmentInsert, SegmentSink } from '../base/segment-insert.ts';
 import type { SealedSegment } from './sealed-segments.ts';
 import type { Wal } from './wal.ts';
-
-/** A segment as the engine gets it: the body of one INSERT in Native format. */
-export interface SegmentInsert {
-  readonly number: number;
-  readonly rows: number;
-  /** First and last `seq` that its rows can have, decimal. */
-  readonly seq: { readonly first: string; readonly last: string };
-  readonly body: readonly Uint8Array[];
-  /** True when an earlier attempt may have stored some or all of it: the table must be asked first. */
-  readonly doubtful: boolean;
-  /** True when rows of it cannot be read any more, that an earlier attempt may have stored. */
-  readonly isDamaged: boolean;
-}
-
-/**
- * Where segments go. `stored`: every row is in the table, once. `refused`: the engine will not take this content
- * however often it is sent. A rejection means: not now, and whether it took effect is unknown.
- */
-export type SegmentSink = (insert: SegmentInsert) => Promise<'stored' | 'refused'>;
 
 export interface BatcherOptions {
   readonly wal: Wal;
@@ -183,7 +165,6 @@ export class Batcher {
     const insert: SegmentInsert = {
       number: segment.number,
       rows: content.rows,
-      seq: segmentSeqRange(segment.number),
       body: insertBody(segment.number, content),
       doubtful: segment.recovered || tries > 0,
       isDamaged: isDamaged || segment.isDamaged,

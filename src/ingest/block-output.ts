@@ -47,7 +47,8 @@ export class BlockOutput {
   #reserve(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed <= this.#bytes.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+    // A power of two, which the pool of the thread that asked takes back.
+    const grown = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(needed)));
     this.#bytes.copy(grown, 0, 0, this.#length);
     this.#bytes = grown;
   }

@@ -1,7 +1,7 @@
 import { Mutex } from '../base/keyed-mutex.ts';
 import { limits } from './limits.ts';
 import { type FrameInput, frameHeaderBytes } from './segment.ts';
-import { rowsPerSegmentMax } from './sequence.ts';
+import { rowsPerSegmentMax } from '../base/sequence.ts';
 
 /** A request whose frames wait to be written. */
 export interface Append {

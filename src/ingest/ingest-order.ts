@@ -1,5 +1,5 @@
 import type { Ingest } from './ingest.ts';
-import { firstSeqOf, segmentAtTime } from './sequence.ts';
+import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
 
 interface IngestOrderOptions {
   readonly ingest: Pick<Ingest, 'unsettled' | 'lastSegmentOf'>;

@@ -1,17 +1,18 @@
 import { join } from 'node:path';
 import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
+import type { SharedDirectory } from '../base/organization-facts.ts';
+import type { SegmentSink } from '../base/segment-insert.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
 import { Arrivals } from './arrivals.ts';
-import { Batcher, type SegmentSink } from './batcher.ts';
+import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejections.ts';
-import type { SharedDirectory } from './task.ts';
 import type { Unsettled } from './sealed-segments.ts';
 import { Wal } from './wal.ts';
 

@@ -1,11 +1,19 @@
 import { buffers } from '../base/buffer-pool.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
-import { type Directory, frameOf, loneTask, outcomeOf } from './map-tasks.ts';
 import { MappedPieces } from './mapped-pieces.ts';
 import type { WorkerPool } from './pool.ts';
 import { errorsMaxOf, type IngestRequest, type MappedRequest } from './request.ts';
-import type { MapResult, Outcome, RequestKind, SplitResult } from './task.ts';
+import {
+  type Directory,
+  frameOf,
+  loneTask,
+  type MapResult,
+  type Outcome,
+  outcomeOf,
+  type RequestKind,
+  type SplitResult,
+} from './task.ts';
 
 export interface LargeBodiesOptions {
   readonly pool: WorkerPool;
@@ -51,6 +59,7 @@ export class LargeBodies {
     const kind = { ...kindOf(request), ownBlocks: request.idempotency !== undefined };
     const result = await pool.map(loneTask(directory, request.body, kind));
     if (result.input) buffers.give(result.input);
+    if (result.blocks.length === 0) buffers.give(result.buffer);
     return mappedRequest([result], outcomeOf(result, 0));
   }
 
@@ -94,6 +103,8 @@ export class LargeBodies {
           next = pieces.length;
           throw error;
         });
+        // Of a body without a good event nothing is kept: at 32 MiB that is memory the collector would stop for.
+        if (result.blocks.length === 0) buffers.give(result.buffer);
         mapped.add(index, result);
       }
     };
@@ -108,12 +119,12 @@ function kindOf(request: IngestRequest): RequestKind {
 }
 
 function mappedRequest(results: readonly MapResult[], outcome: Outcome): MappedRequest {
-  const frames = results.flatMap((result) => result.blocks.map((block) => frameOf(result, block)));
+  const kept = results.filter(({ blocks }) => blocks.length > 0);
   return {
     outcome,
-    frames,
+    frames: kept.flatMap((result) => result.blocks.map((block) => frameOf(result, block))),
     release() {
-      for (const { buffer } of results) buffers.give(buffer);
+      for (const { buffer } of kept) buffers.give(buffer);
     },
   };
 }

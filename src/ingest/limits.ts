@@ -9,9 +9,10 @@ export const limits = {
   gatherQueuedTasks: 64,
   /** Plain bodies up to this size have a worker thread of their own, which nothing large ever holds. */
   smallBodyBytesMax: 16 * 1024,
-  /** Bodies above this, and all compressed ones, are divided between the workers, in pieces of about this size. */
+  /** Bodies above this, and all compressed ones, are divided between the workers, in pieces of about this size:
+   * what is made of one fits into a buffer of 1 MiB. */
   splitBytesMin: 1024 * 1024,
-  pieceBytes: 512 * 1024,
+  pieceBytes: 400 * 1024,
   /** Larger bodies are worked on, and are in memory decompressed, for as many organizations at once, */
   largeBodyOrganizationsMax: 4,
   /** and of one organization for as many as there are threads and this, so that none waits for its next task. */

@@ -1,8 +1,7 @@
 import { limits } from './limits.ts';
-import { outcomeOf } from './map-tasks.ts';
 import { type Rejection, RejectionCounts } from './rejections.ts';
 import { tooManyEvents } from './refusals.ts';
-import type { MapResult, Outcome } from './task.ts';
+import { type MapResult, type Outcome, outcomeOf } from './task.ts';
 
 /** The pieces of one body that have been mapped, and what they leave for the others. */
 export class MappedPieces {

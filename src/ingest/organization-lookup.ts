@@ -1,5 +1,5 @@
+import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { OrgReference } from '../ocsf/audit-event.ts';
-import type { OrganizationFacts, SharedDirectory } from './task.ts';
 
 /** Which organization an event belongs to that has this `message.org`, or why it cannot be stored. */
 type ResolveOrg = (reference: string | undefined) => OrgReference | string;

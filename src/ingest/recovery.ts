@@ -17,7 +17,7 @@ import {
   segmentOfName,
   unfinishedEnding,
 } from './segment.ts';
-import { segmentNumberByClockMax } from './sequence.ts';
+import { segmentNumberByClockMax } from '../base/sequence.ts';
 
 export interface Recovered {
   readonly segments: SealedSegment[];

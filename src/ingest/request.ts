@@ -1,7 +1,8 @@
+import type { OrganizationFacts } from '../base/organization-facts.ts';
 import type { ContentEncoding } from './decompress.ts';
 import { limits } from './limits.ts';
-import type { FrameInput } from './segment.ts';
-import type { BodyForm, OrganizationFacts, Outcome } from './task.ts';
+import type { MappedFrame } from './segment.ts';
+import type { BodyForm, Outcome } from './task.ts';
 
 /** One POST of source events, as the HTTP layer hands it over. */
 export interface IngestRequest {
@@ -22,9 +23,6 @@ export interface IngestRequest {
 /** How many rejected events the answer to a request names. */
 export const errorsMaxOf = ({ errorsMax = limits.rejectedErrorsReportedMax }: IngestRequest): number =>
   errorsMax;
-
-/** A block as the log takes it, without notes. */
-export type MappedFrame = Omit<FrameInput, 'notes'>;
 
 /** A request that was mapped. */
 export interface MappedRequest {

@@ -1,7 +1,7 @@
 import { crc32c } from '@node-rs/crc32';
 import { limits } from './limits.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
-import { segmentNumberMax } from './sequence.ts';
+import { segmentNumberMax } from '../base/sequence.ts';
 
 /**
  * A segment: one file of the write-ahead log, later the body of one INSERT. Little-endian.
@@ -43,6 +43,9 @@ export interface FrameInput {
   /** Text of a JSON value, or empty. */
   readonly notes: string;
 }
+
+/** A block as the log takes it, without notes. */
+export type MappedFrame = Omit<FrameInput, 'notes'>;
 
 /** Bytes of a file, `to` not among them. */
 export interface Range {

@@ -1,11 +1,11 @@
 import { buffers } from '../base/buffer-pool.ts';
 import { Problem } from '../base/problem.ts';
 import { limits } from './limits.ts';
-import { frameOf, type Directory, mapTask, outcomeOf } from './map-tasks.ts';
 import type { WorkerPool } from './pool.ts';
 import { errorsMaxOf, type IngestRequest, type MappedRequest } from './request.ts';
 import type { FrameInput } from './segment.ts';
-import type { MapResult, MapTask, RequestKind } from './task.ts';
+import { type Directory, frameOf, type MapResult, mapTask, type MapTask, outcomeOf } from './task.ts';
+import type { RequestKind } from './task.ts';
 
 export interface SmallBodiesOptions {
   readonly pool: WorkerPool;

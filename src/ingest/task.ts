@@ -1,7 +1,11 @@
+import { buffers } from '../base/buffer-pool.ts';
+import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { ProblemCode } from '../base/problem.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
+import { limits } from './limits.ts';
 import type { Rejection } from './rejections.ts';
+import type { MappedFrame } from './segment.ts';
 
 /**
  * What main and worker threads say to each other: a task is many requests, its result a few blocks. Buffers travel
@@ -9,14 +13,6 @@ import type { Rejection } from './rejections.ts';
  */
 
 export type BodyForm = 'json' | 'ndjson';
-
-/** What a worker must know of an organization. */
-export interface OrganizationFacts {
-  /** UUID, lower case. */
-  readonly id: string;
-  readonly slug: string;
-  readonly retentionDays: number | undefined;
-}
 
 /** What a worker must know of a request, its body aside. */
 export interface RequestKind {
@@ -28,12 +24,6 @@ export interface RequestKind {
   readonly ownBlocks: boolean;
   /** How many of its rejected events are named in the answer. */
   readonly errorsMax: number;
-}
-
-/** All organizations as JSON text in shared memory; workers parse it once a version. */
-export interface SharedDirectory {
-  readonly version: number;
-  readonly json: Uint8Array;
 }
 
 /** Turns the events of requests into blocks. */
@@ -120,4 +110,57 @@ export interface SplitResult {
 export interface WorkerSettings {
   readonly appName: string;
   readonly redactKeys: readonly string[];
+}
+
+/** All organizations, for keys that belong to none; the same object until something changes. */
+export type Directory = () => SharedDirectory;
+
+/** A task of several requests whose bodies stand one after the other in `input`. */
+export function mapTask(
+  directory: Directory,
+  input: Uint8Array,
+  requests: Pick<MapTask, 'ends' | 'kindOf' | 'kinds'>,
+  rejectedMax: number = limits.rejectedEventsMax,
+): MapTask {
+  const needsDirectory = requests.kinds.some(({ organization }) => organization === undefined);
+  return {
+    kind: 'map',
+    input,
+    ...requests,
+    // Two renderings and the columns take about twice what came in; more makes the worker's copy of it grow.
+    output: buffers.take(input.length * 2.5),
+    directory: needsDirectory ? directory() : undefined,
+    rejectedMax,
+  };
+}
+
+/** A request, or a piece of one, that is a task of its own. */
+export function loneTask(
+  directory: Directory,
+  input: Uint8Array,
+  kind: RequestKind,
+  rejectedMax?: number,
+): MapTask {
+  const requests = { ends: Uint32Array.of(input.length), kindOf: Uint32Array.of(0), kinds: [kind] };
+  return mapTask(directory, input, requests, rejectedMax);
+}
+
+/** A block of a result as the log takes it. */
+export function frameOf({ buffer }: MapResult, block: MapResult['blocks'][number]): MappedFrame {
+  const { offset, length, rows, crc } = block;
+  return { rows, payload: new Uint8Array(buffer, offset, length), payloadCrc: crc };
+}
+
+/** What became of a request of a task. */
+export function outcomeOf(result: MapResult, index: number): Outcome {
+  const answer = { accepted: result.accepted[index] ?? 0, rejected: 0, errors: [] };
+  return (
+    result.outcomes.get(index) ?? {
+      kind: 'answered',
+      answer,
+      bodyHash: undefined,
+      rejections: [],
+      hasTooManyRejected: false,
+    }
+  );
 }

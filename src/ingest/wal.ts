@@ -11,7 +11,7 @@ import { Rotation } from './rotation.ts';
 import { lowestOf, type SealedSegment, SealedSegments, type Unsettled } from './sealed-segments.ts';
 import { SegmentFiles } from './segment-files.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
-import { nextSegmentNumber, rowsPerSegmentMax } from './sequence.ts';
+import { nextSegmentNumber, rowsPerSegmentMax } from '../base/sequence.ts';
 
 export interface WalOptions {
   readonly files: LogFiles;

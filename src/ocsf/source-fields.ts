@@ -57,48 +57,54 @@ const integer = maskOf(kind.integer);
  * what its first value left (the last one counts, as everywhere in JSON). Beside each field are the kinds that it
  * has in an event of the usual form; the schema looks closer at others.
  */
-const fields = [
-  ['time', plainText | integer],
-  ['level', text],
-  ['msg', text],
-  ['message', object],
-  ['message.timestamp', plainText | integer],
-  ['message.actor', text | object],
-  ['message.actor.id', text],
-  ['message.actor.name', text],
-  ['message.actor.email', text],
-  ['message.actor.type', text],
-  ['message.action', integer | object],
-  ['message.action.code', integer],
-  ['message.action.title', text],
-  ['message.target', text | object],
-  ['message.target.id', text],
-  ['message.target.name', text],
-  ['message.target.type', text],
-  ['message.result', object],
-  ['message.result.title', text],
-  ['message.result.description', text],
-  ['message.result.code', integer],
-  ['message.result.detail', text],
-  ['message.remote', object],
-  ['message.remote.ip', text],
-  ['message.remote.port', integer],
-  ['message.sender', object],
-  ['message.sender.file', text],
-  ['message.sender.email', text],
-  ['message.sender.hash', text],
-  ['message.extra', object],
-  ['message.flow_id', plainText],
-  ['message.log', object],
-  ['message.log.provider', text],
-  ['message.log.version', text],
-  ['message.org', text],
-] as const;
-const fieldPaths = fields.map(([path]) => path);
+const fields = {
+  time: ['time', plainText | integer],
+  level: ['level', text],
+  msg: ['msg', text],
+  message: ['message', object],
+  timestamp: ['message.timestamp', plainText | integer],
+  actor: ['message.actor', text | object],
+  actorId: ['message.actor.id', text],
+  actorName: ['message.actor.name', text],
+  actorEmail: ['message.actor.email', text],
+  actorType: ['message.actor.type', text],
+  action: ['message.action', integer | object],
+  actionCode: ['message.action.code', integer],
+  actionTitle: ['message.action.title', text],
+  target: ['message.target', text | object],
+  targetId: ['message.target.id', text],
+  targetName: ['message.target.name', text],
+  targetType: ['message.target.type', text],
+  result: ['message.result', object],
+  resultTitle: ['message.result.title', text],
+  resultDescription: ['message.result.description', text],
+  resultCode: ['message.result.code', integer],
+  resultDetail: ['message.result.detail', text],
+  remote: ['message.remote', object],
+  ip: ['message.remote.ip', text],
+  port: ['message.remote.port', integer],
+  sender: ['message.sender', object],
+  senderFile: ['message.sender.file', text],
+  senderEmail: ['message.sender.email', text],
+  senderHash: ['message.sender.hash', text],
+  extra: ['message.extra', object],
+  flowId: ['message.flow_id', plainText],
+  log: ['message.log', object],
+  logProvider: ['message.log.provider', text],
+  logVersion: ['message.log.version', text],
+  org: ['message.org', text],
+} as const;
+type FieldName = keyof typeof fields;
+const fieldNames = Object.keys(fields) as FieldName[];
+const fieldPaths = Object.values(fields).map(([path]) => path);
 /** By slot. */
-export const usualKinds = Uint16Array.from(fields, ([, kinds]) => kinds);
+export const usualKinds = Uint16Array.from(Object.values(fields), ([, kinds]) => kinds);
 
-type FieldPath = (typeof fields)[number][0];
+/** The slot of each field, and `fileHash`: that of `extra.fileHash` where it is a string. */
+export const slot = Object.freeze({
+  ...Object.fromEntries(fieldNames.map((name, index) => [name, index])),
+  fileHash: fieldNames.length,
+}) as Readonly<Record<FieldName | 'fileHash', number>>;
 
 export interface Field {
   readonly name: string;
@@ -118,7 +124,7 @@ interface Members {
   readonly buckets: readonly (readonly Field[])[];
 }
 
-const extraPath: FieldPath = 'message.extra';
+const [extraPath] = fields.extra;
 const fileHashName = Buffer.from('fileHash');
 
 const bucketCount = 64;
@@ -153,48 +159,14 @@ function membersBelow(prefix: string): Members {
 
 export const eventMembers = membersBelow('');
 
-const at = (path: FieldPath): number => fieldPaths.indexOf(path);
-export const slot = {
-  time: at('time'),
-  level: at('level'),
-  msg: at('msg'),
-  message: at('message'),
-  timestamp: at('message.timestamp'),
-  actor: at('message.actor'),
-  actorId: at('message.actor.id'),
-  actorName: at('message.actor.name'),
-  actorEmail: at('message.actor.email'),
-  actorType: at('message.actor.type'),
-  action: at('message.action'),
-  actionCode: at('message.action.code'),
-  actionTitle: at('message.action.title'),
-  target: at('message.target'),
-  targetName: at('message.target.name'),
-  resultTitle: at('message.result.title'),
-  resultDescription: at('message.result.description'),
-  resultCode: at('message.result.code'),
-  resultDetail: at('message.result.detail'),
-  ip: at('message.remote.ip'),
-  port: at('message.remote.port'),
-  senderFile: at('message.sender.file'),
-  senderHash: at('message.sender.hash'),
-  extra: at('message.extra'),
-  flowId: at('message.flow_id'),
-  logProvider: at('message.log.provider'),
-  logVersion: at('message.log.version'),
-  org: at('message.org'),
-  /** `extra.fileHash` where it is a string. */
-  fileHash: fields.length,
-} as const;
-
 /** What one pass finds. The arrays are used again for the next event. */
 export class SourceReading {
   readonly cursor = new Cursor();
   readonly isRedacted: KeyTest;
   /** By slot: what is there (see `kind`), and where it stands in the window, quotes of strings left out. */
-  readonly kinds = new Uint8Array(fields.length + 1);
-  readonly starts = new Int32Array(fields.length + 1);
-  readonly ends = new Int32Array(fields.length + 1);
+  readonly kinds = new Uint8Array(slot.fileHash + 1);
+  readonly starts = new Int32Array(slot.fileHash + 1);
+  readonly ends = new Int32Array(slot.fileHash + 1);
   /** The event, minified and redacted. */
   readonly source: Piece = { bytes: noBytes, start: 0, end: 0 };
   /** Where `extra` stands in `source`, counted from its start. */

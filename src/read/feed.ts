@@ -191,7 +191,7 @@ class Feed {
   }
 }
 
-/** When a place in the order was given out, Unix microseconds: see ingest/sequence.ts for what it is made of. */
+/** When a place in the order was given out, Unix microseconds: see base/sequence.ts for what it is made of. */
 function microsOfSeq(seq: bigint): number {
   return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
 }

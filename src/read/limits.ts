@@ -44,9 +44,6 @@ export const limits = {
   /** Events that one request of a filtered feed looks through before it answers with what it has. */
   feedWindowRows: 20_000,
   feedWindowsMax: 25,
-  /** Offsets from here on are found by the hour (offset-index.ts); below, skipping the events costs less. */
+  /** Offsets from here on are found by counts (offset-index.ts); below, skipping the events costs less. */
   deepOffsetMin: 5_000,
-  /** A page that skips more events than this of its hour is found by seconds the next time; organizations noted so. */
-  deepSkipEventsMax: 20_000,
-  denseOrganizationsMax: 1_024,
 } as const;

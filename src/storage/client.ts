@@ -149,7 +149,7 @@ class EngineStorage implements Storage {
     await this.#write(query, { target: table }, options, [lines]);
   };
 
-  readonly insertNative: Storage['insertNative'] = async ({ query, body, options = {} }) => {
+  readonly insertNative: Storage['insertNative'] = async (query, body, options = {}) => {
     await this.#write(query, {}, options, body);
   };
 

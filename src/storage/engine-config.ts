@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { limits } from './limits.ts';
+import type { EngineConnection } from './storage.ts';
 
 const gibibyte = 1024 ** 3;
 const mebibyte = 1024 ** 2;
@@ -9,12 +10,10 @@ const mebibyte = 1024 ** 2;
 /** Header that every request must carry beside the password; without it the engine has no handler to offer. */
 export const tokenHeader = 'X-Engine-Token';
 
-export interface EngineConfig {
+/** How an engine is started, and reached. */
+export interface EngineConfig extends EngineConnection {
   readonly engineDir: string;
   readonly port: number;
-  readonly user: string;
-  readonly password: string;
-  readonly token: string;
   readonly memoryBytesMax: number;
 }
 
@@ -30,52 +29,46 @@ export function defaultMemoryBytesMax(): number {
 }
 
 /**
- * The engine's users. The session that keeps the engine running is `default` from loopback without a password, and
- * no address rule could tell it from other local processes. So `default` may hold one session only, which is that
- * one, and may do nothing but open the listener. Everything else is `audit`, by password. The engine waits for a reader of an
- * export for longer than a front end does (`streamStallMsMax`), so that it is never the one to give up.
+ * The engine's configuration. Inserts are fsynced whatever the table. `old_parts_lifetime` is a server's default that
+ * this build leaves at 0: merged parts are not fsynced, so what they were merged from must outlive the time the kernel
+ * takes to write them back. A disk that fills up while a part is written leaves it cut short without an error, so some
+ * room is kept. `file` is where it will stand, as it has the users in it.
+ *
+ * The session that keeps the engine running is `default` from loopback without a password, and no address rule could
+ * tell it from other local processes. So `default` may hold one session only, which is that one, and may do nothing but
+ * open the listener. Everything else is `audit`, by password. The engine waits for a reader of an export for longer than
+ * a front end does (`streamStallMsMax`), so that it is never the one to give up.
  */
-export function renderUsers(config: EngineConfig): string {
-  const hash = createHash('sha256').update(config.password).digest('hex');
+export function renderConfig(config: EngineConfig, file: string): string {
+  const { engineDir, port, user, password, headers, memoryBytesMax } = config;
+  const markCache = Math.min(Math.floor(memoryBytesMax / 8), 256 * mebibyte);
+  const indexCache = Math.min(Math.floor(memoryBytesMax / 16), 128 * mebibyte);
+  const hash = createHash('sha256').update(password).digest('hex');
   return `<clickhouse>
-<profiles><default><http_send_timeout>600</http_send_timeout></default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
-<quotas><default/></quotas>
-<users>
-<default><no_password/><networks><ip>127.0.0.1</ip></networks><profile>local</profile><quota>default</quota><grants><query>GRANT SYSTEM LISTEN ON *.*</query></grants></default>
-<${config.user}><password_sha256_hex>${hash}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota><access_management>1</access_management></${config.user}>
-</users>
-</clickhouse>
-`;
-}
-
-/**
- * The engine's configuration. Inserts are fsynced whatever the table. `old_parts_lifetime` is a server's default that this build leaves at 0: merged parts
- * are not fsynced, so what they were merged from must outlive the time the kernel takes to write them back. A disk
- * that fills up while a part is written leaves it cut short without an error, so some room is kept.
- */
-export function renderConfig(config: EngineConfig, usersFile: string): string {
-  const memory = config.memoryBytesMax;
-  const markCache = Math.min(Math.floor(memory / 8), 256 * mebibyte);
-  const indexCache = Math.min(Math.floor(memory / 16), 128 * mebibyte);
-  return `<clickhouse>
-<users_config>${xmlText(usersFile)}</users_config>
+<users_config>${xmlText(file)}</users_config>
 <listen_host>127.0.0.1</listen_host>
-<http_port>${config.port}</http_port>
+<http_port>${port}</http_port>
 <timezone>UTC</timezone>
 <keep_alive_timeout>60</keep_alive_timeout>
 <max_keep_alive_requests>1000000</max_keep_alive_requests>
 <max_concurrent_queries>256</max_concurrent_queries>
-<max_server_memory_usage>${memory}</max_server_memory_usage>
+<max_server_memory_usage>${memoryBytesMax}</max_server_memory_usage>
 <mark_cache_size>${markCache}</mark_cache_size>
 <primary_index_cache_size>${indexCache}</primary_index_cache_size>
 <index_mark_cache_size>${indexCache}</index_mark_cache_size>
 <uncompressed_cache_size>0</uncompressed_cache_size>
 <background_pool_size>${Math.max(2, Math.min(8, Math.floor(availableParallelism() / 2)))}</background_pool_size>
-<user_files_path>${xmlText(join(config.engineDir, 'user_files'))}</user_files_path>
-<format_schema_path>${xmlText(join(config.engineDir, 'format_schemas'))}</format_schema_path>
+<user_files_path>${xmlText(join(engineDir, 'user_files'))}</user_files_path>
+<format_schema_path>${xmlText(join(engineDir, 'format_schemas'))}</format_schema_path>
 <storage_configuration><disks><default><keep_free_space_bytes>${limits.engineFreeBytesMin}</keep_free_space_bytes></default></disks></storage_configuration>
 <merge_tree><old_parts_lifetime>480</old_parts_lifetime><fsync_after_insert>1</fsync_after_insert><fsync_part_directory>1</fsync_part_directory></merge_tree>
-<http_handlers><rule><url>/</url><headers><${tokenHeader}>${config.token}</${tokenHeader}></headers><handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler></rule></http_handlers>
+<http_handlers><rule><url>/</url><headers><${tokenHeader}>${headers[tokenHeader]}</${tokenHeader}></headers><handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler></rule></http_handlers>
+<profiles><default><http_send_timeout>600</http_send_timeout></default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
+<quotas><default/></quotas>
+<users>
+<default><no_password/><networks><ip>127.0.0.1</ip></networks><profile>local</profile><quota>default</quota><grants><query>GRANT SYSTEM LISTEN ON *.*</query></grants></default>
+<${user}><password_sha256_hex>${hash}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota><access_management>1</access_management></${user}>
+</users>
 </clickhouse>
 `;
 }

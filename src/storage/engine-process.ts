@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -9,11 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';
-import { renderConfig, renderUsers } from './engine-config.ts';
-import type { EngineConfig } from './engine-config.ts';
+import { type EngineConfig, renderConfig } from './engine-config.ts';
 import { isAlive } from './engine-file.ts';
 import { EngineError } from '../base/engine-error.ts';
-import type { EngineConnection } from './storage.ts';
 
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';
 
@@ -27,16 +25,6 @@ export interface EngineEnd {
   /** Signal or exit code. */
   readonly how: string;
   readonly stderr: string;
-}
-
-/** One process of the engine, from its start to its end. */
-export interface EngineProcess {
-  readonly pid: number | undefined;
-  /** Settles when the process has ended, with the last words it wrote to standard error. */
-  readonly ended: Promise<EngineEnd>;
-  kill(): void;
-  /** The engine reads its configuration once; the files need not lie about while it runs. */
-  removeConfig(): Promise<void>;
 }
 
 /** Another process has the data directory; the message is fit for the operator. */
@@ -67,124 +55,123 @@ export async function findEngineLibrary(): Promise<string> {
   }
 }
 
-interface ConfigFiles {
-  readonly config: string;
-  readonly users: string;
-}
-
-async function removeFiles(files: ConfigFiles): Promise<void> {
-  await Promise.all([files.config, files.users].map((file) => rm(file, { force: true })));
-}
-
-/**
- * The names are this process's own, so a process that is about to learn that the directory is taken does not write
- * over the files of the one that has it.
- */
-async function writeConfigFilesTo(directory: string, config: EngineConfig): Promise<ConfigFiles> {
-  const suffix = `${process.pid}-${randomBytes(6).toString('hex')}.xml`;
-  const files = { config: join(directory, `config-${suffix}`), users: join(directory, `users-${suffix}`) };
+/** A name of this process's own, so that one who learns that the directory is taken has written over no file of another. */
+async function writeConfigTo(directory: string, config: EngineConfig): Promise<string> {
+  const file = join(directory, `config-${process.pid}-${randomBytes(6).toString('hex')}.xml`);
   try {
-    await writeFile(files.users, renderUsers(config), { mode: 0o600, flag: 'wx' });
-    await writeFile(files.config, renderConfig(config, files.users), { mode: 0o600, flag: 'wx' });
-    return files;
+    await writeFile(file, renderConfig(config, file), { mode: 0o600, flag: 'wx' });
+    return file;
   } catch (error) {
-    await removeFiles(files);
+    await rm(file, { force: true });
     throw error;
   }
 }
 
-/** For the moment of a start the files may lie elsewhere, so that an engine on a full disk can be read. */
-async function writeConfigFiles(config: EngineConfig): Promise<ConfigFiles> {
+/** For the moment of a start the file may lie elsewhere, so that an engine on a full disk can be read. */
+async function writeConfig(config: EngineConfig): Promise<string> {
   for (const directory of [config.engineDir, tmpdir()]) {
     try {
-      return await writeConfigFilesTo(directory, config);
+      return await writeConfigTo(directory, config);
     } catch (error) {
       if (!isDiskFull(error)) throw error;
     }
   }
-  return writeConfigFilesTo('/dev/shm', config);
+  return writeConfigTo('/dev/shm', config);
 }
 
 /** Removes the configuration of processes that were killed while they started an engine. */
-async function removeStaleConfigFiles(engineDir: string): Promise<void> {
+async function removeStaleConfig(engineDir: string): Promise<void> {
   for (const name of await readdir(engineDir)) {
     const pid = /^(?:config|users)-(\d+)-[0-9a-f]+\.xml$/.exec(name)?.[1];
     if (pid !== undefined && !isAlive(Number(pid))) await rm(join(engineDir, name), { force: true });
   }
 }
 
-/**
- * Starts a process of the engine. Nothing secret is in its arguments, and its environment is not this process's.
- * From TypeScript sources the child needs the same loader as this process; from compiled ones it needs none.
- */
-export async function spawnEngine(libraryPath: string, config: EngineConfig): Promise<EngineProcess> {
-  await removeStaleConfigFiles(config.engineDir);
-  const files = await writeConfigFiles(config);
+/** From TypeScript sources the child needs the same loader as this process; from compiled ones it needs none. */
+function childArguments(): string[] {
   const fromSource = import.meta.url.endsWith('.ts');
   const program = new URL(`./engine-child.${fromSource ? 'ts' : 'js'}`, import.meta.url);
-  const child = spawn(
-    process.execPath,
-    [
-      ...(fromSource ? ['--import', import.meta.resolve('tsx')] : []),
-      fileURLToPath(program),
-      libraryPath,
-      `--config-file=${files.config}`,
-      `--path=${config.engineDir}`,
+  return [...(fromSource ? ['--import', import.meta.resolve('tsx')] : []), fileURLToPath(program)];
+}
+
+/** One process of the engine, from its start to its end. */
+export class EngineProcess {
+  /** Settles when the process has ended, with the last words it wrote to standard error. */
+  readonly ended: Promise<EngineEnd>;
+  readonly #child: ChildProcess;
+  readonly #configFile: string;
+
+  private constructor(child: ChildProcess, configFile: string) {
+    this.#child = child;
+    this.#configFile = configFile;
+    let stderr = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-limits.engineStderrBytesMax);
+    });
+    this.ended = new Promise((resolve) => {
+      child.once('error', (error) => resolve({ how: error.message, stderr }));
+      child.once('close', (code, signal) => resolve({ how: signal ?? `exit code ${code}`, stderr }));
+    });
+  }
+
+  /** Starts a process. Nothing secret is in its arguments, and its environment is not this process's. */
+  static async spawn(libraryPath: string, config: EngineConfig): Promise<EngineProcess> {
+    const { engineDir } = config;
+    await removeStaleConfig(engineDir);
+    const configFile = await writeConfig(config);
+    const engineArguments = [
+      `--config-file=${configFile}`,
+      `--path=${engineDir}`,
       `--query=${keeperStatement}`,
-    ],
-    {
-      cwd: config.engineDir,
+    ];
+    const child = spawn(process.execPath, [...childArguments(), libraryPath, ...engineArguments], {
+      cwd: engineDir,
       env: { TZ: 'UTC' },
       // A group of its own: an interrupt typed at the terminal must not reach it before this process has drained.
       detached: true,
       stdio: ['pipe', 'ignore', 'pipe'],
-    },
-  );
-  let stderr = '';
-  child.stderr.setEncoding('utf8');
-  child.stderr.on('data', (text: string) => {
-    stderr = (stderr + text).slice(-limits.engineStderrBytesMax);
-  });
-  const ended = new Promise<EngineEnd>((resolve) => {
-    child.once('error', (error) => resolve({ how: error.message, stderr }));
-    child.once('close', (code, signal) => resolve({ how: signal ?? `exit code ${code}`, stderr }));
-  });
-  return {
-    pid: child.pid,
-    ended,
-    kill: () => void child.kill('SIGKILL'),
-    removeConfig: () => removeFiles(files),
-  };
-}
-
-/** Waits for the engine to answer. Rejects when it ends before that, on the signal, or after `engineStartMsMax`. */
-export async function waitUntilReady(
-  engine: EngineProcess,
-  connection: EngineConnection,
-  signal: AbortSignal,
-): Promise<void> {
-  let last: EngineEnd | undefined;
-  void engine.ended.then((end) => {
-    last = end;
-  });
-  const client = new StatementClient(connection, false);
-  const question = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.engineAskMsMax };
-  const deadline = Date.now() + limits.engineStartMsMax;
-  try {
-    while (Date.now() < deadline) {
-      signal.throwIfAborted();
-      if (last)
-        throw new Error(`the embedded engine ended at its start (${last.how}): ${last.stderr.trim()}`);
-      try {
-        await client.run(question);
-        return;
-      } catch (error) {
-        if (!(error instanceof EngineError)) throw error;
-      }
-      await sleep(limits.enginePollDelayMs);
-    }
-  } finally {
-    await client.close();
+    });
+    return new EngineProcess(child, configFile);
   }
-  throw new Error(`the embedded engine did not answer within ${limits.engineStartMsMax} ms`);
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  /** The engine reads its configuration once; the file need not lie about while it runs. */
+  removeConfig(): Promise<void> {
+    return rm(this.#configFile, { force: true });
+  }
+
+  /** Waits for it to answer. Rejects when it ends before that, on the signal, or after `engineStartMsMax`. */
+  async ready(config: EngineConfig, signal: AbortSignal): Promise<void> {
+    let last: EngineEnd | undefined;
+    void this.ended.then((end) => {
+      last = end;
+    });
+    const client = new StatementClient(config, false);
+    const question = { query: 'SELECT 1', parameters: {}, settings: {}, timeoutMs: limits.engineAskMsMax };
+    const deadline = Date.now() + limits.engineStartMsMax;
+    try {
+      while (Date.now() < deadline) {
+        signal.throwIfAborted();
+        if (last)
+          throw new Error(`the embedded engine ended at its start (${last.how}): ${last.stderr.trim()}`);
+        try {
+          await client.run(question);
+          return;
+        } catch (error) {
+          if (!(error instanceof EngineError)) throw error;
+        }
+        await sleep(limits.enginePollDelayMs);
+      }
+    } finally {
+      await client.close();
+    }
+    throw new Error(`the embedded engine did not answer within ${limits.engineStartMsMax} ms`);
+  }
 }

@@ -5,20 +5,17 @@ import { join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fullDiskWords, isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
-import { errorFacts } from '../base/log.ts';
-import type { Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
 import { askEngine } from './statement-client.ts';
-import { defaultMemoryBytesMax, tokenHeader } from './engine-config.ts';
-import type { EngineConfig } from './engine-config.ts';
+import { defaultMemoryBytesMax, type EngineConfig, tokenHeader } from './engine-config.ts';
 import { removeEngineFile, writeEngineFile } from './engine-file.ts';
 import {
   DataDirLockedError,
+  type EngineEnd,
+  EngineProcess,
   findEngineLibrary,
   releaseStatement,
-  spawnEngine,
-  waitUntilReady,
 } from './engine-process.ts';
-import type { EngineEnd, EngineProcess } from './engine-process.ts';
 import { engineHolder } from './engine-holder.ts';
 import { RestartDelay } from './restart-delay.ts';
 import { shortMessage } from './exception.ts';
@@ -50,118 +47,19 @@ async function findFreePort(): Promise<number> {
   throw new Error('no free port on 127.0.0.1 for the embedded engine');
 }
 
-async function chooseConfig(options: EngineOptions): Promise<EngineConfig> {
-  return {
-    engineDir: join(resolvePath(options.dataDir), 'engine'),
-    port: await findFreePort(),
-    user: 'audit',
-    password: randomBytes(32).toString('base64url'),
-    token: randomBytes(32).toString('base64url'),
-    memoryBytesMax: options.memoryBytesMax ?? defaultMemoryBytesMax(),
-  };
-}
-
-function connectionOf(config: EngineConfig, database: string): EngineConnection {
+async function chooseConfig({ dataDir, database, memoryBytesMax }: EngineOptions): Promise<EngineConfig> {
+  const port = await findFreePort();
+  const secret = (): string => randomBytes(32).toString('base64url');
   return Object.freeze({
-    url: `http://127.0.0.1:${config.port}`,
-    user: config.user,
-    password: config.password,
+    engineDir: join(resolvePath(dataDir), 'engine'),
+    port,
+    url: `http://127.0.0.1:${port}`,
+    user: 'audit',
+    password: secret(),
     database,
-    headers: Object.freeze({ [tokenHeader]: config.token }),
+    headers: Object.freeze({ [tokenHeader]: secret() }),
+    memoryBytesMax: memoryBytesMax ?? defaultMemoryBytesMax(),
   });
-}
-
-async function endProcess(engine: EngineProcess, connection: EngineConnection, log: Logger): Promise<void> {
-  const deadline = sleep(limits.engineStopMsMax, 'late' as const, { ref: false });
-  try {
-    await askEngine(connection, releaseStatement, limits.engineAskMsMax);
-  } catch (error) {
-    log.warn(errorFacts(error), 'the embedded engine did not take the request to stop');
-    engine.kill();
-  }
-  if ((await Promise.race([engine.ended, deadline])) !== 'late') return;
-  log.warn({ pid: engine.pid }, 'the embedded engine did not stop in time and is killed');
-  engine.kill();
-  await engine.ended;
-}
-
-interface Start {
-  readonly log: Logger;
-  readonly library: string;
-  readonly config: EngineConfig;
-  readonly connection: EngineConnection;
-  readonly dataDir: string;
-  /** Ends all starts. */
-  readonly stopping: AbortController;
-}
-
-/** A full disk keeps commands from finding the engine; those who read it by way of this process can go on. */
-async function announce({ dataDir, connection, log }: Start, engine: EngineProcess): Promise<void> {
-  try {
-    await writeEngineFile(dataDir, { ...connection, pid: engine.pid ?? 0 });
-  } catch (error) {
-    if (!isDiskFull(error)) throw error;
-    log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: engine.json could not be written');
-  }
-}
-
-/** One start: process, readiness, engine.json. On failure nothing is left running. */
-async function startOnce(start: Start): Promise<EngineProcess> {
-  const engine = await spawnEngine(start.library, start.config);
-  try {
-    await waitUntilReady(engine, start.connection, start.stopping.signal);
-    start.stopping.signal.throwIfAborted();
-    await engine.removeConfig();
-    await announce(start, engine);
-    return engine;
-  } catch (error) {
-    engine.kill();
-    await engine.ended;
-    await engine.removeConfig();
-    throw error;
-  }
-}
-
-/** The first start, which may meet a locked directory (final) or a port taken meanwhile (try another). */
-async function startFirst(library: string, options: EngineOptions) {
-  const { dataDir, database, log } = options;
-  const stopping = new AbortController();
-  for (let attempt = 1; ; attempt += 1) {
-    const config = await chooseConfig(options);
-    const start = { log, library, config, connection: connectionOf(config, database), dataDir, stopping };
-    try {
-      return { start, engine: await startOnce(start) };
-    } catch (error) {
-      const text = error instanceof Error ? error.message : '';
-      if (text.includes('Code: 76.')) {
-        const holder = await engineHolder(config.engineDir);
-        throw new DataDirLockedError(dataDir, holder?.stopped === true ? holder.pid : undefined);
-      }
-      if (text.includes('No space left on device')) throw new Error(fullDiskWords(dataDir), { cause: error });
-      const taken = text.includes('Address already in use');
-      if (!taken || attempt === limits.engineBindAttemptsMax) throw error;
-    }
-  }
-}
-
-/** Starts an engine until one is up; undefined once the signal has ended the attempts. */
-async function startAgain(
-  start: Start,
-  firstDelayMs: number,
-  delay: RestartDelay,
-): Promise<EngineProcess | undefined> {
-  for (let delayMs = firstDelayMs; ; delayMs = delay.next(0)) {
-    try {
-      await sleep(delayMs, undefined, { signal: start.stopping.signal });
-      return await startOnce(start);
-    } catch (error) {
-      if (start.stopping.signal.aborted) return undefined;
-      start.log.error(
-        { error: shortMessage(errorFacts(error).error) },
-        'the embedded engine did not restart',
-      );
-    }
-  }
 }
 
 /**
@@ -178,9 +76,29 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
   await mkdir(engineDir, { recursive: true, mode: 0o700 });
   await chmod(engineDir, 0o700);
   const startedAt = performance.now();
-  const { start, engine } = await startFirst(library, options);
-  log.info({ pid: engine.pid, ms: Math.round(performance.now() - startedAt) }, 'embedded engine is up');
-  return new EmbeddedEngine(start, engine);
+  for (let attempt = 1; ; attempt += 1) {
+    const engine = new EmbeddedEngine(options, library, await chooseConfig(options));
+    try {
+      await engine.start();
+      log.info({ pid: engine.pid(), ms: Math.round(performance.now() - startedAt) }, 'embedded engine is up');
+      return engine;
+    } catch (error) {
+      // Taken since it was looked at: another may be free.
+      const isTaken = errorFacts(error).error.includes('Address already in use');
+      if (!isTaken || attempt === limits.engineBindAttemptsMax) throw await explained(error, dataDir);
+    }
+  }
+}
+
+/** Why an engine cannot be started, in words for the operator where they are known. */
+async function explained(error: unknown, dataDir: string): Promise<unknown> {
+  const text = errorFacts(error).error;
+  if (text.includes('Code: 76.')) {
+    const holder = await engineHolder(join(dataDir, 'engine'));
+    return new DataDirLockedError(dataDir, holder?.stopped === true ? holder.pid : undefined);
+  }
+  const isFull = text.includes('No space left on device');
+  return isFull ? new Error(fullDiskWords(dataDir), { cause: error }) : error;
 }
 
 /**
@@ -188,19 +106,32 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
  * with this process, however that ends.
  */
 export class EmbeddedEngine {
-  /** Stays valid over restarts: port, password and header are chosen once. */
-  readonly connection: EngineConnection;
-  readonly #start: Start;
+  readonly #options: EngineOptions;
+  readonly #library: string;
+  readonly #config: EngineConfig;
   readonly #delay = new RestartDelay();
+  /** Ends all starts. */
+  readonly #stopping = new AbortController();
   #running: EngineProcess | undefined;
   #restarts = 0;
   #supervision: Promise<void> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
-  constructor(start: Start, engine: EngineProcess) {
-    this.connection = start.connection;
-    this.#start = start;
-    this.#supervise(engine);
+  constructor(options: EngineOptions, library: string, config: EngineConfig) {
+    this.#options = options;
+    this.#library = library;
+    this.#config = config;
+  }
+
+  /** Stays valid over restarts: port, password and header are chosen once. */
+  get connection(): EngineConnection {
+    const { url, user, password, database, headers } = this.#config;
+    return { url, user, password, database, headers };
+  }
+
+  /** The first start; to be called once. */
+  async start(): Promise<void> {
+    this.#supervise(await this.#startOnce());
   }
 
   /** Process id of the engine, undefined while it is down. */
@@ -213,11 +144,6 @@ export class EmbeddedEngine {
     return this.#restarts;
   }
 
-  /** True from the engine's first answer until its process ends. */
-  healthy(): boolean {
-    return this.#running !== undefined;
-  }
-
   /** Ends the engine and its restarts; at most `engineStopMsMax`, then it is killed. May be called twice. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
@@ -225,14 +151,57 @@ export class EmbeddedEngine {
   }
 
   async #stop(): Promise<void> {
-    const { stopping, dataDir, log } = this.#start;
-    stopping.abort();
+    const { dataDir, log } = this.#options;
+    this.#stopping.abort();
     // First, so that no command finds an engine that is about to go.
     await removeEngineFile(dataDir);
-    if (this.#running) await endProcess(this.#running, this.connection, log);
+    if (this.#running) await this.#end(this.#running);
     await this.#supervision;
     await removeEngineFile(dataDir);
     log.info({}, 'embedded engine is stopped');
+  }
+
+  async #end(engine: EngineProcess): Promise<void> {
+    const { log } = this.#options;
+    const deadline = sleep(limits.engineStopMsMax, 'late' as const, { ref: false });
+    try {
+      await askEngine(this.#config, releaseStatement, limits.engineAskMsMax);
+    } catch (error) {
+      log.warn(errorFacts(error), 'the embedded engine did not take the request to stop');
+      engine.kill();
+    }
+    if ((await Promise.race([engine.ended, deadline])) !== 'late') return;
+    log.warn({ pid: engine.pid }, 'the embedded engine did not stop in time and is killed');
+    engine.kill();
+    await engine.ended;
+  }
+
+  /** One start: process, readiness, engine.json. On failure nothing is left running. */
+  async #startOnce(): Promise<EngineProcess> {
+    const engine = await EngineProcess.spawn(this.#library, this.#config);
+    try {
+      await engine.ready(this.#config, this.#stopping.signal);
+      await engine.removeConfig();
+      await this.#announce(engine);
+      this.#stopping.signal.throwIfAborted();
+      return engine;
+    } catch (error) {
+      engine.kill();
+      await engine.ended;
+      await engine.removeConfig();
+      throw error;
+    }
+  }
+
+  /** A full disk keeps commands from finding the engine; those who read it by way of this process can go on. */
+  async #announce(engine: EngineProcess): Promise<void> {
+    const { dataDir, log } = this.#options;
+    try {
+      await writeEngineFile(dataDir, { ...this.#config, pid: engine.pid ?? 0 });
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      log.error({ dataDir, ...errorFacts(error) }, 'the disk is full: engine.json could not be written');
+    }
   }
 
   #supervise(engine: EngineProcess): void {
@@ -241,21 +210,26 @@ export class EmbeddedEngine {
     this.#supervision = engine.ended.then((end) => this.#restart(end, performance.now() - upSince));
   }
 
+  /** Starts the engine until one is up or it is to stop. */
   async #restart({ how, stderr }: EngineEnd, ranMs: number): Promise<void> {
-    const { stopping, log } = this.#start;
+    const { log } = this.#options;
+    const { signal } = this.#stopping;
     this.#running = undefined;
-    if (stopping.signal.aborted) return;
-    const delayMs = this.#delay.next(ranMs);
+    if (signal.aborted) return;
+    let delayMs = this.#delay.next(ranMs);
     log.error({ how, stderr: shortMessage(stderr), delayMs }, 'the embedded engine ended unasked');
-    const again = await startAgain(this.#start, delayMs, this.#delay);
-    if (again === undefined) return;
-    if (stopping.signal.aborted) {
-      again.kill();
-      await again.ended;
-      return;
+    for (; ; delayMs = this.#delay.next(0)) {
+      try {
+        await sleep(delayMs, undefined, { signal });
+        const engine = await this.#startOnce();
+        this.#restarts += 1;
+        log.info({ pid: engine.pid, restarts: this.#restarts }, 'embedded engine is up again');
+        return this.#supervise(engine);
+      } catch (error) {
+        if (signal.aborted) return;
+        const facts = { error: shortMessage(errorFacts(error).error) };
+        log.error(facts, 'the embedded engine did not restart');
+      }
     }
-    this.#restarts += 1;
-    log.info({ pid: again.pid, restarts: this.#restarts }, 'embedded engine is up again');
-    this.#supervise(again);
   }
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { Repeated } from '../base/repeated.ts';
 import type { MigrationMode } from './migration-claims.ts';
 import { renderPlaceholders } from './render-migration.ts';
 import { EngineError } from '../base/engine-error.ts';
@@ -82,20 +83,19 @@ export async function moveEvents(options: MoveOptions): Promise<void> {
 }
 
 class EventsMove {
+  readonly #options: MoveOptions;
   readonly #storage: Storage;
   readonly #log: Logger;
-  readonly #cluster: string | undefined;
-  readonly #mode: MigrationMode;
-  readonly #quietMsMax: number;
-  readonly #render: (sql: string) => string;
+  /** The names of the tables that hold the parts. */
+  readonly #events: string;
+  readonly #other: string;
 
-  constructor({ storage, cluster, log, mode, quietMsMax }: MoveOptions) {
-    this.#storage = storage;
-    this.#log = log;
-    this.#cluster = cluster;
-    this.#mode = mode;
-    this.#quietMsMax = quietMsMax ?? limits.migrationQuietMsMax;
-    this.#render = (sql) => renderPlaceholders(sql, { database: storage.database, cluster });
+  constructor(options: MoveOptions) {
+    this.#options = options;
+    this.#storage = options.storage;
+    this.#log = options.log;
+    this.#events = this.#render('{{sharded events}}');
+    this.#other = this.#render('{{sharded events_by_ingest}}');
   }
 
   async layout(): Promise<'old' | 'exchanged' | 'new'> {
@@ -139,17 +139,15 @@ class EventsMove {
 
   /** Months of the new table that have a part whose files are not whole, as far as this process can see them. */
   async #cutShort(): Promise<number[]> {
-    if (this.#mode.kind !== 'exclusive' || this.#cluster !== undefined) return [];
+    const { mode, cluster } = this.#options;
+    if (mode.kind !== 'exclusive' || cluster !== undefined) return [];
     const written = new WrittenParts(this.#storage, 'events_by_ingest');
     // Twice: one may have been merged with others, and half removed, while it was looked at.
     const suspects = await written.findBroken();
     const parts = suspects.length === 0 ? [] : await written.findBroken();
     if (parts.length > 0) {
-      const facts = { parts: parts.slice(0, baseLimits.damageShownMax) };
-      this.#log.error(
-        facts,
-        'the engine could not write its files and has not noticed; they are copied again',
-      );
+      const words = 'the engine could not write its files and has not noticed; they are copied again';
+      this.#log.error({ parts: parts.slice(0, baseLimits.damageShownMax) }, words);
     }
     return [...new Set(parts.map((name) => Number.parseInt(name, 10)))];
   }
@@ -168,11 +166,7 @@ class EventsMove {
   async copyLate(): Promise<void> {
     for (const month of await this.#differing('events_by_ingest', 'events')) {
       this.#log.warn({ month: month.month }, 'events were written while their table was moved; copying them');
-      await this.#insert(
-        'INSERT INTO events SELECT * FROM events_by_ingest WHERE expires > today() AND seq BETWEEN {first:UInt64} AND ' +
-          '{last:UInt64} AND seq NOT IN (SELECT seq FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64})',
-        month,
-      );
+      await this.#copy('events_by_ingest', 'events', month);
     }
   }
 
@@ -182,22 +176,25 @@ class EventsMove {
     await this.#command('DROP TABLE IF EXISTS {{sharded events_by_ingest}} {{on_cluster}}');
   }
 
-  get #events(): string {
-    return this.#render('{{sharded events}}');
-  }
-
-  get #other(): string {
-    return this.#render('{{sharded events_by_ingest}}');
+  #render(sql: string): string {
+    const { storage, cluster } = this.#options;
+    return renderPlaceholders(sql, { database: storage.database, cluster });
   }
 
   async #command(sql: string, parameters: Parameters = {}): Promise<void> {
     await this.#storage.command(this.#render(sql), parameters, { ...long, settings: commandSettings });
   }
 
-  /** Copies rows between the tables, under a name by which a later start finds what an earlier one left running. */
-  async #insert(sql: string, { first, last }: Month): Promise<void> {
+  /** Copies the rows that are not there yet, under a name by which a later start finds what is left running. */
+  async #copy(from: string, to: string, { first, last }: Month): Promise<void> {
     const queryId = `${queryPrefix}${randomUUID()}`;
-    await this.#storage.command(sql, { first, last }, { ...long, settings: copySettings, queryId });
+    const range = 'seq BETWEEN {first:UInt64} AND {last:UInt64}';
+    await this.#storage.command(
+      `INSERT INTO ${to} SELECT * FROM ${from} WHERE expires > today() AND ${range}
+         AND seq NOT IN (SELECT seq FROM ${to} WHERE ${range})`,
+      { first, last },
+      { ...long, settings: copySettings, queryId },
+    );
   }
 
   /**
@@ -205,9 +202,10 @@ class EventsMove {
    * one has left running in the engine is ended: its segment is still in its log, and asked for before it is sent again.
    */
   async #requireQuiet(): Promise<void> {
-    if (this.#mode.kind === 'shared') {
-      const deadline = performance.now() + this.#quietMsMax;
-      while (await arePeersWriting(this.#storage, this.#mode.instance, limits.migrationClaimMsMax)) {
+    const { mode, quietMsMax = limits.migrationQuietMsMax } = this.#options;
+    if (mode.kind === 'shared') {
+      const deadline = performance.now() + quietMsMax;
+      while (await arePeersWriting(this.#storage, mode.instance, limits.migrationClaimMsMax)) {
         if (performance.now() > deadline) {
           throw new Error(
             'other servers write to this database: stop all of them, then start one of this release, ' +
@@ -218,20 +216,23 @@ class EventsMove {
         await sleep(limits.migrationClaimPollMs);
       }
     }
-    await this.#endLeftovers();
+    const kill = this.#command(
+      'KILL QUERY {{on_cluster}} WHERE current_database = {database:String} AND ' +
+        `(startsWith(query_id, 'segment-') OR startsWith(query_id, '${queryPrefix}')) SYNC`,
+      { database: this.#storage.database },
+    );
+    // What is still written is compared again, or was never acknowledged and is sent again.
+    await this.#ifAllowed(kill, 'end queries: what an earlier server has left running goes on');
   }
 
-  async #endLeftovers(): Promise<void> {
+  /** What comes of the work; undefined, which is logged, where the user has too few rights for it. */
+  async #ifAllowed<T>(work: Promise<T>, what: string): Promise<T | undefined> {
     try {
-      await this.#command(
-        'KILL QUERY {{on_cluster}} WHERE current_database = {database:String} AND ' +
-          `(startsWith(query_id, 'segment-') OR startsWith(query_id, '${queryPrefix}')) SYNC`,
-        { database: this.#storage.database },
-      );
+      return await work;
     } catch (error) {
-      // A user with few rights. What is still written is compared again, or was never acknowledged and is sent again.
       if (!(error instanceof EngineError) || error.engineCode !== accessDenied) throw error;
-      this.#log.info({}, 'the user may not end queries: what an earlier server has left running goes on');
+      this.#log.warn({}, `the user may not ${what}`);
+      return undefined;
     }
   }
 
@@ -269,17 +270,13 @@ class EventsMove {
     const partsOf = (table: string) =>
       `FROM system.parts WHERE active AND database = currentDatabase() AND table = {${table}:String}`;
     const sizeOf = (table: string) => `toInt64((SELECT sum(bytes_on_disk) ${partsOf(table)}))`;
-    let room: Record<'needed' | 'free', string> | undefined;
-    try {
-      [room] = await this.#storage.rows(
-        `SELECT (${sizeOf('events')} - ${sizeOf('other')}) * ${roomFactor} AS needed, toString((
-           SELECT max(free_space) FROM system.disks WHERE name IN (SELECT disk_name ${partsOf('events')}))) AS free`,
-        { events: this.#events, other: this.#other },
-      );
-    } catch (error) {
-      if (!(error instanceof EngineError) || error.engineCode !== accessDenied) throw error;
-      this.#log.warn({}, 'the user may not read system.parts and system.disks: free space is not checked');
-    }
+    const asked = this.#storage.rows<Record<'needed' | 'free', string>>(
+      `SELECT (${sizeOf('events')} - ${sizeOf('other')}) * ${roomFactor} AS needed, toString((
+         SELECT max(free_space) FROM system.disks WHERE name IN (SELECT disk_name ${partsOf('events')}))) AS free`,
+      { events: this.#events, other: this.#other },
+    );
+    const words = 'read system.parts and system.disks: free space is not checked';
+    const [room] = (await this.#ifAllowed(asked, words)) ?? [];
     if (room === undefined || Number(room.free) >= Number(room.needed)) return;
     const megabytes = (bytes: string): string => `${Math.ceil(Number(bytes) / 1e6)} MB`;
     throw new Error(
@@ -294,42 +291,27 @@ class EventsMove {
       `${alterNew} MODIFY SETTING old_parts_lifetime = 10, min_rows_to_fsync_after_merge = 1`,
     );
     const events = months.reduce((sum, month) => sum + month.events, 0);
-    this.#log.info(
-      { events, months: months.length },
-      'moving the events table to partitions by month of recording',
-    );
+    const words = 'moving the events table to partitions by month of recording';
+    this.#log.info({ events, months: months.length }, words);
     const begun = performance.now();
-    const report = setInterval(() => void this.#progress(events, begun), limits.migrationProgressMs);
-    try {
-      for (const month of months) await this.#copyMonth(month);
-    } finally {
-      clearInterval(report);
-    }
-    this.#log.info({ events, seconds: secondsSince(begun) }, 'all events are copied');
-  }
-
-  async #copyMonth(month: Month): Promise<void> {
-    await this.#command(`${alterNew} DROP PARTITION ID '${month.month}'`);
-    await this.#insert(
-      'INSERT INTO events_by_ingest SELECT * FROM events WHERE expires > today() AND seq BETWEEN {first:UInt64} AND ' +
-        '{last:UInt64}',
-      month,
-    );
-  }
-
-  async #progress(events: number, begun: number): Promise<void> {
-    try {
+    const progress = async (): Promise<void> => {
       const [row] = await this.#storage.rows<{ moved: string }>(
         'SELECT count() AS moved FROM events_by_ingest',
       );
-      const moved = Number(row?.moved ?? 0);
-      this.#log.info({ moved, of: events, seconds: secondsSince(begun) }, 'moving the events table');
-    } catch (error) {
-      this.#log.debug(errorFacts(error), 'how many events have been moved could not be asked');
+      const seconds = Math.round((performance.now() - begun) / 1000);
+      this.#log.info({ moved: Number(row?.moved ?? 0), of: events, seconds }, 'moving the events table');
+    };
+    const report = new Repeated(limits.migrationProgressMs, progress, (error) =>
+      this.#log.debug(errorFacts(error), 'how many events have been moved could not be asked'),
+    );
+    try {
+      for (const month of months) {
+        await this.#command(`${alterNew} DROP PARTITION ID '${month.month}'`);
+        await this.#copy('events', 'events_by_ingest', month);
+      }
+    } finally {
+      await report.stop();
     }
+    await progress();
   }
-}
-
-function secondsSince(begun: number): number {
-  return Math.round((performance.now() - begun) / 1000);
 }

@@ -2,18 +2,9 @@ import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { eventColumns } from '../base/event-columns.ts';
 import { EngineError } from '../base/engine-error.ts';
+import type { SegmentInsert, SegmentSink } from '../base/segment-insert.ts';
+import { rowsPerSegmentMax, segmentSeqRange } from '../base/sequence.ts';
 import type { Settings, Storage } from './storage.ts';
-
-/** A segment of the write-ahead log as one INSERT; see the ingest folder for what it is made of. */
-interface Segment {
-  readonly number: number;
-  readonly rows: number;
-  readonly seq: { readonly first: string; readonly last: string };
-  readonly body: readonly Uint8Array[];
-  readonly doubtful: boolean;
-  /** An earlier attempt may have stored rows that are not in `body` any more. */
-  readonly isDamaged: boolean;
-}
 
 const sent = Object.entries(eventColumns);
 const columns = sent.map(([name]) => name).join(', ');
@@ -28,7 +19,7 @@ const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\
  * answer that counts.
  */
 const insertSettings: Settings = {
-  min_insert_block_size_rows: limits.segmentRowsMax,
+  min_insert_block_size_rows: rowsPerSegmentMax,
   min_insert_block_size_bytes: 0,
   max_insert_threads: 1,
 };
@@ -49,11 +40,7 @@ const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 
  *
  * `name` tells those apart that number segments each for itself: the log, and each command.
  */
-export function createSegmentInsert(
-  storage: Storage,
-  log: Logger,
-  name = 'segment',
-): (segment: Segment) => Promise<'stored' | 'refused'> {
+export function createSegmentInsert(storage: Storage, log: Logger, name = 'segment'): SegmentSink {
   return async (segment) => {
     const queryId = `${storage.database}-${name}-${segment.number}`;
     try {
@@ -72,7 +59,7 @@ export function createSegmentInsert(
   };
 }
 
-async function store(storage: Storage, log: Logger, segment: Segment, queryId: string): Promise<void> {
+async function store(storage: Storage, log: Logger, segment: SegmentInsert, queryId: string): Promise<void> {
   const options = { queryId, settings: insertSettings, timeoutMs: limits.insertMsMax };
   let query = `INSERT INTO events (${columns}) FORMAT Native`;
   if (segment.doubtful) {
@@ -86,22 +73,23 @@ async function store(storage: Storage, log: Logger, segment: Segment, queryId: s
         { segment: segment.number, present, rows: segment.rows },
         'completing a segment that was stored in part',
       );
+      const { first, last } = segmentSeqRange(segment.number);
       query =
         `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN ` +
-        `(SELECT seq FROM events WHERE seq BETWEEN ${segment.seq.first} AND ${segment.seq.last}) FORMAT Native`;
+        `(SELECT seq FROM events WHERE seq BETWEEN ${first} AND ${last}) FORMAT Native`;
     }
   }
-  await storage.insertNative({ query, body: segment.body, options });
+  await storage.insertNative(query, segment.body, options);
 }
 
 /**
  * Rows of the segment that are stored. The question takes the place of the attempt that has its id: the engine ends
  * that one first and waits until it has ended. KILL QUERY would need a right on `system.processes`.
  */
-async function countInstead(storage: Storage, { seq }: Segment, queryId: string): Promise<number> {
+async function countInstead(storage: Storage, { number }: SegmentInsert, queryId: string): Promise<number> {
   const [row] = await storage.rows<{ present: string }>(
     'SELECT count() AS present FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
-    seq,
+    segmentSeqRange(number),
     { queryId, settings: replaceSettings, timeoutMs: limits.insertMsMax },
   );
   return Number(row?.present ?? 0);

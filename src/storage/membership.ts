@@ -1,7 +1,8 @@
 import { errorFacts, type Logger } from '../base/log.ts';
+import { gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
+import { segmentTimeMs, writersMax } from '../base/sequence.ts';
 import type { StopStack } from '../base/stop-stack.ts';
-import { watchClock } from './clock-check.ts';
 import { limits } from './limits.ts';
 import { type Peers, serverPeers } from './peers.ts';
 import type { Storage } from './storage.ts';
@@ -14,10 +15,6 @@ interface MembershipOptions {
   readonly instance: string;
   readonly log: Logger;
   readonly stops: StopStack;
-  /** How many writers the order of ingest has room for. */
-  readonly writersMax: number;
-  /** Milliseconds: the moment at which a segment of this number was begun, by its writer's clock. */
-  timeOfSegment(segment: number): number;
 }
 
 /** How far the log of this process has come. */
@@ -45,7 +42,7 @@ export class Membership {
   static async join(options: MembershipOptions): Promise<Membership> {
     const { storage, instance, log, stops } = options;
     // The last number is left to commands that record beside a server.
-    const writer = await claimWriter(storage, instance, options.writersMax - 1);
+    const writer = await claimWriter(storage, instance, writersMax - 1);
     const renewal = new Repeated(
       limits.writerRenewMs,
       () => renewWriter(storage, instance, writer),
@@ -78,4 +75,46 @@ export class Membership {
       if (progress.unsent() === 0) await withdrawWatermark(storage, instance);
     });
   }
+}
+
+/**
+ * How many milliseconds the clock of this process is behind: the engine's, or that of another process on it, as the
+ * newest place that it has taken in the order tells; 0 when it is not. Rejects with EngineError.
+ */
+async function clockBehindMs(
+  { storage, instance }: MembershipOptions,
+  signal?: AbortSignal,
+): Promise<number> {
+  const [row] = await storage.rows<{ now: string; newest: string }>(
+    `SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now, toString(max(low)) AS newest FROM watermarks FINAL
+     WHERE until > now64(3) AND writer != {instance:UUID}`,
+    { instance },
+    signal === undefined ? {} : { signal },
+  );
+  // Of after the answer, so that the way of it does not count.
+  const ownMs = Date.now();
+  const aheadMs = Math.max(Number(row?.now ?? 0), segmentTimeMs(Number(row?.newest ?? 0)));
+  return Math.max(0, aheadMs - ownMs);
+}
+
+/**
+ * Tells an operator, at the start and by a metric, of a clock that is behind those of the other processes on the
+ * engine: events that come here then reach followers of the feed there too late to be handed out in order, and the
+ * feed here waits for the time to pass. The function returned ends the watch.
+ */
+async function watchClock(options: MembershipOptions): Promise<() => Promise<void>> {
+  let behindMs = await clockBehindMs(options);
+  if (behindMs > limits.clockSkewMsMax) {
+    const facts = { behindSeconds: behindMs / 1000, allowedSeconds: limits.clockSkewMsMax / 1000 };
+    options.log.warn(facts, 'the clock is behind those of others on the engine: set it right for the feed');
+  }
+  const help = 'How far the clock is behind the engine and the other processes on it';
+  gauge('auditlog_clock_behind_seconds', help, [], (metric) => metric.set(behindMs / 1000));
+  const check = async (signal: AbortSignal): Promise<void> => {
+    behindMs = await clockBehindMs(options, signal);
+  };
+  const checks = new Repeated(limits.clockCheckMs, check, (error) =>
+    options.log.debug(errorFacts(error), 'the clock could not be compared yet'),
+  );
+  return () => checks.stop();
 }

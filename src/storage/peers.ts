@@ -1,5 +1,6 @@
 import { appendFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { segmentAtTime, writersMax } from '../base/sequence.ts';
 import { errorCode } from '../base/system-error.ts';
 import type { Storage } from './storage.ts';
 import { commandClaims, peersWatermark } from './watermarks.ts';
@@ -34,10 +35,9 @@ function announcements(dataDir: string): string {
 /**
  * Commands beside a service with its own engine: each makes a file of the data directory longer, once its claim is
  * in the engine (see watermarks.ts) and before it takes its place in the order. While the file keeps the length at
- * which no claim was found, nobody has written, and the engine need not be asked. `lastSegmentNow` is the last that a
- * command can have taken by the clock.
+ * which no claim was found, nobody has written, and the engine need not be asked.
  */
-export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: () => number): Peers {
+export function commandPeers(storage: Storage, dataDir: string): Peers {
   const path = announcements(dataDir);
   let quietLength: number | undefined;
   let through = 0;
@@ -60,7 +60,7 @@ export function commandPeers(storage: Storage, dataDir: string, lastSegmentNow: 
     if (isQuiet) {
       quietLength = now;
       // What commands have written by now may lie behind where the order has settled, and be looked for later.
-      through = Math.max(through, last, lastSegmentNow());
+      through = Math.max(through, last, segmentAtTime(Date.now()) + writersMax - 1);
     }
     return lowest;
   }

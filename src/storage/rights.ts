@@ -21,6 +21,7 @@ const onTables = [
   'DROP TABLE',
   'DROP VIEW',
   'ALTER SETTINGS',
+  'ALTER PROJECTION',
   'ALTER DELETE',
 ];
 

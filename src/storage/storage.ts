@@ -38,14 +38,6 @@ export interface HeldBytes {
   release(): void;
 }
 
-export interface NativeInsert {
-  /** `INSERT INTO … FORMAT Native` */
-  readonly query: string;
-  /** The body in pieces, sent in order without being joined. */
-  readonly body: Iterable<Uint8Array>;
-  readonly options?: QueryOptions;
-}
-
 /** All storage: one engine, one protocol. Every rejection is an EngineError. */
 export interface Storage {
   readonly database: string;
@@ -65,7 +57,8 @@ export interface Storage {
   command(query: string, parameters?: Parameters, options?: QueryOptions): Promise<void>;
   /** Rows of a control table, as objects named by column. */
   insertRows(table: string, rows: readonly object[], options?: QueryOptions): Promise<void>;
-  insertNative(insert: NativeInsert): Promise<void>;
+  /** `INSERT INTO … FORMAT Native`, its body in pieces that are sent in order without being joined. */
+  insertNative(query: string, body: Iterable<Uint8Array>, options?: QueryOptions): Promise<void>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;

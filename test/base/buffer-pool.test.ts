@@ -14,6 +14,14 @@ test('a buffer that was given back is used again for what fits in it', () => {
   assert.notEqual(pool.take(65 * kibibyte), first);
 });
 
+test('a larger buffer serves where none of the size is left, up to four times the size', () => {
+  const pool = new BufferPool(4096 * kibibyte);
+  const large = pool.take(512 * kibibyte);
+  pool.give(large);
+  assert.notEqual(pool.take(64 * kibibyte), large);
+  assert.equal(pool.take(128 * kibibyte), large);
+});
+
 test('keeps no more than its bound, and nothing of a size that it does not hand out', () => {
   const pool = new BufferPool(128 * kibibyte);
   const [one, two] = [pool.take(128 * kibibyte), pool.take(128 * kibibyte)];

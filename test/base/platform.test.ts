@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { chooseFrontEnd, frontEnd } from '../../src/base/platform.js';
+import { projectRoot } from '../support/project-root.ts';
 
 const choose = (node: string, glibc: string | undefined, system = 'linux') =>
   chooseFrontEnd({ node, system, glibc: () => glibc });
@@ -36,7 +37,7 @@ test('where nothing fits, one line says what to take', () => {
 });
 
 test('the manifest names the same releases, and this one is among them', async () => {
-  const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  const manifest = JSON.parse(await readFile(new URL('package.json', projectRoot), 'utf8')) as {
     engines: { node: string };
   };
   assert.equal(manifest.engines.node, '^20.19 || ^22.12 || ^24');

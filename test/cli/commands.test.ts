@@ -11,6 +11,7 @@ import type { EngineConnection } from '../../src/storage/storage.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
 import { holdOutput } from '../support/openapi.ts';
 import '../support/strict-writer.cjs';
+import { projectRoot } from '../support/project-root.ts';
 
 /** The commands in this process, beside a running engine; what they record is kept instead of stored. */
 
@@ -347,7 +348,7 @@ describe('exit codes', () => {
 });
 
 test('--version is that of the package', async () => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const { version } = JSON.parse(readFileSync(new URL('package.json', projectRoot), 'utf8'));
   const answer = await run(['--version']);
   assert.deepEqual([answer.code, answer.out, answer.error], [0, `${version}\n`, '']);
 });

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { after, before, test } from 'node:test';
 import { cliCommand } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/server.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 interface Facts {
   readonly url: string;
@@ -28,7 +28,7 @@ after(() => removeDirectory(root));
 
 function startDemo(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [...cliCommand, 'demo', '--port', '0', '--json', ...args], {
-    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    cwd: projectRoot,
     env: { PATH: process.env['PATH'], TMPDIR: root, WORKERS: '1' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

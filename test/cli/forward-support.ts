@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
 import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { remoteKey } from '../client/remote.ts';
 import { cliCommand } from '../support/cli-command.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 export interface Ran {
   readonly code: number;
@@ -63,7 +63,7 @@ process.on('exit', () => {
 /** `forward` as a process of its own. */
 export function spawnForward(args: readonly string[], environment: Record<string, string> = {}) {
   const child = spawn(process.execPath, [...cliCommand, 'forward', ...args], {
-    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    cwd: projectRoot,
     env: { PATH: process.env['PATH'], AUDITLOG_API_KEY: remoteKey, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

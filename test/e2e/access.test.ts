@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { type EndpointDeps, endpointTable } from '../../src/http/routes.ts';
+import type { EndpointDeps } from '../../src/http/deps.ts';
+import { endpointTable } from '../../src/http/routes.ts';
 import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
 import {
   createKey,
@@ -299,7 +300,7 @@ function request(method: string, { path, body }: Try, headers: Record<string, st
 
 /** Names of endpoints as in `tries`. What the handlers would need is not there: none is called. */
 function endpointNames(): string[] {
-  const deps = { read: {}, readiness: {} } as unknown as EndpointDeps;
+  const deps = { read: {}, readiness: {}, ingest: {}, config: {} } as unknown as EndpointDeps;
   return endpointTable(deps).map(({ method, path }) => `${method} ${path}`);
 }
 

@@ -17,6 +17,7 @@ import {
   temporaryDirectory,
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 /**
  * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
@@ -123,7 +124,7 @@ describe('the same service on every engine', () => {
   });
 
   test('a separate engine, as a user with the rights that docs/operating.md names and no others', async () => {
-    const guide = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+    const guide = await readFile(new URL('docs/operating.md', projectRoot), 'utf8');
     const grants = neededGrants('audit', 'audit');
     for (const grant of grants) assert.ok(guide.includes(`${grant};`), grant);
     const engine = await startPlainEngine({ databases: ['audit'], grants });

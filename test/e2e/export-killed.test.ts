@@ -4,7 +4,6 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { cliCommand } from '../support/cli-command.ts';
 import { eventually } from '../support/http.ts';
@@ -19,10 +18,10 @@ import {
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
 import { finished, withEngine } from './export-support.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 describe('an export that is killed', () => {
   const copies = 800_000;
-  const root = fileURLToPath(new URL('../../', import.meta.url));
   let server: TestServer;
   let tenant: Tenant;
   let out: string;
@@ -57,7 +56,7 @@ describe('an export that is killed', () => {
   /** Starts the export and kills it as soon as so many slices are finished. */
   const killedAfter = async (file: string, slices: number) => {
     const child = spawn(process.execPath, [...cliCommand, ...args(file)], {
-      cwd: root,
+      cwd: projectRoot,
       env: { PATH: process.env['PATH'], DATA_DIR: server.dataDir },
       stdio: 'ignore',
     });

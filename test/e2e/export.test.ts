@@ -17,6 +17,7 @@ import {
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 import { dangerous, harmless } from '../support/harmless-cell.ts';
 import { patience } from '../support/patience.ts';
+import { rounds } from '../support/rounds.ts';
 
 /** The export endpoint (contract: Read, export), black box against the embedded engine. */
 
@@ -453,7 +454,7 @@ describe('exports', () => {
     const writers = Promise.all([writer(), writer()]);
     try {
       const totals: number[] = [];
-      for (let n = 0; n < 12; n++) {
+      for (let n = rounds(6, 30); n > 0; n--) {
         for (const format of ['ndjson', 'csv']) {
           const answer = await exported(busy, { format });
           const count = format === 'csv' ? csvRows(answer.text).length : linesOf(answer).length;

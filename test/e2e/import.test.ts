@@ -2,11 +2,9 @@ import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
@@ -22,10 +20,11 @@ import {
   type TestServer,
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
+import { freePort } from '../support/plain-engine.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 /** `auditlog import` (contract: Command line) as a process of its own. */
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
 const range = { startTime: '2024-01-01T00:00:00Z', endTime: '2024-12-31T00:00:00Z' };
 
 const line = (name: string, n: number, org = 'bulk') =>
@@ -80,7 +79,7 @@ async function holdsEach(tenant: Tenant, name: string, count: number): Promise<v
 /** An import to be killed. */
 function begin(file: string, env: Readonly<Record<string, string>>, args: readonly string[] = []) {
   const child = spawn(process.execPath, [...cliCommand, 'import', file, ...args], {
-    cwd: root,
+    cwd: projectRoot,
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -168,7 +167,7 @@ describe('import beside a server', () => {
       process.execPath,
       [...cliCommand, 'import', '-', '--org', 'bulk', '--rejected', join(files, 'piped.rejected'), '--json'],
       {
-        cwd: root,
+        cwd: projectRoot,
         env: { PATH: process.env['PATH'], DATA_DIR: server.dataDir },
         stdio: ['pipe', 'pipe', 'pipe'],
       },
@@ -326,14 +325,3 @@ describe('import where the server makes it difficult', () => {
     }
   });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}

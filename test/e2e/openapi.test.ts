@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { problemTable } from '../../src/base/problem.ts';
-import { type EndpointDeps, endpointTable } from '../../src/http/routes.ts';
+import type { EndpointDeps } from '../../src/http/deps.ts';
+import { endpointTable } from '../../src/http/routes.ts';
 import { call, eventually, type HttpAnswer } from '../support/http.ts';
 import { at, conformance, type Conformance, type OpenApiDocument } from '../support/openapi.ts';
 import {
@@ -66,7 +67,7 @@ test('every endpoint is in it, with every parameter of the contract', () => {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
-  const deps = { read: {}, readiness: {} } as unknown as EndpointDeps;
+  const deps = { read: {}, readiness: {}, ingest: {}, config: {} } as unknown as EndpointDeps;
   const served = endpointTable(deps).map(
     ({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
   );

@@ -34,7 +34,10 @@ export async function createUser(
   email: string,
 ): Promise<User> {
   const args = ['user', 'create', '--org', organization, '--email', email, '--name', `The ${role}`];
-  const answer = await server.cli([...args, '--role', role, '--password-stdin', '--json'], `${password}\n`);
+  const answer = await server.cliHere(
+    [...args, '--role', role, '--password-stdin', '--json'],
+    `${password}\n`,
+  );
   return printed(answer) as User;
 }
 

@@ -16,6 +16,7 @@ import {
   temporaryDirectory,
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 /** On a quiet machine; the figure itself is printed. */
 const coldStartMsMax = 6000;
@@ -137,7 +138,7 @@ test('a Node release that is not supported is told in one line, before anything 
     const loader = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`];
     const args = [...program.slice(0, -1), ...loader, ...program.slice(-1), 'org', '--help'];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-      cwd: new URL('../../', import.meta.url),
+      cwd: projectRoot,
       encoding: 'utf8',
     });
     if (status === 2) {
@@ -165,7 +166,7 @@ test('too few open files are told with the limit and what is needed, before anyt
         'sh',
         ['-c', 'ulimit -n 256; exec "$@"', 'sh', process.execPath, ...cliCommand, ...command],
         {
-          cwd: new URL('../../', import.meta.url),
+          cwd: projectRoot,
           env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
           encoding: 'utf8',
           timeout: 30_000,

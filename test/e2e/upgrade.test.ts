@@ -14,6 +14,7 @@ import { silentLog } from '../support/engine.ts';
 import { call, eventually, type Page, pageOf } from '../support/http.ts';
 import { migrateAsRelease010 } from '../support/old-release.ts';
 import { createKey, removeDirectory, startServer, temporaryDirectory } from '../support/server.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 /** A data directory of release 0.1.0: the first start of this one moves its events to other partitions. */
 const org = randomUUID();
@@ -63,9 +64,8 @@ function isAlive(pid: number): boolean {
 /** Starts the service, and kills it as soon as it has moved so many events; resolves with how many it had moved. */
 async function killWhenMoved(enough: number): Promise<number> {
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir, PORT: '0' };
-  const cwd = fileURLToPath(new URL('../../', import.meta.url));
   const child: ChildProcess = spawn(process.execPath, [...cliCommand, 'serve'], {
-    cwd,
+    cwd: projectRoot,
     env,
     stdio: 'ignore',
   });
@@ -118,7 +118,7 @@ test('an upgrade that is killed again and again ends with every event once, as i
 
 test('a directory that release 0.1.0 has left, killed with events in its log, reads as it did', async () => {
   const parent = await temporaryDirectory();
-  const archive = fileURLToPath(new URL('../fixtures/release-0.1.0.tgz', import.meta.url));
+  const archive = fileURLToPath(new URL('test/fixtures/release-0.1.0.tgz', projectRoot));
   assert.equal(spawnSync('tar', ['-xzf', archive, '-C', parent]).status, 0);
   const answers = JSON.parse(await readFile(join(parent, 'answers.json'), 'utf8')) as Record<string, string>;
   const server = await startServer({ dataDir: join(parent, 'data') });

@@ -7,11 +7,12 @@ import { createOrganization, type Organization } from '../../src/control/organiz
 import { PasswordThrottle } from '../../src/control/password-throttle.ts';
 import { Sessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
+import type { EndpointDeps } from '../../src/http/deps.ts';
 import { guardEndpoints } from '../../src/http/guard.ts';
-import { type EndpointDeps, endpointTable } from '../../src/http/routes.ts';
+import { endpointTable } from '../../src/http/routes.ts';
 import { SessionCookie } from '../../src/http/session-cookie.ts';
 import { Trail } from '../../src/http/trail.ts';
-import type { SegmentSink } from '../../src/ingest/batcher.ts';
+import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog, startTestEngine, type TestEngine, temporaryDirectory } from '../support/engine.ts';
@@ -102,24 +103,17 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const deps = {
     read: {},
     readiness: {},
+    ingest,
+    sessions,
     administration,
     trail,
     directory,
     cookie,
     passwords: new PasswordThrottle(),
-    tenantDomain: undefined,
     clock: systemClock,
-    rateMax: { requests: 300, windowMs: 15_000 },
-    retentionDays: 365,
-  };
-  const routes = guardEndpoints(endpointTable(deps as unknown as EndpointDeps), {
-    directory,
-    clock: systemClock,
-    sessions,
-    cookie,
-    rates: { tenant: undefined, audit: undefined, ingest: undefined, login: undefined },
-    tenantDomain: undefined,
-  });
+    config: { rateLimits: { audit: { requests: 300, windowMs: 15_000 } }, retentionDays: 365 },
+  } as unknown as EndpointDeps;
+  const routes = guardEndpoints(endpointTable(deps), deps);
   const server = await startTestServer(routes);
   const headers = (cookieText: string) => ({ cookie: cookieText, 'content-type': 'application/json' });
   return {

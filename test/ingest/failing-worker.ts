@@ -11,7 +11,8 @@ export default function runOrFail(task: MapTask | SplitTask): unknown {
       const hoard: number[][] = [];
       for (;;) hoard.push(Array.from({ length: 100_000 }, (_, n) => n + hoard.length));
     }
-    if (text.includes('"never come back"')) for (;;);
+    // Without taking a processor from what runs beside.
+    if (text.includes('"never come back"')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   }
   return runTask(task);
 }

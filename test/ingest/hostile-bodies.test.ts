@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { rm } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { constants as gc, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import { DamageRegister } from '../../src/base/damage.ts';
@@ -184,6 +186,39 @@ describe('a body that is a bomb', () => {
     assert.equal(codes.filter((code) => code === 'rate_limited').length, 8);
     assert.deepEqual(await storedSince(), ['other']);
   });
+});
+
+describe('the memory of a large body of which nothing is stored', () => {
+  const rounds = 8;
+  const blankLines = Buffer.alloc(32 * 1024 * 1024, '\n');
+  const badLines = Buffer.from(
+    `${good('lost')}\n`.repeat(100_000) + '1\n'.repeat(limits.rejectedEventsMax + 1),
+  );
+  for (const [body, code] of [
+    [blankLines, 'nothing_accepted'],
+    [badLines, 'too_many_events'],
+  ] as const) {
+    // Else each is tens of buffers of 1 or 2 MiB, and the main thread stops for all while it frees them (bench: hostile.*).
+    it(`is used again, so that the collector has nothing to do: ${code}`, async () => {
+      const compressed = request('a', body, { encoding: 'gzip' });
+      const refused = async (): Promise<void> => {
+        const refusal = await refusalOf({ ...compressed, body: Uint8Array.from(compressed.body) });
+        assert.equal(refusal.code, code);
+      };
+      await refused();
+      let collections = 0;
+      const observer = new PerformanceObserver((list) => {
+        const entries = list.getEntries() as (PerformanceEntry & { detail: { kind: number } })[];
+        collections += entries.filter(({ detail }) => detail.kind === gc.NODE_PERFORMANCE_GC_MAJOR).length;
+      });
+      observer.observe({ entryTypes: ['gc'] });
+      for (let round = 0; round < rounds; round += 1) await refused();
+      // Entries come in a turn of their own.
+      await sleep(50);
+      observer.disconnect();
+      assert.ok(collections < rounds, `${collections} major collections`);
+    });
+  }
 });
 
 describe('lines of JSON that say they are one JSON value', () => {

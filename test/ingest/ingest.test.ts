@@ -9,7 +9,7 @@ import { DamageRegister } from '../../src/base/damage.ts';
 import { limits } from '../../src/ingest/limits.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import type { Problem } from '../../src/base/problem.ts';
-import type { SegmentInsert, SegmentSink } from '../../src/ingest/batcher.ts';
+import type { SegmentInsert, SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { silentLog, temporaryDirectory } from '../support/engine.ts';

@@ -12,7 +12,7 @@ import {
   segmentName,
   segmentOfName,
 } from '../../src/ingest/segment.ts';
-import { nextSegmentNumber, segmentNumberMax } from '../../src/ingest/sequence.ts';
+import { nextSegmentNumber, segmentNumberMax } from '../../src/base/sequence.ts';
 import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';

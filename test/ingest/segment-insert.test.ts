@@ -9,7 +9,7 @@ import {
   nextSegmentNumber,
   rowsPerSegmentMax,
   segmentSeqRange,
-} from '../../src/ingest/sequence.ts';
+} from '../../src/base/sequence.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -64,8 +64,7 @@ describe('segments in the engine', () => {
 
   const insertOf = (blocks: Row[][], doubtful: boolean) => {
     const rows = blocks.flat().length;
-    const seq = segmentSeqRange(segment);
-    return { number: segment, rows, seq, body: bodyOf(segment, blocks), doubtful, isDamaged: false };
+    return { number: segment, rows, body: bodyOf(segment, blocks), doubtful, isDamaged: false };
   };
 
   /** Rows of the last segment in the table, and how many of them are different ones. */
@@ -192,11 +191,10 @@ describe('segments in the engine', () => {
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const starved: Storage = {
       ...engine.storage,
-      insertNative: ({ options, ...rest }) =>
-        engine.storage.insertNative({
-          ...rest,
-          options: { ...options, settings: { ...options?.settings, max_memory_usage: 1_000_000 } },
-        }),
+      insertNative(query, body, options) {
+        const settings = { ...options?.settings, max_memory_usage: 1_000_000 };
+        return engine.storage.insertNative(query, body, { ...options, settings });
+      },
     };
     const first = createSegmentInsert(starved, silentLog);
     await assert.rejects(first(insertOf([rows], false)), { engineCode: 241 });

@@ -52,7 +52,9 @@ export interface Row
   readonly source: string;
 }
 
-const textOf = ({ bytes, start, end }: Piece): string => Buffer.from(bytes).toString('utf8', start, end);
+/** Without a copy of `bytes`: that is a whole arena. */
+const textOf = ({ bytes, start, end }: Piece): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
 
 function pieceOf(text: string): Piece {
   const bytes = Buffer.from(`<${text}>`);

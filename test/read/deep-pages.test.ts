@@ -23,8 +23,14 @@ type ReadPage = (filter: AuditFilter, limit: number, offset: number) => Promise<
 
 /** What a page is by a sorted list of all events. */
 function pageOf(rows: readonly Recorded[], filter: AuditFilter, limit: number, offset: number) {
-  const { fromMicros = 0, toMicros = Number.MAX_SAFE_INTEGER } = filter;
-  const all = rows.filter(({ timeMicros }) => timeMicros >= fromMicros && timeMicros <= toMicros);
+  const { fromMicros = 0, toMicros = Number.MAX_SAFE_INTEGER, actorEmail, actorId } = filter;
+  const all = rows.filter(
+    (row) =>
+      row.timeMicros >= fromMicros &&
+      row.timeMicros <= toMicros &&
+      (actorEmail ?? row.actorEmail) === row.actorEmail &&
+      (actorId ?? row.actorId) === row.actorId,
+  );
   const numbers = all
     .slice(offset, offset + limit)
     .map(({ source }) => Number(/"n":(\d+)/.exec(source)?.[1]));
@@ -65,13 +71,20 @@ describe('pages at deep offsets', () => {
     };
   };
 
+  /** Who did what has a number: most are by one, few by others, and user ids go across. */
+  const actorOf = (n: number): string =>
+    n % 3 > 0 ? 'most@x.test' : n % 500 > 0 ? 'some@x.test' : 'few@x.test';
+  const userOf = (n: number): string => (n % 5 > 0 ? 'most' : 'some');
+
   /** Events of an organization at these times, in segments of a size that a test can wait for. */
   async function add(org: string, times: readonly number[]): Promise<Recorded[]> {
     const rows: Recorded[] = [];
     for (let from = 0; from < times.length; from += 20_000) {
-      const texts = times
-        .slice(from, from + 20_000)
-        .map((micros) => `{"message":{"timestamp":${micros},"action":1,"extra":{"n":${recorded++}}}}`);
+      const texts = times.slice(from, from + 20_000).map((timestamp) => {
+        const n = recorded++;
+        const actor = { email: actorOf(n), id: userOf(n) };
+        return { message: { timestamp, action: 1, actor, extra: { n } } };
+      });
       rows.push(...(await record(org, texts)));
     }
     return rows;
@@ -85,14 +98,21 @@ describe('pages at deep offsets', () => {
     }));
   };
 
+  const actors = fc.constantFrom('most@x.test', 'some@x.test', 'few@x.test', 'nobody@x.test');
+  const users = fc.constantFrom('most', 'some', 'nobody');
+  const byColumns: fc.Arbitrary<AuditFilter> = fc.oneof(
+    fc.record({ actorEmail: actors }),
+    fc.record({ actorId: users }),
+    fc.record({ actorEmail: actors, actorId: users }),
+  );
+
   describe('of events that lie still', () => {
     const org = randomUUID();
     let rows: Recorded[];
     before(async () => {
-      const dense = limits.deepSkipEventsMax + 8000;
       rows = await add(org, [
-        // One hour that is dense enough for seconds, with many equal times.
-        ...Array.from({ length: dense }, (_, n) => base + (n % 1700) * 2_000_003),
+        // One hour that has most of them, with many equal times.
+        ...Array.from({ length: 28_000 }, (_, n) => base + (n % 1700) * 2_000_003),
         // Hours around it, days apart, and some on the very edges of hours and months.
         ...Array.from({ length: 12_000 }, (_, n) => base + ((n * 7919) % 4000) * step),
         base,
@@ -119,6 +139,26 @@ describe('pages at deep offsets', () => {
           fc.integer({ min: 1, max: 1000 }),
           offset,
           (filter, limit, skip) => assertPage(readPage, rows, filter, limit, skip),
+        ),
+        { numRuns: 50 },
+      );
+    });
+
+    test('of one actor or user hold what a sorted list holds, at any offset', async () => {
+      const readPage = readerOf(org);
+      const times = fc.oneof(
+        fc.integer({ min: 0, max: 3000 * step }).map((at) => base + at),
+        fc.constantFrom(base, base + hour - 1, base + hour),
+      );
+      const offset = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 30_000 }));
+      await fc.assert(
+        fc.asyncProperty(
+          byColumns,
+          fc.oneof(fc.constant({}), range(times)),
+          fc.integer({ min: 1, max: 1000 }),
+          offset,
+          (columns, filter, limit, skip) =>
+            assertPage(readPage, rows, { ...filter, ...columns }, limit, skip),
         ),
         { numRuns: 50 },
       );
@@ -152,7 +192,12 @@ describe('pages at deep offsets', () => {
       fc.constant(farFuture),
     );
     const arrival = fc.record({ at: times, count: fc.integer({ min: 1, max: 4000 }) });
-    const look = fc.record({ filter: range(times), offset: fc.integer({ min: 5000, max: 22_000 }) });
+    const look = fc.record({
+      filter: fc
+        .tuple(range(times), fc.oneof(fc.constant({}), byColumns))
+        .map(([time, columns]) => ({ ...time, ...columns })),
+      offset: fc.oneof(fc.constant(0), fc.integer({ min: 5000, max: 22_000 })),
+    });
     const steps = fc.array(fc.oneof({ weight: 1, arbitrary: arrival }, { weight: 4, arbitrary: look }), {
       minLength: 5,
       maxLength: 15,

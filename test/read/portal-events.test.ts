@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, it } from 'node:test';
-import { portalEventsHandler } from '../../src/http/routes/portal-events.ts';
+import { auditHandler } from '../../src/http/routes/audit.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { sourceEventsHandler } from '../../src/http/routes/source-events.ts';
-import { readFilter } from '../../src/read/filter.ts';
+import { readFilter, readPortalFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { createSourceEventsReader } from '../../src/read/source-events.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -21,7 +21,10 @@ describe('events for the portal', () => {
 
   it('are the page that the audit endpoint gives, of the session’s organization', async () => {
     const record = createRecorder(engine.storage);
-    const handler = portalEventsHandler(createPageReader(engine.storage, envelope, () => 77));
+    const handler = auditHandler(
+      createPageReader(engine.storage, envelope, () => 77),
+      readPortalFilter,
+    );
     const caller = createCaller();
     const other = createCaller();
     const start = 1_790_000_000_000_000;
@@ -55,7 +58,10 @@ describe('events for the portal', () => {
       })),
     );
     const rows = await record(caller.organization.id, drawn);
-    const handler = portalEventsHandler(createPageReader(engine.storage, envelope, () => 77));
+    const handler = auditHandler(
+      createPageReader(engine.storage, envelope, () => 77),
+      readPortalFilter,
+    );
     const timesOf = async (query: Readonly<Record<string, string>>) =>
       (await answerOf<Page>(handler, caller, query)).data.map(({ time }) => time);
     const expected = (keep: (row: Recorded) => boolean) =>
@@ -64,12 +70,9 @@ describe('events for the portal', () => {
         .toSorted(newestFirst)
         .map(({ timeMicros }) => timeMicros);
     for (const [query, keep] of [
-      [{ activityId: '2001' }, (row) => Number(row.activityId) === 2001],
+      [{ activityId: '2001' }, (row) => row.activityId === 2001],
       [{ status: 'Failure' }, (row) => row.status === 'Failure'],
-      [
-        { severity: 'High', activityId: '1001' },
-        (row) => row.severity === 'High' && Number(row.activityId) === 1001,
-      ],
+      [{ severity: 'High', activityId: '1001' }, (row) => row.severity === 'High' && row.activityId === 1001],
       [{ status: 'failure' }, () => true],
       [{ activityId: '2001.0', severity: '', status: 'x' }, () => true],
       [{ activityId: '7' }, () => false],
@@ -94,7 +97,7 @@ describe('events for the portal', () => {
     const [withSources, page] = await Promise.all(
       readers.map((create, index) => {
         const reader = create(engine.storage, envelope, () => 77);
-        const handler = index === 0 ? sourceEventsHandler(reader) : portalEventsHandler(reader);
+        const handler = index === 0 ? sourceEventsHandler(reader) : auditHandler(reader, readPortalFilter);
         return answerOf<{ data: unknown[]; meta: unknown }>(handler, caller, {
           limit: 2,
           endTime: '2030-01-01T00:00:00Z',

@@ -7,7 +7,7 @@ import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
-import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/ingest/sequence.ts';
+import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -53,7 +53,7 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
       body.push(block, encodeSeqColumn(segment, first, some.length));
     }
     const seq = segmentSeqRange(segment);
-    await insert({ number: segment, rows: rows.length, seq, body, doubtful: false, isDamaged: false });
+    await insert({ number: segment, rows: rows.length, body, doubtful: false, isDamaged: false });
     return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
   };
 }

@@ -157,14 +157,14 @@ test('a Native body is stored as it is, in pieces, and nothing of a broken one',
     [18446744073709551615n, "q'\\"],
     [1n, '😀\n\t'],
   ] as const;
-  await engine.storage.insertNative({ query: 'INSERT INTO native FORMAT Native', body: nativeBlock(rows) });
+  await engine.storage.insertNative('INSERT INTO native FORMAT Native', nativeBlock(rows));
   assert.deepEqual(await engine.storage.rows('SELECT n, t FROM native ORDER BY n DESC'), [
     { n: '18446744073709551615', t: "q'\\" },
     { n: '1', t: '😀\n\t' },
   ]);
   const broken = nativeBlock(rows).slice(0, 2);
   await assert.rejects(
-    engine.storage.insertNative({ query: 'INSERT INTO native FORMAT Native', body: broken }),
+    engine.storage.insertNative('INSERT INTO native FORMAT Native', broken),
     failsWith('refused'),
   );
   assert.deepEqual(await engine.storage.rows('SELECT count() AS n FROM native'), [{ n: '2' }]);
@@ -178,7 +178,7 @@ test('a body larger than a socket holds goes through without being joined', asyn
   const body = (function* pieces() {
     for (let index = 0; index < blocks; index += 1) yield block;
   })();
-  await engine.storage.insertNative({ query: 'INSERT INTO large FORMAT Native', body });
+  await engine.storage.insertNative('INSERT INTO large FORMAT Native', body);
   assert.deepEqual(await engine.storage.rows('SELECT count() AS n FROM large'), [
     { n: String(blocks * 100) },
   ]);
@@ -312,10 +312,7 @@ test('an engine that is not there is unreachable', async () => {
   const nowhere = openStorage({ ...engine.connection, url: 'http://127.0.0.1:1' }, silentLog);
   await assert.rejects(nowhere.rows('SELECT 1'), failsWith('unreachable'));
   const body = nativeBlock([[1n, 'a']]);
-  await assert.rejects(
-    nowhere.insertNative({ query: 'INSERT INTO t FORMAT Native', body }),
-    failsWith('unreachable'),
-  );
+  await assert.rejects(nowhere.insertNative('INSERT INTO t FORMAT Native', body), failsWith('unreachable'));
   assert.equal(await nowhere.ping(500), false);
   await nowhere.close();
   assert.equal(await engine.storage.ping(1000), true);

@@ -3,6 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { renderMigration } from '../../src/storage/render-migration.ts';
 import { isIdempotent } from './idempotent.ts';
+import { projectRoot } from '../support/project-root.ts';
 
 const one = { database: 'audit' };
 const cluster = { database: 'audit', cluster: 'main' };
@@ -66,7 +67,7 @@ test('an unknown placeholder is refused', () => {
 });
 
 test("the project's own files render for both, and each statement may run again", async () => {
-  const directory = new URL('../../schema/migrations/', import.meta.url);
+  const directory = new URL('schema/migrations/', projectRoot);
   for (const name of await readdir(directory)) {
     const text = await readFile(new URL(name, directory), 'utf8');
     assert.ok(renderMigration(text, one).length > 0, name);

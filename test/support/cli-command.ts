@@ -1,7 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { projectRoot } from './project-root.ts';
 
-const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
+const root = fileURLToPath(projectRoot);
 
 function newestMs(directory: string): number {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) =>
@@ -12,7 +13,7 @@ function newestMs(directory: string): number {
 
 function buildIsCurrent(): boolean {
   try {
-    return statSync(`${projectRoot}dist/cli.js`).mtimeMs >= newestMs(`${projectRoot}src`);
+    return statSync(`${root}dist/cli.js`).mtimeMs >= newestMs(`${root}src`);
   } catch {
     return false;
   }

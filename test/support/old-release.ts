@@ -5,10 +5,11 @@ import { pathToFileURL } from 'node:url';
 import { migrate } from '../../src/storage/migrate.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog } from './engine.ts';
+import { projectRoot } from './project-root.ts';
 
 /** The last migration of release 0.1.0: events in partitions by the month of their own time. */
 const lastMigration = 5;
-const directory = new URL('../../schema/migrations/', import.meta.url);
+const directory = new URL('schema/migrations/', projectRoot);
 
 /** Makes the database as release 0.1.0 left it. The files of its migrations are unchanged, which checksums see to. */
 export async function migrateAsRelease010(storage: Storage): Promise<void> {

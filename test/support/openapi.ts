@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { HttpAnswer } from './http.ts';
+import { projectRoot } from './project-root.ts';
 
 /** A part of an OpenAPI document, as deep as the tests look. */
 export interface OpenApiResponse {
@@ -110,7 +111,7 @@ export function conformance(document: OpenApiDocument): Conformance {
 }
 
 const document = JSON.parse(
-  readFileSync(new URL('../../schema/openapi.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('schema/openapi.json', projectRoot), 'utf8'),
 ) as OpenApiDocument & { readonly 'x-commands': Readonly<Record<string, { readonly $ref: string }>> };
 const conform = conformance(document);
 

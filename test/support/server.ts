@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { cliCommand } from './cli-command.ts';
 import { patience } from './patience.ts';
@@ -20,10 +21,10 @@ import {
   pageOf,
 } from './http.ts';
 import { holdOutput } from './openapi.ts';
+import { projectRoot } from './project-root.ts';
 
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
 
-const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 const strictWriter = fileURLToPath(new URL('./strict-writer.cjs', import.meta.url));
 const startMsMax = 40_000;
 const stopMsMax = 30_000;
@@ -58,6 +59,8 @@ export interface TestServer {
   exited(): Promise<number | null>;
   /** Runs the command line beside the server, on the same data directory. */
   cli(args: readonly string[], stdin?: string): Promise<CliAnswer>;
+  /** The same in the process of the test. */
+  cliHere(args: readonly string[], stdin?: string): Promise<CliAnswer>;
 }
 
 export interface ServerOptions {
@@ -161,6 +164,38 @@ export async function runCli(
   return { code: ended.code, stdout: printed, stderr: stderr().join('\n') };
 }
 
+/**
+ * The same in this process: a command as a process of its own takes half a second of the processor, and nearly every
+ * test makes organizations and keys.
+ */
+async function runCliHere(
+  args: readonly string[],
+  { dataDir, env, stdin = '' }: { dataDir: string; env: ServerOptions['env']; stdin: string | undefined },
+): Promise<CliAnswer> {
+  const [{ runCli: run }, { recordEvents }] = await Promise.all([
+    import('../../src/cli/program.ts'),
+    import('../../src/cli/record-events.ts'),
+  ]);
+  let stdout = '';
+  let stderr = '';
+  const needless = (): never => assert.fail('not for a command that tests run in their own process');
+  const code = await run([...args], {
+    environment: environment(dataDir, env),
+    io: {
+      out: (text) => (stdout += text),
+      error: (text) => (stderr += text),
+      output: new Writable({ write: needless }),
+      input: Readable.from([Buffer.from(stdin)]),
+    },
+    recordEvents,
+    eventEnvelope: needless,
+    startService: needless,
+    untilStopped: needless,
+  });
+  holdOutput(args, stdout.trim());
+  return { code, stdout, stderr };
+}
+
 function listeningPort(lines: readonly string[]): number | undefined {
   for (const line of lines) {
     if (!line.includes('"listening"')) continue;
@@ -250,6 +285,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     kill,
     exited: () => exit,
     cli: (args, stdin) => runCli(args, { dataDir, env: options.env, stdin }),
+    cliHere: (args, stdin) => runCliHere(args, { dataDir, env: options.env, stdin }),
   };
 }
 
@@ -276,13 +312,13 @@ export function printed(answer: CliAnswer): unknown {
 /** A new organization by the command line. */
 export async function createOrganization(server: TestServer, slug: string): Promise<Organization> {
   return printed(
-    await server.cli(['org', 'create', '--slug', slug, '--name', `Org ${slug}`, '--json']),
+    await server.cliHere(['org', 'create', '--slug', slug, '--name', `Org ${slug}`, '--json']),
   ) as Organization;
 }
 
 /** A new API key by the command line, once the running server knows it. */
 export async function createKey(server: TestServer, args: readonly string[]): Promise<Key> {
-  const key = printed(await server.cli(['key', 'create', ...args, '--json'])) as Key;
+  const key = printed(await server.cliHere(['key', 'create', ...args, '--json'])) as Key;
   await keyKnown(server, key.key);
   return key;
 }

@@ -73,7 +73,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     const page = await open(member, '#/receipts');
     await page.locator('.count', { hasText: `${transfers} transfers` }).waitFor();
     const rows = page.locator('.receipt:not(.head)');
-    const cells = (at: number) => rows.nth(at).locator('[role=cell]').allInnerTexts();
+    const cells = (at: number) => rows.nth(at).locator('[role=cell]').allTextContents();
     const [file, destination, size, started, completed, duration, status] = await cells(0);
     assert.ok(file?.includes(markup));
     assert.deepEqual([destination, size, duration], ['Finance', '48.2 kB', '3 min 12 s']);

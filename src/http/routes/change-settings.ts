@@ -1,14 +1,13 @@
 import { changeOfOrganization } from '../../control/change-events.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { settingsView } from '../views.ts';
 
 /** PATCH /api/v1/portal/settings: changes those that are named and answers all (contract: portal). */
-export function changeSettingsHandler(
-  deps: ChangeDeps & { readonly retentionDays: number | undefined },
-): SessionHandler {
+export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const settings = await readJson(context, 'SettingsChange');
     const { now } = await recordedChange(
@@ -18,6 +17,6 @@ export function changeSettingsHandler(
       () => deps.administration.changeSettings(caller.organization.id, settings),
       ({ before, now }) => (before === now ? [] : [changeOfOrganization(now, 'organizationUpdated', before)]),
     );
-    return jsonReply(200, 'Settings', settingsView(now, deps.retentionDays));
+    return jsonReply(200, 'Settings', settingsView(now, deps.config.retentionDays));
   };
 }

@@ -1,12 +1,13 @@
 import { changeOfUser } from '../../control/change-events.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { userView } from '../views.ts';
 
 /** POST /api/v1/portal/users: a new user (contract: Credentials). */
-export function createUserHandler(deps: ChangeDeps): SessionHandler {
+export function createUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const input = await readJson(context, 'NewUser');
     const user = await recordedChange(

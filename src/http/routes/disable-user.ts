@@ -1,11 +1,12 @@
 import { changeOfUser } from '../../control/change-events.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
-import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { userView } from '../views.ts';
 
 /** POST /api/v1/portal/users/{id}/disable: the end of a user's access; again, it changes nothing (contract: Credentials). */
-export function disableUserHandler(deps: ChangeDeps): SessionHandler {
+export function disableUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { now } = await recordedChange(
       deps,

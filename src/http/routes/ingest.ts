@@ -2,21 +2,19 @@ import { limits as baseLimits } from '../../base/limits.ts';
 import { limits } from '../limits.ts';
 import { limits as ingestLimits } from '../../ingest/limits.ts';
 import { Problem } from '../../base/problem.ts';
-import type { ApiKey } from '../../control/api-keys.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm } from '../../ingest/task.ts';
 import { readLimit } from '../../read/filter.ts';
-import type { OrganizationLookup } from '../authenticate.ts';
-import type { KeyHandler } from '../endpoint.ts';
+import type { KeyCaller, WriteHandler } from '../endpoint.ts';
 import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** POST /api/v1/audit: stores source events; 202 once the accepted ones are durable (contract: Ingest). */
-export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup): KeyHandler {
-  return async (context, { key }) => {
-    const headers = readHeaders(context, key, organizationOf);
+export function ingestHandler(accept: Accept): WriteHandler {
+  return async (context, caller) => {
+    const headers = readHeaders(context, caller);
     const received = await context.body();
     try {
       const answer = await accept({ body: received.bytes, ...headers });
@@ -29,16 +27,7 @@ export function ingestHandler(accept: Accept, organizationOf: OrganizationLookup
 
 type IngestHeaders = Omit<IngestRequest, 'body'>;
 
-function readHeaders(
-  context: RequestContext,
-  key: ApiKey,
-  organizationOf: OrganizationLookup,
-): IngestHeaders {
-  const { organizationId } = key;
-  const organization = organizationId === undefined ? undefined : organizationOf(organizationId);
-  if (organizationId !== undefined && organization === undefined) {
-    throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
-  }
+function readHeaders(context: RequestContext, { key, organization }: KeyCaller): IngestHeaders {
   return {
     form: bodyForm(context.header('content-type')),
     encoding: contentEncoding(context.header('content-encoding')),

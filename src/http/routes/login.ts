@@ -1,43 +1,30 @@
 import { limits as controlLimits } from '../../control/limits.ts';
-import { errorFacts, type Logger } from '../../base/log.ts';
+import { errorFacts } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Schemas } from '../../contract/document.ts';
-import type { Directory } from '../../control/directory.ts';
 import type { Organization } from '../../control/organizations.ts';
-import type { PasswordThrottle } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
-import type { Sessions } from '../../control/sessions.ts';
 import type { User } from '../../control/users.ts';
+import type { EndpointDeps } from '../deps.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf } from '../password-attempt.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { Handler } from '../router.ts';
 import { jsonReply } from '../response.ts';
-import type { SessionCookie } from '../session-cookie.ts';
 import { slugOfHost } from '../tenant-host.ts';
-import { type Trail, trailOrigin } from '../trail.ts';
+import { trailOrigin } from '../trail.ts';
 import { loginFailed, loginSucceeded } from '../trail-events.ts';
-
-export interface LoginDeps {
-  readonly directory: Directory;
-  readonly sessions: Sessions;
-  readonly passwords: PasswordThrottle;
-  readonly cookie: SessionCookie;
-  readonly trail: Trail;
-  readonly tenantDomain: string | undefined;
-  readonly log: Logger;
-}
 
 /**
  * POST /api/v1/auth/login-handler: checks the credentials and sets the cookie of a new session (contract: Sessions).
  * Everything that is wrong with the credentials is one and the same 401.
  */
-export function loginHandler(deps: LoginDeps): Handler {
-  const { sessions, passwords, cookie, trail, tenantDomain } = deps;
+export function loginHandler(deps: EndpointDeps): Handler {
+  const { sessions, passwords, cookie, trail, config } = deps;
   return async (context) => {
-    requireTenantHost(context, tenantDomain);
+    requireTenantHost(context, config.tenantDomain);
     const credentials = await readJson(context, 'Credentials');
-    const attempt = attemptOf(context, tenantDomain, credentials);
+    const attempt = attemptOf(context, config.tenantDomain, credentials);
     const found = await passwords.check(attempt, (verify) => findUser(deps, context, credentials, verify));
     if (found === undefined) {
       throw new Problem('unauthorized', 'E-mail address, password or organization are not right.');
@@ -70,7 +57,7 @@ interface Candidate {
 
 /** The user that the credentials are right for. A failure is recorded with everybody who may have been meant. */
 async function findUser(
-  deps: LoginDeps,
+  deps: EndpointDeps,
   context: RequestContext,
   credentials: Schemas['Credentials'],
   verify: PasswordVerifier['verify'],
@@ -94,12 +81,12 @@ async function findUser(
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */
 function findCandidates(
-  deps: LoginDeps,
+  deps: EndpointDeps,
   context: RequestContext,
   credentials: Schemas['Credentials'],
 ): Candidate[] {
-  const { directory, tenantDomain } = deps;
-  const hostSlug = slugOfHost(context.header('host'), tenantDomain);
+  const { directory, config } = deps;
+  const hostSlug = slugOfHost(context.header('host'), config.tenantDomain);
   const slug = hostSlug ?? credentials.organization;
   if (credentials.organization !== undefined && credentials.organization !== slug) return [];
   return directory.usersByEmail(credentials.email.toLowerCase()).flatMap((user) => {

@@ -1,5 +1,6 @@
 import { Problem } from '../../base/problem.ts';
 import { metricsContentType, renderMetrics } from '../../base/metrics.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { RequestHead } from '../request.ts';
 import type { Handler } from '../router.ts';
 
@@ -8,9 +9,9 @@ import type { Handler } from '../router.ts';
  * every request comes from where the proxy is, so where proxies are expected, and where one has left its mark, nothing
  * counts as local.
  */
-export function metricsHandler(isPublic: boolean, trustProxy: number): Handler {
+export function metricsHandler({ metricsPublic, trustProxy }: EndpointDeps['config']): Handler {
   return async (context) => {
-    if (!isPublic && !(trustProxy === 0 && isLocal(context.head)))
+    if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
       throw new Problem('not_found', 'There is nothing at this address.');
     return {
       status: 200,

@@ -1,32 +1,23 @@
 import { Problem } from '../../base/problem.ts';
 import { changeOfUser } from '../../control/change-events.ts';
-import type { Directory } from '../../control/directory.ts';
-import type { PasswordThrottle } from '../../control/password-throttle.ts';
 import { checkPassword } from '../../control/passwords.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf } from '../password-attempt.ts';
-import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
-import type { SessionCookie } from '../session-cookie.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { trailOrigin } from '../trail.ts';
 import { ownPasswordRefused } from '../trail-events.ts';
 
-export interface OwnPasswordDeps extends ChangeDeps {
-  /** The one that logins use: guesses count together. */
-  readonly passwords: PasswordThrottle;
-  readonly directory: Pick<Directory, 'refresh' | 'userById'>;
-  readonly tenantDomain: string | undefined;
-  readonly cookie: Pick<SessionCookie, 'clear'>;
-}
-
 /** POST /api/v1/portal/password: another password of one's own; ends one's sessions, this one too (contract: Credentials). */
-export function ownPasswordHandler(deps: OwnPasswordDeps): SessionHandler {
-  const { administration, passwords, directory, tenantDomain, cookie, trail } = deps;
+export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
+  const { administration, passwords, directory, config, cookie, trail } = deps;
   return async (context, caller) => {
     const { current, new: password } = await readJson(context, 'PasswordChange');
     const { user, organization } = caller;
     checkPassword(password);
-    const attempt = attemptOf(context, tenantDomain, { email: user.email, signedIn: user });
+    const attempt = attemptOf(context, config.tenantDomain, { email: user.email, signedIn: user });
+    // The count that logins have: guesses count together.
     const isRight = await passwords.check(attempt, async (verify) => {
       // As it is now: the check may have waited.
       const { passwordHash, disabledMicros } = directory.userById(user.id) ?? user;

@@ -1,21 +1,11 @@
 import { limits } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Schemas } from '../../contract/document.ts';
+import type { EndpointDeps } from '../deps.ts';
 import { jsonReply } from '../response.ts';
 import type { Handler } from '../router.ts';
 
-/** What readiness depends on. */
-export interface Readiness {
-  engineReachable(): Promise<boolean>;
-  engineTakesWrites(): Promise<boolean>;
-  /** Undefined while the log takes writes. */
-  logFailure(): string | undefined;
-  /** What is known to be damaged: told, but nothing that keeps the service from answering. */
-  damage(): readonly Schemas['Damage'][];
-}
-
 /** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
-export function readyHandler(readiness: Readiness): Handler {
+export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   return async () => {
     const needed = {
       engine_reachable: await readiness.engineReachable(),

@@ -1,12 +1,12 @@
-import type { Clock } from '../../base/clock.ts';
 import { changesOfKey } from '../../control/change-events.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
-import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
+import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { apiKeyView } from '../views.ts';
 
 /** POST /api/v1/portal/api-keys/{id}/revoke: the end of a key; again, it changes nothing (contract: Credentials). */
-export function revokeApiKeyHandler(deps: ChangeDeps & { readonly clock: Clock }): SessionHandler {
+export function revokeApiKeyHandler(deps: EndpointDeps): SessionHandler {
   const { administration, clock } = deps;
   return async (context, caller) => {
     const { organization } = caller;

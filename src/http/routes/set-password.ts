@@ -1,14 +1,15 @@
 import { Problem } from '../../base/problem.ts';
 import { changeOfUser } from '../../control/change-events.ts';
+import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { type ChangeDeps, recordedChange } from '../recorded-change.ts';
+import { recordedChange } from '../recorded-change.ts';
 
 /**
  * POST /api/v1/portal/users/{id}/password: another password for somebody else; ends that user's sessions (contract:
  * Credentials). Throws Problem `forbidden` for one's own, or whoever finds an open session could keep the account.
  */
-export function setPasswordHandler(deps: ChangeDeps): SessionHandler {
+export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { password } = await readJson(context, 'NewPassword');
     const id = context.parameter('id');

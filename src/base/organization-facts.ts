@@ -1,0 +1,14 @@
+/** What ingest and its workers must know of an organization. */
+export interface OrganizationFacts {
+  /** UUID, lower case. */
+  readonly id: string;
+  readonly slug: string;
+  /** Undefined: its events are kept for ever. */
+  readonly retentionDays: number | undefined;
+}
+
+/** All organizations as JSON text in shared memory; workers parse it once a version. */
+export interface SharedDirectory {
+  readonly version: number;
+  readonly json: Uint8Array;
+}

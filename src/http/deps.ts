@@ -1,0 +1,68 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import type { Rate } from '../base/rates.ts';
+import type { StopStack } from '../base/stop-stack.ts';
+import type { Schemas } from '../contract/document.ts';
+import type { Administration } from '../control/administration.ts';
+import type { Directory } from '../control/directory.ts';
+import type { PasswordThrottle } from '../control/password-throttle.ts';
+import type { Sessions } from '../control/sessions.ts';
+import type { Ingest } from '../ingest/ingest.ts';
+import type { Readers } from '../read/readers.ts';
+import type { OrganizationLookup } from './authenticate.ts';
+import type { RateClass } from './endpoint.ts';
+import type { PageFiles } from './page-files.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import type { Trail } from './trail.ts';
+
+/** The part of the configuration that requests are answered by. */
+interface FrontEndConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly deployment: 'cloud' | 'self-hosted';
+  readonly tenantDomain: string | undefined;
+  readonly trustProxy: number;
+  readonly serviceName: string;
+  /** Undefined: no limit of that class. */
+  readonly rateLimits: Readonly<Record<RateClass, Rate | undefined>>;
+  /** The service's default; undefined: events are kept for ever. */
+  readonly retentionDays: number | undefined;
+  readonly maxBodyBytes: number;
+  readonly metricsPublic: boolean;
+}
+
+/** What readiness depends on. */
+interface Readiness {
+  engineReachable(): Promise<boolean>;
+  engineTakesWrites(): Promise<boolean>;
+  /** Undefined while the log takes writes. */
+  logFailure(): string | undefined;
+  /** What is known to be damaged: told, but nothing that keeps the service from answering. */
+  damage(): readonly Schemas['Damage'][];
+}
+
+/** What requests are answered with. */
+export interface FrontEndDeps {
+  readonly config: FrontEndConfig;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Where access-log lines go: a file descriptor or a path. */
+  readonly accessLogTo: number | string;
+  readonly ingest: Pick<Ingest, 'accept' | 'logFailure'>;
+  readonly read: Readers;
+  readonly directory: Directory;
+  readonly organizationOf: OrganizationLookup;
+  readonly sessions: Sessions;
+  readonly administration: Administration;
+  readonly passwords: PasswordThrottle;
+  readonly readiness: Readiness;
+  readonly stops: StopStack;
+}
+
+/** The same with what the front end makes itself. An endpoint names the members that it needs. */
+export interface EndpointDeps extends FrontEndDeps {
+  readonly cookie: SessionCookie;
+  readonly trail: Trail;
+  /** The web page; without it `/` says how it is made. */
+  readonly page: PageFiles;
+}
