@@ -123,7 +123,7 @@ interface Finding {
 /** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
 export async function assertAccessible(page: Page): Promise<void> {
   await page.evaluate(axeSource);
-  const findings = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as Finding[];
+  const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
   const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(
     grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
@@ -22,6 +23,19 @@ const member = 'member@a.example';
 const start = Date.UTC(2024, 4, 6) * 1000;
 /** More than a page of receipts. */
 const transfers = 60;
+
+const memberEvents = `#/events?range=all&actor=${member}`;
+
+/** In place of the browser's own dialog, which no test can answer: files of the page's private folder. */
+const pickFiles = `window.showSaveFilePicker = async ({ suggestedName }) =>
+  (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`;
+/** Their texts, by the ends of their names. */
+const readFiles = `(async () => {
+  const files = {};
+  for await (const [name, file] of (await navigator.storage.getDirectory()).entries())
+    files[name.split('.').pop()] = await (await file.getFile()).text();
+  return files;
+})()`;
 
 let server: TestServer;
 let browser: Browser;
@@ -54,6 +68,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
     const tenant = await createTenant(server, 'acme');
     await tenant.record(transferEvents());
+    await tenant.settled(transferEvents().length, { actor: member });
     await createUser(server, 'acme', 'member', member);
     await createUser(server, 'acme', 'admin', 'admin@a.example');
     admin = await signIn(server, 'admin@a.example');
@@ -103,6 +118,64 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     } finally {
       await admin.send('PATCH', '/api/v1/portal/settings', { receipts: 'own' });
     }
+  });
+
+  test('export the events of the view into a file, and count before and while they do', async () => {
+    const page = await open('admin@a.example', memberEvents);
+    await page.evaluate(pickFiles);
+    for (const format of ['NDJSON', 'JSON', 'CSV']) {
+      await page.getByRole('button', { name: 'Export' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Export events' });
+      await dialog.getByText(format, { exact: true }).click();
+      assert.equal(await dialog.locator('.count').textContent(), '61 events');
+      await dialog.getByRole('button', { name: 'Export' }).click();
+      await dialog.getByText('The file is whole.').waitFor();
+      assert.match(String(await dialog.getByText('61 events in').textContent()), /audit-acme-\d{8}T/);
+      await dialog.getByRole('button', { name: 'Close' }).last().click();
+    }
+    const files = await page.evaluate<Record<string, string>>(readFiles);
+    const lines = (text = '') => text.trimEnd().split('\n');
+    assert.deepEqual(Object.keys(files).toSorted(), ['csv', 'json', 'ndjson']);
+    const events = lines(files['ndjson']).map((line) => (JSON.parse(line) as { time: number }).time);
+    assert.equal(events.length, 61);
+    assert.deepEqual(
+      (JSON.parse(files['json'] ?? '') as { time: number }[]).map(({ time }) => time),
+      events,
+    );
+    assert.match(files['csv'] ?? '', /^time,/);
+    assert.equal(lines(files['csv']).length, 62);
+  });
+
+  test('leave no file where an export is short or cancelled, and let browsers that write none download it', async () => {
+    const page = await open('admin@a.example', memberEvents);
+    await page.evaluate(pickFiles);
+    // A network that loses the end.
+    await page.route('**/portal/export?*', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.body()).subarray(0, -100) });
+    });
+    await page.getByRole('button', { name: 'Export' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Export events' });
+    const begin = dialog.getByRole('button', { name: 'Export' });
+    await begin.click();
+    await dialog.getByText('The export broke off after 60 of 61 events.').waitFor();
+    await assertAccessible(page);
+    assert.deepEqual(await page.evaluate(readFiles), {});
+    await page.unroute('**/portal/export?*');
+    // And one that is too slow for somebody.
+    await page.route('**/portal/export?*', () => undefined);
+    await begin.click();
+    await dialog.locator('progress').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await begin.waitFor();
+    assert.deepEqual(await page.evaluate(readFiles), {});
+    await page.unroute('**/portal/export?*');
+    await page.evaluate('window.showSaveFilePicker = undefined');
+    await dialog.getByText('CSV', { exact: true }).click();
+    const downloading = page.waitForEvent('download');
+    await dialog.getByRole('link', { name: 'Export' }).click();
+    const text = await readFile(await (await downloading).path(), 'utf8');
+    assert.equal(text.trimEnd().split('\n').length, 62);
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {

@@ -177,6 +177,38 @@ const texts = {
   eventsDetailLink: ['Copy link', 'Link kopieren'],
   eventsDetailPrevious: ['Newer event', 'Neueres Ereignis'],
   eventsDetailNext: ['Older event', 'Älteres Ereignis'],
+  eventsExport: ['Export', 'Exportieren'],
+  eventsExportTitle: ['Export events', 'Ereignisse exportieren'],
+  eventsExportWhat: [
+    'All that the view shows, newest first. The export itself is recorded in the log.',
+    'Alles, was die Ansicht zeigt, Neuestes zuerst. Der Export selbst wird im Log vermerkt.',
+  ],
+  eventsExportFormat: ['Format', 'Format'],
+  eventsExportNdjson: [
+    'An event a line, with all its members: for programs.',
+    'Ein Ereignis je Zeile, mit allen Feldern: für Programme.',
+  ],
+  eventsExportJson: ['One array of all events.', 'Eine Liste aller Ereignisse.'],
+  eventsExportCsv: [
+    'A table for spreadsheets, with the columns people ask for.',
+    'Eine Tabelle mit den gefragten Spalten.',
+  ],
+  eventsExportByBrowser: [
+    'Your browser downloads the file and shows how far it is. A download that breaks off is marked as failed; a whole one has all {events}.',
+    'Ihr Browser lädt die Datei und zeigt den Stand. Bricht es ab, gilt der Download als fehlgeschlagen; vollständig sind es {events}.',
+  ],
+  eventsExportBegins: ['Beginning …', 'Beginnt …'],
+  eventsExportProgress: ['{n} of {total} events, {size}', '{n} von {total} Ereignissen, {size}'],
+  eventsExportDone: ['{events} in {name}, {size}.', '{events} in {name}, {size}.'],
+  eventsExportWhole: ['The file is whole.', 'Die Datei ist vollständig.'],
+  eventsExportBroken: [
+    'The export broke off after {n} of {total} events. No file has been kept.',
+    'Der Export brach nach {n} von {total} Ereignissen ab. Es wurde keine Datei behalten.',
+  ],
+  eventsExportUnwritten: [
+    'The file could not be written. Nothing of it has been kept.',
+    'Die Datei ließ sich nicht schreiben. Nichts davon wurde behalten.',
+  ],
   eventsFilterBy: ['Filter by {value}', 'Nach {value} filtern'],
 
   receipts: ['Receipts', 'Belege'],
