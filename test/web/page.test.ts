@@ -122,8 +122,8 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     const member = await open(browser, server, 'member@a.example');
     await member.getByRole('heading', { name: 'Receipts' }).waitFor();
     assert.deepEqual(await member.locator('nav a').allTextContents(), ['Receipts']);
-    const auditor = await open(browser, server, 'zoe@a.example');
-    assert.deepEqual(await auditor.locator('nav a').allTextContents(), ['Events', 'Receipts']);
+    const auditor = await open(browser, server, 'zoe@a.example', all);
+    assert.deepEqual(await auditor.locator('nav a').allTextContents(), ['Overview', 'Events', 'Receipts']);
     await rows(auditor).first().waitFor();
     const bytes = await auditor.evaluate<number>(
       'performance.getEntries().reduce((sum, { name, encodedBodySize }) => sum + (/assets|\\/$/.test(name) ? (encodedBodySize ?? 0) : 0), 0)',

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
+import axe from 'axe-core';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { password } from '../e2e/session-support.ts';
@@ -22,7 +22,6 @@ const args = [
   '--disable-component-update',
   '--disable-sync',
 ];
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const waitMsMax = 6_000;
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -122,7 +121,7 @@ interface Finding {
 
 /** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
 export async function assertAccessible(page: Page): Promise<void> {
-  await page.evaluate(axeSource);
+  await page.evaluate(axe.source);
   const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
   const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(

@@ -24,7 +24,7 @@ const start = Date.UTC(2024, 4, 6) * 1000;
 /** More than a page of receipts. */
 const transfers = 60;
 
-const memberEvents = `#/events?range=all&actor=${member}`;
+const memberEvents = `#/events?range=all&to=2024-12-31T00:00:00Z&actor=${member}`;
 
 /** In place of the browser's own dialog, which no test can answer: files of the page's private folder. */
 const pickFiles = `window.showSaveFilePicker = async ({ suggestedName }) =>
@@ -61,14 +61,30 @@ function transferEvents(): object[] {
   ];
 }
 
+/** Wednesday noon in Berlin: what the browser takes for now, so that there are days before it. */
+const noon = '2024-05-15T10:00:00Z';
+
+/** Four events on each working day before, from the third of May on, and a louder morning. */
+function daysEvents(): object[] {
+  const of = (day: number, hour: number, actor: string, code = 200) => {
+    const timestamp = Date.UTC(2024, 4, day, hour, 30) * 1000;
+    return sourceEvent({ timestamp, actor: `${actor}@a.example`, action: 1001, result: { code } });
+  };
+  return [
+    ...[3, 6, 7, 8, 9, 10, 13, 14].flatMap((day) => Array.from({ length: 4 }, () => of(day, 8, 'old'))),
+    ...Array.from({ length: 6 }, (_, n) => of(15, 9, 'old', n < 2 ? 403 : 200)),
+    of(15, 9, 'fresh'),
+  ];
+}
+
 describe('the views of the web page', { skip: withoutBrowser() }, () => {
   before(async () => {
     buildPage();
     const env = { RATE_LIMIT_TENANT: '30/2s', RATE_LIMIT_LOGIN: 'off' };
     [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
     const tenant = await createTenant(server, 'acme');
-    await tenant.record(transferEvents());
-    await tenant.settled(transferEvents().length, { actor: member });
+    await tenant.record([...transferEvents(), ...daysEvents()]);
+    await tenant.settled(transferEvents().length + daysEvents().length, { endTime: noon });
     await createUser(server, 'acme', 'member', member);
     await createUser(server, 'acme', 'admin', 'admin@a.example');
     admin = await signIn(server, 'admin@a.example');
@@ -120,13 +136,39 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     }
   });
 
+  test('show today beside the usual day, and lead from each figure to its events', async () => {
+    const page = await open('admin@a.example', '#/receipts');
+    await page.clock.setFixedTime(noon);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    const tile = (title: string) => page.locator('.tile', { hasText: title });
+    await tile('Events today').getByText('+75% usually 4 by now').waitFor();
+    assert.equal(await tile('Failures today').locator('.figure').textContent(), '2');
+    await tile('Failures today').getByText('usually none by now').waitFor();
+    await page.getByText('the median of 8 days like this one').waitFor();
+    assert.deepEqual(await tile('New actors today').locator('li').allTextContents(), ['fresh@a.example']);
+    assert.deepEqual(await page.locator('.ranks').first().locator('a').allTextContents(), [
+      'old@a.example6',
+      'fresh@a.example1',
+    ]);
+    const morning = page.getByRole('link', { name: /^Wed, May 15 11:00 – 12:00: 7 events, 2 failed$/ });
+    await page.locator('.heat a[tabindex="0"]').focus();
+    for (let hour = 0; hour < 11; hour += 1) await page.keyboard.press('ArrowRight');
+    await morning.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.total', { hasText: '7 events' }).waitFor();
+    await page.goBack();
+    await tile('Failures today').getByRole('link').click();
+    await page.locator('.total', { hasText: '2 events' }).waitFor();
+    assert.match(page.url(), /#\/events\?range=today&status=Failure$/);
+  });
+
   test('export the events of the view into a file, and count before and while they do', async () => {
     const page = await open('admin@a.example', memberEvents);
     await page.evaluate(pickFiles);
     for (const format of ['NDJSON', 'JSON', 'CSV']) {
       await page.getByRole('button', { name: 'Export' }).click();
       const dialog = page.getByRole('dialog', { name: 'Export events' });
-      await dialog.getByText(format, { exact: true }).click();
+      await dialog.getByRole('radio', { name: format, exact: true }).check();
       assert.equal(await dialog.locator('.count').textContent(), '61 events');
       await dialog.getByRole('button', { name: 'Export' }).click();
       await dialog.getByText('The file is whole.').waitFor();
@@ -171,7 +213,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.deepEqual(await page.evaluate(readFiles), {});
     await page.unroute('**/portal/export?*');
     await page.evaluate('window.showSaveFilePicker = undefined');
-    await dialog.getByText('CSV', { exact: true }).click();
+    await dialog.getByRole('radio', { name: 'CSV' }).check();
     const downloading = page.waitForEvent('download');
     await dialog.getByRole('link', { name: 'Export' }).click();
     const text = await readFile(await (await downloading).path(), 'utf8');
@@ -186,6 +228,11 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
       await page.setViewportSize({ width: 360, height: 700 });
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
       await assertAccessible(page);
+      const overview = await open('admin@a.example', '#/overview', { colorScheme });
+      await overview.locator('.heat').waitFor();
+      await assertAccessible(overview);
+      await overview.setViewportSize({ width: 360, height: 700 });
+      assert.equal(await overview.evaluate('document.documentElement.scrollWidth'), 360);
     });
   }
 });

@@ -1,5 +1,4 @@
-export const exportFormats = ['ndjson', 'json', 'csv'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
+export type ExportFormat = 'ndjson' | 'json' | 'csv';
 
 const lineFeed = 0x0a;
 const quotationMark = 0x22;

@@ -28,7 +28,7 @@ export type ExportState =
   | ({ readonly step: 'failed'; readonly error: unknown } & Progress);
 
 /** What was sent ended before all events were there. */
-export class ShortExportError extends Error {}
+class ShortExportError extends Error {}
 
 /** Whether this browser lets the page write a file itself, and so show how far it is. */
 export function canWriteFiles(): boolean {

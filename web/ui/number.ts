@@ -8,6 +8,24 @@ export function formatNumber(value: number): string {
   return grouped.value.format(value);
 }
 
+const change = computed(
+  () => new Intl.NumberFormat(language.value, { style: 'percent', signDisplay: 'exceptZero' }),
+);
+
+/** A share of what was expected as a change: 1.12 is `+12%`. */
+export function formatChange(ratio: number): string {
+  return change.value.format(ratio - 1);
+}
+
+const share = computed(
+  () => new Intl.NumberFormat(language.value, { style: 'percent', maximumFractionDigits: 1 }),
+);
+
+/** `4.6%`. */
+export function formatShare(ratio: number): string {
+  return share.value.format(ratio);
+}
+
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
 
 const sized = computed(() =>

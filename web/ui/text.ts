@@ -211,6 +211,42 @@ const texts = {
   ],
   eventsFilterBy: ['Filter by {value}', 'Nach {value} filtern'],
 
+  overview: ['Overview', 'Überblick'],
+  overviewUntil: ['{day}, until {time} ({zone})', '{day}, bis {time} ({zone})'],
+  overviewToday: ['Events today', 'Ereignisse heute'],
+  overviewFailures: ['Failures today', 'Fehlschläge heute'],
+  overviewImportant: ['High severity today', 'Hohe Schwere heute'],
+  overviewNew: ['New actors today', 'Neue Akteure heute'],
+  overviewUsual: ['usually {n} by now', 'üblich sind bis jetzt {n}'],
+  overviewUsualNone: ['usually none by now', 'üblich ist bis jetzt keines'],
+  overviewUsualUnknown: ['no day to compare with yet', 'noch kein Tag zum Vergleichen'],
+  overviewUsualOf: [
+    'The usual day is the median of {n} days like this one (working days or weekends) in the 13 days before.',
+    'Üblich ist der Median aus {n} Tagen wie diesem (Werktage oder Wochenenden) in den 13 Tagen davor.',
+  ],
+  overviewShare: ['{share} of today’s events', '{share} der heutigen Ereignisse'],
+  overviewNewHint: ['no event in the 13 days before', 'kein Ereignis in den 13 Tagen davor'],
+  overviewNewPart: [
+    'no event in the 13 days before, among the {n} most active who may be new',
+    'kein Ereignis in den 13 Tagen davor, unter den {n} aktivsten, die neu sein können',
+  ],
+  overviewHeat: ['Busiest hours', 'Belebteste Stunden'],
+  overviewHeatHint: [
+    'Two weeks, an hour a field; each leads to its events.',
+    'Zwei Wochen, eine Stunde je Feld; jedes führt zu seinen Ereignissen.',
+  ],
+  overviewHeatLabel: [
+    'Busiest hours. Arrow keys go from hour to hour, Enter shows its events.',
+    'Belebteste Stunden. Pfeiltasten gehen von Stunde zu Stunde, Enter zeigt die Ereignisse.',
+  ],
+  overviewHour: ['{time}: {n} events, {failed} failed', '{time}: {n} Ereignisse, {failed} fehlgeschlagen'],
+  overviewFew: ['none', 'keine'],
+  overviewMany: ['{n} an hour', '{n} je Stunde'],
+  overviewFarOut: ['{n} or more', '{n} oder mehr'],
+  overviewActive: ['Most active today', 'Heute am aktivsten'],
+  overviewFailing: ['What failed today', 'Was heute fehlschlug'],
+  overviewNothing: ['Nothing today.', 'Heute nichts.'],
+
   receipts: ['Receipts', 'Belege'],
   receiptsLead: [
     'Your own uploads, downloads and streams, newest first.',
