@@ -1,6 +1,12 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { batchEvents, writeDataset } from '../lab/dataset.ts';
 import type { Lab } from '../lab/lab.ts';
+import { metric } from '../lab/metric.ts';
+import { cpuMicros } from '../lab/process-stats.ts';
+import type { Service } from '../lab/service.ts';
+import { type Connection, createConnection } from '../load/connection.ts';
 import { epochMs, type Job } from '../load/job.ts';
 import type { CaseResult } from '../stats/result.ts';
 import { summarize } from '../stats/summary.ts';
@@ -13,44 +19,144 @@ export interface FollowPlan {
   readonly clients: number;
   /** Events of a page of the feed. */
   readonly limit: number;
+  /** Takes pages in gzip, as what is behind most HTTP clients does, and decompresses them. */
+  readonly gzip?: boolean;
 }
 
 const warmUpSeconds = 3;
 const lineFeed = 0x0a;
+/** What gzip begins with, and JSON does not. */
+const gzipByte = 0x1f;
+/** More than the members behind `data` can have. */
+const endBytes = 512;
 
-interface Page {
+/** A follower on a bare socket, which counts events and does not parse them. */
+class Follower {
+  events = 0;
+  pages = 0;
+  #cursor = '';
+  readonly #connection: Connection;
+  readonly #limit: number;
+  readonly #gzip: boolean;
+  readonly #head: string;
+  #lines = 0;
+  /** The last bytes of the body, as far as they have come. */
+  #end: Buffer = Buffer.alloc(0);
+  #compressed: Buffer[] = [];
+
+  constructor(
+    { host, port }: Service,
+    key: string,
+    { limit, gzip = false }: Pick<FollowPlan, 'limit' | 'gzip'>,
+  ) {
+    this.#limit = limit;
+    this.#gzip = gzip;
+    const accepted = gzip ? 'Accept-Encoding: gzip\r\n' : '';
+    this.#head = `HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\n${accepted}\r\n`;
+    this.#connection = createConnection({ host, port }, (piece) => {
+      if (gzip) this.#compressed.push(Buffer.from(piece));
+      else this.#take(piece);
+    });
+  }
+
+  #take(piece: Buffer): void {
+    for (let at = piece.indexOf(lineFeed); at !== -1; at = piece.indexOf(lineFeed, at + 1)) this.#lines += 1;
+    this.#end = Buffer.concat([this.#end, piece.subarray(-endBytes)]).subarray(-endBytes);
+  }
+
+  /** Reads a page; resolves with whether there is more. */
+  async next(): Promise<boolean> {
+    this.#lines = 0;
+    this.#end = Buffer.alloc(0);
+    const query = `limit=${this.#limit}&wait=5&cursor=${encodeURIComponent(this.#cursor)}`;
+    const request = Buffer.from(`GET /api/v1/audit/feed?${query} ${this.#head}`);
+    const status = await new Promise<number>((resolve) => this.#connection.send([request], resolve));
+    if (status !== 200) throw new Error(`the feed answers ${status}`);
+    const compressed = Buffer.concat(this.#compressed.splice(0));
+    // A short answer is not compressed.
+    if (this.#gzip) this.#take(compressed[0] === gzipByte ? gunzipSync(compressed) : compressed);
+    const end = this.#end.toString('latin1');
+    const metaAt = end.lastIndexOf(',"meta":');
+    const meta = JSON.parse(end.slice(metaAt + 8, -1)) as { next_cursor: string; has_more: boolean };
+    // A line break stands between two events.
+    if (!end.slice(0, metaAt).endsWith('[]')) this.events += this.#lines + 1;
+    this.pages += 1;
+    this.#cursor = meta.next_cursor;
+    return meta.has_more;
+  }
+
+  async toEnd(): Promise<void> {
+    while (await this.next());
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}
+
+/** What one run of ingest took, in which the follower may have been at work. */
+interface Ingested {
   readonly events: number;
-  readonly cursor: string;
-  readonly more: boolean;
+  readonly endedMs: number;
+  readonly readableMs: number;
+  /** Events of the whole run, and of its last two thirds, a second. */
+  readonly rate: number;
+  readonly lateRate: number;
+  readonly lateFollowedRate: number;
+  /** Processor time of an event. */
+  readonly costs: string;
 }
 
-/**
- * One page, its events counted and not parsed: what is measured is the service and not JSON.parse, which takes as
- * long on this side as the whole page on the other.
- */
-async function readPage(url: string, key: string): Promise<Page> {
-  const answer = await fetch(url, { headers: { 'X-API-Key': key } });
-  if (!answer.ok) throw new Error(`the feed answers ${answer.status}`);
-  const body = Buffer.from(await answer.arrayBuffer());
-  const meta = body.lastIndexOf(',"meta":');
-  const { next_cursor: cursor, has_more: more } = JSON.parse(body.subarray(meta + 8, -1).toString()) as {
-    next_cursor: string;
-    has_more: boolean;
+/** Runs a job of ingest; `onAnswered` hears how many events were acknowledged before they can all be read. */
+async function ingest(
+  lab: Lab,
+  job: Job,
+  seconds: number,
+  { follower, onAnswered }: { follower: Follower; onAnswered: (events: number) => Promise<unknown> },
+): Promise<Ingested> {
+  const processorTimes = (): number[] => {
+    const { user, system } = process.cpuUsage();
+    return [lab.service.pid, lab.engine.access.pid]
+      .map((pid) => cpuMicros(pid) ?? Number.NaN)
+      .concat(user + system);
   };
-  let events = meta > '{"data":[]'.length ? 1 : 0;
-  for (let at = body.indexOf(lineFeed); at !== -1 && at < meta; at = body.indexOf(lineFeed, at + 1))
-    events += 1;
-  return { events, cursor, more };
+  const progress = async () => {
+    const name = 'auditlog_ingest_events_total\\{outcome="accepted"\\}';
+    return { acknowledged: await metric(lab.service.url, name), followed: follower.events, ms: epochMs() };
+  };
+  const stored = await lab.events();
+  const before = processorTimes();
+  const running = lab.generator.run(job);
+  await sleep((seconds * 1000) / 3);
+  const third = await progress();
+  const { steps, startedMs, endedMs, cpuMicros: generator } = await running;
+  const end = await progress();
+  const events = steps * batchEvents;
+  const [readableMs] = await Promise.all([lab.visible(stored + events), onAnswered(events)]);
+  const times = processorTimes().map((time, at) => time - (before[at] ?? 0));
+  const names = ['service', 'engine', 'follower', 'generator'];
+  const late = (of: 'acknowledged' | 'followed'): number =>
+    (end[of] - third[of]) / ((end.ms - third.ms) / 1000);
+  return {
+    events,
+    endedMs,
+    readableMs,
+    rate: events / ((endedMs - startedMs) / 1000),
+    lateRate: late('acknowledged'),
+    lateFollowedRate: late('followed'),
+    costs: [...times, generator].map((time, at) => `${names[at]} ${(time / events).toFixed(1)}`).join(', '),
+  };
 }
 
 /**
- * One follower of one organization while events come in for it as fast as the service takes them: how many a second
- * it reads until it has them all, beside how many were acknowledged, and for how long it is behind when the last
- * batch has been answered.
+ * One follower of one organization while events come in for it as fast as the service takes them. Counted is from a
+ * third of the time on until the last batch is answered, as the follower first waits for a segment: one that keeps up
+ * reads as many events in that time as are acknowledged. For how long it is behind at the end is in the notes.
  */
 export async function benchFollow(lab: Lab, plan: FollowPlan): Promise<CaseResult> {
-  const { seconds, clients, limit } = plan;
-  const { slug, key } = await lab.organization(`followed-${limit}`);
+  const { seconds, clients, limit, gzip } = plan;
+  const id = `feed.follow${gzip ? '-gzip' : limit === 1000 ? '' : '-large'}`;
+  const { slug, key } = await lab.organization(id.replace('.', '-'));
   const dataset = await writeDataset(join(lab.directory, `${slug}.ndjson`), plan.events, [slug]);
   const job: Job = {
     targets: [lab.service],
@@ -61,42 +167,40 @@ export async function benchFollow(lab: Lab, plan: FollowPlan): Promise<CaseResul
     dataFile: dataset.path,
     status: 202,
   };
+  const follower = new Follower(lab.service, key, plan);
   await lab.generator.run({ ...job, stop: { seconds: warmUpSeconds } });
   await lab.engine.mergesDone();
-  const url = (cursor: string): string =>
-    `${lab.service.url}/api/v1/audit/feed?limit=${limit}&wait=5&cursor=${encodeURIComponent(cursor)}`;
-  let { cursor, more } = await readPage(url(''), key);
-  while (more) ({ cursor, more } = await readPage(url(cursor), key));
+  const alone = await ingest(lab, job, seconds, { follower, onAnswered: async () => undefined });
+  await lab.engine.mergesDone();
+  await follower.toEnd();
+  Object.assign(follower, { events: 0, pages: 0 });
 
-  const sent = { events: Number.POSITIVE_INFINITY, ms: 0 };
-  const began = epochMs();
-  const sending = lab.generator.run(job).then((result) => {
-    sent.events = result.steps * batchEvents;
-    sent.ms = result.endedMs;
-    return result;
+  let sent = Number.POSITIVE_INFINITY;
+  const following = (async () => {
+    while (follower.events < sent) await follower.next();
+    return epochMs();
+  })();
+  const beside = await ingest(lab, job, seconds, {
+    follower,
+    onAnswered: (events) => {
+      sent = events;
+      return following;
+    },
   });
-  let followed = 0;
-  let pages = 0;
-  while (followed < sent.events) {
-    const page = await readPage(url(cursor), key);
-    followed += page.events;
-    pages += 1;
-    ({ cursor } = page);
-  }
-  const caughtUpMs = epochMs();
-  const { startedMs, endedMs } = await sending;
-  const acknowledgedRate = followed / ((endedMs - startedMs) / 1000);
-  const followedRate = followed / ((caughtUpMs - began) / 1000);
+  const behindMs = (await following) - beside.endedMs;
+  follower.close();
   return {
-    id: limit === 1000 ? 'feed.follow' : 'feed.follow-large',
-    title: `one follower, pages of ${limit}, beside ingest at full speed from ${clients} clients`,
+    id,
+    title: `one follower, pages of ${limit}${gzip ? ' in gzip' : ''}, beside ingest at full speed from ${clients} clients`,
     unit: 'events',
-    service: { rate: summarize([followedRate]) },
-    reference: { name: 'acknowledged', side: { rate: summarize([acknowledgedRate]) } },
-    ratio: summarize([followedRate / acknowledgedRate]),
+    service: { rate: summarize([beside.lateFollowedRate]) },
+    reference: { name: 'acknowledged meanwhile', side: { rate: summarize([beside.lateRate]) } },
+    ratio: summarize([beside.lateFollowedRate / beside.lateRate]),
     notes: [
-      `${Math.max(0, (caughtUpMs - sent.ms) / 1000).toFixed(2)} s behind when the last batch was answered; ` +
-        `${(followed / pages).toFixed(0)} events a page`,
+      `all events were readable ${((beside.readableMs - beside.endedMs) / 1000).toFixed(2)} s after the last answer, and ` +
+        `followed ${(behindMs / 1000).toFixed(2)} s after it; ${(follower.events / follower.pages).toFixed(0)} events a page`,
+      `processor time of an event, µs: ${beside.costs}; of ${Math.round(beside.rate)} events/s`,
+      `without a follower: ${alone.costs}; of ${Math.round(alone.rate)} events/s`,
     ],
   };
 }

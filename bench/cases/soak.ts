@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchEvents } from '../lab/dataset.ts';
 import { residentBytes } from '../lab/process-stats.ts';
+import { metric } from '../lab/metric.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult, Series } from '../stats/result.ts';
 import { summarize } from '../stats/summary.ts';
@@ -21,13 +22,6 @@ interface Sample {
   readonly parts: number;
   /** Seconds for which the oldest acknowledged event has not been readable. */
   readonly lag: number;
-}
-
-async function metric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
-  if (value === undefined) throw new Error(`the service has no metric ${name}`);
-  return Number(value);
 }
 
 /** Means of the first and the last third of a run: a figure that creeps shows between them. */

@@ -15,7 +15,7 @@ const receiveBytes = 256 * 1024;
  * Bare sockets: Node's own HTTP client costs several times as much a request, and what the generator costs is taken
  * from what it measures.
  */
-export function createConnection({ host, port }: Target): Connection {
+export function createConnection({ host, port }: Target, onBody?: (piece: Buffer) => void): Connection {
   let socket: Socket | undefined;
   let waiting: ((status: number, bodyBytes: number) => void) | undefined;
 
@@ -26,7 +26,7 @@ export function createConnection({ host, port }: Target): Connection {
   }
 
   function open(): Socket {
-    const reader = createResponseReader(answer);
+    const reader = createResponseReader(answer, onBody);
     const buffer = Buffer.allocUnsafeSlow(receiveBytes);
     const opened = connect({
       host,

@@ -1,4 +1,4 @@
-/** Finds the ends of HTTP/1.1 responses in received bytes, without keeping their bodies. */
+/** Finds the ends of HTTP/1.1 responses in received bytes, without keeping their bodies; `onBody` sees their pieces. */
 export interface ResponseReader {
   /** Takes the bytes received; calls `onResponse` for each response that is whole. */
   take(bytes: Buffer): void;
@@ -10,6 +10,7 @@ const newline = 10;
 
 export function createResponseReader(
   onResponse: (status: number, bodyBytes: number) => void,
+  onBody: (piece: Buffer) => void = () => undefined,
 ): ResponseReader {
   let state: State = 'head';
   let text = '';
@@ -70,6 +71,7 @@ export function createResponseReader(
     const taken = Math.min(left, bytes.length - from);
     left -= taken;
     bodyBytes += taken;
+    onBody(bytes.subarray(from, from + taken));
     if (left === 0) {
       if (state === 'sized') finish();
       else state = 'chunkLine';

@@ -2,7 +2,7 @@ import { buffers } from '../base/buffer-pool.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { type Chunk, linesOf } from './feed-ahead.ts';
+import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';
 import { type AuditFilter, hasColumnFilter, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { feedOrder, feedPage } from './plans.ts';
@@ -15,6 +15,8 @@ export interface Found {
   readonly rows: boolean;
   readonly more: boolean;
   readonly settledBefore: bigint;
+  /** Of this page and those behind it, where they were looked for. */
+  readonly places?: PlacesFound;
 }
 
 interface LookFrom {
@@ -36,9 +38,10 @@ const firstOf = (where: string): string =>
   'SELECT groupArray(seq) AS s FROM ' +
   `(SELECT seq FROM events WHERE ${where} AND ${inRange} ORDER BY org, seq LIMIT {rows:UInt64})`;
 
-/** Ends of pages of `limit` events among the first `rows` of a range, as far as an event follows them. */
+/** How many, and ends of pages of `limit` events among the first `rows` of a range, as far as an event follows them. */
 const pageEnds =
-  'SELECT arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(length(s) + {limit:UInt64} - 1, {limit:UInt64}))) AS ends ' +
+  'SELECT length(s) AS found, ' +
+  'arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(found + {limit:UInt64} - 1, {limit:UInt64}))) AS ends ' +
   `FROM (${firstOf('org = {org:UUID}')})`;
 
 const beforeData = '{"data":[';
@@ -73,18 +76,26 @@ export class FeedTable {
     return (first < settledBefore ? first : settledBefore) - 1n;
   }
 
-  /** The next page of all events of an organization. */
+  /** The next `pages` pages of all events of an organization. */
   async findAll(
     organization: string,
-    limit: number,
+    { limit, pages }: { readonly limit: number; readonly pages: number },
     { after, settledBefore }: LookFrom,
     signal: AbortSignal,
-  ): Promise<Found> {
-    const all = whereClause(organization, {});
-    const range = { after, before: settledBefore, limit, rows: limit + 1 };
-    const { found, full } = await this.#rangeStart(all, range, feedOrder, signal);
-    const more = found > limit;
-    return { after, last: more ? full : settledBefore - 1n, rows: found > 0, more, settledBefore };
+  ): Promise<PlacesFound> {
+    const where = whereClause(organization, {});
+    const range = { after, before: settledBefore, limit, rows: pages * limit + 1 };
+    const [row] = await this.#storage.readRows<{ found: string; ends: string[] }>(
+      pageEnds,
+      { ...where.parameters, ...range },
+      { signal, settings: feedOrder },
+    );
+    const full = (row?.ends ?? []).map((end) => ({ last: BigInt(end), events: limit, more: true }));
+    const rest = Number(row?.found ?? 0) - full.length * limit;
+    // As many as were asked for: the one beyond the pages says only that there is more.
+    if (full.length === pages || rest === 0) return { after, pages: full, settledBefore };
+    const last = { last: settledBefore - 1n, events: rest, more: false };
+    return { after, pages: [...full, last], settledBefore };
   }
 
   /** The next page of events that match: looks through a window of all events, and the next where it finds nothing. */
@@ -147,23 +158,11 @@ export class FeedTable {
     return readEnveloped(this.#storage, query, parameters, options, { ofWhole: around, ofStart: around });
   }
 
-  /** Full pages behind a place in the order: see ReadChunk. */
-  async readChunk(
-    organization: string,
-    { after, settledBefore }: LookFrom,
-    { limit, pages }: { readonly limit: number; readonly pages: number },
-    signal: AbortSignal,
-  ): Promise<Chunk | undefined> {
+  /** The events of pages that were found; undefined where they are too large to be held. */
+  async readChunk(organization: string, found: PlacesFound, signal: AbortSignal): Promise<Chunk | undefined> {
     const where = whereClause(organization, {});
-    const range = { after, before: settledBefore, limit, rows: pages * limit + 1 };
-    const [row] = await this.#storage.readRows<{ ends: string[] }>(
-      pageEnds,
-      { ...where.parameters, ...range },
-      { signal, settings: feedOrder },
-    );
-    const ends = (row?.ends ?? []).map(BigInt);
-    const last = ends.at(-1);
-    if (last === undefined) return undefined;
+    const { after, pages } = found;
+    const last = pages.at(-1)?.last ?? after;
     const { query, parameters, settings } = this.#dataQuery(where, { after, last });
     const holding = { signal, settings, headroom: 0, tailroom: 0, bytesMax: limits.pageBufferedBytesMax };
     const rows = await this.#storage.bytes(query, parameters, holding);
@@ -171,10 +170,9 @@ export class FeedTable {
       rows.destroy();
       return undefined;
     }
-    // Events whose time was over between the two queries: the pages would not be what their ends say.
-    if (linesOf(rows) === ends.length * limit) return { rows, pageEnds: ends, settledBefore };
-    rows.release();
-    return undefined;
+    const chunk = dividePages(rows, found);
+    if (chunk === undefined) rows.release();
+    return chunk;
   }
 
   /** All events of a range of the order, as the `data` of an answer. */

@@ -5,7 +5,7 @@ import type { Storage } from '../storage/storage.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { inTurn, slotsWithoutWaiting } from './fair-queue.ts';
-import { ReadAhead } from './feed-ahead.ts';
+import { type AheadOf, type PlacesFound, ReadAhead } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
 import { bodyOf, FeedTable, type Found, isFiltered } from './feed-table.ts';
 import {
@@ -96,9 +96,9 @@ class Feed {
     this.#options = options;
     this.#table = new FeedTable(options.storage, options.envelope, options.clock);
     this.#ahead = new ReadAhead(
-      inTurn(queue, async (organization, after, range, signal) => {
-        const settledBefore = await options.settledBefore(organization);
-        return this.#table.readChunk(organization, { after, settledBefore }, range, signal);
+      inTurn(queue, async (organization, range, signal) => {
+        const found = range.found ?? (await this.#findFull(organization, range, signal));
+        return found.pages.length === 0 ? undefined : this.#table.readChunk(organization, found, signal);
       }),
     );
     stopping.addEventListener('abort', () => this.#ahead.stop(), { once: true });
@@ -109,18 +109,38 @@ class Feed {
     const from = cursor === '' ? undefined : this.#options.cursors.read(organization, cursor);
     const follows = from !== undefined && !isFiltered(filter);
     if (follows) {
-      const body = await this.#ahead.take(organization, from, limit, (page) =>
-        bodyOf(page.events, this.#metaText(organization, { ...page, more: true })),
-      );
+      const body = await this.#takeAhead(organization, from, limit);
       if (body !== undefined) return body;
     }
     const found = await this.#find(organization, request, from, signal);
     const meta = this.#metaText(organization, found);
     if (!found.rows) return { bytes: Buffer.from(`{"data":[]${meta}`), release: () => {} };
+    if (follows && found.places !== undefined && found.places.pages.length > 1) {
+      this.#ahead.begin(organization, found.after, limit, found.places);
+      const body = await this.#takeAhead(organization, found.after, limit);
+      if (body !== undefined) return body;
+    }
     const body = await this.#readPage(organization, filter, found, meta, signal);
-    if (follows && found.more && 'bytes' in body)
-      this.#ahead.begin(organization, found.last, limit, body.bytes.length);
+    if (follows && 'bytes' in body) {
+      this.#ahead.note(organization, body.bytes.length, found.places?.pages[0]?.events ?? limit);
+      if (found.more) this.#ahead.begin(organization, found.last, limit);
+    }
     return body;
+  }
+
+  #takeAhead(organization: string, after: bigint, limit: number): Promise<ReadBody | undefined> {
+    return this.#ahead.take(organization, after, limit, ({ bytes, last, more }, settledBefore) =>
+      bodyOf(bytes, this.#metaText(organization, { last, more, settledBefore })),
+    );
+  }
+
+  /** The full pages of a range: one that is not full yet is read when it is asked for. */
+  async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PlacesFound> {
+    const settledBefore = await this.#options.settledBefore(organization);
+    const from = { after: range.after, settledBefore };
+    if (this.#hasAll(organization, range.after, settledBefore)) return { ...from, pages: [] };
+    const found = await this.#table.findAll(organization, range, from, signal);
+    return { ...found, pages: found.pages.filter(({ more }) => more) };
   }
 
   #readPage(organization: string, filter: AuditFilter, found: Found, meta: string, signal: AbortSignal) {
@@ -169,7 +189,8 @@ class Feed {
       const after = from ?? (await this.#table.startOf(id, filter, settledBefore, aborting));
       const range = { after, settledBefore };
       if (isFiltered(filter)) return this.#table.findMatching(id, filter, limit, range, aborting);
-      return this.#table.findAll(id, limit, range, aborting);
+      const pages = from === undefined ? 1 : this.#ahead.pagesAtOnce(organization, limit);
+      return firstOf(await this.#table.findAll(id, { limit, pages }, range, aborting));
     };
     return inTurn(this.#options.queue, look)(organization, signal);
   }
@@ -189,6 +210,13 @@ class Feed {
     };
     return `,"meta":${stringify('FeedMeta', meta)}}`;
   }
+}
+
+/** The first page of those that were found. */
+function firstOf(places: PlacesFound): Found {
+  const { after, settledBefore, pages } = places;
+  const { last, more } = pages[0] ?? { last: settledBefore - 1n, more: false };
+  return { after, last, rows: pages.length > 0, more, settledBefore, places };
 }
 
 /** When a place in the order was given out, Unix microseconds: see base/sequence.ts for what it is made of. */

@@ -31,11 +31,16 @@ export const limits = {
   feedWaitSecondsMax: 30,
   /** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
   feedLimitMax: 10_000,
-  /** Read ahead at once: events, bytes (of pages as large as the one before), how often for an organization and for all. */
-  feedAheadEventsMax: 10_000,
+  /**
+   * Read ahead at once: events (no more than are read by their places in one part: plans.ts), bytes (of events as large
+   * as those before), how often for an organization and for all.
+   */
+  feedAheadEventsMax: 20_000,
   feedAheadBytesMax: 16 * 1024 * 1024,
   feedAheadPerOrganizationMax: 2,
   feedAheadMax: 4,
+  /** Organizations whose events' size is remembered. */
+  feedAheadOrganizationsMax: 1_024,
   /** So long it is kept for somebody who asks for it. */
   feedAheadMsMax: 5_000,
   feedPollMs: 250,

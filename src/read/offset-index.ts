@@ -1,8 +1,8 @@
 import type { AuditFilter, Where } from './filter.ts';
 
 /**
- * Counts of an organization's events by buckets of time, which a projection of the table keeps (migration 0008): true
- * to each part, so their sum is exact on any snapshot.
+ * Counts of an organization's events by buckets of time, which a projection of the table keeps (migrations 0008 and
+ * 0009): true to each part, so their sum is exact on any snapshot.
  */
 interface Counts {
   /**
@@ -25,6 +25,14 @@ const kept: readonly Counts[] = [
     bucketSeconds: 3600,
   },
   { by: { filter: 'actorId', columns: ['actor_id'], parameter: '{actor_id:String}' }, bucketSeconds: 3600 },
+  {
+    by: { filter: 'name', columns: ['names[1]', 'names[2]'], parameter: '{name:String}' },
+    bucketSeconds: 3600,
+  },
+  {
+    by: { filter: 'fileHash', columns: ['file_hash[1]', 'file_hash[2]'], parameter: '{file_hash:String}' },
+    bucketSeconds: 3600,
+  },
 ];
 
 /** Where a page begins and ends, as SQL of the page's own query. */

@@ -46,5 +46,4 @@ export const streamSettings: Settings = {
   max_threads: 1,
   max_block_size: 1024,
   read_in_order_use_buffering: 0,
-  output_format_parallel_formatting: 0,
 };

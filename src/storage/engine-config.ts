@@ -5,6 +5,9 @@ import { limits } from './limits.ts';
 import type { EngineConnection } from './storage.ts';
 
 const gibibyte = 1024 ** 3;
+const mergeThreadsMin = 2;
+/** The engine has two places for merges a thread: all of them free, where there are few threads. */
+const mergesAtOnceMin = 2 * mergeThreadsMin;
 const mebibyte = 1024 ** 2;
 
 /** Header that every request must carry beside the password; without it the engine has no handler to offer. */
@@ -57,11 +60,16 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <primary_index_cache_size>${indexCache}</primary_index_cache_size>
 <index_mark_cache_size>${indexCache}</index_mark_cache_size>
 <uncompressed_cache_size>0</uncompressed_cache_size>
-<background_pool_size>${Math.max(2, Math.min(8, Math.floor(availableParallelism() / 2)))}</background_pool_size>
+<background_pool_size>${Math.max(mergeThreadsMin, Math.min(8, Math.floor(availableParallelism() / 2)))}</background_pool_size>
 <user_files_path>${xmlText(join(engineDir, 'user_files'))}</user_files_path>
 <format_schema_path>${xmlText(join(engineDir, 'format_schemas'))}</format_schema_path>
 <storage_configuration><disks><default><keep_free_space_bytes>${limits.engineFreeBytesMin}</keep_free_space_bytes></default></disks></storage_configuration>
-<merge_tree><old_parts_lifetime>480</old_parts_lifetime><fsync_after_insert>1</fsync_after_insert><fsync_part_directory>1</fsync_part_directory></merge_tree>
+<merge_tree>
+<old_parts_lifetime>480</old_parts_lifetime><fsync_after_insert>1</fsync_after_insert><fsync_part_directory>1</fsync_part_directory>
+<min_age_to_force_merge_seconds>${limits.quietPartitionSeconds}</min_age_to_force_merge_seconds>
+<min_age_to_force_merge_on_partition_only>1</min_age_to_force_merge_on_partition_only>
+<number_of_free_entries_in_pool_to_execute_optimize_entire_partition>${mergesAtOnceMin}</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
+</merge_tree>
 <http_handlers><rule><url>/</url><headers><${tokenHeader}>${headers[tokenHeader]}</${tokenHeader}></headers><handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler></rule></http_handlers>
 <profiles><default><http_send_timeout>600</http_send_timeout></default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
 <quotas><default/></quotas>

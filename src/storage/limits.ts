@@ -22,6 +22,8 @@ export const limits = {
   engineReadBytes: 256 * 1024,
   engineHeadBytesMax: 64 * 1024,
   engineHeadLinesMax: 200,
+  /** After this long without an INSERT or a merge a partition is merged to one part: two days. */
+  quietPartitionSeconds: 172_800,
   readQueryMsMax: 30_000,
   insertMsMax: 120_000,
   /** An earlier attempt ends within this time after it has been asked to. */

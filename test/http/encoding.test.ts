@@ -62,10 +62,11 @@ function content(length: number, seed: number): Buffer {
 
 before(loadZstd);
 
-/** One frame, read by two decoders. */
+/** All in the first frame, as many readers stop after it, and read by two decoders. Node's encoder adds an empty one. */
 function assertZstd(packed: Uint8Array, expected: Uint8Array): void {
-  assert.equal(frameBytes(packed), packed.length, 'one frame: many readers stop after the first');
-  assert.ok(decompressZstd(packed, expected.length).equals(expected));
+  const first = packed.subarray(0, frameBytes(packed));
+  assert.ok(nodeHasZstd || first.length === packed.length, 'ours is one frame');
+  assert.ok(decompressZstd(first, expected.length).equals(expected));
   assert.ok(Buffer.from(decompress(packed)).equals(expected));
 }
 

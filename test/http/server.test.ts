@@ -5,6 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { decompress } from 'fzstd';
 import { EngineError } from '../../src/base/engine-error.ts';
 import { renderMetrics } from '../../src/base/metrics.ts';
+import { frontEnd } from '../../src/base/platform.js';
 import { Problem } from '../../src/base/problem.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import type { Route } from '../../src/http/router.ts';
@@ -119,7 +120,8 @@ test('a request is answered with its id and the headers of an API', async () => 
   assert.equal(answer.headers.get('cache-control'), 'no-store');
   assert.equal(answer.headers.get('content-type'), 'application/json');
   assert.equal(answer.headers.get('uwebsockets'), null);
-  const body = (await answer.json()) as Record<string, unknown>;
+  const { port, ...body } = (await answer.json()) as Record<string, unknown>;
+  assert.match(String(port), frontEnd.package === 'uwebsockets' ? /^[1-9]\d*$/ : /^0$/);
   assert.deepEqual(body, {
     method: 'GET',
     path: '/show',
@@ -128,7 +130,6 @@ test('a request is answered with its id and the headers of an API', async () => 
     time: '%zzA',
     header: 'one',
     ip: '127.0.0.1',
-    port: '0',
     secure: false,
   });
 });

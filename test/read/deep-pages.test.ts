@@ -23,13 +23,15 @@ type ReadPage = (filter: AuditFilter, limit: number, offset: number) => Promise<
 
 /** What a page is by a sorted list of all events. */
 function pageOf(rows: readonly Recorded[], filter: AuditFilter, limit: number, offset: number) {
-  const { fromMicros = 0, toMicros = Number.MAX_SAFE_INTEGER, actorEmail, actorId } = filter;
+  const { fromMicros = 0, toMicros = Number.MAX_SAFE_INTEGER, actorEmail, actorId, name, fileHash } = filter;
   const all = rows.filter(
     (row) =>
       row.timeMicros >= fromMicros &&
       row.timeMicros <= toMicros &&
       (actorEmail ?? row.actorEmail) === row.actorEmail &&
-      (actorId ?? row.actorId) === row.actorId,
+      (actorId ?? row.actorId) === row.actorId &&
+      (name === undefined || row.names.includes(name)) &&
+      (fileHash === undefined || row.fileHashes.includes(fileHash)),
   );
   const numbers = all
     .slice(offset, offset + limit)
@@ -75,6 +77,9 @@ describe('pages at deep offsets', () => {
   const actorOf = (n: number): string =>
     n % 3 > 0 ? 'most@x.test' : n % 500 > 0 ? 'some@x.test' : 'few@x.test';
   const userOf = (n: number): string => (n % 5 > 0 ? 'most' : 'some');
+  /** Sent and received under names that are the same, but for their case, or not: each comes first and second. */
+  const files = ['Most.txt', 'MOST.TXT', 'some.txt', '', 'few.txt'];
+  const fileOf = (n: number): string => files[n % 700 === 0 ? 4 : n % 4] ?? '';
 
   /** Events of an organization at these times, in segments of a size that a test can wait for. */
   async function add(org: string, times: readonly number[]): Promise<Recorded[]> {
@@ -83,7 +88,10 @@ describe('pages at deep offsets', () => {
       const texts = times.slice(from, from + 20_000).map((timestamp) => {
         const n = recorded++;
         const actor = { email: actorOf(n), id: userOf(n) };
-        return { message: { timestamp, action: 1, actor, extra: { n } } };
+        const [file, target] = [fileOf(n), fileOf(Math.floor(n / 3))];
+        const sender = { file, hash: `h-${file}` };
+        const extra = { n, fileHash: `h-${target}` };
+        return { message: { timestamp, action: 1, actor, target, sender, extra } };
       });
       rows.push(...(await record(org, texts)));
     }
@@ -100,10 +108,14 @@ describe('pages at deep offsets', () => {
 
   const actors = fc.constantFrom('most@x.test', 'some@x.test', 'few@x.test', 'nobody@x.test');
   const users = fc.constantFrom('most', 'some', 'nobody');
+  const names = fc.constantFrom('most.txt', 'some.txt', 'few.txt', 'none.txt');
   const byColumns: fc.Arbitrary<AuditFilter> = fc.oneof(
     fc.record({ actorEmail: actors }),
     fc.record({ actorId: users }),
     fc.record({ actorEmail: actors, actorId: users }),
+    fc.record({ name: names }),
+    fc.record({ fileHash: names.map((name) => `h-${name}`) }),
+    fc.record({ name: names, actorId: users }),
   );
 
   describe('of events that lie still', () => {
@@ -144,7 +156,7 @@ describe('pages at deep offsets', () => {
       );
     });
 
-    test('of one actor or user hold what a sorted list holds, at any offset', async () => {
+    test('of one actor, user, name or hash hold what a sorted list holds, at any offset', async () => {
       const readPage = readerOf(org);
       const times = fc.oneof(
         fc.integer({ min: 0, max: 3000 * step }).map((at) => base + at),

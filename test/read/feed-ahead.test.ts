@@ -1,10 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
 import { FairQueue } from '../../src/base/fair-queue.ts';
 import { limits } from '../../src/read/limits.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
-import { type Chunk, ReadAhead } from '../../src/read/feed-ahead.ts';
+import { type Chunk, dividePages, ReadAhead } from '../../src/read/feed-ahead.ts';
 import { createFeedReader, type FeedReader } from '../../src/read/feed.ts';
 import { createFeedCursors } from '../../src/read/feed-cursor.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -68,8 +69,8 @@ describe('the feed of large events', () => {
     return { queue, read, reads: () => reads, stop: () => stopping.abort() };
   }
 
-  async function page(read: FeedReader, cursor: string, limit: number) {
-    const body = await read(organization, { filter: {}, cursor, limit, waitSeconds: 0 }, never);
+  async function page(read: FeedReader, cursor: string, limit: number, of = organization) {
+    const body = await read(of, { filter: {}, cursor, limit, waitSeconds: 0 }, never);
     assert.ok('bytes' in body);
     const { data, meta } = JSON.parse(Buffer.from(body.bytes).toString()) as {
       data: { extra_map: { n: number } }[];
@@ -111,6 +112,61 @@ describe('the feed of large events', () => {
     assert.ok(reads() < pages, `${reads()} reads for ${pages} pages`);
     stop();
   });
+
+  test('all that came while a follower was away is read at once, the last page too', async () => {
+    const { read, reads, stop } = createScene();
+    const follower = randomUUID();
+    const record = createRecorder(engine.storage);
+    const come = async (from: number, to: number): Promise<void> => {
+      const some = Array.from({ length: to - from }, (_, n) => ({
+        message: { action: 2001, timestamp: '2026-01-01T00:00:00Z', extra: { n: from + n } },
+      }));
+      last = (await record(follower, some)).at(-1)?.seq ?? 0n;
+    };
+    await come(0, 20);
+    const begin = await page(read, '', 10, follower);
+    // From here on it is known how large its events are.
+    let { next_cursor: cursor, has_more: more } = await page(read, begin.next_cursor, 10, follower);
+    assert.equal(more, false);
+    await come(20, 55);
+    const before = reads();
+    const all: number[] = [];
+    do {
+      const found = await page(read, cursor, 10, follower);
+      all.push(...found.numbers);
+      [cursor, more] = [found.next_cursor, found.has_more];
+    } while (more);
+    assert.deepEqual(
+      all,
+      Array.from({ length: 35 }, (_, n) => 20 + n),
+    );
+    assert.equal(reads() - before, 1);
+    stop();
+  });
+});
+
+test('rows are divided into the pages that were found, or not at all where some are missing', () => {
+  const text = fc.stringMatching(/^[a-z,]{1,20}$/);
+  fc.assert(
+    fc.property(fc.array(fc.array(text, { minLength: 1, maxLength: 5 }), { minLength: 1 }), (pages) => {
+      const found = (of: readonly string[][]) => ({
+        after: 0n,
+        settledBefore: 99n,
+        pages: of.map(({ length }, n) => ({ last: BigInt(n + 1), events: length, more: true })),
+      });
+      const buffer = new Uint8Array(Buffer.from(`before${pages.flat().join(',\n')}behind`));
+      const rows = { buffer, start: 6, end: buffer.length - 6, release: () => undefined };
+      const divided = dividePages(rows, found(pages))?.pages.map(({ bytes }) =>
+        Buffer.from(bytes).toString(),
+      );
+      assert.deepEqual(
+        divided,
+        pages.map((page) => page.join(',\n')),
+      );
+      assert.equal(dividePages(rows, found([...pages, ['one more']])), undefined);
+      assert.equal(dividePages(rows, found(pages.slice(1))), undefined);
+    }),
+  );
 });
 
 describe('what is read ahead', () => {
@@ -119,19 +175,23 @@ describe('what is read ahead', () => {
     const asked: { finish: () => void; signal: AbortSignal }[] = [];
     let held = 0;
     const ahead = new ReadAhead(
-      (_organization, after, _page, signal) =>
+      (_organization, { after }, signal) =>
         new Promise<Chunk>((resolve) => {
           const finish = (): void => {
             held += 1;
-            const buffer = new Uint8Array(Buffer.from('1,\n2'));
-            const rows = { buffer, start: 0, end: buffer.length, release: () => void (held -= 1) };
-            resolve({ rows, pageEnds: [after + 1n, after + 2n], settledBefore: after + 9n });
+            const pages = [1n, 2n].map((n) => ({
+              last: after + n,
+              events: 1,
+              more: true,
+              bytes: Buffer.from(String(n)),
+            }));
+            resolve({ pages, settledBefore: after + 9n, release: () => void (held -= 1) });
           };
           asked.push({ finish, signal });
         }),
     );
-    const take = (after: bigint) =>
-      ahead.take('org', after, 1, ({ events }) => Buffer.from(events).toString());
+    ahead.note('org', 100, 1);
+    const take = (after: bigint) => ahead.take('org', after, 1, ({ bytes }) => Buffer.from(bytes).toString());
     return { ahead, asked, take, held: () => held };
   }
 
@@ -139,7 +199,7 @@ describe('what is read ahead', () => {
     const { ahead, asked, take, held } = createScene();
     const waiting: Promise<string | undefined>[] = [];
     for (let n = 0n; n < 100n; n += 10n) {
-      ahead.begin('org', n, 1, 100);
+      ahead.begin('org', n, 1);
       waiting.push(take(n));
     }
     assert.equal(asked.length, limits.feedAheadPerOrganizationMax);
@@ -151,21 +211,21 @@ describe('what is read ahead', () => {
 
   test('ends with a stop: nothing is begun or kept after it, and who waits is served', async () => {
     const { ahead, asked, take, held } = createScene();
-    ahead.begin('org', 0n, 1, 100);
+    ahead.begin('org', 0n, 1);
     const waiting = take(0n);
-    ahead.begin('org', 50n, 1, 100);
+    ahead.begin('org', 50n, 1);
     ahead.stop();
     assert.equal(asked[1]?.signal.aborted, true);
     for (const { finish } of asked) finish();
     assert.equal(await waiting, '1');
     await eventually('all memory is given back', async () => (held() === 0 ? true : undefined));
-    ahead.begin('org', 90n, 1, 100);
+    ahead.begin('org', 90n, 1);
     assert.equal(asked.length, 2);
   });
 
   test('gives its memory back where a page cannot be used', async () => {
     const { ahead, asked, held } = createScene();
-    ahead.begin('org', 0n, 1, 100);
+    ahead.begin('org', 0n, 1);
     const broken = ahead.take('org', 0n, 1, () => {
       throw new RangeError('no memory');
     });

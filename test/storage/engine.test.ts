@@ -13,6 +13,7 @@ import { toReadable } from '../../src/base/byte-flow.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { DataDirLockedError } from '../../src/storage/engine-process.ts';
+import { limits } from '../../src/storage/limits.ts';
 import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import { EngineError } from '../../src/base/engine-error.ts';
@@ -295,6 +296,28 @@ test('it does not outlive a parent that was killed, and its stale file is not be
   assert.equal((await readEngineFile(directory))?.pid, next.pid());
   await next.stop();
   await rm(directory, { recursive: true });
+});
+
+test('a partition that takes nothing any more is merged to one part, however few parts it has', async () => {
+  const storage = openStorage({ ...engine.connection, database: 'default' }, silentLog);
+  const [row] = await storage.rows<{ seconds: string }>(
+    "SELECT value AS seconds FROM system.merge_tree_settings WHERE name = 'min_age_to_force_merge_seconds'",
+  );
+  assert.equal(Number(row?.seconds), limits.quietPartitionSeconds);
+  // Sooner than in two days; all else is as the service's tables have it.
+  await storage.command(
+    'CREATE TABLE months (month UInt8, n UInt64) ENGINE = MergeTree PARTITION BY month ORDER BY n ' +
+      'SETTINGS min_age_to_force_merge_seconds = 1, merge_selecting_sleep_ms = 100',
+  );
+  const inserts = [1, 100, 10_000].flatMap((rows) => [1, 2].map((month) => ({ month, rows })));
+  for (const { month, rows } of inserts)
+    await storage.command(`INSERT INTO months SELECT ${month}, number FROM numbers(${rows})`);
+  const parts = "SELECT count() AS parts FROM system.parts WHERE table = 'months' AND active";
+  await waitUntil('each month is one part', async () => {
+    const [found] = await storage.rows<{ parts: string }>(parts);
+    return found?.parts === '2';
+  });
+  await storage.close();
 });
 
 test('a file that is not what it should be is not believed', async () => {
