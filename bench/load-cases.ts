@@ -169,7 +169,7 @@ function withGrowth(small: readonly CaseResult[], large: readonly CaseResult[]):
     const grown = before.service.rate.median / result.service.rate.median;
     const bare = (before.reference?.side.rate.median ?? 0) / (result.reference?.side.rate.median ?? 1);
     const note = `ten times the rows: ${grown.toFixed(2)} times the time; bare engine ${bare.toFixed(2)}`;
-    return { ...result, notes: [...result.notes, note] };
+    return { ...result, growth: grown, notes: [...result.notes, note] };
   });
 }
 

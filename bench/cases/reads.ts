@@ -86,6 +86,13 @@ export async function readCases(data: ReadData): Promise<ReadCase[]> {
       });
     }
   }
+  const byActor = `actor_email = ${quoted(data.actor.frequent)}`;
+  const deepOfActor = Math.floor((await data.matches(byActor)) * 0.9);
+  const actor = `actor=${encodeURIComponent(data.actor.frequent)}`;
+  cases.push({
+    ...page('actor-deep', 'actor, frequent matches, at 9/10 of them', actor, byActor, deepOfActor),
+    projected: true,
+  });
   const flow = await data.flow();
   cases.push({
     ...page('flow', 'the events of one flow', `flowId=${flow}`, `flow_id = toUUID('${flow}')`),

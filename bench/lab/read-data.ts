@@ -23,6 +23,8 @@ export interface ReadData {
   /** Adds generated events until the organization has that many; then waits until merges are done. */
   growTo(rows: number): Promise<void>;
   rows(): number;
+  /** How many events of the organization a condition in SQL matches. */
+  matches(where: string): Promise<number>;
   /** A flow in the middle of the data. */
   flow(): Promise<string>;
   /** RFC 3339 of the moment before which that share of the rows lies. */
@@ -33,8 +35,8 @@ const seedEvents = 20_000;
 const smallOrganizations = 1000;
 const smallEvents = 100;
 const insertRows = 500_000;
-/** Every so many events one is by the rare actor, on the rare file: 40 of 10 million. */
-const rareEvery = 250_007;
+/** So many events are by the rare actor, on the rare file, however many rows there are: all among the first tenth. */
+const rareEvents = 40;
 const days = 30;
 const factsName = 'bench-data.json';
 /** Recorded in one month of ingest, which is a partition of the table: what is merged at once stays bounded. */
@@ -44,9 +46,13 @@ const ticksPerMonth = 267_840_000;
 const firstSeq = 35_184_372_088_832;
 
 /** Values of a column that the generated events get, by column; only columns that the table has are replaced. */
-function replacements(org: string, microsFrom: number, microsStep: number): Record<string, string> {
+function replacements(
+  org: string,
+  { microsFrom, microsStep, rowsMax }: Pick<Facts, 'microsFrom' | 'microsStep' | 'rowsMax'>,
+): Record<string, string> {
   const micros = `toInt64(${microsFrom} + n * ${microsStep} + cityHash64(n) % ${Math.max(1, Math.floor(microsStep / 2))})`;
-  const rare = `n % ${rareEvery} = 11`;
+  const tenth = Math.floor(rowsMax / 10);
+  const rare = `n < ${tenth} AND n % ${Math.max(1, Math.floor(tenth / rareEvents))} = 11`;
   return {
     org,
     time: `fromUnixTimestamp64Micro(${micros}, 'UTC')`,
@@ -127,7 +133,7 @@ function loadFacts(lab: Lab, rowsMax: number): Facts | undefined {
 async function generate(
   lab: Lab,
   org: string,
-  { microsFrom, microsStep }: Pick<Facts, 'microsFrom' | 'microsStep'>,
+  layout: Pick<Facts, 'microsFrom' | 'microsStep' | 'rowsMax'>,
   from: number,
   count: number,
 ): Promise<void> {
@@ -136,7 +142,7 @@ async function generate(
     `SELECT name FROM system.columns WHERE database = '${database}' AND table = 'events' FORMAT TSVRaw`,
   );
   const columns = new Set(columnList.trim().split('\n'));
-  const replaced = Object.entries(replacements(org, microsFrom, microsStep))
+  const replaced = Object.entries(replacements(org, layout))
     .filter(([name]) => columns.has(name))
     .map(([name, expression]) => `${expression} AS ${name}`);
   // Seeds are matched by position, so that every run of rows has all kinds of events.
@@ -162,7 +168,7 @@ async function begin(lab: Lab, rowsMax: number): Promise<Facts> {
   const small = smallOrganizations * smallEvents;
   // An organization for each run of events: ids from the number, so that they lie all around the large one.
   const org = `reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`;
-  await generate(lab, org, { microsFrom, microsStep: Math.floor(micros / small) }, 0, small);
+  await generate(lab, org, { microsFrom, microsStep: Math.floor(micros / small), rowsMax: small }, 0, small);
   const wanted = async (column: string, rare: string, none: string): Promise<Wanted> => ({
     frequent: await mostFrequent(lab, column),
     rare,
@@ -228,6 +234,8 @@ export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData>
       growth.done();
     },
     rows: () => facts.rows,
+    matches: (where) =>
+      engine.number(`SELECT count() FROM ${database}.events WHERE org = '${id}' AND ${where}`),
     async flow() {
       const at = `fromUnixTimestamp64Micro(${microsFrom + Math.floor((facts.rows / 2) * microsStep)}, 'UTC')`;
       const sql =

@@ -24,7 +24,7 @@ function micros({ serviceMicros, engineMicros }: Side): string {
 }
 
 function row(result: CaseResult): string[] {
-  const { service, reference, ratio } = result;
+  const { service, reference, ratio, growth } = result;
   const [p50, p99] = service.latency === undefined ? [] : quantilesMs(service.latency, [0.5, 0.99]);
   return [
     result.id,
@@ -36,6 +36,7 @@ function row(result: CaseResult): string[] {
       : `**${ratio.median.toFixed(2)}** (${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})`,
     p50 === undefined || p99 === undefined ? '' : `${short(p50)} / ${short(p99)}`,
     micros(service),
+    growth === undefined ? '' : growth.toFixed(2),
   ];
 }
 
@@ -47,6 +48,7 @@ const columns = [
   'ratio (95 %)',
   'p50 / p99 ms',
   'CPU µs: service + engine',
+  'ten times the rows',
 ];
 
 function markdown(rows: readonly (readonly string[])[]): string {

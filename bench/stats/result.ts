@@ -22,6 +22,8 @@ export interface CaseResult {
   readonly reference?: { readonly name: string; readonly side: Side } | undefined;
   /** Service over reference, of slices that ran next to each other; above 1 the service is faster. */
   readonly ratio?: Summary | undefined;
+  /** How many times as long it takes with ten times the rows. */
+  readonly growth?: number;
   /** Further figures with their names, as text. */
   readonly notes: readonly string[];
   /** What the peaks and sizes are, by name, in bytes. */

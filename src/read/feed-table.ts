@@ -5,7 +5,7 @@ import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';
 import { type AuditFilter, hasColumnFilter, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
-import { feedOrder, feedPage } from './plans.ts';
+import { feedChunk, feedOrder, feedPage } from './plans.ts';
 import { type ReadBody, readEnveloped } from './read-body.ts';
 
 /** What one look at the table found: events in (after, last], and whether there is more behind them. */
@@ -164,7 +164,13 @@ export class FeedTable {
     const { after, pages } = found;
     const last = pages.at(-1)?.last ?? after;
     const { query, parameters, settings } = this.#dataQuery(where, { after, last });
-    const holding = { signal, settings, headroom: 0, tailroom: 0, bytesMax: limits.pageBufferedBytesMax };
+    const holding = {
+      signal,
+      settings: { ...settings, ...feedChunk },
+      headroom: 0,
+      tailroom: 0,
+      bytesMax: limits.pageBufferedBytesMax,
+    };
     const rows = await this.#storage.bytes(query, parameters, holding);
     if (!('release' in rows)) {
       rows.destroy();

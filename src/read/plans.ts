@@ -33,6 +33,12 @@ export const feedOrder: Settings = {
 /** Events of a narrow range of the order of ingest. */
 export const feedPage: Settings = byProjection;
 
+/**
+ * Thousands of them, which nobody waits for yet: put together by the thread that reads them, as handing them to others
+ * costs a quarter more. A page of 1000 costs the same either way, and comes sooner from several threads.
+ */
+export const feedChunk: Settings = { ...feedPage, output_format_parallel_formatting: 0 };
+
 export function planOf(filter: AuditFilter): Settings {
   return hasIndexedFilter(filter) ? byProjection : inKeyOrder;
 }
@@ -46,4 +52,5 @@ export const streamSettings: Settings = {
   max_threads: 1,
   max_block_size: 1024,
   read_in_order_use_buffering: 0,
+  output_format_parallel_formatting: 0,
 };

@@ -13,8 +13,6 @@ const readSettings: Settings = {
   readonly: 2,
   cancel_http_readonly_queries_on_client_close: 1,
   http_write_exception_in_output_format: 0,
-  // Rows are put together by the thread that reads them: handing them to others costs a third of a page of events.
-  output_format_parallel_formatting: 0,
   // One read out of bounds must fail by itself, before it makes others fail for want of memory.
   max_memory_usage: limits.readMemoryBytesMax,
 };
