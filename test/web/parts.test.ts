@@ -3,6 +3,8 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { EventCounter } from '../../web/events/event-counter.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
+import { limits } from '../../web/overview/limits.ts';
+import { findNew } from '../../web/overview/new-actors.ts';
 import { layOut, membersOf } from '../../web/ui/json-text.ts';
 import { type Bar, RowScroll } from '../../web/ui/row-scroll.ts';
 
@@ -151,5 +153,30 @@ describe('the counter of exported events', () => {
         },
       ),
     );
+  });
+});
+
+describe('new actors', () => {
+  const actors = (count: number, name = 'known') =>
+    Array.from({ length: count }, (_, n) => ({ email_addr: `${name}${n}@x`, count: 1 }));
+  const never = () => Promise.reject(new Error('asked without need'));
+
+  it('are those of today who were not there before', async () => {
+    const found = await findNew([...actors(3), ...actors(2, 'new')], actors(50), never);
+    assert.deepEqual(found, { actors: actors(2, 'new'), checked: undefined });
+  });
+
+  it('are looked up where the list of those before is full, and no more than a few', async () => {
+    const full = actors(limits.topValues);
+    const asked: string[] = [];
+    const wasThere = ({ email_addr: email }: { email_addr: string }) => {
+      asked.push(email);
+      return Promise.resolve(email === 'new0@x');
+    };
+    const few = await findNew(actors(3, 'new'), full, wasThere);
+    assert.deepEqual(few, { actors: actors(3, 'new').slice(1), checked: undefined });
+    const many = await findNew(actors(20, 'new'), full, wasThere);
+    assert.equal(many.checked, limits.newActorChecks);
+    assert.equal(asked.length, 3 + limits.newActorChecks);
   });
 });

@@ -25,20 +25,21 @@ interface ExportButtonProps {
 
 /** All events of the view as a file. */
 export function ExportButton({ model, list }: ExportButtonProps) {
-  // The events as they are counted now, whatever is loaded meanwhile.
   const [exported, setExported] = useState<EventList>();
+  const isStale = model.list.isLoading.value;
   return (
     <>
       <button
         type="button"
         class="button export"
-        disabled={list === undefined || list.total === 0}
+        disabled={list === undefined || list.total === 0 || isStale}
         onClick={() => setExported(list)}
       >
         <Icon name="down" />
-        <span>{t('eventsExport')}</span>
+        <span class="roomy">{t('eventsExport')}</span>
       </button>
-      {exported !== undefined && (
+      {/* Going back to another query closes it. */}
+      {exported !== undefined && exported === list && (
         <ExportDialog model={model} list={exported} onClose={() => setExported(undefined)} />
       )}
     </>
@@ -53,6 +54,7 @@ interface ExportDialogProps {
 
 function ExportDialog({ model, list, onClose }: ExportDialogProps) {
   const run = useRef(new FileExport()).current;
+  const [format, setFormat] = useState<ExportFormat>('ndjson');
   useEffect(() => () => run.cancel(), [run]);
   const state = run.state.value;
   const isRunning = state.step === 'running';
@@ -67,7 +69,7 @@ function ExportDialog({ model, list, onClose }: ExportDialogProps) {
     <Dialog title={t('eventsExportTitle')} onClose={isRunning ? undefined : onClose}>
       <div class="export-panel">
         {(state.step === 'ready' || state.step === 'failed') && (
-          <Form model={model} list={list} run={run} state={state} onClose={onClose} />
+          <Form {...{ model, list, run, state, format, setFormat, onClose }} />
         )}
         {isRunning && <Running state={state} onCancel={() => run.cancel()} />}
         {state.step === 'done' && (
@@ -95,11 +97,12 @@ function ExportDialog({ model, list, onClose }: ExportDialogProps) {
 interface FormProps extends ExportDialogProps {
   readonly run: FileExport;
   readonly state: ExportState;
+  readonly format: ExportFormat;
+  readonly setFormat: (format: ExportFormat) => void;
 }
 
 /** What will be in the file, and in which form. */
-function Form({ model, list, run, state, onClose }: FormProps) {
-  const [format, setFormat] = useState<ExportFormat>('ndjson');
+function Form({ model, list, run, state, format, setFormat, onClose }: FormProps) {
   const { range, filters } = model.query.value;
   const given = filterNames.filter((name) => filters[name] !== undefined);
   const parameters = { ...list.parameters, format };

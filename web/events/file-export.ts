@@ -45,13 +45,15 @@ export class FileExport {
 
   /** To be called in answer to a click, or the browser asks for no file. Does not throw: see `state`. */
   async start(format: ExportFormat, parameters: Parameters, suggestedName: string): Promise<void> {
-    const file = await chooseFile(suggestedName);
-    if (file === undefined) return;
     this.#abort = new AbortController();
     const counter = new EventCounter(format);
+    let file: FileSystemFileHandle | undefined;
     let total: number | undefined;
     const progress = () => ({ events: counter.events, bytes: counter.bytes, total });
     try {
+      // Rejects with AbortError where somebody changes their mind.
+      file = await window.showSaveFilePicker?.({ suggestedName });
+      if (file === undefined) return;
       this.state.value = { step: 'running', ...progress() };
       const { signal } = this.#abort;
       const response = await getStream(exportPath, { ...parameters, format }, { signal });
@@ -69,23 +71,13 @@ export class FileExport {
       );
       this.state.value = { step: 'done', name: file.name, ...progress() };
     } catch (error) {
-      await discard(file);
+      if (file !== undefined) await discard(file);
       this.state.value = isAborted(error) ? { step: 'ready' } : { step: 'failed', error, ...progress() };
     }
   }
 
   cancel(): void {
     this.#abort.abort();
-  }
-}
-
-/** Undefined where somebody changes their mind. */
-async function chooseFile(suggestedName: string): Promise<FileSystemFileHandle | undefined> {
-  try {
-    return await window.showSaveFilePicker?.({ suggestedName });
-  } catch (error) {
-    if (isAborted(error)) return undefined;
-    throw error;
   }
 }
 

@@ -36,7 +36,7 @@ export default function OverviewView() {
         </div>
         <button type="button" class="button" disabled={overview.isLoading.value} onClick={load}>
           <Icon name="refresh" />
-          {t('refresh')}
+          <span class="roomy">{t('refresh')}</span>
         </button>
       </header>
       {error !== undefined && (

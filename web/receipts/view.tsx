@@ -46,7 +46,7 @@ export default function ReceiptsView() {
             </span>
             <button type="button" class="button" disabled={receipts.isLoading.value} onClick={load}>
               <Icon name="refresh" />
-              {t('refresh')}
+              <span class="roomy">{t('refresh')}</span>
             </button>
           </>
         )}
