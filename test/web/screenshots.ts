@@ -42,14 +42,15 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
     'events',
     async (page, url) => {
       await page.goto(`${url}/#/events?range=7d`);
-      await page.locator('.facets button, .row[aria-selected]').first().waitFor();
+      await page.locator('.row[aria-selected]').first().waitFor();
+      await page.locator('.facets button').first().waitFor({ state: 'attached' });
     },
   ],
   [
     'event',
     async (page, url) => {
-      await page.goto(`${url}/#/events?range=7d&status=Failure`);
-      await page.locator('.row[aria-selected]', { hasText: 'Download failed' }).first().click();
+      await page.goto(`${url}/#/events?range=7d&activityId=2001`);
+      await page.locator('.row[aria-selected]', { hasText: 'Upload completed' }).first().click();
       await page.locator('[role=tabpanel] dd').nth(8).waitFor();
     },
   ],
