@@ -14,10 +14,22 @@ export interface View {
 /** All views in the order of the navigation; the first that a role may see is where it begins. */
 export const views: readonly View[] = [
   {
+    path: 'overview',
+    title: 'overview',
+    roles: ['admin', 'auditor'],
+    load: () => import('./overview/view.tsx'),
+  },
+  {
     path: 'events',
     title: 'events',
     roles: ['admin', 'auditor'],
     load: () => import('./events/view.tsx'),
+  },
+  {
+    path: 'receipts',
+    title: 'receipts',
+    roles: ['admin', 'auditor', 'member'],
+    load: () => import('./receipts/view.tsx'),
   },
   {
     path: 'api-keys',

@@ -1,7 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
+import { EventCounter } from '../../web/events/event-counter.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
+import { limits } from '../../web/overview/limits.ts';
+import { findNew } from '../../web/overview/new-actors.ts';
 import { layOut, membersOf } from '../../web/ui/json-text.ts';
 import { type Bar, RowScroll } from '../../web/ui/row-scroll.ts';
 
@@ -122,5 +125,58 @@ describe('scrolling a list of any length', () => {
     }
     assert.ok(Math.abs(scroll.topMax.value - 100 - scroll.top.value) < 1);
     scroll.attach(undefined);
+  });
+});
+
+describe('the counter of exported events', () => {
+  const cell = fc.oneof(fc.string(), fc.constantFrom('a\nb', '"', '"\r\n"', ''));
+  const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+  const forms = {
+    ndjson: (rows: readonly string[][]) => rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
+    json: (rows: readonly string[][]) => `[${rows.map((row) => JSON.stringify(row)).join(',\n')}]\n`,
+    csv: (rows: readonly string[][]) =>
+      [['name'], ...rows].map((row) => `${row.map(quoted).join(',')}\r\n`).join(''),
+  };
+
+  it('counts what is in a file of each form, however it is cut into pieces', () => {
+    const rows = fc.array(fc.array(cell, { minLength: 1 }), { maxLength: 8 });
+    fc.assert(
+      fc.property(
+        rows,
+        fc.constantFrom('ndjson', 'json', 'csv'),
+        fc.integer({ min: 1, max: 40 }),
+        (all, format, size) => {
+          const bytes = Buffer.from(forms[format](all));
+          const counter = new EventCounter(format);
+          for (let at = 0; at < bytes.length; at += size) counter.add(bytes.subarray(at, at + size));
+          assert.deepEqual([counter.events, counter.bytes], [all.length, bytes.length]);
+        },
+      ),
+    );
+  });
+});
+
+describe('new actors', () => {
+  const actors = (count: number, name = 'known') =>
+    Array.from({ length: count }, (_, n) => ({ email_addr: `${name}${n}@x`, count: 1 }));
+  const never = () => Promise.reject(new Error('asked without need'));
+
+  it('are those of today who were not there before', async () => {
+    const found = await findNew([...actors(3), ...actors(2, 'new')], actors(50), never);
+    assert.deepEqual(found, { actors: actors(2, 'new'), checked: undefined });
+  });
+
+  it('are looked up where the list of those before is full, and no more than a few', async () => {
+    const full = actors(limits.topValues);
+    const asked: string[] = [];
+    const wasThere = ({ email_addr: email }: { email_addr: string }) => {
+      asked.push(email);
+      return Promise.resolve(email === 'new0@x');
+    };
+    const few = await findNew(actors(3, 'new'), full, wasThere);
+    assert.deepEqual(few, { actors: actors(3, 'new').slice(1), checked: undefined });
+    const many = await findNew(actors(20, 'new'), full, wasThere);
+    assert.equal(many.checked, limits.newActorChecks);
+    assert.equal(asked.length, 3 + limits.newActorChecks);
   });
 });

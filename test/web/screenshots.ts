@@ -25,6 +25,20 @@ interface Demo {
 /** What a picture is of, and how the page comes there. */
 const pictures: readonly (readonly [name: string, show: (page: Page, url: string) => Promise<void>])[] = [
   [
+    'overview',
+    async (page, url) => {
+      await page.goto(`${url}/#/overview`);
+      await page.locator('.heat').waitFor();
+    },
+  ],
+  [
+    'receipts',
+    async (page, url) => {
+      await page.goto(`${url}/#/receipts`);
+      await page.locator('.receipt .middle').first().waitFor();
+    },
+  ],
+  [
     'events',
     async (page, url) => {
       await page.goto(`${url}/#/events?range=7d`);

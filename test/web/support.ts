@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
+import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { password } from '../e2e/session-support.ts';
 import { patience } from '../support/patience.ts';

@@ -59,6 +59,11 @@ export async function getText(path: string, parameters: Parameters, options: Opt
   return (await ask(withQuery(path, parameters), { method: 'GET' }, options)).text();
 }
 
+/** The answer to a GET as it arrives, for what is too much to hold. Rejects where it does not begin with success. */
+export function getStream(path: string, parameters: Parameters, options: Options = {}): Promise<Response> {
+  return ask(withQuery(path, parameters), { method: 'GET' }, options);
+}
+
 /** A change; undefined where the answer has no body. */
 export async function send<T>(
   method: 'POST' | 'PATCH',
@@ -71,8 +76,8 @@ export async function send<T>(
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
-/** A path with its parameters. */
-function withQuery(path: string, parameters: Parameters): string {
+/** A path with its parameters, as links need it, too. */
+export function withQuery(path: string, parameters: Parameters): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== undefined && value !== '') query.set(name, String(value));

@@ -13,7 +13,8 @@ const path = '/api/v1/portal/events';
  */
 export class EventList {
   readonly total: number;
-  readonly #parameters: Parameters;
+  /** What exactly these events match, the end of the range included. */
+  readonly parameters: Parameters;
   readonly #pages = signal<ReadonlyMap<number, readonly AuditEvent[]>>(new Map());
   /** The request for pages in sight. */
   readonly loading = new Resource<void>();
@@ -23,7 +24,7 @@ export class EventList {
 
   private constructor(parameters: Parameters, first: AuditPage) {
     this.total = first.meta.total;
-    this.#parameters = parameters;
+    this.parameters = parameters;
     this.#pages.value = new Map([[0, first.data]]);
   }
 
@@ -57,7 +58,7 @@ export class EventList {
     const startTime = toRfc3339(micros + 1);
     const { meta } = await get<AuditPage>(
       path,
-      { ...this.#parameters, startTime, limit: 1 },
+      { ...this.parameters, startTime, limit: 1 },
       { signal: abort },
     );
     return Math.min(meta.total, this.total - 1);
@@ -86,7 +87,7 @@ export class EventList {
     void this.loading.load(async (abort) => {
       for (const number of missing) {
         const offset = number * limits.pageEvents;
-        const parameters = { ...this.#parameters, limit: limits.pageEvents, offset };
+        const parameters = { ...this.parameters, limit: limits.pageEvents, offset };
         this.#keep(number, (await get<AuditPage>(path, parameters, { signal: abort })).data);
       }
       this.#wanted = '';

@@ -3,6 +3,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
+import { ExportButton } from './export-dialog.tsx';
 import { Facets } from './facets.tsx';
 import type { EventsModel } from './model.ts';
 import { filterNames } from './query.ts';
@@ -30,6 +31,7 @@ export function FilterBar({ model }: { readonly model: EventsModel }) {
       <span class="total" role="status" data-stale={model.list.isLoading.value}>
         {list !== undefined && totalWords(list.total)}
       </span>
+      <ExportButton model={model} list={list} />
     </div>
   );
 }

@@ -112,7 +112,8 @@ function ExactForm({ range, onChange }: ExactFormProps) {
   );
 }
 
-function rangeWords(range: EventQuery['range']): string {
+/** A range as people read it. */
+export function rangeWords(range: EventQuery['range']): string {
   if (typeof range === 'string') return t(names[range]);
   const { from, to } = range;
   if (from !== undefined && to !== undefined) return `${formatMoment(from)} – ${formatMoment(to)}`;

@@ -43,6 +43,10 @@ function SignedIn({ who }: { readonly who: Whoami }) {
   useEffect(() => {
     document.title = `${view === undefined ? '' : `${t(view.title)} · `}${who.organization.name}`;
   });
+  useEffect(() => {
+    // On a phone the views are wider than the bar.
+    document.querySelector('nav [aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
+  }, [view]);
   return (
     <div class="frame">
       <a class="skip" href="#content" onClick={skipToContent}>

@@ -13,6 +13,7 @@ function formatter(options: Intl.DateTimeFormatOptions) {
 
 const day = formatter({ day: '2-digit', month: 'short' });
 const dayOfYear = formatter({ day: '2-digit', month: 'short', year: 'numeric' });
+const weekday = formatter({ weekday: 'short', day: '2-digit', month: 'short' });
 const clock = formatter({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const clockSeconds = formatter({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 const zoneName = formatter({ timeZoneName: 'short' });
@@ -26,6 +27,11 @@ const millis = (micros: number): number => Math.floor(micros / thousand);
 export function formatDay(micros: number): string {
   const isThisYear = new Date(millis(micros)).getUTCFullYear() === new Date().getUTCFullYear();
   return (isThisYear ? day : dayOfYear).value.format(millis(micros));
+}
+
+/** `Sun 22 Nov`. */
+export function formatWeekday(micros: number): string {
+  return weekday.value.format(millis(micros));
 }
 
 /** `09:30`. */
@@ -115,6 +121,21 @@ export function startOfDay(ms: number, days = 0): number {
   return zone.value === 'utc'
     ? Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days) * thousand
     : new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).getTime() * thousand;
+}
+
+/** Hours and minutes of a moment, in the zone chosen: 9.5 is half past nine. */
+export function hourOfDay(micros: number): number {
+  const date = new Date(millis(micros));
+  return zone.value === 'utc'
+    ? date.getUTCHours() + date.getUTCMinutes() / 60
+    : date.getHours() + date.getMinutes() / 60;
+}
+
+/** Saturday or Sunday, in the zone chosen. */
+export function isWeekend(micros: number): boolean {
+  const date = new Date(millis(micros));
+  const day = zone.value === 'utc' ? date.getUTCDay() : date.getDay();
+  return day === 0 || day === 6;
 }
 
 /** Where the quarter of a moment begins, in the zone chosen; `quarters` later. */

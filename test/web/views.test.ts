@@ -1,0 +1,238 @@
+import { strict as assert } from 'node:assert';
+import { readFile } from 'node:fs/promises';
+import { after, afterEach, before, describe, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
+import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
+import {
+  assertAccessible,
+  buildPage,
+  launchBrowser,
+  type Visit,
+  type VisitOptions,
+  visitAs,
+  withoutBrowser,
+} from './support.ts';
+
+/** Views other than the events, in a browser: receipts, overview, and the export of events. */
+
+const markup = '<img src=x onerror=alert(1)>';
+const flow = '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10';
+const member = 'member@a.example';
+/** 2024-05-06T00:00:00Z, where the member's transfers begin. */
+const start = Date.UTC(2024, 4, 6) * 1000;
+/** More than a page of receipts. */
+const transfers = 60;
+
+const memberEvents = `#/events?range=all&to=2024-12-31T00:00:00Z&actor=${member}`;
+
+/** In place of the browser's own dialog, which no test can answer: files of the page's private folder. */
+const pickFiles = `window.showSaveFilePicker = async ({ suggestedName }) =>
+  (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`;
+/** Their texts, by the ends of their names. */
+const readFiles = `(async () => {
+  const files = {};
+  for await (const [name, file] of (await navigator.storage.getDirectory()).entries())
+    files[name.split('.').pop()] = await (await file.getFile()).text();
+  return files;
+})()`;
+
+let server: TestServer;
+let browser: Browser;
+let admin: SignedIn;
+const visits: Visit[] = [];
+
+async function open(email: string, place: string, options: VisitOptions = {}): Promise<Page> {
+  const visitor = await visitAs(browser, server, email, place, options);
+  visits.push(visitor);
+  return visitor.page;
+}
+
+/** A whole transfer, one that failed, and downloads that have begun. */
+function transferEvents(): object[] {
+  const of = (seconds: number, action: number, message: object) =>
+    sourceEvent({ timestamp: start + seconds * 1_000_000, actor: member, action, ...message });
+  const sent = { flow_id: flow, target: markup, extra: { fileSize: 48_213, destination: 'Finance' } };
+  return [
+    ...Array.from({ length: transfers - 2 }, (_, at) => of(at, 2002, { target: `part ${at}.bin` })),
+    of(1000, 2003, { target: 'lost.pdf', result: { code: 500 } }),
+    of(2000, 2000, sent),
+    of(2192, 2001, sent),
+  ];
+}
+
+/** Wednesday noon in Berlin: what the browser takes for now, so that there are days before it. */
+const noon = '2024-05-15T10:00:00Z';
+
+/** Four events on each working day before, from the third of May on, and a louder morning. */
+function daysEvents(): object[] {
+  const of = (day: number, hour: number, actor: string, code = 200) => {
+    const timestamp = Date.UTC(2024, 4, day, hour, 30) * 1000;
+    return sourceEvent({ timestamp, actor: `${actor}@a.example`, action: 1001, result: { code } });
+  };
+  return [
+    ...[3, 6, 7, 8, 9, 10, 13, 14].flatMap((day) => Array.from({ length: 4 }, () => of(day, 8, 'old'))),
+    ...Array.from({ length: 6 }, (_, n) => of(15, 9, 'old', n < 2 ? 403 : 200)),
+    of(15, 9, 'fresh'),
+  ];
+}
+
+describe('the views of the web page', { skip: withoutBrowser() }, () => {
+  before(async () => {
+    buildPage();
+    const env = { RATE_LIMIT_TENANT: '30/2s', RATE_LIMIT_LOGIN: 'off' };
+    [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
+    const tenant = await createTenant(server, 'acme');
+    await tenant.record([...transferEvents(), ...daysEvents()]);
+    await tenant.settled(transferEvents().length + daysEvents().length, { endTime: noon });
+    await createUser(server, 'acme', 'member', member);
+    await createUser(server, 'acme', 'admin', 'admin@a.example');
+    admin = await signIn(server, 'admin@a.example');
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+  afterEach(async () => {
+    for (const { context, faults } of visits.splice(0)) {
+      assert.deepEqual(faults, []);
+      await context.close();
+    }
+  });
+
+  test('show everybody the receipts of their own transfers, page by page', async () => {
+    const page = await open(member, '#/receipts');
+    await page.locator('.count', { hasText: `${transfers} transfers` }).waitFor();
+    const rows = page.locator('.receipt:not(.head)');
+    const cells = (at: number) => rows.nth(at).locator('[role=cell]').allTextContents();
+    const [file, destination, size, started, completed, duration, status] = await cells(0);
+    assert.ok(file?.includes(markup));
+    assert.deepEqual([destination, size, duration], ['Finance', '48.2 kB', '3 min 12 s']);
+    assert.match(`${started} ${completed}`, /02:33:20.*02:36:32/s);
+    assert.equal(status, 'Completed');
+    assert.equal((await cells(1)).at(-1), 'Failed');
+    assert.deepEqual((await cells(2)).slice(4), ['–', '–', 'Started']);
+    assert.equal(await rows.count(), 50);
+    await page.getByRole('link', { name: 'Older' }).click();
+    await page.getByText('51–60 of 60').waitFor();
+    assert.equal(await rows.count(), 10);
+    assert.match(page.url(), /#\/receipts\?page=2$/);
+    await page.goBack();
+    await page.getByText('1–50 of 60').waitFor();
+  });
+
+  test('say that there are no receipts yet, or that they are switched off', async () => {
+    const page = await open('admin@a.example', '#/receipts');
+    await page.getByText('No transfers yet.').waitFor();
+    await admin.send('PATCH', '/api/v1/portal/settings', { receipts: 'off' });
+    try {
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await page.getByText('Receipts are switched off in this organization.').waitFor();
+      const later = await open(member, '#/receipts');
+      await later.getByText('An administrator can switch receipts on.').waitFor();
+      await assertAccessible(later);
+    } finally {
+      await admin.send('PATCH', '/api/v1/portal/settings', { receipts: 'own' });
+    }
+  });
+
+  test('show today beside the usual day, and lead from each figure to its events', async () => {
+    const page = await open('admin@a.example', '#/receipts');
+    await page.clock.setFixedTime(noon);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    const tile = (title: string) => page.locator('.tile', { hasText: title });
+    await tile('Events today').getByText('+75% usually 4 by now').waitFor();
+    assert.equal(await tile('Failures today').locator('.figure').textContent(), '2');
+    await tile('Failures today').getByText('usually none by now').waitFor();
+    await page.getByText('the median of 8 days like this one').waitFor();
+    assert.deepEqual(await tile('New actors today').locator('li').allTextContents(), ['fresh@a.example']);
+    assert.deepEqual(await page.locator('.ranks').first().locator('a').allTextContents(), [
+      'old@a.example6',
+      'fresh@a.example1',
+    ]);
+    const morning = page.getByRole('link', { name: /^Wed, May 15 11:00 – 12:00: 7 events, 2 failed$/ });
+    await page.locator('.heat a[tabindex="0"]').focus();
+    for (let hour = 0; hour < 11; hour += 1) await page.keyboard.press('ArrowRight');
+    await morning.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.total', { hasText: '7 events' }).waitFor();
+    await page.goBack();
+    await tile('Failures today').getByRole('link').click();
+    await page.locator('.total', { hasText: '2 events' }).waitFor();
+    assert.match(page.url(), /#\/events\?range=today&status=Failure$/);
+  });
+
+  test('export the events of the view into a file, and count before and while they do', async () => {
+    const page = await open('admin@a.example', memberEvents);
+    await page.evaluate(pickFiles);
+    for (const format of ['NDJSON', 'JSON', 'CSV']) {
+      await page.getByRole('button', { name: 'Export' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Export events' });
+      await dialog.getByRole('radio', { name: format, exact: true }).check();
+      assert.equal(await dialog.locator('.count').textContent(), '61 events');
+      await dialog.getByRole('button', { name: 'Export' }).click();
+      await dialog.getByText('The file is whole.').waitFor();
+      assert.match(String(await dialog.getByText('61 events in').textContent()), /audit-acme-\d{8}T/);
+      await dialog.getByRole('button', { name: 'Close' }).last().click();
+    }
+    const files = await page.evaluate<Record<string, string>>(readFiles);
+    const lines = (text = '') => text.trimEnd().split('\n');
+    assert.deepEqual(Object.keys(files).toSorted(), ['csv', 'json', 'ndjson']);
+    const events = lines(files['ndjson']).map((line) => (JSON.parse(line) as { time: number }).time);
+    assert.equal(events.length, 61);
+    assert.deepEqual(
+      (JSON.parse(files['json'] ?? '') as { time: number }[]).map(({ time }) => time),
+      events,
+    );
+    assert.match(files['csv'] ?? '', /^time,/);
+    assert.equal(lines(files['csv']).length, 62);
+  });
+
+  test('leave no file where an export is short or cancelled, and let browsers that write none download it', async () => {
+    const page = await open('admin@a.example', memberEvents);
+    await page.evaluate(pickFiles);
+    // A network that loses the end.
+    await page.route('**/portal/export?*', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.body()).subarray(0, -100) });
+    });
+    await page.getByRole('button', { name: 'Export' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Export events' });
+    const begin = dialog.getByRole('button', { name: 'Export' });
+    await begin.click();
+    await dialog.getByText('The export broke off after 60 of 61 events.').waitFor();
+    await assertAccessible(page);
+    assert.deepEqual(await page.evaluate(readFiles), {});
+    await page.unroute('**/portal/export?*');
+    // And one that is too slow for somebody.
+    await page.route('**/portal/export?*', () => undefined);
+    await begin.click();
+    await dialog.locator('progress').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await begin.waitFor();
+    assert.deepEqual(await page.evaluate(readFiles), {});
+    await page.unroute('**/portal/export?*');
+    await page.evaluate('window.showSaveFilePicker = undefined');
+    await dialog.getByRole('radio', { name: 'CSV' }).check();
+    const downloading = page.waitForEvent('download');
+    await dialog.getByRole('link', { name: 'Export' }).click();
+    const text = await readFile(await (await downloading).path(), 'utf8');
+    assert.equal(text.trimEnd().split('\n').length, 62);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`have nothing that keeps people out, in ${colorScheme}, on a phone too`, async () => {
+      const page = await open(member, '#/receipts', { colorScheme });
+      await page.locator('.receipt .middle').first().waitFor();
+      await assertAccessible(page);
+      await page.setViewportSize({ width: 360, height: 700 });
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+      await assertAccessible(page);
+      const overview = await open('admin@a.example', '#/overview', { colorScheme });
+      await overview.locator('.heat').waitFor();
+      await assertAccessible(overview);
+      await overview.setViewportSize({ width: 360, height: 700 });
+      assert.equal(await overview.evaluate('document.documentElement.scrollWidth'), 360);
+    });
+  }
+});

@@ -1,0 +1,90 @@
+import { fromRfc3339 } from '../api/instant.ts';
+import type { Histogram } from '../api/types.ts';
+import { hourOfDay, isWeekend, startOfDay } from '../ui/time.ts';
+import { limits } from './limits.ts';
+
+/** Events of an hour of a day. Times are Unix microseconds, the last one inclusive. */
+export interface Hour {
+  readonly from: number;
+  readonly to: number;
+  readonly success: number;
+  readonly failure: number;
+}
+
+export interface Day {
+  readonly start: number;
+  /** By the clock, 24 of them; undefined where the day has none, or not yet. */
+  readonly hours: readonly (Hour | undefined)[];
+}
+
+/** What to count of an hour. */
+export type Count = (hour: Hour) => number;
+export const allOf: Count = ({ success, failure }) => success + failure;
+export const failuresOf: Count = ({ failure }) => failure;
+
+const hourMicros = 3_600_000_000;
+
+/** Ranges that cover the days until now, each so short that the server counts it by the hour. */
+export function rangesUntil(nowMs: number): { from: number; to: number }[] {
+  const ranges: { from: number; to: number }[] = [];
+  const end = nowMs * 1000;
+  for (let from = startOfDay(nowMs, 1 - limits.days); from <= end; ) {
+    const next = (Math.floor(from / hourMicros) + limits.histogramHours) * hourMicros;
+    ranges.push({ from, to: Math.min(next - 1, end) });
+    from = next;
+  }
+  return ranges;
+}
+
+/** The days until now, today first. Hours of the clock that come twice, as summer time ends, count as one. */
+export function daysUntil(nowMs: number, histograms: readonly Histogram[]): Day[] {
+  const starts = Array.from({ length: limits.days }, (_, ago) => startOfDay(nowMs, -ago));
+  const days = starts.map((start) => ({ start, hours: Array.from<Hour | undefined>({ length: 24 }) }));
+  const first = starts.at(-1) ?? 0;
+  for (const { data, meta } of histograms) {
+    for (const { start, success, failure } of data) {
+      const begins = fromRfc3339(start) ?? 0;
+      const from = Math.max(begins, first);
+      const to = Math.min(begins + meta.bucket_seconds * 1_000_000, nowMs * 1000 + 1) - 1;
+      const hours = days.find((day) => day.start <= from)?.hours;
+      const at = Math.floor(hourOfDay(from));
+      const other = hours?.[at];
+      if (hours !== undefined)
+        hours[at] = {
+          from: other?.from ?? from,
+          to,
+          success: success + (other?.success ?? 0),
+          failure: failure + (other?.failure ?? 0),
+        };
+    }
+  }
+  return days;
+}
+
+export function totalOf(day: Day | undefined, count: Count): number {
+  return (day?.hours ?? []).reduce((sum, hour) => sum + (hour === undefined ? 0 : count(hour)), 0);
+}
+
+/**
+ * Days that today can be compared with: working days or weekends as today is one, from the first that has any event, so
+ * that the time before the service came does not count as quiet.
+ */
+export function daysLike([today, ...before]: readonly Day[]): Day[] {
+  if (today === undefined) return [];
+  const last = before.findLastIndex((day) => totalOf(day, allOf) > 0);
+  return before.slice(0, last + 1).filter(({ start }) => isWeekend(start) === isWeekend(today.start));
+}
+
+/** How many there usually are by this time of day; undefined where there is nothing to compare with. */
+export function usualByNow(days: readonly Day[], nowMs: number, count: Count): number | undefined {
+  const now = hourOfDay(nowMs * 1000);
+  const soFar = daysLike(days).map(({ hours }) =>
+    hours.reduce((sum, hour, at) => {
+      const share = Math.max(0, Math.min(1, now - at));
+      return sum + (hour === undefined ? 0 : count(hour) * share);
+    }, 0),
+  );
+  const sorted = soFar.toSorted((a, b) => a - b);
+  const [low, high] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]];
+  return low === undefined || high === undefined ? undefined : Math.round((low + high) / 2);
+}

@@ -1,0 +1,169 @@
+import './view.css';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Resource } from '../api/resource.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Failure } from '../ui/failure.tsx';
+import { formatNumber, formatShare } from '../ui/number.ts';
+import { t } from '../ui/text.ts';
+import { formatMinute, formatWeekday, formatZone, zone } from '../ui/time.ts';
+import { type OverviewData, readOverview } from './data.ts';
+import { allOf, daysLike, failuresOf, totalOf, usualByNow } from './days.ts';
+import { HeatMap } from './heat-map.tsx';
+import { limits } from './limits.ts';
+import { todayHref } from './links.ts';
+import { Comparison, Hours, Tile } from './tile.tsx';
+
+/** Each morning's question: is anything odd? */
+export default function OverviewView() {
+  const overview = useRef(new Resource<OverviewData>()).current;
+  const load = () => void overview.load(readOverview);
+  // Days begin elsewhere in another zone.
+  const days = zone.value;
+  useEffect(load, [overview, days]);
+  useEffect(() => () => overview.stop(), [overview]);
+  const data = overview.data.value;
+  const error = overview.error.value;
+  const now = (data?.nowMs ?? Date.now()) * 1000;
+  return (
+    <div class="overview">
+      <header>
+        <div>
+          <h1>{t('overview')}</h1>
+          <p class="muted">
+            {t('overviewUntil', { day: formatWeekday(now), time: formatMinute(now), zone: formatZone(now) })}
+          </p>
+        </div>
+        <button type="button" class="button" disabled={overview.isLoading.value} onClick={load}>
+          <Icon name="refresh" />
+          <span class="roomy">{t('refresh')}</span>
+        </button>
+      </header>
+      {error !== undefined && (
+        <Failure error={error} retryAt={overview.retryAt.value} onRetry={() => overview.retry()} />
+      )}
+      {data === undefined && error === undefined && <Waiting />}
+      {data !== undefined && <Content data={data} isStale={overview.isLoading.value} />}
+    </div>
+  );
+}
+
+function Waiting() {
+  return (
+    <div class="panels" role="status" aria-label={t('loading')}>
+      {['tile', 'tile', 'tile', 'tile', 'panel wide', 'panel'].map((name, index) => (
+        <div key={index} class={name}>
+          <span class="skeleton" style={{ width: '40%' }} />
+          <span class="skeleton" style={{ width: '70%' }} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Content({ data, isStale }: { readonly data: OverviewData; readonly isStale: boolean }) {
+  const { days, nowMs, today, failed } = data;
+  const [total, failures] = [totalOf(days[0], allOf), totalOf(days[0], failuresOf)];
+  const important = today.severities.find(({ severity }) => severity === 'High')?.count ?? 0;
+  const like = daysLike(days).length;
+  return (
+    <div class="panels" data-stale={isStale} aria-busy={isStale}>
+      <Tile title={t('overviewToday')} href={todayHref()} value={total}>
+        <Comparison value={total} usual={usualByNow(days, nowMs, allOf)} />
+        <Hours days={days} count={allOf} style="success" />
+      </Tile>
+      <Tile
+        title={t('overviewFailures')}
+        href={todayHref({ status: 'Failure' })}
+        value={failures}
+        isBad={failures > 0}
+      >
+        <Comparison value={failures} usual={usualByNow(days, nowMs, failuresOf)} warns />
+        <Hours days={days} count={failuresOf} style="failure-bar" />
+      </Tile>
+      <Tile title={t('overviewImportant')} href={todayHref({ severity: 'High' })} value={important}>
+        <p class="muted">{total > 0 && t('overviewShare', { share: formatShare(important / total) })}</p>
+      </Tile>
+      <NewActorsTile found={data.newActors} />
+      <section class="panel wide">
+        <h2>{t('overviewHeat')}</h2>
+        <p class="muted">{t('overviewHeatHint')}</p>
+        <HeatMap days={days} />
+        {like > 0 && <p class="muted">{t('overviewUsualOf', { n: like })}</p>}
+      </section>
+      <div class="lists">
+        <Panel title={t('overviewActive')}>
+          <List
+            items={today.actors.map(({ email_addr: actor, name, count }) => ({
+              words: name ?? actor,
+              count,
+              href: todayHref({ actor }),
+            }))}
+          />
+        </Panel>
+        <Panel title={t('overviewFailing')}>
+          <List
+            items={failed.activities.map(({ activity_id: id, activity_name: words, count }) => ({
+              words,
+              count,
+              href: todayHref({ status: 'Failure', activityId: String(id) }),
+            }))}
+          />
+        </Panel>
+      </div>
+    </div>
+  );
+}
+
+function NewActorsTile({ found: { actors, checked } }: { readonly found: OverviewData['newActors'] }) {
+  return (
+    <Tile title={t('overviewNew')} value={actors.length}>
+      <p class="muted">
+        {checked === undefined ? t('overviewNewHint') : t('overviewNewPart', { n: formatNumber(checked) })}
+      </p>
+      <ul class="names">
+        {actors.slice(0, limits.listValues).map(({ email_addr: actor, name }) => (
+          <li key={actor}>
+            <a href={todayHref({ actor })} title={actor}>
+              {name ?? actor}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Tile>
+  );
+}
+
+function Panel({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
+    <section class="panel">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+interface Item {
+  readonly words: string;
+  readonly count: number;
+  readonly href: string;
+}
+
+/** The most frequent ones, each with a bar for its share of the first. */
+function List({ items }: { readonly items: readonly Item[] }) {
+  const highest = items[0]?.count ?? 1;
+  if (items.length === 0) return <p class="muted">{t('overviewNothing')}</p>;
+  return (
+    <ul class="ranks">
+      {items.slice(0, limits.listValues).map(({ words, count, href }) => (
+        <li key={href}>
+          <a href={href} title={words}>
+            <span>{words}</span>
+            <span>{formatNumber(count)}</span>
+            <i aria-hidden="true" style={{ width: `${(count / highest) * 100}%` }} />
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
