@@ -399,16 +399,27 @@ export interface Schemas {
     /** Left out while the user may sign in. */
     readonly disabled_at?: Schemas['Instant'];
   };
+  readonly UserChange: {
+    readonly role: Schemas['Role'];
+  };
   readonly NewUser: {
     readonly email: string;
     readonly name: string;
     readonly role: Schemas['Role'];
-    readonly password: Schemas['Password'];
+    readonly password?: Schemas['Password'];
   };
   /** At least 12 characters and at most 1024 bytes. */
   readonly Password: string;
   readonly NewPassword: {
     readonly password: Schemas['Password'];
+  };
+  readonly PasswordLink: {
+    readonly token: string;
+    readonly expires_at: Schemas['Instant'];
+  };
+  readonly PasswordByLink: {
+    readonly token: string;
+    readonly new: Schemas['Password'];
   };
   readonly PasswordChange: {
     readonly current: string;

@@ -16,6 +16,7 @@ import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
 import { Directory } from './control/directory.ts';
 import { IngestDirectory } from './control/ingest-directory.ts';
+import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { Sessions } from './control/sessions.ts';
 import { AddressError, checkAddress } from './http/address.ts';
@@ -175,6 +176,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
     administration: new Administration(storage),
     passwords,
+    passwordLinks: new PasswordLinks({ secret, clock, directory }),
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),

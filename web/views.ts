@@ -31,4 +31,22 @@ export const views: readonly View[] = [
     roles: ['admin', 'auditor', 'member'],
     load: () => import('./receipts/view.tsx'),
   },
+  {
+    path: 'api-keys',
+    title: 'apiKeys',
+    roles: ['admin'],
+    load: () => import('./api-keys/view.tsx'),
+  },
+  {
+    path: 'users',
+    title: 'users',
+    roles: ['admin'],
+    load: () => import('./users/view.tsx'),
+  },
+  {
+    path: 'settings',
+    title: 'settings',
+    roles: ['admin'],
+    load: () => import('./settings/view.tsx'),
+  },
 ];

@@ -17,6 +17,10 @@ export class BufferPool {
     this.#bytesMax = bytesMax;
   }
 
+  unusedBytes(): number {
+    return this.#unusedBytes;
+  }
+
   /** A buffer of at least `bytes`, its content undefined; it belongs to the caller and may be transferred. */
   take(bytes: number): ArrayBuffer {
     if (bytes > largestBytes) return Buffer.allocUnsafeSlow(bytes).buffer;

@@ -21,11 +21,13 @@ import {
   updateOrganization,
 } from './organizations.ts';
 import {
+  changeRole,
   createUser,
   disableUser,
   findUser,
   listUsers,
   type NewUser,
+  type Role,
   setPassword,
   type User,
 } from './users.ts';
@@ -112,10 +114,33 @@ export class Administration {
     });
   }
 
-  /** Ends the user's sessions. Throws Problem `malformed`, `not_found`. */
-  setPassword(organization: string, id: string, password: string): Promise<User> {
+  /** Unchanged where it is the role already. Throws Problem `not_found`, `conflict` for the last administrator. */
+  changeRole(organization: string, id: string, role: Role): Promise<Changed<User>> {
     return this.#changes.run(organization, async () => {
-      await this.#ownUser(organization, id);
+      const before = await this.#ownUser(organization, id);
+      if (before.role === role) return { before, now: before };
+      await this.#checkAnotherAdmin(organization, before);
+      return { before, now: await changeRole(this.#storage, { user: id, organization }, role, this.#clock) };
+    });
+  }
+
+  /** A user with access. Throws Problem `not_found`, `conflict` for one that is disabled. */
+  async activeUser(organization: string, id: string): Promise<User> {
+    const user = await this.#ownUser(organization, id);
+    if (user.disabledMicros === undefined) return user;
+    throw new Problem('conflict', 'This user is disabled.');
+  }
+
+  /**
+   * Ends the user's sessions. `credentialVersion` is what the change was allowed for: where the password is another one
+   * by now, it is refused. Throws Problem `malformed`, `not_found`, `unauthorized`.
+   */
+  setPassword(organization: string, id: string, password: string, credentialVersion?: number): Promise<User> {
+    return this.#changes.run(organization, async () => {
+      const before = await this.#ownUser(organization, id);
+      if (credentialVersion !== undefined && before.credentialVersion !== credentialVersion) {
+        throw new Problem('unauthorized', 'The password has been changed meanwhile.');
+      }
       return setPassword(this.#storage, { user: id, organization }, password, this.#clock);
     });
   }

@@ -52,6 +52,9 @@ export const changeCodes = {
   userCreated: 1000,
   userDisabled: 1006,
   passwordChanged: 1010,
+  passwordLinkMade: 1011,
+  passwordReset: 1012,
+  roleChanged: 1020,
   apiKeyCreated: 1300,
   apiKeyRevoked: 1302,
   apiKeyRotated: 1303,
@@ -82,20 +85,24 @@ export function changesOfKey(key: ApiKey, what: keyof typeof keyWords): Change[]
   ];
 }
 
-/** What happened to a user. */
-export function changeOfUser(user: User, what: 'userCreated' | 'userDisabled' | 'passwordChanged'): Change {
+const userWords = {
+  userCreated: (email: string) => `User ${email} created`,
+  userDisabled: (email: string) => `User ${email} disabled`,
+  passwordChanged: (email: string) => `Password of ${email} changed`,
+  passwordLinkMade: (email: string) => `Link for a password of ${email} made`,
+  passwordReset: (email: string) => `Password of ${email} chosen by a link`,
+  roleChanged: (email: string) => `Role of ${email} changed`,
+};
+
+/** What happened to a user; of the one before a change of the role, where it is given, that role. */
+export function changeOfUser(user: User, what: keyof typeof userWords, before?: User): Change {
   const { id, organizationId, email, role } = user;
-  const msg = {
-    userCreated: `User ${email} created`,
-    userDisabled: `User ${email} disabled`,
-    passwordChanged: `Password of ${email} changed`,
-  }[what];
   return {
     organizationId,
     code: changeCodes[what],
     target: { id, name: email, type: 'user' },
-    msg,
-    extra: { role },
+    msg: userWords[what](email),
+    extra: { role, ...(before && { previous: { role: before.role } }) },
   };
 }
 

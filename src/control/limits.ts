@@ -9,6 +9,7 @@ export const limits = {
   passwordChecksAtOnceMax: 2,
   passwordChecksWaitingMax: 64,
   passwordBytesMax: 1024,
+  passwordLinkMs: 24 * 3_600_000,
   /** So many failures of an account in the window, and each further check of it waits: first the least, then doubled. */
   passwordFailuresMax: 10,
   passwordFailuresWindowMs: 15 * 60_000,

@@ -153,6 +153,17 @@ export async function disableUser(
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
 }
 
+/** Gives a user another role; sessions have it at once. Throws Problem as `findUser`, or `malformed`. */
+export async function changeRole(
+  storage: Storage,
+  reference: UserReference,
+  role: string,
+  clock: Clock = systemClock,
+): Promise<User> {
+  const current = await findUser(storage, reference);
+  return userTable.update(storage, current, { role: parseRole(role) }, clock());
+}
+
 /** Changes the password, which ends the user's sessions. Throws Problem as `findUser`, or `malformed`. */
 export async function setPassword(
   storage: Storage,

@@ -5,6 +5,7 @@ import type { StopStack } from '../base/stop-stack.ts';
 import type { Schemas } from '../contract/document.ts';
 import type { Administration } from '../control/administration.ts';
 import type { Directory } from '../control/directory.ts';
+import type { PasswordLinks } from '../control/password-links.ts';
 import type { PasswordThrottle } from '../control/password-throttle.ts';
 import type { Sessions } from '../control/sessions.ts';
 import type { Ingest } from '../ingest/ingest.ts';
@@ -55,6 +56,7 @@ export interface FrontEndDeps {
   readonly sessions: Sessions;
   readonly administration: Administration;
   readonly passwords: PasswordThrottle;
+  readonly passwordLinks: PasswordLinks;
   readonly readiness: Readiness;
   readonly stops: StopStack;
 }

@@ -7,6 +7,7 @@ import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
 import { auditHandler } from './routes/audit.ts';
 import { changeSettingsHandler } from './routes/change-settings.ts';
+import { changeUserHandler } from './routes/change-user.ts';
 import { createApiKeyHandler } from './routes/create-api-key.ts';
 import { createUserHandler } from './routes/create-user.ts';
 import { disableUserHandler } from './routes/disable-user.ts';
@@ -17,6 +18,7 @@ import { histogramHandler } from './routes/histogram.ts';
 import { ingestHandler } from './routes/ingest.ts';
 import { loginHandler } from './routes/login.ts';
 import { logoutHandler } from './routes/logout.ts';
+import { makePasswordLinkHandler } from './routes/make-password-link.ts';
 import { metricsHandler } from './routes/metrics.ts';
 import { openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
@@ -31,6 +33,7 @@ import { settingsHandler } from './routes/settings.ts';
 import { sourceEventsHandler } from './routes/source-events.ts';
 import { tokenHandler } from './routes/token.ts';
 import { topValuesHandler } from './routes/top-values.ts';
+import { usePasswordLinkHandler } from './routes/use-password-link.ts';
 import { usersHandler } from './routes/users.ts';
 import { whoamiHandler } from './routes/whoami.ts';
 
@@ -53,6 +56,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
 
     // For people, with a session.
     login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),
+    login('/api/v1/auth/password', 'use password link', usePasswordLinkHandler(deps)),
     session('GET', '/api/v1/auth/token', 'token', everyone, tokenHandler),
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
     session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
@@ -102,8 +106,16 @@ function adminEndpoints(deps: EndpointDeps): Endpoint[] {
     change('POST', '/api/v1/portal/api-keys/:id/revoke', 'revoke api key', admins, revokeApiKeyHandler(deps)),
     session('GET', '/api/v1/portal/users', 'users', admins, usersHandler(administration)),
     change('POST', '/api/v1/portal/users', 'create user', admins, createUserHandler(deps)),
+    change('PATCH', '/api/v1/portal/users/:id', 'change user', admins, changeUserHandler(deps)),
     change('POST', '/api/v1/portal/users/:id/disable', 'disable user', admins, disableUserHandler(deps)),
     change('POST', '/api/v1/portal/users/:id/password', 'set password', admins, setPasswordHandler(deps)),
+    change(
+      'POST',
+      '/api/v1/portal/users/:id/password-link',
+      'make password link',
+      admins,
+      makePasswordLinkHandler(deps),
+    ),
     {
       ...change('POST', '/api/v1/portal/password', 'own password', everyone, ownPasswordHandler(deps)),
       checksPassword: true,

@@ -131,6 +131,10 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
       expected: all(401),
     },
   ],
+  'POST /api/v1/auth/password': () => [
+    { path: '/api/v1/auth/password', body: {}, expected: all(400) },
+    { path: '/api/v1/auth/password', body: { token: 'none', new: password }, expected: all(401) },
+  ],
   'GET /api/v1/auth/token': () => [{ path: '/api/v1/auth/token', expected: everyone }],
   // Without JSON, so that no session is ended: 415 is what comes after the question who it is.
   'POST /api/v1/auth/logout': () => [{ path: '/api/v1/auth/logout', expected: sessions(415, 415, 415) }],
@@ -176,6 +180,18 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
       body: { email: 'new@x.example', name: 'New', role: 'member', password },
       expected: admins(201),
     },
+  ],
+  [`PATCH ${portal}/users/:id`]: ({ userId }) => [
+    { path: `${portal}/users/${userId}`, body: { role: 'none' }, expected: admins(400) },
+    {
+      path: `${portal}/users/${userId}`,
+      body: { role: 'auditor' },
+      expected: admins(200, 404),
+      shows: true,
+    },
+  ],
+  [`POST ${portal}/users/:id/password-link`]: ({ userId }) => [
+    { path: `${portal}/users/${userId}/password-link`, body: {}, expected: admins(201, 404) },
   ],
   [`POST ${portal}/users/:id/password`]: ({ userId }) => [
     {

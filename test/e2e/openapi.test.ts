@@ -93,7 +93,16 @@ test('every endpoint is in it, with every parameter of the contract', () => {
 });
 
 test('every operation names its credential and the three rate-limit headers on success, or has neither', () => {
-  const open = ['logIn', 'isAlive', 'isReady', 'readMetrics', 'readOpenApi', 'readPage', 'readPageFile'];
+  const open = [
+    'logIn',
+    'usePasswordLink',
+    'isAlive',
+    'isReady',
+    'readMetrics',
+    'readOpenApi',
+    'readPage',
+    'readPageFile',
+  ];
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const {

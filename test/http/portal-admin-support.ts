@@ -4,6 +4,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Administration } from '../../src/control/administration.ts';
 import { Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
+import { PasswordLinks } from '../../src/control/password-links.ts';
 import { PasswordThrottle } from '../../src/control/password-throttle.ts';
 import { Sessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
@@ -42,6 +43,8 @@ export interface PortalWorld {
   readonly ingest: Ingest;
   readonly trail: Trail;
   readonly url: string;
+  /** How far ahead the clock is by which links for passwords expire. */
+  setLinksLater(ms: number): void;
   /** While set, segments do not reach the engine. */
   holdEngine(held: boolean): void;
   addOrganization(slug: string): Promise<Organization>;
@@ -90,9 +93,11 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     log: silentLog,
     logFailure: ingest.logFailure,
   });
+  const secret = 's'.repeat(32);
+  let laterMicros = 0;
   const cookie = new SessionCookie('service');
   const sessions = new Sessions({
-    secret: 's'.repeat(32),
+    secret,
     ttlMs: 3_600_000,
     clock: systemClock,
     directory,
@@ -110,6 +115,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     directory,
     cookie,
     passwords: new PasswordThrottle(),
+    passwordLinks: new PasswordLinks({ secret, clock: () => systemClock() + laterMicros, directory }),
     clock: systemClock,
     config: { rateLimits: { audit: { requests: 300, windowMs: 15_000 } }, retentionDays: 365 },
   } as unknown as EndpointDeps;
@@ -122,6 +128,9 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     ingest,
     trail,
     url: server.url,
+    setLinksLater(ms) {
+      laterMicros = ms * 1000;
+    },
     holdEngine(now) {
       held = now;
     },

@@ -254,6 +254,30 @@ describe('users', () => {
     assert.equal((await world.get('/api/v1/portal/whoami', stranger)).status, 200);
   });
 
+  test('get another role at once, and it is recorded with the one before', async () => {
+    const pat = await world.addUser(acme, 'pat@acme.test', 'member');
+    const own = await world.cookieOf(pat, acme);
+    const change = (role: string) => world.send('PATCH', `${usersPath}/${pat.id}`, cookie, { role });
+    problemOf(await world.get(usersPath, own), 403);
+    assert.equal(bodyOf(await change('admin'))['role'], 'admin');
+    assert.equal((await world.get(usersPath, own)).status, 200);
+    const [event] = await lastEvents();
+    assert.equal(event?.source.message.action, 1020);
+    assert.deepEqual(event.source.message['extra'], { role: 'admin', previous: { role: 'member' } });
+    const before = (await world.events(acme)).length;
+    bodyOf(await change('admin'));
+    assert.equal((await world.events(acme)).length, before, 'nothing changed, nothing recorded');
+    bodyOf(await change('member'));
+    problemOf(await world.get(usersPath, own), 403);
+  });
+
+  test('the last administrator stays one', async () => {
+    const organization = await world.addOrganization('single');
+    const one = await world.addUser(organization, 'one@single.test');
+    const own = await world.cookieOf(one, organization);
+    problemOf(await world.send('PATCH', `${usersPath}/${one.id}`, own, { role: 'member' }), 409);
+  });
+
   test('the last administrator stays, also when two disable each other at once', async () => {
     const organization = await world.addOrganization('pair');
     const one = await world.addUser(organization, 'one@pair.test');
@@ -287,6 +311,72 @@ describe('users', () => {
     problemOf(await world.get('/api/v1/portal/whoami', eveCookie), 401);
     // An administrator takes the same way, not the one for others.
     problemOf(await world.send('POST', `${usersPath}/${ann.id}/password`, cookie, { password }), 403);
+  });
+});
+
+describe('links for a password', () => {
+  let links: Organization;
+  let bea: User;
+  let boss: string;
+  before(async () => {
+    links = await world.addOrganization('links');
+    bea = await world.addUser(links, 'bea@links.test');
+    boss = await world.cookieOf(bea, links);
+  });
+  const usePath = '/api/v1/auth/password';
+  const next = 'another horse battery';
+  const use = (token: unknown, password = next) => world.send('POST', usePath, '', { token, new: password });
+  const make = (id: string, as = boss) => world.send('POST', `${usersPath}/${id}/password-link`, as);
+  const tokenFor = async (id: string) => String(bodyOf(await make(id), 201)['token']);
+
+  test('let somebody without a password choose one, once, and both are recorded', async () => {
+    const input = { email: 'lea@links.test', name: 'Lea', role: 'member' };
+    const { id } = bodyOf(await world.send('POST', usersPath, boss, input), 201);
+    const [token, other] = [await tokenFor(String(id)), await tokenFor(String(id))];
+    assert.equal((await lastEvents(links))[0]?.source.message.action, 1011);
+    assert.ok(!JSON.stringify(await world.events(links)).includes(token));
+    problemOf(await use(token, 'short'), 400);
+    const session = await world.cookieOf(await findUser(world.engine.storage, { user: input.email }), links);
+    assert.equal((await use(token)).status, 204);
+    problemOf(await world.get('/api/v1/portal/whoami', session), 401);
+    const [event] = await lastEvents(links);
+    assert.equal(event?.source.message.action, 1012);
+    assert.equal(event.source.message.actor['email'], input.email);
+    for (const used of [token, other]) problemOf(await use(used), 401);
+    const credentials = { email: input.email, password: next };
+    assert.equal((await world.send('POST', '/api/v1/auth/login-handler', '', credentials)).status, 200);
+  });
+
+  test('are used by one of two who try at once', async () => {
+    const token = await tokenFor((await world.addUser(links, 'max@links.test', 'member')).id);
+    const statuses = await Promise.all([use(token), use(token, 'yet another horse')]);
+    assert.deepEqual(
+      statuses.map(({ status }) => status).sort((a, b) => a - b),
+      [204, 401],
+    );
+  });
+
+  test('end with their time, and with what else ends the password', async () => {
+    const { id } = await world.addUser(links, 'tom@links.test', 'member');
+    const late = await tokenFor(id);
+    world.setLinksLater(24 * 3_600_000);
+    problemOf(await use(late), 401);
+    world.setLinksLater(0);
+    assert.equal((await world.send('POST', `${usersPath}/${id}/password`, boss, { password })).status, 204);
+    problemOf(await use(late), 401);
+    const disabled = await tokenFor(id);
+    bodyOf(await world.send('POST', `${usersPath}/${id}/disable`, boss));
+    problemOf(await use(disabled), 401);
+    problemOf(await make(id), 409);
+  });
+
+  test('are not for oneself or another organization, and no session is one', async () => {
+    problemOf(await make(bea.id), 403);
+    problemOf(await make(bea.id, stranger), 404);
+    const token = await tokenFor((await world.addUser(links, 'uma@links.test', 'member')).id);
+    for (const bad of [boss.slice('service='.length), `${token.slice(0, -4)}AAAA`, '', 'x.y.z'])
+      problemOf(await use(bad), 401);
+    problemOf(await world.get('/api/v1/portal/whoami', `service=${token}`), 401);
   });
 });
 

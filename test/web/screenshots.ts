@@ -54,6 +54,20 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
       await page.locator('[role=tabpanel] dd').nth(8).waitFor();
     },
   ],
+  [
+    'api-keys',
+    async (page, url) => {
+      await page.goto(`${url}/#/api-keys`);
+      await page.locator('tbody th[scope=row]').first().waitFor();
+    },
+  ],
+  [
+    'users',
+    async (page, url) => {
+      await page.goto(`${url}/#/users`);
+      await page.locator('tbody th[scope=row]').first().waitFor();
+    },
+  ],
 ];
 
 function startDemo(): Promise<{ demo: Demo; stop: () => void }> {

@@ -4,12 +4,11 @@ import type { Whoami } from '../api/types.ts';
 import { Choice } from '../ui/choice.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Menu } from '../ui/menu.tsx';
+import { roleName } from '../ui/roles.ts';
 import { language, t } from '../ui/text.ts';
 import { theme } from '../ui/theme.ts';
 import { zone } from '../ui/time.ts';
 import { PasswordDialog } from './password-dialog.tsx';
-
-const roleNames = { admin: 'roleAdmin', auditor: 'roleAuditor', member: 'roleMember' } as const;
 
 /** Which times are shown, at once, and behind the name: appearance, language, password, the way out. */
 export function AccountMenu({ who }: { readonly who: Whoami }) {
@@ -44,7 +43,7 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
             <div>
               <strong>{name}</strong>
               <p class="muted">{email}</p>
-              <p class="muted">{t(roleNames[role])}</p>
+              <p class="muted">{roleName(role)}</p>
             </div>
             <Appearance />
             <button

@@ -11,11 +11,14 @@ import { type View, views } from '../views.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
 import { LimitNotice } from './limit-notice.tsx';
+import { NewPasswordPage } from './new-password-page.tsx';
 import { SignInForm, SignInPage } from './sign-in.tsx';
 
-/** Everything: the sign-in page, or the bar with a view below it. */
+/** Everything: the sign-in page, where a link for a password leads, or the bar with a view below it. */
 export function Frame() {
   const now = session.value;
+  const { view, query } = place.value;
+  if (view === 'password') return <NewPasswordPage token={query.get('token') ?? ''} />;
   switch (now.state) {
     case 'asking':
       return null;

@@ -1,0 +1,204 @@
+import { strict as assert } from 'node:assert';
+import { after, afterEach, before, describe, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { createUser, password, signIn } from '../e2e/session-support.ts';
+import { call } from '../support/http.ts';
+import { createTenant, startServer, type TestServer } from '../support/server.ts';
+import {
+  assertAccessible,
+  buildPage,
+  fillSignIn,
+  launchBrowser,
+  type Visit,
+  visit,
+  visitAs,
+  withoutBrowser,
+} from './support.ts';
+
+/** What administrators do on the page: keys, users, settings. */
+const admin = 'ada@a.example';
+let server: TestServer;
+let browser: Browser;
+const visits: Visit[] = [];
+
+async function open(...parameters: Parameters<typeof visitAs>): Promise<Page> {
+  const visitor = await visitAs(...parameters);
+  visits.push(visitor);
+  return visitor.page;
+}
+
+const dialog = (page: Page) => page.getByRole('dialog');
+const row = (page: Page, name: string) => page.locator('tbody tr', { hasText: name });
+
+/** Chooses from the menu of a row. */
+async function choose(page: Page, name: string, action: string): Promise<void> {
+  await row(page, name).locator('.menu > button').click();
+  await page.getByRole('button', { name: action, exact: true }).click();
+}
+
+describe('the page of an administrator', { skip: withoutBrowser() }, () => {
+  before(async () => {
+    buildPage();
+    const env = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off', RATE_LIMIT_AUDIT: '300/15s' };
+    [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
+    await createTenant(server, 'acme');
+    await createUser(server, 'acme', 'admin', admin);
+    await createUser(server, 'acme', 'auditor', 'zoe@a.example');
+    await signIn(server, 'zoe@a.example');
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+  afterEach(async () => {
+    for (const { context, faults } of visits.splice(0)) {
+      assert.deepEqual(faults, []);
+      await context.close();
+    }
+  });
+
+  test('is there for administrators alone', async () => {
+    const page = await open(browser, server, 'zoe@a.example', '#/api-keys');
+    assert.deepEqual(await page.locator('nav a').allTextContents(), ['Events']);
+    assert.equal(await page.getByRole('heading', { name: 'API keys' }).count(), 0);
+  });
+
+  test('makes a key that works and is shown once, rotates it, and revokes it by name', async () => {
+    const page = await open(browser, server, admin, '#/api-keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('SIEM <b>');
+    await page.getByRole('checkbox', { name: 'Read' }).uncheck();
+    assert.ok(await page.getByRole('button', { name: 'Create key' }).isDisabled());
+    await page.getByRole('checkbox', { name: 'Read' }).check();
+    await page.getByLabel('Requests in 15 s').fill('100000');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await dialog(page).getByText('must not allow more than').waitFor();
+    await page.getByLabel('Requests in 15 s').fill('20');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const key = await textOfKey(page);
+    const works = async (text: string) =>
+      (await call(`${server.url}/api/v1/audit?limit=1`, { headers: { 'x-api-key': text } })).status;
+    assert.equal(await works(key), 200);
+    const line = await dialog(page).locator('pre').nth(1).textContent();
+    assert.equal(line, `curl -H 'X-API-Key: ${key}' '${server.url}/api/v1/audit?limit=5'`);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    await row(page, 'SIEM <b>').getByText('20/15s').waitFor();
+    assert.ok(!(await page.content()).includes(key));
+
+    await choose(page, 'SIEM <b>', 'Rotate');
+    await page.getByLabel('The secret of today works').selectOption('0');
+    await dialog(page).getByRole('button', { name: 'Rotate' }).click();
+    const rotated = await textOfKey(page);
+    assert.deepEqual([await works(key), await works(rotated)], [401, 200]);
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+
+    await choose(page, 'SIEM <b>', 'Revoke');
+    const revoke = dialog(page).getByRole('button', { name: 'Revoke' });
+    await dialog(page).locator('input').fill('SIEM');
+    assert.ok(await revoke.isDisabled());
+    await dialog(page).locator('input').fill('SIEM <b>');
+    await revoke.click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await row(page, 'SIEM <b>').waitFor({ state: 'detached' });
+    assert.equal(await works(rotated), 401);
+    await page.getByRole('radio', { name: 'Ended (1)' }).check();
+    await row(page, 'SIEM <b>').getByText('revoked').waitFor();
+    assert.match(page.url(), /#\/api-keys\?show=ended$/);
+  });
+
+  test('makes a user who chooses a password by a link, gives another role, and disables', async () => {
+    const page = await open(browser, server, admin, '#/users');
+    await row(page, admin).getByText('you').waitFor();
+    assert.equal(await row(page, admin).locator('.menu').count(), 0);
+    await page.getByRole('button', { name: 'New user' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Mel');
+    await page.getByLabel('E-mail address').fill('zoe@a.example');
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await page.getByText('There is a user with this address already.').waitFor();
+    await page.getByLabel('E-mail address').fill('mel@a.example');
+    await page.getByRole('radio', { name: 'Auditor' }).check();
+    await page.getByRole('button', { name: 'Create user' }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
+    const link = String(await dialog(page).locator('pre').textContent());
+    await page.getByRole('button', { name: 'Done' }).click();
+
+    const mel = await visit(browser, link);
+    visits.push(mel);
+    await assertAccessible(mel.page);
+    await mel.page.getByLabel('New password').fill(password);
+    await mel.page.getByRole('button', { name: 'Save' }).click();
+    await mel.page.getByRole('button', { name: 'Sign in' }).click();
+    await fillSignIn(mel.page, 'mel@a.example');
+    await mel.page.locator('nav a', { hasText: 'Events' }).waitFor();
+    assert.ok(!mel.page.url().includes('token'));
+    const again = await visit(browser, link);
+    visits.push(again);
+    await again.page.getByLabel('New password').fill(password);
+    await again.page.getByRole('button', { name: 'Save' }).click();
+    await again.page.getByText('This link is not good any more.').waitFor();
+
+    await page.getByRole('searchbox').fill('MEL@');
+    await row(page, 'zoe@a.example').waitFor({ state: 'detached' });
+    await choose(page, 'mel@a.example', 'Change role');
+    await page.getByRole('radio', { name: 'Administrator' }).check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await row(page, 'mel@a.example').getByText('Administrator').waitFor();
+    await choose(page, 'mel@a.example', 'Disable');
+    await dialog(page).getByRole('button', { name: 'Disable' }).click();
+    await row(page, 'mel@a.example').getByText('disabled').waitFor();
+    await mel.page.reload();
+    await mel.page.locator('form input[name=email]').waitFor();
+  });
+
+  test('changes settings, and says what the retention means', async () => {
+    const page = await open(browser, server, admin, '#/settings');
+    await page.getByText('Nothing is deleted by age.').waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('Acme & Sons');
+    await page.getByRole('button', { name: 'Save' }).first().click();
+    await page.locator('.brand', { hasText: 'Acme & Sons' }).waitFor();
+    await page.getByRole('radio', { name: 'Nobody sees receipts' }).check();
+    await page.getByRole('button', { name: 'Save' }).nth(1).click();
+    await page.locator('section', { hasText: 'Nobody' }).getByText('Saved').waitFor();
+    await page.reload();
+    assert.ok(await page.getByRole('radio', { name: 'Nobody sees receipts' }).isChecked());
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Acme & Sons');
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`has nothing that keeps people out, and fits a phone, in ${colorScheme}`, async () => {
+      const page = await open(browser, server, admin, '#/api-keys', { colorScheme, width: 360, height: 700 });
+      for (const [view, action] of [
+        ['api-keys', 'Revoke'],
+        ['users', 'Change role'],
+      ] as const) {
+        await page.goto(`${server.url}/#/${view}`);
+        await row(page, view === 'users' ? 'zoe@a.example' : 'ak_')
+          .first()
+          .waitFor();
+        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+        await assertAccessible(page);
+        await page.locator('tbody .menu > button').first().click();
+        await assertAccessible(page);
+        await page.getByRole('button', { name: action }).click();
+        await assertAccessible(page);
+        await page.getByRole('button', { name: 'Cancel' }).click();
+        await page.locator('.page-head button').click();
+        await assertAccessible(page);
+        await page.keyboard.press('Escape');
+      }
+      await page.goto(`${server.url}/#/settings`);
+      await page.getByText('Nothing is deleted by age.').waitFor();
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+      await assertAccessible(page);
+    });
+  }
+});
+
+/** The text of a key that is being shown. */
+async function textOfKey(page: Page): Promise<string> {
+  await page.getByText('Copy it now').waitFor();
+  const text = String(await dialog(page).locator('pre').first().textContent());
+  assert.match(text, /^ak_[0-9a-z]{16}_[\w-]{43}$/);
+  return text;
+}

@@ -1,0 +1,190 @@
+import './view.css';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { send } from '../api/request.ts';
+import { loadSession } from '../api/session.ts';
+import type { Settings } from '../api/types.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { Field } from '../ui/field.tsx';
+import { wordsOf } from '../ui/form-dialog.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { formatNumber } from '../ui/number.ts';
+import { Options } from '../ui/options.tsx';
+import { useSubmission, type Fields } from '../ui/submission.ts';
+import { announcement, t } from '../ui/text.ts';
+import { useResource } from '../ui/use-resource.ts';
+
+/** What holds for the whole organization. */
+export default function SettingsView() {
+  const { resource, reload } = useResource<Settings>('/api/v1/portal/settings');
+  const change = async (settings: Partial<Settings>) => {
+    await send<Settings>('PATCH', '/api/v1/portal/settings', settings);
+    reload();
+    announcement.value = t('saved');
+  };
+  return (
+    <div class="page settings">
+      <div class="page-head">
+        <div>
+          <h1>{t('settings')}</h1>
+          <p>{t('settingsLead')}</p>
+        </div>
+      </div>
+      <Loaded resource={resource}>
+        {(settings) => (
+          <>
+            <Section title={t('organization')} lead={t('settingsOrganizationLead')}>
+              <Names
+                settings={settings}
+                onSave={async (name) => {
+                  await change({ name });
+                  // The bar and the title show it.
+                  await loadSession();
+                }}
+              />
+            </Section>
+            <Section title={t('settingsReceipts')} lead={t('settingsReceiptsLead')}>
+              <Receipts settings={settings} onSave={(receipts) => change({ receipts })} />
+            </Section>
+            <Section title={t('settingsRetention')} lead={t('settingsRetentionLead')}>
+              <Retention settings={settings} />
+            </Section>
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+interface SectionProps {
+  readonly title: string;
+  readonly lead: string;
+  readonly children: ComponentChildren;
+}
+
+function Section({ title, lead, children }: SectionProps) {
+  return (
+    <section>
+      <div>
+        <h2>{title}</h2>
+        <p class="muted">{lead}</p>
+      </div>
+      <div>{children}</div>
+    </section>
+  );
+}
+
+interface SavedFormProps {
+  readonly task: (fields: Fields) => Promise<void>;
+  readonly children: ComponentChildren;
+}
+
+/** A form on the page itself, which says when it has been saved. */
+function SavedForm({ task, children }: SavedFormProps) {
+  const [isSaved, setSaved] = useState(false);
+  const { error, isBusy, onSubmit } = useSubmission(async (field) => {
+    await task(field);
+    setSaved(true);
+  });
+  return (
+    <form class="form" onSubmit={onSubmit} onInput={() => setSaved(false)}>
+      {children}
+      {error !== undefined && (
+        <p class="fault" role="alert">
+          {wordsOf(error)}
+        </p>
+      )}
+      <div class="save">
+        <button type="submit" class="button" disabled={isBusy}>
+          {t('save')}
+        </button>
+        {isSaved && <span class="muted">{t('saved')}</span>}
+      </div>
+    </form>
+  );
+}
+
+interface NamesProps {
+  readonly settings: Settings;
+  readonly onSave: (name: string) => Promise<void>;
+}
+
+function Names({ settings: { name, slug, id }, onSave }: NamesProps) {
+  return (
+    <>
+      <SavedForm task={(field) => onSave(field('name').trim())}>
+        <Field
+          label={t('name')}
+          name="name"
+          defaultValue={name}
+          required
+          maxLength={200}
+          pattern=".*\S.*"
+          autocomplete="off"
+        />
+      </SavedForm>
+      <dl>
+        <div>
+          <dt>{t('settingsSlug')}</dt>
+          <dd>
+            <span class="mono">{slug}</span> <CopyButton text={() => slug} />
+          </dd>
+        </div>
+        <div>
+          <dt>{t('settingsId')}</dt>
+          <dd>
+            <span class="mono">{id}</span> <CopyButton text={() => id} />
+          </dd>
+        </div>
+      </dl>
+    </>
+  );
+}
+
+interface ReceiptsProps {
+  readonly settings: Settings;
+  readonly onSave: (receipts: Settings['receipts']) => Promise<void>;
+}
+
+const policies = [
+  ['own', 'settingsReceiptsOwn', 'settingsReceiptsOwnMeans'],
+  ['off', 'settingsReceiptsOff', 'settingsReceiptsOffMeans'],
+] as const;
+
+function Receipts({ settings: { receipts }, onSave }: ReceiptsProps) {
+  return (
+    <SavedForm task={(field) => onSave(field('receipts') === 'off' ? 'off' : 'own')}>
+      <Options
+        label={t('settingsReceiptsWho')}
+        name="receipts"
+        type="radio"
+        options={policies.map(([value, words, note]) => ({ value, words: t(words), note: t(note) }))}
+        isChosen={(policy) => policy === receipts}
+      />
+    </SavedForm>
+  );
+}
+
+function Retention({ settings }: { readonly settings: Settings }) {
+  const { retention, retention_days: days } = settings;
+  return (
+    <div class="retention">
+      <p>
+        <strong>
+          {days === undefined
+            ? t('settingsRetentionForever')
+            : t('settingsRetentionDays', { n: formatNumber(days) })}
+        </strong>{' '}
+        <span class="badge">
+          {t(retention === 'default' ? 'settingsRetentionDefault' : 'settingsRetentionOwn')}
+        </span>
+      </p>
+      <p class="muted">
+        {days === undefined
+          ? t('settingsRetentionForeverMeans')
+          : t('settingsRetentionMeans', { n: formatNumber(days) })}
+      </p>
+      <p class="muted">{t('settingsRetentionHow')}</p>
+    </div>
+  );
+}

@@ -1,0 +1,100 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Resource } from '../api/resource.ts';
+import { Failure } from './failure.tsx';
+import { formatNumber } from './number.ts';
+import { isNarrow } from './screen.ts';
+import { t } from './text.ts';
+
+/** A column; the first one names the row. */
+export interface Column<T> {
+  readonly title: string;
+  /** Only where there is room; a phone does without. */
+  readonly isSecondary?: boolean;
+  readonly cell: (item: T) => ComponentChildren;
+}
+
+interface ListTableProps<T extends { readonly id: string }> {
+  readonly label: string;
+  /** Where the items come from: what is the matter with it stands above the table. */
+  readonly resource: Resource<unknown>;
+  /** Those to show; undefined before the first answer. */
+  readonly items: readonly T[] | undefined;
+  readonly columns: readonly Column<T>[];
+  /** In place of no items. */
+  readonly empty: ComponentChildren;
+}
+
+const rowsAtOnce = 100;
+const rowsWaiting = 4;
+
+/** A table of things with a name, a hundred at first and more where asked for. */
+export function ListTable<T extends { readonly id: string }>(props: ListTableProps<T>) {
+  const { label, resource, items, columns, empty } = props;
+  const [shown, setShown] = useState(rowsAtOnce);
+  const error = resource.error.value;
+  const visible = columns.filter(({ isSecondary = false }) => !(isSecondary && isNarrow.value));
+  const rest = (items?.length ?? 0) - shown;
+  return (
+    <>
+      {error !== undefined && (
+        <Failure error={error} retryAt={resource.retryAt.value} onRetry={() => resource.retry()} />
+      )}
+      {items?.length === 0 ? (
+        <div class="empty">{empty}</div>
+      ) : (
+        <table class="list" aria-label={label} aria-busy={resource.isLoading.value}>
+          <thead>
+            <tr>
+              {visible.map(({ title }) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {items === undefined && error === undefined && <Waiting columns={visible.length} />}
+            {items?.slice(0, shown).map((item) => (
+              <tr key={item.id}>
+                {visible.map(({ title, cell }, index) =>
+                  index === 0 ? (
+                    <th key={title} scope="row">
+                      {cell(item)}
+                    </th>
+                  ) : (
+                    <td key={title}>{cell(item)}</td>
+                  ),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {rest > 0 && (
+        <p class="list-more">
+          <button type="button" class="button" onClick={() => setShown(shown + rowsAtOnce)}>
+            {t('listMore', { n: formatNumber(Math.min(rest, rowsAtOnce)), rest: formatNumber(rest) })}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Rows as they will be. */
+function Waiting({ columns }: { readonly columns: number }) {
+  return (
+    <>
+      {Array.from({ length: rowsWaiting }, (_, row) => (
+        <tr key={row} class="waiting">
+          {Array.from({ length: columns }, (_, column) => (
+            <td key={column}>
+              <span class="skeleton" style={{ width: `${40 + ((row * 31 + column * 17) % 50)}%` }} />
+            </td>
+          ))}
+        </tr>
+      ))}
+    </>
+  );
+}
