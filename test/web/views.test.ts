@@ -127,7 +127,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await admin.send('PATCH', '/api/v1/portal/settings', { receipts: 'off' });
     try {
       await page.getByRole('button', { name: 'Refresh' }).click();
-      await page.getByText('Receipts are switched off in this organization.').waitFor();
+      await page.getByRole('heading', { name: 'Receipts are switched off' }).waitFor();
       const later = await open(member, '#/receipts');
       await later.getByText('An administrator can switch receipts on.').waitFor();
       await assertAccessible(later);
