@@ -81,14 +81,8 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const record = async (slug: string, ndjson: Uint8Array) => {
     const organization = organizations.organization(directory.organizationBySlug(slug)?.id ?? '');
     if (organization === undefined) throw new Problem('not_found', `there is no organization "${slug}"`);
-    const body = new Uint8Array(ndjson);
-    return ingest.accept({
-      body,
-      form: 'ndjson',
-      encoding: 'identity',
-      organization,
-      idempotency: undefined,
-    });
+    const kind = { form: 'ndjson', encoding: 'identity', idempotency: undefined } as const;
+    return ingest.accept({ ...kind, body: new Uint8Array(ndjson), organization });
   };
   const stop = async () => {
     server.stopAccepting();

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, afterEach, before, describe, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { call } from '../support/http.ts';
 import { createTenant, startServer, type TestServer } from '../support/server.ts';
@@ -81,6 +81,10 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     assert.equal(await works(key), 200);
     const line = await dialog(page).locator('pre').nth(1).textContent();
     assert.equal(line, `curl -H 'X-API-Key: ${key}' '${server.url}/api/v1/audit?limit=5'`);
+    assert.equal(
+      await copiedWithoutClipboard(page, dialog(page).getByRole('button', { name: 'Copy' }).first()),
+      key,
+    );
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'I have stored it' }).click();
     await row(page, 'SIEM <b>').getByText('20/15s').waitFor();
@@ -198,6 +202,17 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
 });
 
 /** The text of a key that is being shown. */
+/** What a button copies in a page that has no clipboard: over plain HTTP, from another machine. */
+async function copiedWithoutClipboard(page: Page, button: Locator): Promise<unknown> {
+  await page.evaluate(`
+    Object.defineProperty(navigator, 'clipboard', { value: undefined });
+    document.addEventListener('copy', () => { globalThis.copied = document.activeElement.value; });
+  `);
+  await button.click();
+  await button.page().getByText('Copied').first().waitFor();
+  return page.evaluate('globalThis.copied');
+}
+
 async function textOfKey(page: Page): Promise<string> {
   await page.getByText('Copy it now').waitFor();
   const text = String(await dialog(page).locator('pre').first().textContent());

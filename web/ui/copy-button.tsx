@@ -10,16 +10,29 @@ interface CopyButtonProps {
 
 export function CopyButton({ text, label = t('copy') }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text());
+  const copy = async (button: HTMLElement) => {
+    await copyText(text(), button.closest('dialog') ?? document.body);
     setCopied(true);
     announcement.value = t('copied');
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class="button small" onClick={() => void copy()}>
+    <button type="button" class="button small" onClick={({ currentTarget }) => void copy(currentTarget)}>
       <Icon name={isCopied ? 'check' : 'copy'} />
       {isCopied ? t('copied') : label}
     </button>
   );
+}
+
+/** `place` is where an element can have the focus: in an open dialog, only in that. */
+async function copyText(text: string, place: HTMLElement): Promise<void> {
+  // Browsers give pages a clipboard only over TLS or from their own machine; a selection they copy everywhere.
+  const clipboard: Clipboard | undefined = navigator.clipboard;
+  if (clipboard !== undefined) return clipboard.writeText(text);
+  const area = document.createElement('textarea');
+  area.value = text;
+  place.append(area);
+  area.select();
+  document.execCommand('copy');
+  area.remove();
 }
