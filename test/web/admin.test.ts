@@ -7,6 +7,7 @@ import { createTenant, startServer, type TestServer } from '../support/server.ts
 import {
   assertAccessible,
   buildPage,
+  closeVisits,
   fillSignIn,
   launchBrowser,
   type Visit,
@@ -50,12 +51,7 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
     await browser?.close();
     await server?.stop();
   });
-  afterEach(async () => {
-    for (const { context, faults } of visits.splice(0)) {
-      assert.deepEqual(faults, []);
-      await context.close();
-    }
-  });
+  afterEach(() => closeVisits(visits));
 
   test('is there for administrators alone', async () => {
     const page = await open(browser, server, 'zoe@a.example', '#/api-keys');

@@ -8,6 +8,7 @@ import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } 
 import {
   assertAccessible,
   buildPage,
+  closeVisits,
   fillSignIn,
   launchBrowser,
   type Visit,
@@ -93,12 +94,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await browser?.close();
     await server?.stop();
   });
-  afterEach(async () => {
-    for (const { context, faults } of visits.splice(0)) {
-      assert.deepEqual(faults, []);
-      await context.close();
-    }
-  });
+  afterEach(() => closeVisits(visits));
 
   test('says kindly that it cannot sign somebody in, and lets who is in two organizations choose', async () => {
     const visitor = await visit(browser, server.url);

@@ -113,6 +113,14 @@ export async function visitAs(
   return visitor;
 }
 
+/** Ends the visits of a test; fails it where a page threw or logged an error. */
+export async function closeVisits(visits: Visit[]): Promise<void> {
+  for (const { context, faults } of visits.splice(0)) {
+    assert.deepEqual(faults, []);
+    await context.close();
+  }
+}
+
 interface Finding {
   readonly id: string;
   readonly impact: string | null;

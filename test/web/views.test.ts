@@ -7,10 +7,11 @@ import { createTenant, sourceEvent, startServer, type TestServer } from '../supp
 import {
   assertAccessible,
   buildPage,
+  closeVisits,
   launchBrowser,
   type Visit,
-  type VisitOptions,
   visitAs,
+  type VisitOptions,
   withoutBrowser,
 } from './support.ts';
 
@@ -93,12 +94,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await browser?.close();
     await server?.stop();
   });
-  afterEach(async () => {
-    for (const { context, faults } of visits.splice(0)) {
-      assert.deepEqual(faults, []);
-      await context.close();
-    }
-  });
+  afterEach(() => closeVisits(visits));
 
   test('show everybody the receipts of their own transfers, page by page', async () => {
     const page = await open(member, '#/receipts');
