@@ -28,6 +28,11 @@ export interface EngineOptions {
   readonly log: Logger;
   /** Bytes that the engine's own accounting may reach; its process can be a fifth larger. */
   readonly memoryBytesMax?: number;
+  /**
+   * No other process is told of this engine: `engine.json` is not written. For an engine that ends with the work of
+   * one command, which could be in the middle of another's.
+   */
+  readonly unannounced?: boolean;
 }
 
 /**
@@ -64,7 +69,7 @@ async function chooseConfig({ dataDir, database, memoryBytesMax }: EngineOptions
 
 /**
  * Starts the engine that runs beside this process and keeps it running. `DATA_DIR/engine.json` describes it while it
- * is up.
+ * is up, unless it is unannounced.
  *
  * Rejects with DataDirLockedError when another process has the directory, and with an Error whose message tells the
  * operator what to do when the optional packages are missing or the engine does not come up.
@@ -195,7 +200,8 @@ export class EmbeddedEngine {
 
   /** A full disk keeps commands from finding the engine; those who read it by way of this process can go on. */
   async #announce(engine: EngineProcess): Promise<void> {
-    const { dataDir, log } = this.#options;
+    const { dataDir, log, unannounced } = this.#options;
+    if (unannounced === true) return;
     try {
       await writeEngineFile(dataDir, { ...this.#config, pid: engine.pid ?? 0 });
     } catch (error) {

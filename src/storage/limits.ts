@@ -71,7 +71,8 @@ export const limits = {
   claimSettleMs: 400,
   /** Other servers are given so long to stop, which is also until one that died is known to be gone. */
   migrationQuietMsMax: 40_000,
-  cliEngineWaitMsMax: 15_000,
+  /** A command takes a few seconds; several may have come before. */
+  cliEngineWaitMsMax: 30_000,
   cliEngineWaitDelayMs: 200,
   readinessMsMax: 2_000,
   commandEngineMsMax: 10_000,

@@ -105,7 +105,7 @@ async function makeTables(options: StorageOptions, storage: Storage, mode: Migra
 async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const deadline = performance.now() + limits.commandEngineMsMax;
   for (;;) {
-    const engine = await startUnlessLocked(options, deadline);
+    const engine = await startUnlessLocked(options, deadline, false);
     if (engine !== undefined) return engine;
     await sleep(limits.engineRestartDelayMsMin);
   }
@@ -115,9 +115,10 @@ async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
 async function startUnlessLocked(
   { dataDir, clickhouse, log }: EngineOptions,
   deadline: number,
+  unannounced: boolean,
 ): Promise<EmbeddedEngine | undefined> {
   try {
-    return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log });
+    return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log, unannounced });
   } catch (error) {
     if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
     return undefined;
@@ -126,7 +127,8 @@ async function startUnlessLocked(
 
 /**
  * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
- * directory, else an engine of its own until `stops` runs.
+ * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
+ * with one command is no other's.
  */
 export async function reachStorage(options: EngineOptions): Promise<Storage> {
   const { clickhouse, log, stops } = options;
@@ -152,12 +154,12 @@ async function reachEngine(
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
     if (running !== undefined) return { connection: running, mode: { kind: 'follower' } };
-    const engine = await startUnlessLocked(options, deadline);
+    const engine = await startUnlessLocked(options, deadline, true);
     if (engine !== undefined) {
       stops.add(() => engine.stop());
       return { connection: engine.connection, mode: { kind: 'exclusive' } };
     }
-    // A process that holds the directory and has not announced its engine yet is about to.
+    // A server that holds the directory is about to announce its engine; a command ends, and then it is our turn.
     await sleep(limits.cliEngineWaitDelayMs);
   }
 }
