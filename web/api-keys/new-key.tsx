@@ -3,6 +3,7 @@ import { send } from '../api/request.ts';
 import type { IssuedApiKey, NewApiKey } from '../api/types.ts';
 import { Field } from '../ui/field.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
+import { NameField } from '../ui/name-field.tsx';
 import { Options } from '../ui/options.tsx';
 import { SelectField } from '../ui/select-field.tsx';
 import { t } from '../ui/text.ts';
@@ -44,16 +45,7 @@ export function NewKey({ onIssued, onClose }: NewKeyProps) {
         onIssued(await send<IssuedApiKey>('POST', '/api/v1/portal/api-keys', body));
       }}
     >
-      <Field
-        label={t('name')}
-        name="name"
-        required
-        maxLength={200}
-        pattern=".*\S.*"
-        autocomplete="off"
-        autofocus
-        hint={t('apiKeysNameHint')}
-      />
+      <NameField hint={t('apiKeysNameHint')} />
       <Options
         label={t('apiKeysScopes')}
         name="scopes"

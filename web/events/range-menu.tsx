@@ -87,28 +87,32 @@ function ExactForm({ range, onChange }: ExactFormProps) {
       <strong>
         {t('eventsRangeExact')} ({zoneWords})
       </strong>
-      <label>
-        {t('eventsRangeFrom')}
-        <input
-          type="datetime-local"
-          step="1"
-          value={from}
-          onInput={(event) => setFrom(event.currentTarget.value)}
-        />
-      </label>
-      <label>
-        {t('eventsRangeTo')}
-        <input
-          type="datetime-local"
-          step="1"
-          value={to}
-          onInput={(event) => setTo(event.currentTarget.value)}
-        />
-      </label>
+      <MomentField label={t('eventsRangeFrom')} value={from} onInput={setFrom} />
+      <MomentField label={t('eventsRangeTo')} value={to} onInput={setTo} />
       <button type="submit" class="button" disabled={!isRange}>
         {t('eventsRangeApply')}
       </button>
     </form>
+  );
+}
+
+interface MomentFieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+function MomentField({ label, value, onInput }: MomentFieldProps) {
+  return (
+    <label>
+      {label}
+      <input
+        type="datetime-local"
+        step="1"
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    </label>
   );
 }
 

@@ -26,7 +26,7 @@ export default function OverviewView() {
   const error = overview.error.value;
   const now = (data?.nowMs ?? Date.now()) * 1000;
   return (
-    <div class="overview">
+    <div class="overview wide-page">
       <header>
         <div>
           <h1>{t('overview')}</h1>

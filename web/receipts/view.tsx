@@ -32,7 +32,7 @@ export default function ReceiptsView() {
   const error = receipts.error.value;
   const total = page?.meta.total ?? 0;
   return (
-    <div class="receipts">
+    <div class="receipts wide-page">
       <header>
         <div>
           <h1>{t('receipts')}</h1>

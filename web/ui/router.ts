@@ -12,9 +12,10 @@ export interface Place {
 
 export const place = signal<Place>(read());
 
-addEventListener('hashchange', () => {
-  place.value = read();
-});
+for (const change of ['hashchange', 'popstate'])
+  addEventListener(change, () => {
+    place.value = read();
+  });
 
 function read(): Place {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s);
@@ -35,7 +36,3 @@ export function go(view: string, query?: URLSearchParams, { replace = false } = 
   else history.pushState(null, '', href);
   place.value = read();
 }
-
-addEventListener('popstate', () => {
-  place.value = read();
-});

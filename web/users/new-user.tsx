@@ -2,6 +2,7 @@ import { send } from '../api/request.ts';
 import type { User } from '../api/types.ts';
 import { Field } from '../ui/field.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
+import { NameField } from '../ui/name-field.tsx';
 import { t } from '../ui/text.ts';
 import { RoleField } from './role-field.tsx';
 
@@ -25,15 +26,7 @@ export function NewUser({ onMade, onClose }: NewUserProps) {
     >
       {(error) => (
         <>
-          <Field
-            label={t('name')}
-            name="name"
-            required
-            maxLength={200}
-            pattern=".*\S.*"
-            autocomplete="off"
-            autofocus
-          />
+          <NameField />
           <Field
             label={t('email')}
             name="email"
