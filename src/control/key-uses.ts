@@ -32,14 +32,20 @@ export class KeyUses {
 
   start(): void {
     const failed = (error: unknown) =>
-      this.#deps.log.warn(errorFacts(error), 'the last uses of API keys could not be written; kept');
+      this.#warn(error, 'the last uses of API keys could not be written; kept');
     this.#writing ??= new Repeated(limits.keyUsesWriteMs, () => this.write(), failed);
   }
 
-  /** Writes what is left. */
+  /** Writes what is left. Where the engine is gone already, a minute of uses is, too, as after a kill. */
   async stop(): Promise<void> {
     await this.#writing?.stop();
-    await this.write();
+    await this.write().catch((error: unknown) =>
+      this.#warn(error, 'the last uses of API keys are not written: the engine does not take them'),
+    );
+  }
+
+  #warn(error: unknown, words: string): void {
+    this.#deps.log.warn(errorFacts(error), words);
   }
 
   /** Rejects with EngineError, and then nothing is lost. */
