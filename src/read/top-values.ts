@@ -29,8 +29,8 @@ export function createTopValuesReader(storage: Storage): TopValuesReader {
       const [activities, actors, severities, statuses] = await Promise.all([
         readActivities(storage, where, limit, stop),
         readActors(storage, organization, where, limit, stop),
-        readSeverities(storage, where, stop),
-        readStatuses(storage, where, stop),
+        readFew<TopSeverity>(storage, 'severity', where, stop),
+        readFew<TopStatus>(storage, 'status', where, stop),
       ]);
       return { activities, actors, severities, statuses };
     });
@@ -93,20 +93,20 @@ async function readActors(
   }));
 }
 
-async function readSeverities(storage: Storage, where: Where, signal: AbortSignal): Promise<TopSeverity[]> {
-  const rows = await storage.rows<{ severity: TopSeverity['severity']; total: string }>(
-    `SELECT severity, count() AS total FROM events WHERE ${where.sql} GROUP BY severity ORDER BY total DESC, severity`,
+/**
+ * Every value of a column that has few of them. The count comes as a float, which is exact so far, since the engine
+ * quotes integers of 64 bits.
+ */
+function readFew<Counted extends TopSeverity | TopStatus>(
+  storage: Storage,
+  column: Exclude<keyof Counted, 'count'> & string,
+  where: Where,
+  signal: AbortSignal,
+): Promise<Counted[]> {
+  return storage.rows<Counted>(
+    `SELECT ${column}, toFloat64(count()) AS count FROM events WHERE ${where.sql}
+     GROUP BY ${column} ORDER BY count DESC, ${column}`,
     where.parameters,
     { signal },
   );
-  return rows.map(({ severity, total }) => ({ severity, count: Number(total) }));
-}
-
-async function readStatuses(storage: Storage, where: Where, signal: AbortSignal): Promise<TopStatus[]> {
-  const rows = await storage.rows<{ status: TopStatus['status']; total: string }>(
-    `SELECT status, count() AS total FROM events WHERE ${where.sql} GROUP BY status ORDER BY total DESC, status`,
-    where.parameters,
-    { signal },
-  );
-  return rows.map(({ status, total }) => ({ status, count: Number(total) }));
 }
