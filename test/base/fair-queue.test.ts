@@ -10,7 +10,7 @@ const usual: FairQueueOptions = {
   slots: 3,
   waitingPerOrganization: 4,
   waiting: 6,
-  waitMs: 1_000,
+  waitMs: 60_000,
   refusal: 'too many',
   retryAfterSeconds: 7,
   aborted: () => new Error('the caller is gone'),
