@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { benchIngest, prepareIngest } from './cases/ingest.ts';
-import { benchPassThrough, benchRead, readCases } from './cases/reads.ts';
+import { readCases } from './cases/read-cases.ts';
+import { benchPassThrough, benchRead } from './cases/reads.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { type Lab, openLab } from './lab/lab.ts';
 import { prepareReads } from './lab/read-data.ts';
@@ -44,6 +45,21 @@ const triesMax = 3;
 const baselineRuns = 3;
 const rows = 300_000;
 const ingestEvents = 240_000;
+/** Each beside the best SQL by hand; of filters those with the most to lose, and their totals. */
+const guardedReads = new Set(
+  [
+    'page',
+    'deep',
+    'actor-frequent',
+    'actor-deep',
+    'actor-total',
+    'fileName-frequent',
+    'fileName-total',
+    'actor-fileName',
+  ].map((name) => `read.${name}`),
+);
+const plan = { clients: 8, seconds: 7, rounds: 14 };
+const filteredPlan = { clients: 8, seconds: 2, rounds: 6 };
 const microPlan = { rounds: 11, sliceMs: 40 };
 
 /** The quickest slice: another process can only slow one down, and what makes code slower slows down all. */
@@ -103,10 +119,13 @@ async function readGuards(
 ): Promise<void> {
   const data = await prepareReads(lab, rows);
   await data.growTo(rows);
-  const page = (await readCases(data)).find(({ id }) => id === 'read.page');
-  if (page === undefined) throw new Error('there is no page to read');
-  const plan = { clients: 8, seconds: 7, rounds: 14 };
-  if (wanted(page.id)) await each({ id: page.id, measure: () => benchRead(lab, data, page, plan) });
+  const cases = (await readCases(data)).filter(({ id }) => guardedReads.has(id));
+  for (const read of cases) {
+    if (!wanted(read.id)) continue;
+    // The first page is what most readers ask for: it is measured more closely.
+    const one = read.id === 'read.page' ? plan : filteredPlan;
+    await each({ id: read.id, measure: () => benchRead(lab, data, read, one) });
+  }
   if (wanted('read.pass-through'))
     await each({ id: 'read.pass-through', measure: () => benchPassThrough(lab, data, plan) });
 }

@@ -4,10 +4,12 @@ import { benchGenerator } from './cases/generator.ts';
 import { benchHostile } from './cases/hostile.ts';
 import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
-import { benchPassThrough, benchRead, readCases, type ReadPlan } from './cases/reads.ts';
+import { readCases } from './cases/read-cases.ts';
+import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
 import { benchPeers } from './cases/peers.ts';
 import { writeDataset } from './lab/dataset.ts';
+import { openKept } from './lab/kept-data.ts';
 import { type Lab, openLab } from './lab/lab.ts';
 import { prepareReads, type ReadData } from './lab/read-data.ts';
 import type { Options } from './options.ts';
@@ -76,6 +78,7 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     });
   }
   if (['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'login'].some(sink.wanted)) {
+    if (options.data !== undefined) openKept(options.data, options.readRows);
     await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), options.data);
   }
   if (sink.wanted('peers')) await runPeers(options, sink);
@@ -175,9 +178,16 @@ function withGrowth(small: readonly CaseResult[], large: readonly CaseResult[]):
 
 /** The chart would be a tangle with all. */
 const drawn = new Set(
-  ['page', 'deep', 'range-deep', 'actor-frequent', 'actor-rare', 'fileName-frequent', 'flow', 'count'].map(
-    (name) => `read.${name}`,
-  ),
+  [
+    'page',
+    'deep',
+    'range-deep',
+    'actor-frequent',
+    'actor-rare',
+    'fileName-frequent',
+    'flow-far',
+    'count',
+  ].map((name) => `read.${name}`),
 );
 
 function growthSeries(

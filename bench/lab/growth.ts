@@ -11,7 +11,8 @@ const toldEveryMs = 5_000;
 export interface Growth {
   /** Rejects where the disk has no room for the rest, as soon as it is known how much that is. */
   inserted(rows: number): Promise<void>;
-  merging(done: number, all: number): void;
+  merging(partition: string): void;
+  mutating(parts: number): void;
   done(): void;
 }
 
@@ -51,7 +52,8 @@ export function createGrowth(lab: Lab, from: number, to: number): Growth {
       toldMs = performance.now();
       process.stderr.write(`  ${rows} of ${to} events, ${minutes(toldMs - began)} minutes\n`);
     },
-    merging: (done, all) => void process.stderr.write(`  merging partition ${done + 1} of ${all}\n`),
+    merging: (partition) => void process.stderr.write(`  merging partition ${partition}\n`),
+    mutating: (parts) => void process.stderr.write(`  what a migration adds: ${parts} parts to go\n`),
     done: () => void process.stderr.write(`  ready after ${minutes(performance.now() - began)} minutes\n`),
   };
 }

@@ -1,16 +1,9 @@
 import type { Lab } from './lab.ts';
 import { batchEvents, writeDataset } from '../lab/dataset.ts';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createGrowth } from './growth.ts';
-import { UserError } from './user-error.ts';
-
-/** Who is asked for in filtered reads; `none` matches nothing. */
-export interface Wanted {
-  readonly frequent: string;
-  readonly rare: string;
-  readonly none: string;
-}
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createGrowth, type Growth } from './growth.ts';
+import { type Facts, loadFacts, saveFacts, type Wanted } from './kept-data.ts';
 
 /** An organization with many events, among many small ones. */
 export interface ReadData {
@@ -27,6 +20,8 @@ export interface ReadData {
   matches(where: string): Promise<number>;
   /** A flow in the middle of the data. */
   flow(): Promise<string>;
+  /** A flow of 120 events that lie far apart. */
+  readonly farFlow: string;
   /** RFC 3339 of the moment before which that share of the rows lies. */
   timeAt(share: number): string;
 }
@@ -35,15 +30,23 @@ const seedEvents = 20_000;
 const smallOrganizations = 1000;
 const smallEvents = 100;
 const insertRows = 500_000;
+const mutationPollMs = 5_000;
+const mergeSecondsMax = 7_200;
 /** So many events are by the rare actor, on the rare file, however many rows there are: all among the first tenth. */
 const rareEvents = 40;
 const days = 30;
-const factsName = 'bench-data.json';
+/** The events of one flow that has some all over the data, as many with any number of rows. */
+const farFlow = 'fafafafa-0000-4000-8000-000000000001';
+const farFlowEvents = 120;
 /** Recorded in one month of ingest, which is a partition of the table: what is merged at once stays bounded. */
 const rowsPerMonth = 10_000_000;
 /** 31 days in ticks of `seq` (10 ms), and the first place in the order. */
 const ticksPerMonth = 267_840_000;
 const firstSeq = 35_184_372_088_832;
+
+/** The place of an event in the order of ingest; `n` is its number as SQL. */
+const seqOf = (n: string | number): string =>
+  `bitShiftLeft(toUInt64(intDiv(${n}, ${rowsPerMonth}) * ${ticksPerMonth}), 26) + ${n} % ${rowsPerMonth} + ${firstSeq}`;
 
 /** Values of a column that the generated events get, by column; only columns that the table has are replaced. */
 function replacements(
@@ -52,14 +55,15 @@ function replacements(
 ): Record<string, string> {
   const micros = `toInt64(${microsFrom} + n * ${microsStep} + cityHash64(n) % ${Math.max(1, Math.floor(microsStep / 2))})`;
   const tenth = Math.floor(rowsMax / 10);
+  const farStep = Math.max(1, Math.floor(rowsMax / farFlowEvents));
   const rare = `n < ${tenth} AND n % ${Math.max(1, Math.floor(tenth / rareEvents))} = 11`;
   return {
     org,
     time: `fromUnixTimestamp64Micro(${micros}, 'UTC')`,
-    seq: `bitShiftLeft(toUInt64(intDiv(n, ${rowsPerMonth}) * ${ticksPerMonth}), 26) + n % ${rowsPerMonth} + ${firstSeq}`,
+    seq: seqOf('n'),
     // The text begins with "time": and sixteen digits.
     ocsf: `concat('"time":', toString(${micros}), substring(ocsf, 24))`,
-    flow_id: `if(flow_id = toUUID('00000000-0000-0000-0000-000000000000'), flow_id, reinterpretAsUUID(MD5(concat(toString(flow_id), toString(intDiv(n, ${seedEvents}))))))`,
+    flow_id: `multiIf(n % ${farStep} = 7, toUUID('${farFlow}'), flow_id = toUUID('00000000-0000-0000-0000-000000000000'), flow_id, reinterpretAsUUID(MD5(concat(toString(flow_id), toString(intDiv(n, ${seedEvents}))))))`,
     actor_email: `if(${rare}, 'rare@acme.example', actor_email)`,
     actor_id: `if(${rare}, 'rare-user', actor_id)`,
     names: `if(${rare}, ['rare.bin'], names)`,
@@ -97,45 +101,15 @@ async function makeSeeds(lab: Lab, slug: string, key: string): Promise<void> {
   await engine.query(`TRUNCATE TABLE ${database}.events`);
 }
 
-/** What a data directory that is kept has to know about its own content. */
-interface Facts {
-  readonly format: 1;
-  /** How many rows the times of the events are laid out for, and how many there are. */
-  readonly rowsMax: number;
-  readonly rows: number;
-  readonly id: string;
-  readonly key: string;
-  readonly microsFrom: number;
-  readonly microsStep: number;
-  readonly wanted: Readonly<Record<'actor' | 'name' | 'userId' | 'hash', Wanted>>;
-}
-
-function saveFacts(lab: Lab, facts: Facts): void {
-  if (lab.keptIn === undefined) return;
-  // Only for its owner: it holds a key of the service beside it.
-  writeFileSync(join(lab.keptIn, factsName), `${JSON.stringify(facts)}\n`, { mode: 0o600 });
-}
-
-/** The facts of a directory that has been used before. */
-function loadFacts(lab: Lab, rowsMax: number): Facts | undefined {
-  if (lab.keptIn === undefined) return undefined;
-  const path = join(lab.keptIn, factsName);
-  if (!existsSync(path)) return undefined;
-  const facts = JSON.parse(readFileSync(path, 'utf8')) as Facts;
-  if (facts.format !== 1 || facts.rowsMax !== rowsMax)
-    throw new UserError(
-      `${lab.keptIn} holds ${facts.rowsMax} events: use --rows ${facts.rowsMax} or another --data`,
-    );
-  return facts;
-}
-
-/** Adds generated events [from, from + count) of an organization, which is an SQL expression. */
+/**
+ * Adds generated events [from, from + count) of an organization, which is an SQL expression; only those that `missing`
+ * is true for, a condition on `n`.
+ */
 async function generate(
   lab: Lab,
   org: string,
   layout: Pick<Facts, 'microsFrom' | 'microsStep' | 'rowsMax'>,
-  from: number,
-  count: number,
+  { from, count, missing = '1' }: { from: number; count: number; missing?: string },
 ): Promise<void> {
   const { engine, database, bareDatabase } = lab;
   const columnList = await engine.query(
@@ -149,7 +123,8 @@ async function generate(
   await engine.query(
     `INSERT INTO ${database}.events SELECT * EXCEPT (n, bench_k) REPLACE (${replaced.join(', ')})
      FROM (SELECT s.*, g.number AS n FROM numbers(${from}, ${count}) AS g
-           INNER JOIN ${bareDatabase}.seeds AS s ON s.bench_k = g.number % ${seedEvents})`,
+           INNER JOIN ${bareDatabase}.seeds AS s ON s.bench_k = g.number % ${seedEvents})
+     WHERE ${missing}`,
     {
       max_insert_threads: 1,
       max_threads: 2,
@@ -168,14 +143,18 @@ async function begin(lab: Lab, rowsMax: number): Promise<Facts> {
   const small = smallOrganizations * smallEvents;
   // An organization for each run of events: ids from the number, so that they lie all around the large one.
   const org = `reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`;
-  await generate(lab, org, { microsFrom, microsStep: Math.floor(micros / small), rowsMax: small }, 0, small);
+  await generate(
+    lab,
+    org,
+    { microsFrom, microsStep: Math.floor(micros / small), rowsMax: small },
+    { from: 0, count: small },
+  );
   const wanted = async (column: string, rare: string, none: string): Promise<Wanted> => ({
     frequent: await mostFrequent(lab, column),
     rare,
     none,
   });
   return {
-    format: 1,
     rowsMax,
     rows: 0,
     id,
@@ -193,43 +172,79 @@ async function begin(lab: Lab, rowsMax: number): Promise<Facts> {
 
 /**
  * Merges each partition to one part: how far merges have come must not differ from run to run. One after the other,
- * so that there is room on the disk for a copy of one, and something to tell meanwhile.
+ * so that there is room on the disk for a copy of one, and something to tell meanwhile. An earlier run may have been
+ * interrupted in this, or have had a table without what a migration adds to old parts.
  */
-async function mergeAll(
-  { engine, database }: Lab,
-  merged: (done: number, all: number) => void,
-): Promise<void> {
-  const list = await engine.query(
-    `SELECT partition_id FROM system.parts WHERE active AND database = '${database}' AND table = 'events'
-     GROUP BY partition_id HAVING count() > 1 ORDER BY partition_id FORMAT TSVRaw`,
-  );
-  const partitions = list.split('\n').filter((id) => id !== '');
-  for (const [done, id] of partitions.entries()) {
-    merged(done, partitions.length);
-    await engine.query(`OPTIMIZE TABLE ${database}.events PARTITION ID '${id}' FINAL`);
+async function mergeAll({ engine, database }: Lab, growth: Growth): Promise<void> {
+  const ofTable = `database = '${database}' AND table = 'events'`;
+  // The engine's own merges may hold parts; then it waits, and where that takes too long it does nothing and says so.
+  const settings = { optimize_throw_if_noop: 1, lock_acquire_timeout: mergeSecondsMax };
+  const divided = async (): Promise<string[]> => {
+    const list = await engine.query(
+      `SELECT partition_id FROM system.parts WHERE active AND ${ofTable}
+       GROUP BY partition_id HAVING count() > 1 ORDER BY partition_id FORMAT TSVRaw`,
+    );
+    return list.split('\n').filter((id) => id !== '');
+  };
+  for (let [id] = await divided(); id !== undefined; [id] = await divided()) {
+    growth.merging(id);
+    await engine.query(`OPTIMIZE TABLE ${database}.events PARTITION ID '${id}' FINAL`, settings);
   }
+  for (;;) {
+    const left = await engine.number(
+      `SELECT sum(parts_to_do) FROM system.mutations WHERE NOT is_done AND ${ofTable}`,
+    );
+    if (left === 0) return;
+    growth.mutating(left);
+    await sleep(mutationPollMs);
+  }
+}
+
+/** The numbers of the events of the range that an interrupted INSERT has not stored, as a condition. */
+function missingOf({ database }: Lab, id: string, from: number, count: number): string {
+  const stored = `SELECT seq FROM ${database}.events WHERE org = toUUID('${id}')`;
+  return `${seqOf('n')} NOT IN (${stored} AND seq >= ${seqOf(from)} AND seq <= ${seqOf(from + count - 1)})`;
+}
+
+/**
+ * Adds events until there are that many. Merges wait until a partition is full, so that each event is merged once: by
+ * themselves they would take longer than all else.
+ */
+async function fill(lab: Lab, start: Facts, rows: number, growth: Growth): Promise<Facts> {
+  const { engine, database } = lab;
+  let facts = start;
+  await engine.query(`SYSTEM STOP MERGES ${database}.events`);
+  while (facts.rows < rows) {
+    const from = facts.rows;
+    const count = Math.min(insertRows, rows - from, rowsPerMonth - (from % rowsPerMonth));
+    // The first may have been stored in part before.
+    const missing = facts === start ? missingOf(lab, facts.id, from, count) : '1';
+    await generate(lab, `toUUID('${facts.id}')`, facts, { from, count, missing });
+    facts = { ...facts, rows: from + count };
+    saveFacts(lab.keptIn, facts);
+    await growth.inserted(facts.rows);
+    if (facts.rows % rowsPerMonth > 0 && facts.rows < rows) continue;
+    await engine.query(`SYSTEM START MERGES ${database}.events`);
+    await mergeAll(lab, growth);
+    if (facts.rows < rows) await engine.query(`SYSTEM STOP MERGES ${database}.events`);
+  }
+  return facts;
 }
 
 /** An organization to read from; holds nothing until it has grown, or what is kept from before. Its events lie in 30 days. */
 export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData> {
   const { engine, database } = lab;
-  let facts = loadFacts(lab, rowsMax) ?? (await begin(lab, rowsMax));
+  let facts = loadFacts(lab.keptIn) ?? (await begin(lab, rowsMax));
   const { id, microsFrom, microsStep } = facts;
   return {
     id,
     key: facts.key,
     ...facts.wanted,
+    farFlow,
     async growTo(wantedRows) {
-      if (facts.rows >= wantedRows) return;
       const growth = createGrowth(lab, facts.rows, wantedRows);
-      while (facts.rows < wantedRows) {
-        const count = Math.min(insertRows, wantedRows - facts.rows);
-        await generate(lab, `toUUID('${id}')`, facts, facts.rows, count);
-        facts = { ...facts, rows: facts.rows + count };
-        saveFacts(lab, facts);
-        await growth.inserted(facts.rows);
-      }
-      await mergeAll(lab, growth.merging);
+      if (facts.rows < wantedRows) facts = await fill(lab, facts, wantedRows, growth);
+      await mergeAll(lab, growth);
       await engine.mergesDone();
       growth.done();
     },

@@ -1,38 +1,36 @@
 import type { AuditFilter, Where } from './filter.ts';
 
 /**
- * Counts of an organization's events by buckets of time, which a projection of the table keeps (migrations 0008 and
+ * Counts of an organization's events by buckets of time, which projections of the table keep (migrations 0008 and
  * 0009): true to each part, so their sum is exact on any snapshot.
  */
 interface Counts {
-  /**
-   * The one column filter that they answer, and what its events have in common: any of these columns (each counted by
-   * itself, so an event may match in one of them only) equals the parameter. Undefined: all events.
-   */
-  readonly by?: {
-    readonly filter: keyof AuditFilter;
-    readonly columns: readonly string[];
-    readonly parameter: string;
-  };
+  /** The filter that finds them; each of its events meets just one of the conditions. Undefined: all events. */
+  readonly lead?: { readonly filter: keyof AuditFilter; readonly conditions: readonly string[] };
+  /** Filters that they answer together with it. */
+  readonly besides: readonly (keyof typeof equals)[];
   readonly bucketSeconds: number;
 }
 
+const equals = {
+  actorEmail: 'actor_email = {actor_email:String}',
+  actorId: 'actor_id = {actor_id:String}',
+} as const;
+const ofName = ['names[1] = {name:String}', 'names[2] = {name:String}'];
+const ofHash = ['file_hash[1] = {file_hash:String}', 'file_hash[2] = {file_hash:String}'];
+const ofBoth = ['actorEmail', 'actorId'] as const;
+
 /** Buckets short enough that a page skips few events of its first one; of single values, long enough to be few. */
 const kept: readonly Counts[] = [
-  { bucketSeconds: 600 },
+  { besides: [], bucketSeconds: 600 },
+  { lead: { filter: 'name', conditions: ofName }, besides: ofBoth, bucketSeconds: 3600 },
+  { lead: { filter: 'fileHash', conditions: ofHash }, besides: ofBoth, bucketSeconds: 3600 },
   {
-    by: { filter: 'actorEmail', columns: ['actor_email'], parameter: '{actor_email:String}' },
+    lead: { filter: 'actorId', conditions: [equals.actorId] },
+    besides: ['actorEmail'],
     bucketSeconds: 3600,
   },
-  { by: { filter: 'actorId', columns: ['actor_id'], parameter: '{actor_id:String}' }, bucketSeconds: 3600 },
-  {
-    by: { filter: 'name', columns: ['names[1]', 'names[2]'], parameter: '{name:String}' },
-    bucketSeconds: 3600,
-  },
-  {
-    by: { filter: 'fileHash', columns: ['file_hash[1]', 'file_hash[2]'], parameter: '{file_hash:String}' },
-    bucketSeconds: 3600,
-  },
+  { lead: { filter: 'actorEmail', conditions: [equals.actorEmail] }, besides: [], bucketSeconds: 3600 },
 ];
 
 /** Where a page begins and ends, as SQL of the page's own query. */
@@ -65,20 +63,20 @@ const beginOf = (micros: number, seconds: number): number =>
  * others count as empty. They are not left out by a condition: the engine would move that below the grouping, to the
  * time, which the counts of a projection no longer have.
  */
-function wholeBuckets({ by, bucketSeconds: seconds }: Counts, { fromMicros, toMicros }: AuditFilter): string {
+function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter: AuditFilter): string {
+  const { fromMicros, toMicros } = filter;
   const ends = bucketEnd(seconds);
   const inside = [
     ...(fromMicros === undefined ? [] : [`ends > ${beginOf(fromMicros, seconds) + seconds}`]),
     ...(toMicros === undefined ? [] : [`ends <= ${beginOf(toMicros, seconds)}`]),
   ];
   const held = inside.length === 0 ? 'count()' : `if(${inside.join(' AND ')}, count(), 0)`;
-  const counted = (keys: string, where: string): string =>
-    `SELECT ${ends} AS ends, ${held} AS held FROM events WHERE org = {org:UUID}${where} ` +
-    `GROUP BY ${keys}, intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond})`;
-  if (by === undefined) return counted('org', '');
-  return by.columns
-    .map((column) => counted(`org, ${column}`, ` AND ${column} = ${by.parameter}`))
-    .join(' UNION ALL ');
+  const others = besides.filter((one) => filter[one] !== undefined).map((one) => equals[one]);
+  const counted = (...conditions: readonly string[]): string =>
+    `SELECT ${ends} AS ends, ${held} AS held FROM events WHERE ${['org = {org:UUID}', ...conditions].join(' AND ')} ` +
+    `GROUP BY org, intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond})`;
+  if (lead === undefined) return counted();
+  return lead.conditions.map((condition) => counted(condition, ...others)).join(' UNION ALL ');
 }
 
 /** The buckets that the bounds of a range divide, by event. One scalar: anything else looks for projections first. */
@@ -110,21 +108,54 @@ const bucketsAround = (buckets: string, seconds: number): string =>
   `maxIf(ends, upto >= {offset:UInt64} + {limit:UInt64}) - ${seconds}, max(upto)) ` +
   `FROM (SELECT ends, sum(held) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
 
-/**
- * Finds the page `{limit:UInt64}` at `{offset:UInt64}` by the counts that the table keeps: where the newest and the
- * oldest of its events can be, and the total. All is one query with the page, so they are of one snapshot. Undefined
- * where no counts are kept of what the filter asks for.
- */
-export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
-  const { fromMicros: _from, toMicros: _to, ...columns } = filter;
-  const given = Object.keys(columns);
-  const counts = kept.find(({ by }) => given.length === (by ? 1 : 0) && by?.filter === given[0]);
-  if (counts === undefined) return undefined;
+/** The times between which all lies that is in all of these counts: what the rarest of the filters leaves. */
+function boundsBy(counts: readonly Counts[], { fromMicros: _from, toMicros: _to, ...columns }: AuditFilter) {
+  const ranges = counts.map(
+    (one) =>
+      `SELECT max(ends) AS newest, min(ends) - ${one.bucketSeconds} AS oldest FROM (${wholeBuckets(one, columns)})`,
+  );
+  return `SELECT tuple(min(newest), max(oldest)) FROM (${ranges.join(' UNION ALL ')})`;
+}
+
+function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStart {
   const buckets = bucketsOf(counts, filter, where);
   return {
     scalars: `WITH (${bucketsAround(buckets, counts.bucketSeconds)}) AS place`,
     condition: `time < ${instant('place.1')} AND time >= ${instant('place.3')}`,
     skip: 'toUInt64({offset:UInt64} - place.2)',
     total: 'place.4',
+  };
+}
+
+/**
+ * Finds the page `{limit:UInt64}` at `{offset:UInt64}` by the counts that the table keeps: where the newest and the
+ * oldest of its events can be, and the total. All is one query with the page, so they are of one snapshot.
+ *
+ * Where no counts are kept of all that the filter asks for, those of a part of it bound the page, and matches are
+ * counted within these bounds. Undefined where there are none at all, or where a flow leads: it has few events, which
+ * its projection finds.
+ */
+export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
+  const { fromMicros: _from, toMicros: _to, ...columns } = filter;
+  const given = Object.keys(columns) as (keyof AuditFilter)[];
+  if (given.includes('flowId') || given.includes('nothing')) return undefined;
+  const found = kept.filter(({ lead }) =>
+    lead === undefined ? given.length === 0 : given.includes(lead.filter),
+  );
+  const exact = found.find(({ lead, besides }) =>
+    given.every((one) => one === lead?.filter || besides.some((beside) => beside === one)),
+  );
+  if (exact !== undefined) return exactStart(exact, filter, where);
+  // What others tell apart anyway would bound nothing more.
+  const leading = found.filter(
+    ({ lead }) => !found.some(({ besides }) => besides.some((one) => one === lead?.filter)),
+  );
+  if (leading.length === 0) return undefined;
+  const condition = `time < ${instant('place.1')} AND time >= ${instant('place.2')}`;
+  return {
+    scalars: `WITH (${boundsBy(leading, filter)}) AS place`,
+    condition,
+    skip: '{offset:UInt64}',
+    total: `(SELECT count() FROM events WHERE ${where.sql} AND ${condition})`,
   };
 }

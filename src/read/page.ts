@@ -16,7 +16,7 @@ export type PageReader = (
 
 const endOfRows = ']'.charCodeAt(0);
 
-const countOf = ({ sql }: Where): string => `SELECT count() AS total FROM events WHERE ${sql}`;
+const countOf = ({ sql }: Where): string => `SELECT count() FROM events WHERE ${sql}`;
 
 /**
  * Reads pages of one organization with their exact total (contract: GET audit). The count is a part of the page's
@@ -51,16 +51,18 @@ export function createPageReader(storage: Storage, envelope: EventEnvelope, cloc
       const digits = leadingDigits(rows);
       return envelopeFor(Number(digits), digits.length);
     };
+    const start = startOf(request, where);
+    const parameters = { ...where.parameters, limit, offset };
     const ofWhole = async (rows: Uint8Array): Promise<BodyEnvelope> => {
       if (rows[0] !== endOfRows) return ofStart(rows);
       // Nothing from this offset on, and so no row that could have told the total.
       if (offset === 0) return envelopeFor(0, 0);
       const options = { signal, settings: plan };
-      const [row] = await storage.rows<{ total: string }>(countOf(where), where.parameters, options);
+      const query = `${start.scalars} SELECT ${start.total} AS total`;
+      const [row] = await storage.rows<{ total: string }>(query, parameters, options);
       return envelopeFor(Math.min(Number(row?.total ?? 0), offset), 0);
     };
-    const parameters = { ...where.parameters, limit, offset };
-    const query = pageQuery(where, startOf(request, where));
+    const query = pageQuery(where, start);
     return readEnveloped(storage, query, parameters, { settings, signal }, { ofWhole, ofStart });
   };
 }

@@ -24,13 +24,22 @@ type ReadPage = (filter: AuditFilter, limit: number, offset: number) => Promise<
 
 /** What a page is by a sorted list of all events. */
 function pageOf(rows: readonly Recorded[], filter: AuditFilter, limit: number, offset: number) {
-  const { fromMicros = 0, toMicros = Number.MAX_SAFE_INTEGER, actorEmail, actorId, name, fileHash } = filter;
+  const {
+    fromMicros = 0,
+    toMicros = Number.MAX_SAFE_INTEGER,
+    actorEmail,
+    actorId,
+    name,
+    fileHash,
+    status,
+  } = filter;
   const all = rows.filter(
     (row) =>
       row.timeMicros >= fromMicros &&
       row.timeMicros <= toMicros &&
       (actorEmail ?? row.actorEmail) === row.actorEmail &&
       (actorId ?? row.actorId) === row.actorId &&
+      (status ?? row.status) === row.status &&
       (name === undefined || row.names.includes(name)) &&
       (fileHash === undefined || row.fileHashes.includes(fileHash)),
   );
@@ -92,7 +101,8 @@ describe('pages at deep offsets', () => {
         const [file, target] = [fileOf(n), fileOf(Math.floor(n / 3))];
         const sender = { file, hash: `h-${file}` };
         const extra = { n, fileHash: `h-${target}` };
-        return { message: { timestamp, action: 1, actor, target, sender, extra } };
+        const result = { code: n % 4 > 0 ? 200 : 500 };
+        return { message: { timestamp, action: 1, actor, target, sender, extra, result } };
       });
       rows.push(...(await record(org, texts)));
     }
@@ -117,6 +127,10 @@ describe('pages at deep offsets', () => {
     fc.record({ name: names }),
     fc.record({ fileHash: names.map((name) => `h-${name}`) }),
     fc.record({ name: names, actorId: users }),
+    fc.record({ name: names, actorEmail: actors }),
+    fc.record({ fileHash: names.map((name) => `h-${name}`), actorEmail: actors, actorId: users }),
+    fc.record({ name: names, fileHash: names.map((name) => `h-${name}`) }),
+    fc.record({ actorEmail: actors, status: fc.constantFrom('Success' as const, 'Failure' as const) }),
   );
 
   describe('of events that lie still', () => {
@@ -195,6 +209,8 @@ describe('pages at deep offsets', () => {
       await assertPage(readPage, rows, {}, 10, 1_000_000);
       await assertPage(readPage, rows, {}, 10, rows.length);
       await assertPage(readPage, rows, { toMicros: base }, 10, 1_000_000);
+      for (const filter of [{ name: 'most.txt' }, { name: 'most.txt', fileHash: 'h-most.txt' }])
+        await assertPage(readPage, rows, { ...filter, actorEmail: 'most@x.test' }, 10, 1_000_000);
     });
   });
 
