@@ -95,11 +95,11 @@ export class LargeBodies {
 
   async #splitAndMap(request: IngestRequest, room: SharedArrayBuffer): Promise<MappedRequest> {
     const { pool, bodyBytesMax } = this.#options;
-    const { body: input, form, encoding } = request;
+    const { body: input, form, foreign, encoding } = request;
     const hashed = request.idempotency !== undefined;
     const bounds = { bodyBytesMax, pieceBytes: limits.pieceBytes };
     const task: SplitTask = { kind: 'split', input, form, encoding, hashed, room, ...bounds };
-    const split = await pool.split(task);
+    const split = await pool.split({ ...task, ...(foreign && { foreign }) });
     buffers.give(split.input);
     if ('code' in split.body) return mappedRequest([], split.body);
     const mapped = await this.#mapPieces(request, split, split.body);
@@ -147,8 +147,9 @@ function keptBytes({ frames }: MappedRequest): number {
 }
 
 function kindOf(request: IngestRequest): RequestKind {
-  const { form, organization } = request;
-  return { form, organization, ownBlocks: false, errorsMax: errorsMaxOf(request) };
+  const { form, foreign, organization } = request;
+  const errorsMax = errorsMaxOf(request);
+  return { form, ...(foreign && { foreign }), organization, ownBlocks: false, errorsMax };
 }
 
 function mappedRequest(results: readonly MapResult[], outcome: Outcome): MappedRequest {
