@@ -32,6 +32,12 @@ const peersEvents = 400_000;
 /** Ingest beside reads goes at this rate unless it was measured in the same run. */
 const eventsPerSecondDefault = 40_000;
 
+const followCases = [
+  { id: 'feed.follow', limit: 1000 },
+  { id: 'feed.follow-large', limit: 10_000 },
+  { id: 'feed.follow-gzip', limit: 1000, gzip: true },
+] as const;
+
 /** Each group gets a service and an engine of its own, so that none inherits what another left behind. */
 async function inLab(options: Options, run: (lab: Lab) => Promise<void>, keptIn?: string): Promise<void> {
   const lab = await openLab(options.url, keptIn);
@@ -65,16 +71,12 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     );
   }
   if (sink.wanted('soak')) await runSoak(options, sink);
-  if (sink.wanted('feed.follow')) {
+  const follows = followCases.filter(({ id }) => sink.wanted(id));
+  if (follows.length > 0) {
     await inLab(options, async (lab) => {
-      const plan = {
-        events: Math.min(options.rows, sliceEvents),
-        seconds: options.seconds,
-        clients: options.clients,
-      };
-      sink.add([await benchFollow(lab, { ...plan, limit: 1000 })]);
-      sink.add([await benchFollow(lab, { ...plan, limit: 10_000 })]);
-      sink.add([await benchFollow(lab, { ...plan, limit: 1000, gzip: true })]);
+      const { seconds, clients } = options;
+      const events = Math.min(options.rows, sliceEvents);
+      for (const one of follows) sink.add([await benchFollow(lab, { ...one, events, seconds, clients })]);
     });
   }
   if (['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'login'].some(sink.wanted)) {

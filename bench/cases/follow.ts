@@ -13,6 +13,7 @@ import { summarize } from '../stats/summary.ts';
 import { postHead } from './ingest.ts';
 
 export interface FollowPlan {
+  readonly id: string;
   /** Events prepared, sent again and again. */
   readonly events: number;
   readonly seconds: number;
@@ -154,8 +155,7 @@ async function ingest(
  * reads as many events in that time as are acknowledged. For how long it is behind at the end is in the notes.
  */
 export async function benchFollow(lab: Lab, plan: FollowPlan): Promise<CaseResult> {
-  const { seconds, clients, limit, gzip } = plan;
-  const id = `feed.follow${gzip ? '-gzip' : limit === 1000 ? '' : '-large'}`;
+  const { id, seconds, clients, limit, gzip } = plan;
   const { slug, key } = await lab.organization(id.replace('.', '-'));
   const dataset = await writeDataset(join(lab.directory, `${slug}.ndjson`), plan.events, [slug]);
   const job: Job = {

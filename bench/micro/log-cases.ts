@@ -85,6 +85,7 @@ function memoryFiles(): LogFiles {
   return {
     list: () => Promise.resolve([]),
     read: () => Promise.resolve(target),
+    openReader: () => Promise.reject(new Error('nothing is read back')),
     create: () => Promise.resolve(memoryFile(target)),
     open: () => Promise.resolve(memoryFile(target)),
     remove: () => Promise.resolve(),

@@ -6,8 +6,13 @@ export const limits = {
   rejectedErrorsAskedMax: 10_000,
   /** Bodies being received or waiting for a worker, all requests together. */
   bodiesInFlightBytesMax: 256 * 1024 * 1024,
-  /** Unused buffers that a thread keeps for its next batches. */
-  bufferPoolBytesMax: 64 * 1024 * 1024,
+  /**
+   * Unused buffers that a thread keeps for its next batches: what is made of two bodies of 8 MiB, and what is read back
+   * of another for its INSERT. With less, a sender of these has the main thread collect garbage for each.
+   */
+  bufferPoolBytesMax: 128 * 1024 * 1024,
+  pooledBufferBytesMax: 32 * 1024 * 1024,
+  bufferKeptMs: 20_000,
   /** What is compressed to zstd before others have their turn on the event loop. */
   zstdPieceBytes: 64 * 1024,
   retryDelayMsMin: 100,

@@ -76,11 +76,13 @@ class Acceptor {
   ): Promise<BatchAnswer> {
     // What a compressed body holds is not known yet: it could be far more than others can wait for.
     const isSmall = request.encoding === 'identity' && request.body.length <= limits.smallBodyBytesMax;
-    const mapped = await (isSmall ? this.#small : this.#large).map(request);
-    const answer = await store(mapped);
-    // Only then: what a failed append still does with the frames is not known.
-    mapped.release();
-    return answer;
+    const storeMapped = async (mapped: MappedRequest): Promise<BatchAnswer> => {
+      const answer = await store(mapped);
+      // Only then: what a failed append still does with the frames is not known.
+      mapped.release();
+      return answer;
+    };
+    return isSmall ? storeMapped(await this.#small.map(request)) : this.#large.serve(request, storeMapped);
   }
 
   /** The key is what the body holds: nobody knows it before the body is mapped. */

@@ -173,6 +173,8 @@ export class Batcher {
     const outcome = await sink(insert);
     const ms = performance.now() - began;
     await keepNotes(content.frames.map(({ notes }) => notes).filter(({ length }) => length > 0));
+    // The engine has read all of it; after any other end something may still be sending it.
+    if (outcome === 'stored') content.release();
     if (isDamaged) return wal.quarantine(segment, 'damaged');
     if (outcome === 'refused') return this.#refused(segment);
     await wal.release(segment);
@@ -207,7 +209,10 @@ export class Batcher {
     }
   }
 
-  #reportLoss({ number, rows }: SealedSegment, { rows: rowsRead, damage }: SegmentContent): void {
+  #reportLoss(
+    { number, rows }: SealedSegment,
+    { rows: rowsRead, damage }: Omit<SegmentContent, 'release'>,
+  ): void {
     const facts = { segment: number, rowsWritten: rows, rowsRead, ranges: damage };
     const words = 'a segment is damaged on disk: what is intact was sent, the file stays as evidence';
     this.#options.log.error(facts, words);

@@ -24,6 +24,13 @@ export interface LogFile {
   close(): Promise<void>;
 }
 
+/** A file of the log that is read a piece at a time. */
+export interface LogReader {
+  /** Fills `into` with what begins at `from`; resolves with how many bytes that are, fewer only at the file's end. */
+  read(into: Uint8Array, from: number): Promise<number>;
+  close(): Promise<void>;
+}
+
 /**
  * Everything the log asks of a file system: the seam where a test puts one that drops or tears what was not synced
  * (a process killed with -9 loses nothing that it wrote, so killing it never tests a sync).
@@ -31,6 +38,7 @@ export interface LogFile {
 export interface LogFiles {
   list(): Promise<string[]>;
   read(name: string): Promise<Buffer>;
+  openReader(name: string): Promise<LogReader>;
   /** A new, empty file; fails when it exists. Its name is durable only after `syncDirectory`. */
   create(name: string): Promise<LogFile>;
   /** An existing file, to cut a torn tail. */
@@ -61,6 +69,7 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
         .sort();
     },
     read: (name) => readFile(join(directory, name)),
+    openReader: async (name) => logReader(await open(join(directory, name), constants.O_RDONLY)),
     create: async (name) =>
       logFile(
         await open(
@@ -111,6 +120,21 @@ function logFile(handle: FileHandle, end: number): LogFile {
       await handle.truncate(length);
       await handle.datasync();
       position = length;
+    },
+    close: () => handle.close(),
+  };
+}
+
+function logReader(handle: FileHandle): LogReader {
+  return {
+    async read(into, from) {
+      let length = 0;
+      while (length < into.length) {
+        const { bytesRead } = await handle.read(into, length, into.length - length, from + length);
+        if (bytesRead === 0) break;
+        length += bytesRead;
+      }
+      return length;
     },
     close: () => handle.close(),
   };

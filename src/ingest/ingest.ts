@@ -115,10 +115,11 @@ async function openLog(options: IngestOptions): Promise<Wal> {
 /** The answers of requests whose events have not reached the engine are in the log alone. */
 async function rememberAnswersOf(wal: Wal, idempotency: Idempotency): Promise<void> {
   for (const segment of wal.sealed()) {
-    const { frames } = await wal.read(segment);
+    const { frames, release } = await wal.read(segment);
     for (const { notes } of frames) {
       if (notes.length > 0) idempotency.remember(Buffer.from(notes).toString('utf8'));
     }
+    release();
   }
 }
 

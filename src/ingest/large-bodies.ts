@@ -1,4 +1,4 @@
-import { buffers } from '../base/buffer-pool.ts';
+import { BufferPool, buffers } from '../base/buffer-pool.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { MappedPieces } from './mapped-pieces.ts';
@@ -13,6 +13,7 @@ import {
   outcomeOf,
   type RequestKind,
   type SplitResult,
+  type SplitTask,
 } from './task.ts';
 
 export interface LargeBodiesOptions {
@@ -28,13 +29,25 @@ export interface LargeBodiesOptions {
 export class LargeBodies {
   readonly #options: LargeBodiesOptions;
   readonly #slots: FairQueue;
+  /**
+   * Memory that threads share is no part of what V8 weighs: what is left to its collector stays for minutes. So each
+   * body gives its room back, and there are no more of them than slots.
+   */
+  readonly #rooms: BufferPool<SharedArrayBuffer>;
 
   constructor(options: LargeBodiesOptions) {
     this.#options = options;
     const slotsPerOrganization = options.pool.threads + limits.largeBodiesBeyondThreads;
+    const slots = slotsPerOrganization * limits.largeBodyOrganizationsMax;
+    const roomBytesMax = 2 ** Math.ceil(Math.log2(options.bodyBytesMax));
+    this.#rooms = new BufferPool({
+      bytesMax: slots * roomBytesMax,
+      largestBytes: roomBytesMax,
+      allocate: (bytes) => new SharedArrayBuffer(bytes),
+    });
     this.#slots = new FairQueue({
       slotsPerOrganization,
-      slots: slotsPerOrganization * limits.largeBodyOrganizationsMax,
+      slots,
       waitingPerOrganization: limits.largeBodiesWaitingPerOrganizationMax,
       waiting: limits.largeBodiesWaitingMax,
       waitMs: limits.largeBodyWaitMsMax,
@@ -43,14 +56,20 @@ export class LargeBodies {
     });
   }
 
-  /** Rejects with a Problem: 429, or what the pool says. */
-  async map(request: IngestRequest): Promise<MappedRequest> {
-    const release = await this.#slots.acquire(request.organization?.id ?? request.apiKey ?? '');
+  /**
+   * Maps a body and has what came of it stored. A body of which much is kept has its place until that is done, so that
+   * memory is bounded also where the disk is slower than the threads. Rejects with a Problem: 429, what the pool says,
+   * or what `store` does.
+   */
+  async serve<T>(request: IngestRequest, store: (mapped: MappedRequest) => Promise<T>): Promise<T> {
+    const leave = await this.#slots.acquire(request.organization?.id ?? request.apiKey ?? '');
     try {
       const isWhole = request.encoding === 'identity' && request.body.length <= limits.splitBytesMin;
-      return await (isWhole ? this.#mapWhole(request) : this.#mapDivided(request));
+      const mapped = await (isWhole ? this.#mapWhole(request) : this.#mapDivided(request));
+      if (keptBytes(mapped) <= limits.keptBytesMin) leave();
+      return await store(mapped);
     } finally {
-      release();
+      leave();
     }
   }
 
@@ -64,17 +83,23 @@ export class LargeBodies {
   }
 
   async #mapDivided(request: IngestRequest): Promise<MappedRequest> {
+    const { bodyBytesMax } = this.#options;
+    // What is in a compressed body is not known; pages that nothing is written to cost nothing.
+    const roomBytes = request.encoding === 'identity' ? request.body.length : bodyBytesMax;
+    const room = this.#rooms.take(Math.min(roomBytes, bodyBytesMax));
+    const mapped = await this.#splitAndMap(request, room);
+    // Not after a failure: a thread that was given up may still write into it.
+    this.#rooms.give(room);
+    return mapped;
+  }
+
+  async #splitAndMap(request: IngestRequest, room: SharedArrayBuffer): Promise<MappedRequest> {
     const { pool, bodyBytesMax } = this.#options;
-    const split = await pool.split({
-      kind: 'split',
-      input: request.body,
-      form: request.form,
-      ...(request.foreign && { foreign: request.foreign }),
-      encoding: request.encoding,
-      hashed: request.idempotency !== undefined,
-      bodyBytesMax,
-      pieceBytes: limits.pieceBytes,
-    });
+    const { body: input, form, foreign, encoding } = request;
+    const hashed = request.idempotency !== undefined;
+    const bounds = { bodyBytesMax, pieceBytes: limits.pieceBytes };
+    const task: SplitTask = { kind: 'split', input, form, encoding, hashed, room, ...bounds };
+    const split = await pool.split({ ...task, ...(foreign && { foreign }) });
     buffers.give(split.input);
     if ('code' in split.body) return mappedRequest([], split.body);
     const mapped = await this.#mapPieces(request, split, split.body);
@@ -98,7 +123,10 @@ export class LargeBodies {
         const index = next++;
         const [start, end] = pieces[index] as readonly [number, number];
         const kind = { ...kindOf(request), form, errorsMax: mapped.errorsLeft() };
-        const task = loneTask(directory, body.subarray(start, end), kind, mapped.rejectedLeft());
+        const task = loneTask(directory, body.subarray(start, end), kind, {
+          rejectedMax: mapped.rejectedLeft(),
+          outputBytes: mapped.outputBytes(end - start),
+        });
         // A failure ends the loop of every other piece as well: nothing of the request is stored then.
         const result = await pool.map(task).catch((error: unknown) => {
           next = pieces.length;
@@ -106,12 +134,16 @@ export class LargeBodies {
         });
         // Of a body without a good event nothing is kept: at 32 MiB that is memory the collector would stop for.
         if (result.blocks.length === 0) buffers.give(result.buffer);
-        mapped.add(index, result);
+        mapped.add(index, result, end - start);
       }
     };
     await Promise.all(Array.from({ length: pool.threads }, serve));
     return mapped;
   }
+}
+
+function keptBytes({ frames }: MappedRequest): number {
+  return frames.reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
 function kindOf(request: IngestRequest): RequestKind {

@@ -13,6 +13,8 @@ export const limits = {
    * what is made of one fits into a buffer of 1 MiB. */
   splitBytesMin: 1024 * 1024,
   pieceBytes: 400 * 1024,
+  /** A body of which more than this is kept has its place until that is stored. */
+  keptBytesMin: 4 * 1024 * 1024,
   /** Larger bodies are worked on, and are in memory decompressed, for as many organizations at once, */
   largeBodyOrganizationsMax: 4,
   /** and of one organization for as many as there are threads and this, so that none waits for its next task. */
@@ -46,6 +48,8 @@ export const limits = {
   /** Over this time it is measured what the engine takes. */
   throttleRateMs: 2_000,
   damagedSegmentTries: 3,
+  /** A segment is read back in pieces of this size, or of the largest frame in it. */
+  segmentPieceBytes: 1024 * 1024,
   frameBytesMax: 256 * 1024 * 1024,
   blockRowsMax: 65_536,
   /** Events that one request may hold; a segment numbers a few more. */
@@ -61,8 +65,11 @@ export const limits = {
   walGroupBytesMax: 16 * 1024 * 1024,
   /** An append from this size on has a segment of its own, so that nobody waits for it or for its INSERT, */
   walLargeAppendBytesMin: 16 * 1024 * 1024,
-  /** and is written in slices, with the syncs of others between them. */
-  walSliceBytesMax: 4 * 1024 * 1024,
+  /**
+   * and is written in slices, with the syncs of others between them. Of 4 MiB each, small ones wait twice as long, and
+   * the disk writes a third as much (bench/notes.md).
+   */
+  walSliceBytesMax: 1024 * 1024,
   /**
    * Of the disk that the log shares with the embedded engine: with less it takes no more events, since the engine
    * needs `engineFreeBytesMin` to take them over, and the log some for what it is still being asked.

@@ -1,7 +1,9 @@
 import { limits } from './limits.ts';
 import { type Rejection, RejectionCounts } from './rejections.ts';
 import { tooManyEvents } from './refusals.ts';
-import { type MapResult, type Outcome, outcomeOf } from './task.ts';
+import { type MapResult, type Outcome, outcomeOf, outputBytesOf } from './task.ts';
+
+const growthMargin = 1.1;
 
 /** The pieces of one body that have been mapped, and what they leave for the others. */
 export class MappedPieces {
@@ -9,13 +11,17 @@ export class MappedPieces {
   readonly #results: MapResult[] = [];
   readonly #counts = { accepted: 0, rejected: 0, errors: 0 };
   #isRefused = false;
+  /** What was made of a byte, at most. */
+  #growth = 0;
 
   constructor(errorsMax: number) {
     this.#errorsMax = errorsMax;
   }
 
-  add(index: number, result: MapResult): void {
+  add(index: number, result: MapResult, inputBytes: number): void {
     this.#results[index] = result;
+    const last = result.blocks.at(-1);
+    if (last !== undefined) this.#growth = Math.max(this.#growth, (last.offset + last.length) / inputBytes);
     const outcome = outcomeOf(result, 0);
     if (outcome.kind === 'problem') {
       this.#isRefused = true;
@@ -29,6 +35,11 @@ export class MappedPieces {
   /** Whether the rest of the body need not be looked at. */
   isOver(): boolean {
     return this.#isRefused || this.#hasTooMany() || this.#counts.rejected > limits.rejectedEventsMax;
+  }
+
+  /** Room for what will be made of a piece. Those of a body are alike: after the first none has to take a larger one. */
+  outputBytes(inputBytes: number): number {
+    return Math.ceil(Math.max(outputBytesOf(inputBytes), inputBytes * this.#growth * growthMargin));
   }
 
   rejectedLeft(): number {

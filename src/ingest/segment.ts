@@ -62,6 +62,8 @@ export interface SegmentContent {
   readonly rows: number;
   /** Ranges of acknowledged bytes that are broken or absent. */
   readonly damage: readonly Range[];
+  /** Gives the memory of the frames back, where they are in memory that is used again. */
+  release(): void;
 }
 
 /** A file that is being made has this ending until it is whole. */
@@ -185,7 +187,7 @@ function chainSum(checksum: number, sum: number): number {
 }
 
 /** Where an intact frame lies and what its header says; none of its bytes. */
-interface ScannedFrame {
+export interface ScannedFrame {
   readonly at: number;
   readonly payloadAt: number;
   readonly end: number;
@@ -215,7 +217,7 @@ interface FileHeader {
 }
 
 /** Undefined for a broken header. Throws for an intact one of a newer release: nothing may be guessed about that. */
-function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
+export function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
   if (file.length < fileHeaderBytes || !file.subarray(0, 8).equals(fileMagic)) return undefined;
   if (crc32c(file.subarray(0, 28)) !== file.readUInt32LE(28)) return undefined;
   const version = file.readUInt32LE(8);
@@ -226,12 +228,13 @@ function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
 }
 
 /** The seeds that frames may have: one, unless the header that would tell the version is broken. */
-function seedsOf(header: FileHeader | undefined, segment: number): readonly number[] {
+export function seedsOf(header: FileHeader | undefined, segment: number): readonly number[] {
   if (header === undefined) return [frameSeed(segment), 0];
   return [header.version === 1 ? 0 : frameSeed(segment)];
 }
 
-function scanFrame(file: Buffer, at: number, seeds: readonly number[]): ScannedFrame | undefined {
+/** The intact frame that begins there, if there is a whole one. */
+export function scanFrame(file: Buffer, at: number, seeds: readonly number[]): ScannedFrame | undefined {
   if (at + frameHeaderBytes > file.length || !file.subarray(at, at + 4).equals(frameMagic)) return undefined;
   const sum = file.readUInt32LE(at + 44);
   if (!seeds.some((seed) => crc32c(file.subarray(at, at + 44), seed) === sum)) return undefined;
@@ -343,13 +346,17 @@ function unfinishedRequest(frames: readonly ScannedFrame[], durable: number): nu
 export function decodeSegment(file: Buffer, segment: number, bytes: number): SegmentContent {
   const whole = file.subarray(0, bytes);
   const { frames, rows, damage } = assess(scanSegment(whole, segment), bytes);
-  const content = frames
+  return { frames: framesOf(whole, frames), rows, damage, release: () => undefined };
+}
+
+/** The frames with events, as views of the bytes that they were found in. */
+export function framesOf(bytes: Buffer, found: readonly ScannedFrame[]): Frame[] {
+  return found
     .filter(({ kind }) => kind === rowsKind)
     .map(({ at, payloadAt, end, rows, firstRow }) => ({
       rows,
       firstRow,
-      notes: whole.subarray(at + frameHeaderBytes, payloadAt),
-      payload: whole.subarray(payloadAt, end),
+      notes: bytes.subarray(at + frameHeaderBytes, payloadAt),
+      payload: bytes.subarray(payloadAt, end),
     }));
-  return { frames: content, rows, damage };
 }

@@ -17,8 +17,8 @@ export async function splitLarge(task: SplitTask): Promise<SplitResult> {
     const bytes = withoutByteOrderMark(decompressed);
     const found = piecesOf(bytes, task);
     if ('code' in found) return { ...nothing, body: found };
-    // Shared, so that several threads can read it, and all of it is gone when the last has.
-    const body = new Uint8Array(new SharedArrayBuffer(bytes.length));
+    // Shared, so that several threads can read it.
+    const body = new Uint8Array(task.room, 0, bytes.length);
     body.set(bytes);
     return { ...found, input, body, bodyHash: task.hashed ? hashOf(decompressed) : undefined };
   } catch (error) {

@@ -57,6 +57,8 @@ export interface SplitTask {
   readonly foreign?: ForeignName;
   readonly encoding: ContentEncoding;
   readonly hashed: boolean;
+  /** Where the decompressed body goes, which is too large if it does not fit. */
+  readonly room: SharedArrayBuffer;
   readonly bodyBytesMax: number;
   readonly pieceBytes: number;
 }
@@ -102,7 +104,7 @@ export interface MapResult {
 
 export interface SplitResult {
   readonly input: ArrayBuffer;
-  /** The decompressed body in shared memory, or what is wrong with it. */
+  /** The decompressed body in the task's room, or what is wrong with it. */
   readonly body: Uint8Array | Refused;
   readonly form: RequestKind['form'];
   /** First and last byte, exclusive, of each piece. */
@@ -119,20 +121,31 @@ export interface WorkerSettings {
 /** All organizations, for keys that belong to none; the same object until something changes. */
 export type Directory = () => SharedDirectory;
 
+/** Two renderings and the columns take about twice what came in; where it is more, the worker takes a larger buffer. */
+export function outputBytesOf(inputBytes: number): number {
+  return inputBytes * 2.5;
+}
+
+/** Where a task has less to do, or needs more room, than others. */
+interface TaskBounds {
+  readonly rejectedMax?: number;
+  readonly outputBytes?: number;
+}
+
 /** A task of several requests whose bodies stand one after the other in `input`. */
 export function mapTask(
   directory: Directory,
   input: Uint8Array,
   requests: Pick<MapTask, 'ends' | 'kindOf' | 'kinds'>,
-  rejectedMax: number = limits.rejectedEventsMax,
+  bounds: TaskBounds = {},
 ): MapTask {
+  const { rejectedMax = limits.rejectedEventsMax, outputBytes = outputBytesOf(input.length) } = bounds;
   const needsDirectory = requests.kinds.some(({ organization }) => organization === undefined);
   return {
     kind: 'map',
     input,
     ...requests,
-    // Two renderings and the columns take about twice what came in; more makes the worker's copy of it grow.
-    output: buffers.take(input.length * 2.5),
+    output: buffers.take(outputBytes),
     directory: needsDirectory ? directory() : undefined,
     rejectedMax,
   };
@@ -143,10 +156,10 @@ export function loneTask(
   directory: Directory,
   input: Uint8Array,
   kind: RequestKind,
-  rejectedMax?: number,
+  bounds?: TaskBounds,
 ): MapTask {
   const requests = { ends: Uint32Array.of(input.length), kindOf: Uint32Array.of(0), kinds: [kind] };
-  return mapTask(directory, input, requests, rejectedMax);
+  return mapTask(directory, input, requests, bounds);
 }
 
 /** A block of a result as the log takes it. */

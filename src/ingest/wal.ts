@@ -10,6 +10,7 @@ import { type DamageReports, noteMissing, type Recovered, Recovery } from './rec
 import { Rotation } from './rotation.ts';
 import { lowestOf, type SealedSegment, SealedSegments, type Unsettled } from './sealed-segments.ts';
 import { SegmentFiles } from './segment-files.ts';
+import { readIntact } from './segment-reader.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
 import { nextSegmentNumber, rowsPerSegmentMax } from '../base/sequence.ts';
 
@@ -152,9 +153,12 @@ export class Wal {
     this.#started = listener.started;
   }
 
+  /** What can be read of a sealed segment, every sum checked. */
   async read(segment: SealedSegment): Promise<SegmentContent> {
-    const file = await this.#options.files.read(segmentName(segment.number));
-    return decodeSegment(file, segment.number, segment.bytes);
+    const { files } = this.#options;
+    const intact = await readIntact(files, segment);
+    if (intact !== undefined) return intact;
+    return decodeSegment(await files.read(segmentName(segment.number)), segment.number, segment.bytes);
   }
 
   /** Lets go of a segment that has reached the engine: its file is deleted, or kept as evidence if it is damaged. */

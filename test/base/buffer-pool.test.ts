@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import { BufferPool } from '../../src/base/buffer-pool.ts';
 
 const kibibyte = 1024;
+const largestBytes = 16 * 1024 * kibibyte;
+const poolOf = (bytesMax: number, keptMs = 60_000): BufferPool<ArrayBuffer> =>
+  new BufferPool({ bytesMax, largestBytes, keptMs, allocate: (bytes) => new ArrayBuffer(bytes) });
 
 test('a buffer that was given back is used again for what fits in it', () => {
-  const pool = new BufferPool(1024 * kibibyte);
+  const pool = poolOf(1024 * kibibyte);
   const first = pool.take(100 * kibibyte);
   assert.equal(first.byteLength, 128 * kibibyte);
   pool.give(first);
@@ -15,7 +18,7 @@ test('a buffer that was given back is used again for what fits in it', () => {
 });
 
 test('a larger buffer serves where none of the size is left, up to four times the size', () => {
-  const pool = new BufferPool(4096 * kibibyte);
+  const pool = poolOf(4096 * kibibyte);
   const large = pool.take(512 * kibibyte);
   pool.give(large);
   assert.notEqual(pool.take(64 * kibibyte), large);
@@ -23,7 +26,7 @@ test('a larger buffer serves where none of the size is left, up to four times th
 });
 
 test('keeps no more than its bound, and nothing of a size that it does not hand out', () => {
-  const pool = new BufferPool(128 * kibibyte);
+  const pool = poolOf(128 * kibibyte);
   const [one, two] = [pool.take(128 * kibibyte), pool.take(128 * kibibyte)];
   pool.give(one);
   pool.give(two);
@@ -35,9 +38,23 @@ test('keeps no more than its bound, and nothing of a size that it does not hand 
 });
 
 test('very large buffers are not pooled', () => {
-  const pool = new BufferPool(1024 * 1024 * kibibyte);
+  const pool = poolOf(1024 * 1024 * kibibyte);
   const large = pool.take(20_000 * kibibyte);
   assert.equal(large.byteLength, 20_000 * kibibyte);
   pool.give(large);
   assert.notEqual(pool.take(20_000 * kibibyte), large);
+});
+
+test('what is not needed is kept for a while and then let go, and what is needed stays', async () => {
+  const pool = poolOf(4096 * kibibyte, 5);
+  const [idle, busy] = [pool.take(512 * kibibyte), pool.take(128 * kibibyte)];
+  pool.give(idle);
+  pool.give(busy);
+  assert.equal(pool.unusedBytes(), 640 * kibibyte);
+  do {
+    assert.equal(pool.take(128 * kibibyte), busy);
+    pool.give(busy);
+    await new Promise((resolve) => setImmediate(resolve));
+  } while (pool.unusedBytes() > 128 * kibibyte);
+  assert.notEqual(pool.take(512 * kibibyte), idle);
 });

@@ -118,15 +118,21 @@ describe('ingest, from request to sink', () => {
 
   const batch = Array.from({ length: 500 }, (_, n) => event(`${n}`)).join('\n');
 
-  /** Four producers that offer 40,000 rows a second together. */
-  async function produce(ingest: Ingest, forMs: number, accepted: (rows: number) => void): Promise<void> {
+  /** Four producers that offer 40,000 rows a second together, for so long and until so many are accepted. */
+  async function produce(
+    ingest: Ingest,
+    { forMs, rowsMin }: { readonly forMs: number; readonly rowsMin: number },
+    accepted: (rows: number) => void,
+  ): Promise<void> {
+    let rows = 0;
     // Large enough to start the thread that the batches need.
     await ingest.accept(request(event('warm-up') + ' '.repeat(limits.smallBodyBytesMax)));
     const end = Date.now() + forMs;
     const one = async (): Promise<void> => {
-      while (Date.now() < end) {
+      while (Date.now() < end || rows < rowsMin) {
         const pause = sleep(50);
         const answer = await ingest.accept(request(batch));
+        rows += answer.accepted;
         accepted(answer.accepted);
         await pause;
       }
@@ -150,14 +156,14 @@ describe('ingest, from request to sink', () => {
     );
     let accepted = 1;
     let waiting = 0;
-    await produce(ingest, 5000, (rows) => {
+    // On a busy machine it takes longer to be behind at all.
+    await produce(ingest, { forMs: 5000, rowsMin: 1000 * rowsPerMs }, (rows) => {
       accepted += rows;
       waiting = Math.max(waiting, accepted - stored);
     });
     assert.equal(stored, accepted);
     // Without a throttle, 100,000.
     assert.ok(waiting < 2000 * rowsPerMs, `${waiting} of ${accepted} rows waited`);
-    assert.ok(accepted > 1000 * rowsPerMs, `${accepted} rows were accepted`);
   });
 
   it('lets the open segment grow while a sealed one waits, and seals it when that is on its way', async () => {
@@ -256,6 +262,8 @@ describe('ingest, from request to sink', () => {
     const wal = join(dataDir, 'wal');
     const names = (await readdir(wal)).filter((name) => name.endsWith('.wal')).sort();
     await unlink(join(wal, names[0] as string));
+    // An attempt that is under way may have read it.
+    await until(() => damage.list().length === 1);
     isDown = false;
     assert.equal(await ingest.flush(60_000), true);
     assert.deepEqual(

@@ -1,6 +1,7 @@
 import { crc32c } from '@node-rs/crc32';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { strict as assert } from 'node:assert';
+import { EventEmitter, once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patience } from '../support/patience.ts';
@@ -9,6 +10,7 @@ import { Arrivals } from '../../src/ingest/arrivals.ts';
 import { type Accept, createAccept } from '../../src/ingest/accept.ts';
 import { Batcher } from '../../src/ingest/batcher.ts';
 import { Idempotency } from '../../src/ingest/idempotency.ts';
+import { LargeBodies } from '../../src/ingest/large-bodies.ts';
 import { WorkerPool } from '../../src/ingest/pool.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { Wal } from '../../src/ingest/wal.ts';
@@ -95,6 +97,56 @@ describe('requests that wait for workers', () => {
     assert.equal(pool.queued(), limits.gatherQueuedTasks);
     delayMs = 0;
     for (const { accepted } of await Promise.all(all)) assert.equal(accepted, 1);
+    await pool.close();
+  });
+});
+
+describe('large bodies that wait for the log', () => {
+  const acme = request('').organization;
+  const body = (marker: string, bytes: number, organization = acme): IngestRequest => {
+    const event = (n: number): string =>
+      JSON.stringify({ time: 0, message: { action: 1001, extra: { marker, n, x: 'x'.repeat(100_000) } } });
+    const lines = Array.from({ length: Math.ceil(bytes / 100_000) }, (_, n) => event(n));
+    const text = new Uint8Array(Buffer.from(lines.join('\n')));
+    return { ...request(marker), body: text, form: 'ndjson', organization };
+  };
+
+  it('keep their place until they are stored where much of them is kept, and only then', async () => {
+    const pool = new WorkerPool({ threads: 1, worker, log: silentLog });
+    const places = pool.threads + limits.largeBodiesBeyondThreads;
+    const large = new LargeBodies({
+      pool,
+      directory: () => ({ version: 1, json: Buffer.from('[]') }),
+      bodyBytesMax: 1e7,
+    });
+    const events = new EventEmitter();
+    const storing: string[] = [];
+    const store = (name: string) => async (): Promise<void> => {
+      storing.push(name);
+      events.emit(`storing ${name}`);
+      await once(events, 'stored');
+    };
+    const begun = (name: string): Promise<unknown> => once(events, `storing ${name}`);
+    const all: Promise<void>[] = [];
+    const send = async (name: string, request: IngestRequest, expected = true): Promise<void> => {
+      const waited = expected ? begun(name) : undefined;
+      all.push(large.serve(request, store(name)));
+      await waited;
+    };
+    const heavy = limits.keptBytesMin;
+    // More than there are places, of which little is kept.
+    const light = Array.from({ length: places + 1 }, (_, n) => `light ${n}`);
+    for (const name of light) await send(name, body(name, 100_000));
+    for (let n = 0; n < places; n += 1) await send(`heavy ${n}`, body('heavy', heavy));
+    await send('late', body('late', heavy), false);
+    const other = { id: '0b7f2a50-0000-4000-8000-000000000002', slug: 'other', retentionDays: undefined };
+    await send('other', body('other', heavy, other));
+    assert.ok(!storing.includes('late'));
+    const late = begun('late');
+    events.emit('stored');
+    await late;
+    events.emit('stored');
+    await Promise.all(all);
     await pool.close();
   });
 });

@@ -104,6 +104,16 @@ export function createTornFiles(options: {
     return {
       list: async () => [...names.keys()].sort(),
       read: async (name) => Buffer.from(existing(name).written),
+      async openReader(name) {
+        const file = existing(name);
+        handles += 1;
+        return {
+          read: async (into, from) => file.written.copy(into, 0, from),
+          async close() {
+            if (life === lives) handles -= 1;
+          },
+        };
+      },
       async create(name) {
         if (names.has(name)) throw new Error(`${name} exists`);
         const file: Stored = { written: Buffer.alloc(0), synced: Buffer.alloc(0) };
