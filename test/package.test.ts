@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { removeDirectory, temporaryDirectory } from './support/server.ts';
 import { projectRoot } from './support/project-root.ts';
 
-/** What `npm run package` makes: who installs it, gets what they need. */
+/** What `npm pack` makes, here and in packages/client: who installs it, gets what they need. */
 const root = fileURLToPath(projectRoot);
 const run = promisify(execFile);
 
@@ -18,6 +18,7 @@ interface Manifest {
   readonly bin: Record<string, string>;
   readonly exports: Record<string, string | Record<string, string>>;
   readonly scripts: Record<string, string>;
+  readonly allowScripts?: Record<string, boolean>;
 }
 
 const manifestOf = async (folder: string): Promise<Manifest> =>
@@ -46,6 +47,19 @@ test('the package of the service has all that its manifest names, and is built f
   ])
     assert.ok(files.has(target.replace('./', '')), `${target} is not in the package`);
   assert.equal(manifest.scripts['prepack'], 'npm run build');
+  // Switched off, `npm pack` would pack what happens to be in dist, or nothing.
+  assert.doesNotMatch(await readFile(join(root, '.npmrc'), 'utf8'), /ignore-scripts/);
+});
+
+test('no package that has an install script is here unknown', async () => {
+  const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { hasInstallScript?: boolean }>;
+  };
+  const withScript = Object.entries(lock.packages).flatMap(([path, { hasInstallScript }]) =>
+    hasInstallScript === true ? [path.replace('node_modules/', '')] : [],
+  );
+  const { allowScripts } = await manifestOf('.');
+  assert.deepEqual(Object.fromEntries(withScript.map((name) => [name, false])), allowScripts);
 });
 
 test('npm ci has nothing to warn of on this release of Node', async () => {
@@ -60,12 +74,9 @@ test('npm ci has nothing to warn of on this release of Node', async () => {
 
 test('the client installs alone, and its types hold under nodenext and bundler', async () => {
   assert.equal((await manifestOf('packages/client')).version, (await manifestOf('.')).version);
-  // `npm test` hands the setting of this folder down, which is that scripts are off.
-  const { stdout } = await run(
-    'npm',
-    ['pack', '--json', '--ignore-scripts=false', '--pack-destination', directory],
-    { cwd: join(root, 'packages/client') },
-  );
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], {
+    cwd: join(root, 'packages/client'),
+  });
   assert.match(stdout, /auditlog-client-/);
   const [tarball] = (await readdir(directory)).filter((name) => name.endsWith('.tgz'));
   await writeFile(join(directory, 'package.json'), '{"type": "module"}');

@@ -43,6 +43,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // A busy machine is no news to who starts the service.
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
   plugins: [precompress()],
 });

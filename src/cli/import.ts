@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { foreignNames } from '../foreign/definition.ts';
 import type { Mapping } from '../foreign/mapping.ts';
@@ -116,7 +116,7 @@ function report(
   const before = accepted > acceptedNow ? ` (${accepted} with earlier runs)` : '';
   deps.io.error(`${counted(acceptedNow, 'event')} imported${before} in ${seconds.toFixed(1)} s, ${rate}/s\n`);
   const were = rejected === 1 ? 'was' : 'were';
-  if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${basename(file)}\n`);
+  if (rejected > 0) deps.io.error(`${counted(rejected, 'line')} ${were} rejected, see ${file}\n`);
 }
 
 async function run(deps: CliDeps, file: string, options: ImportOptions): Promise<void> {

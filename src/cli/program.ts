@@ -36,6 +36,8 @@ function createProgram(deps: CliDeps): Command {
     .configureOutput({
       writeOut: (text) => deps.io.out(text),
       writeErr: (text) => deps.io.error(text),
+      // Wrong usage is told like whatever else goes wrong.
+      outputError: (text, write) => write(text.replace(/^error: /, 'auditlog: ')),
       getOutHelpWidth: () => limits.helpColumnsMax,
       getErrHelpWidth: () => limits.helpColumnsMax,
     })

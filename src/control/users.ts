@@ -58,7 +58,7 @@ export function parseEmail(text: string): string {
 
 function parseRole(text: string): Role {
   const role = roles.find((known) => known === text);
-  if (role === undefined) throw new Problem('malformed', `role must be ${roles.join(', ')}`);
+  if (role === undefined) throw new Problem('malformed', `role must be one of ${roles.join(', ')}`);
   return role;
 }
 

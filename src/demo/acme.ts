@@ -217,7 +217,7 @@ export const acme: Profile = {
     job: ['proxy-render', 'index-rebuild', 'quota-recalculation', 'expired-share-cleanup', 'malware-scan'],
     plan: ['Enterprise'],
     notification: [
-      'Weekly digest',
+      'Comment added',
       'Share received',
       'Storage almost full',
       'New sign-in',

@@ -10,15 +10,8 @@ import {
 import { type Draw, weighted } from './draw.ts';
 import { type Details, type Doing, durationText, type Happening, happening, sizeText } from './happening.ts';
 import { limits } from './limits.ts';
-import {
-  type DemoActor,
-  guestActors,
-  localTime,
-  type Place,
-  serviceActors,
-  staffActors,
-  whereabouts,
-} from './people.ts';
+import { type Moved, movedOf, playedOf } from './moved.ts';
+import { type DemoActor, guestActors, localTime, serviceActors, staffActors, whereabouts } from './people.ts';
 import type { Profile } from './profile.ts';
 import { type DemoFile, type DemoThing, DemoThings, makeThing } from './things.ts';
 
@@ -317,20 +310,3 @@ export class Company {
 
 const aboutOf = (target: DemoThing | DemoFile) =>
   'senderJson' in target ? { target, file: target } : { target };
-
-interface Moved {
-  readonly bytes: number;
-  readonly seconds: number;
-}
-
-/** What came over the line while someone watched or listened. */
-function playedOf(draw: Draw, file: DemoFile): Moved {
-  const bytesPerSecond = draw.integer(400_000, 1_500_000);
-  const seconds = Math.min(file.bytes / bytesPerSecond, draw.integer(20, 1800));
-  return { seconds, bytes: Math.floor(seconds * bytesPerSecond) };
-}
-
-/** A whole file, in the time that it takes from there. */
-function movedOf(draw: Draw, { bytes }: DemoFile, { bytesPerSecond }: Place): Moved {
-  return { bytes, seconds: 0.1 + bytes / (bytesPerSecond * (0.3 + 0.7 * draw.next())) };
-}

@@ -119,7 +119,7 @@ export const globex: Profile = {
     form: ['Änderungsantrag', 'Lieferantenselbstauskunft', 'Zgłoszenie awarii'],
     job: ['Stücklisten-Abgleich', 'Vorschaubilder', 'Virenprüfung', 'Kontingente'],
     plan: ['Business'],
-    notification: ['Wochenbericht', 'Freigabe erhalten', 'Speicher fast voll', 'Neue Anmeldung'],
+    notification: ['Neuer Kommentar', 'Freigabe erhalten', 'Speicher fast voll', 'Neue Anmeldung'],
     setting: ['Sitzungsdauer', 'erlaubte Domänen', 'Sprache'],
     terms: ['Nutzungsordnung 2026', 'Datenschutzhinweise 2026'],
     newcomer: ['b.hofmann', 'e.nowak', 'm.prochazka', 'c.demir'],

@@ -250,7 +250,7 @@ describe('keys', () => {
 describe('exit codes', () => {
   const wrong: readonly (readonly [args: string[], code: number, words: RegExp])[] = [
     [[], 2, /Usage/],
-    [['nonsense'], 2, /unknown command/],
+    [['nonsense'], 2, /^auditlog: unknown command/],
     [['key'], 2, /Usage/],
     [['org', 'create', '--slug', 'x'], 2, /--name/],
     [['org', 'create', '--slug', 'X Y', '--name', 'X'], 2, /slug must/],

@@ -6,7 +6,7 @@ import { openRecords } from '../../src/cli/import-records.ts';
 import type { ImportSource } from '../../src/cli/import-source.ts';
 import { limits } from '../../src/cli/limits.ts';
 import { mappingOf } from '../../src/foreign/built-in.ts';
-import { spelledJson, storableJson, storableString } from '../ocsf/arbitrary.ts';
+import { spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
 import { all, cutInto } from './import-support.ts';
 
 const cloudtrail = mappingOf('cloudtrail');
@@ -38,7 +38,7 @@ const contents = (chunks: readonly ImportChunk[]): string[] =>
   chunks.flatMap(({ lines }) => lines.map((line) => line.toString('utf8').trim()));
 
 const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 });
-const record = spelledJson(fc.dictionary(storableString, storableJson, { maxKeys: 3 }));
+const record = spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 3 }));
 const records = fc.array(
   record.map(({ text }) => text),
   { maxLength: 8 },

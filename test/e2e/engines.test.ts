@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
@@ -18,13 +17,12 @@ import {
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';
+import { startServerImage } from '../support/server-image.ts';
 
 /**
  * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
  * one, a separate process behind CLICKHOUSE_URL, and a server image where Docker runs.
  */
-const serverImage = 'clickhouse/clickhouse-server:26.3';
-
 async function walk(env: Readonly<Record<string, string>>): Promise<void> {
   const server = await startServer({ env });
   try {
@@ -105,12 +103,6 @@ async function recoverySurvives(engine: PlainEngine): Promise<void> {
   }
 }
 
-function dockerAnswers(): Promise<boolean> {
-  return new Promise((resolve) => {
-    execFile('docker', ['info'], { timeout: patience(10_000) }, (error) => resolve(error === null));
-  });
-}
-
 describe('the same service on every engine', () => {
   test('the embedded engine', () => walk({}));
 
@@ -177,26 +169,16 @@ describe('the same service on every engine', () => {
   });
 
   test('a ClickHouse server image', { timeout: patience(110_000) }, async (context) => {
-    if (!(await dockerAnswers())) {
-      context.diagnostic('NOT TESTED: Docker does not answer, so no ClickHouse server image was tried');
-      context.skip('Docker does not answer');
+    const started = await startServerImage();
+    if (typeof started === 'string') {
+      context.diagnostic(`NOT TESTED: ${started}, so no ClickHouse server image was tried`);
+      context.skip(started);
       return;
     }
-    const { GenericContainer, Wait } = await import('testcontainers');
-    const container = await new GenericContainer(serverImage)
-      .withEnvironment({ CLICKHOUSE_USER: 'audit', CLICKHOUSE_PASSWORD: 'of-the-test' })
-      .withExposedPorts(8123)
-      .withWaitStrategy(Wait.forHttp('/ping', 8123))
-      .withStartupTimeout(90_000)
-      .start();
     try {
-      await walk({
-        CLICKHOUSE_URL: `http://${container.getHost()}:${container.getMappedPort(8123)}`,
-        CLICKHOUSE_USER: 'audit',
-        CLICKHOUSE_PASSWORD: 'of-the-test',
-      });
+      await walk(started.env);
     } finally {
-      await container.stop();
+      await started.stop();
     }
   });
 });

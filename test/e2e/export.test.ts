@@ -17,6 +17,7 @@ import {
 import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
 import { dangerous, harmless } from '../support/harmless-cell.ts';
+import { namesOf } from '../support/names.ts';
 import { patience } from '../support/patience.ts';
 import { rounds } from '../support/rounds.ts';
 
@@ -339,7 +340,7 @@ describe('exports', () => {
         fc.boolean(),
         fc.constant(null),
         fc.array(tie('value'), { maxLength: 3 }),
-        fc.dictionary(cell, tie('value'), { maxKeys: 3 }),
+        fc.dictionary(namesOf(cell), tie('value'), { maxKeys: 3 }),
       ),
     })).value;
     const event = fc.record(
@@ -348,7 +349,7 @@ describe('exports', () => {
         target: fc.oneof(cell, fc.record({ name: cell, id: cell }, { requiredKeys: [] })),
         result: fc.record({ title: cell, description: cell, detail: cell }, { requiredKeys: [] }),
         sender: fc.record({ file: cell }, { requiredKeys: [] }),
-        extra: fc.dictionary(cell, value, { maxKeys: 4 }),
+        extra: fc.dictionary(namesOf(cell), value, { maxKeys: 4 }),
       },
       { requiredKeys: [] },
     );

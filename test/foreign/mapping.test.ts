@@ -8,7 +8,7 @@ import { Mapping } from '../../src/foreign/mapping.ts';
 import { splitBody } from '../../src/ingest/split-body.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
-import { map, type Row, spelledJson, storableJson, storableString } from '../ocsf/arbitrary.ts';
+import { map, type Row, spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
 
 const tail = eventTail({ vendorName: 'V', productName: 'P' });
 
@@ -196,7 +196,7 @@ test('a mapping that cannot work is refused by the name of its member', () => {
 test('any record is kept to the byte, whatever its members are', () => {
   const cloudtrail = mappingOf('cloudtrail');
   fc.assert(
-    fc.property(spelledJson(fc.dictionary(storableString, storableJson, { maxKeys: 6 })), ({ text }) => {
+    fc.property(spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 6 })), ({ text }) => {
       const event = cloudtrail.map(...window(text));
       if (typeof event === 'string') assert.fail(event);
       assert.ok(event.text.endsWith(`"extra":{"cloudtrail":${text}}}}`), event.text);

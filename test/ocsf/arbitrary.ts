@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import type { Piece } from '../../src/ocsf/byte-sink.ts';
 import { fromByteText, toWindow } from '../../src/ocsf/byte-text.ts';
 import { Mapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { namesOf } from '../support/names.ts';
 
 export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
 
@@ -117,6 +118,9 @@ export const storableString = fc
   })
   .filter((text) => isWellFormed(text) && !text.includes('\0'));
 
+/** Names of members that JSON can hold and we accept. */
+export const storableName = namesOf(storableString);
+
 export const storableJson = fc.letrec<{ value: unknown; leaf: unknown }>((tie) => ({
   leaf: fc.oneof(
     fc.constant(null),
@@ -129,7 +133,7 @@ export const storableJson = fc.letrec<{ value: unknown; leaf: unknown }>((tie) =
     { depthSize: 'small', withCrossShrink: true },
     tie('leaf'),
     fc.array(tie('value'), { maxLength: 4 }),
-    fc.dictionary(storableString, tie('value'), { maxKeys: 4 }),
+    fc.dictionary(storableName, tie('value'), { maxKeys: 4 }),
   ),
 })).value;
 

@@ -7,7 +7,14 @@ import { Cursor } from '../../src/ocsf/json-cursor.ts';
 import { describeFault, finish, isAtEnd, skipValue } from '../../src/ocsf/json-text.ts';
 import { splitArray } from '../../src/ocsf/json-array.ts';
 import { createKeyTest } from '../../src/ocsf/redact.ts';
-import { isWellFormed, redactKeys, spelledJson, storableJson, storableString } from './arbitrary.ts';
+import {
+  isWellFormed,
+  redactKeys,
+  spelledJson,
+  storableJson,
+  storableName,
+  storableString,
+} from './arbitrary.ts';
 
 const isRedacted = createKeyTest(redactKeys);
 
@@ -185,7 +192,7 @@ test('redaction finds the keys at any depth, in any case and spelling, and nothi
   const key = fc.oneof(
     fc.constantFrom(...redactKeys).chain((name) => fc.mixedCase(fc.constant(name))),
     fc.constantFrom('passwords', 'toke', 'to\u212aen', 'pass word', 'user', 'tokens', 'otq', ''),
-    storableString,
+    storableName,
   );
   const tree = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
