@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { call, eventually } from './http.ts';
 import { patience } from './patience.ts';
 
-/** A ClickHouse server out of its image, where Docker runs: by the command, so that no test needs a package for it. */
+/** A ClickHouse server out of its image, where Docker runs. */
 const image = 'clickhouse/clickhouse-server:26.3';
 const user = 'audit';
 const password = 'of-the-test';
+const port = 8123;
 const run = promisify(execFile);
 
 export interface ServerImage {
@@ -15,9 +15,8 @@ export interface ServerImage {
   stop(): Promise<void>;
 }
 
-async function docker(timeoutMs: number, ...args: string[]): Promise<string> {
-  const { stdout } = await run('docker', args, { timeout: patience(timeoutMs) });
-  return stdout.trim();
+async function docker(timeoutMs: number, ...args: string[]): Promise<void> {
+  await run('docker', args, { timeout: patience(timeoutMs) });
 }
 
 /** Starts one and waits until it answers; a reason in words where there is no Docker, or no image to be had. */
@@ -33,29 +32,18 @@ export async function startServerImage(): Promise<ServerImage | string> {
   } catch {
     return `Docker cannot get ${image}`;
   }
-  const settings = [`CLICKHOUSE_USER=${user}`, `CLICKHOUSE_PASSWORD=${password}`];
-  const variables = settings.flatMap((setting) => ['--env', setting]);
-  const id = await docker(
-    30_000,
-    'run',
-    '--detach',
-    '--rm',
-    '--publish',
-    '127.0.0.1::8123',
-    ...variables,
-    image,
-  );
-  const stop = async () => {
-    await docker(30_000, 'rm', '--force', '--volumes', id);
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const container = await new GenericContainer(image)
+    .withEnvironment({ CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password })
+    .withExposedPorts(port)
+    .withWaitStrategy(Wait.forHttp('/ping', port))
+    .withStartupTimeout(patience(60_000))
+    .start();
+  const url = `http://${container.getHost()}:${container.getMappedPort(port)}`;
+  return {
+    env: { CLICKHOUSE_URL: url, CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password },
+    stop: async () => {
+      await container.stop();
+    },
   };
-  try {
-    const url = `http://${await docker(10_000, 'port', id, '8123/tcp')}`;
-    const answers = async () =>
-      (await call(`${url}/ping`, { timeoutMs: 1000 }).catch(() => undefined))?.status === 200 || undefined;
-    await eventually('the server image to answer', answers, 60_000);
-    return { env: { CLICKHOUSE_URL: url, CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password }, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
 }
