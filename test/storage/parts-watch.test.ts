@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rm, truncate } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
@@ -191,6 +191,13 @@ test('a part is not whole when a file of it is shorter than the engine believes'
   assert.deepEqual(await written.findBroken(), []);
 });
 
+async function isStopped(pid: number): Promise<true | undefined> {
+  const states = await Promise.all(
+    (await readdir(`/proc/${pid}/task`)).map((id) => readFile(`/proc/${pid}/task/${id}/stat`, 'utf8')),
+  );
+  return states.every((stat) => /\) T /.test(stat)) || undefined;
+}
+
 test('a stop does not wait for an engine that does not answer', async () => {
   const watch = new PartsWatch({
     storage,
@@ -208,6 +215,8 @@ test('a stop does not wait for an engine that does not answer', async () => {
   const pid = engine.pid() ?? 0;
   process.kill(pid, 'SIGSTOP');
   try {
+    // On a busy machine its threads run on for a moment, and could answer.
+    await eventually('the engine to stop', () => isStopped(pid));
     // Its first turn asks at once, and in vain.
     await watch.start();
     const question = storage.rows('SELECT 1').catch(() => undefined);
