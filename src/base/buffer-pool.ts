@@ -2,6 +2,11 @@ import { limits } from './limits.ts';
 
 const smallestBytes = 64 * 1024;
 
+/** Bytes of the buffer that a pool hands out for so many. */
+export function pooledBytes(bytes: number): number {
+  return Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(bytes)));
+}
+
 export interface BufferPoolOptions<Kind> {
   /** Of unused buffers, all together. */
   readonly bytesMax: number;
@@ -41,7 +46,7 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   take(bytes: number): Kind {
     const { largestBytes, allocate } = this.#options;
     if (bytes > largestBytes) return allocate(bytes);
-    const size = Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(bytes)));
+    const size = pooledBytes(bytes);
     // A task may outgrow its buffer and come back with a larger one: that serves the next such task.
     for (const spare of [size, size * 2, size * 4]) {
       const unused = this.#unused.get(spare);

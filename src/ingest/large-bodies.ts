@@ -1,4 +1,4 @@
-import { BufferPool, buffers } from '../base/buffer-pool.ts';
+import { BufferPool, buffers, pooledBytes } from '../base/buffer-pool.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { MappedPieces } from './mapped-pieces.ts';
@@ -39,7 +39,7 @@ export class LargeBodies {
     this.#options = options;
     const slotsPerOrganization = options.pool.threads + limits.largeBodiesBeyondThreads;
     const slots = slotsPerOrganization * limits.largeBodyOrganizationsMax;
-    const roomBytesMax = 2 ** Math.ceil(Math.log2(options.bodyBytesMax));
+    const roomBytesMax = pooledBytes(options.bodyBytesMax);
     this.#rooms = new BufferPool({
       bytesMax: slots * roomBytesMax,
       largestBytes: roomBytesMax,
