@@ -64,15 +64,10 @@ const texts = {
     'Ihre Sitzung ist beendet. Melden Sie sich an, um hier weiterzumachen.',
   ],
   signInWrong: ['E-mail address or password is not right.', 'E-Mail-Adresse oder Passwort stimmt nicht.'],
-  signInWhich: [
-    'If your address is known in several organizations, name yours.',
-    'Gehört Ihre Adresse zu mehreren Organisationen, nennen Sie Ihre.',
-  ],
-  signInOrganizationHint: [
-    'Its short name, such as acme. Only needed where your address is in several.',
-    'Ihr Kurzname, etwa acme. Nur nötig, wenn Ihre Adresse zu mehreren gehört.',
-  ],
-  signInChooseOrganization: ['Choose an organization', 'Organisation wählen'],
+  signInChoose: ['Choose an organization', 'Organisation wählen'],
+  signInBack: ['Back', 'Zurück'],
+  signInNameOrganization: ['Name the organization', 'Organisation angeben'],
+  signInOrganizationHint: ['Its short name, such as acme.', 'Ihr Kurzname, etwa acme.'],
   signInTooOften: [
     'Too many tries. The next one is possible in {seconds} s.',
     'Zu viele Versuche. Der nächste ist in {seconds} s möglich.',
