@@ -6,6 +6,7 @@ import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from '
 import { benchMixed } from './cases/mixed.ts';
 import { benchPassThrough, benchRead, readCases, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
+import { benchWeb } from './cases/web.ts';
 import { benchPeers } from './cases/peers.ts';
 import { writeDataset } from './lab/dataset.ts';
 import { type Lab, openLab } from './lab/lab.ts';
@@ -23,6 +24,8 @@ export interface Sink {
   skip(why: string): void;
 }
 
+/** Cases over the events of one large organization. */
+const ofReadData = ['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'web'];
 const sliceEvents = 400_000;
 const readRounds = 6;
 /** What the other build takes in within a minute. */
@@ -75,7 +78,7 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
       sink.add([await benchFollow(lab, { ...plan, limit: 1000, gzip: true })]);
     });
   }
-  if (['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'login'].some(sink.wanted)) {
+  if ([...ofReadData, 'login'].some(sink.wanted)) {
     await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), options.data);
   }
   if (sink.wanted('peers')) await runPeers(options, sink);
@@ -106,7 +109,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
   const { clients, seconds } = options;
   const plan: ReadPlan = { clients, seconds, rounds: readRounds };
   if (sink.wanted('login')) sink.add([await benchLogin(lab, plan)]);
-  if (!['read', 'mixed', 'export', 'feed.page', 'feed.idle'].some(sink.wanted)) return;
+  if (!ofReadData.some(sink.wanted)) return;
   const data = await prepareReads(lab, options.readRows);
   const steps = [Math.round(options.readRows / 10), options.readRows];
   const growth: CaseResult[][] = [];
@@ -133,6 +136,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     }
   });
   await attempt(sink, 'feed.page', async () => sink.add(await benchFeed(lab, data, plan)));
+  await attempt(sink, 'web', async () => sink.add(await benchWeb(lab, data, plan, sink.wanted)));
   if (sink.wanted('mixed')) await runMixed(lab, data, options, sink, eventsPerSecond);
 }
 

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { stored } from './stored.ts';
 
 /**
@@ -414,6 +414,7 @@ const texts = {
   ],
   overviewShare: ['{share} of today’s events', '{share} der heutigen Ereignisse'],
   overviewNewHint: ['no event in the 13 days before', 'kein Ereignis in den 13 Tagen davor'],
+  overviewNewNone: ['all were here in the 13 days before', 'alle waren in den 13 Tagen davor schon da'],
   overviewNewPart: [
     'no event in the 13 days before, among the {n} most active who may be new',
     'kein Ereignis in den 13 Tagen davor, unter den {n} aktivsten, die neu sein können',
@@ -482,6 +483,11 @@ export type TextKey = keyof typeof texts;
 const browserLanguage = navigator.language.toLowerCase().startsWith('de') ? 'de' : 'en';
 
 export const language = stored('auditlog.language', browserLanguage === 'de' ? ['de', 'en'] : ['en', 'de']);
+
+/** How times and numbers are written: as the browser's own region does, where it has the language chosen. */
+export const locale = computed(() =>
+  navigator.language.split('-')[0]?.toLowerCase() === language.value ? navigator.language : language.value,
+);
 
 language.subscribe((value) => {
   document.documentElement.lang = value;
