@@ -361,7 +361,12 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.locator('[role=tabpanel] .number').first().waitFor();
     await press('Escape');
     await page.locator('[role=grid]').and(page.locator(':focus')).waitFor();
-    await press('Home');
+    const opener = page.getByRole('button', { name: 'Export' });
+    await opener.press('Enter');
+    await page.getByRole('dialog', { name: 'Export events' }).waitFor();
+    await press('Escape');
+    await opener.and(page.locator(':focus')).waitFor();
+    await page.locator('[role=grid]').press('Home');
     const first = page.locator('#event-0 .when');
     assert.equal(await first.textContent(), '06 May 202410:19:59.000');
     const zone = page.getByRole('button', { name: /^Times/ });

@@ -47,7 +47,7 @@ export function Chart({ histogram, isStale, onZoom }: ChartProps) {
     width: Math.abs(choice.to - choice.from) + 1,
   };
   return (
-    <div class="chart" data-stale={isStale && histogram !== undefined}>
+    <div class="chart" data-stale={isStale}>
       <svg
         role="application"
         tabIndex={0}

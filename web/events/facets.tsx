@@ -22,7 +22,7 @@ export function Facets({ model }: { readonly model: EventsModel }) {
       class="facets"
       aria-label={t('eventsFacets')}
       aria-busy={isLoading}
-      data-stale={isLoading && data !== undefined}
+      data-stale={model.top.isStale.value}
     >
       {data === undefined && isLoading && <Waiting />}
       <Facet model={model} name="status" title="status" values={statuses(data)} />

@@ -28,7 +28,7 @@ export default function EventsView() {
       <FilterBar model={model} />
       <Chart
         histogram={model.histogram.data.value}
-        isStale={model.histogram.isLoading.value}
+        isStale={model.histogram.isStale.value}
         onZoom={(range) => model.change({ range })}
       />
       <Facets model={model} />

@@ -59,7 +59,9 @@ interface Candidate {
 function refused(choice: readonly Candidate[] = []): Problem {
   if (choice.length === 0)
     return new Problem('unauthorized', 'E-mail address, password or organization are not right.');
-  const organizations = choice.map(({ organization: { id, slug, name } }) => ({ id, slug, name }));
+  const organizations = choice
+    .map(({ organization: { id, slug, name } }) => ({ id, slug, name }))
+    .toSorted((a, b) => a.name.localeCompare(b.name));
   return new Problem('unauthorized', 'Name one of the organizations.', { members: { organizations } });
 }
 
