@@ -7,6 +7,7 @@ import { benchMixed } from './cases/mixed.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
+import { benchWeb } from './cases/web.ts';
 import { benchPeers } from './cases/peers.ts';
 import { writeDataset } from './lab/dataset.ts';
 import { openKept } from './lab/kept-data.ts';
@@ -25,6 +26,8 @@ export interface Sink {
   skip(why: string): void;
 }
 
+/** Cases over the events of one large organization. */
+const ofReadData = ['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'web'];
 const sliceEvents = 400_000;
 const readRounds = 6;
 /** What the other build takes in within a minute. */
@@ -79,7 +82,7 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
       for (const one of follows) sink.add([await benchFollow(lab, { ...one, events, seconds, clients })]);
     });
   }
-  if (['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'login'].some(sink.wanted)) {
+  if ([...ofReadData, 'login'].some(sink.wanted)) {
     if (options.data !== undefined) openKept(options.data, options.readRows);
     await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), options.data);
   }
@@ -111,7 +114,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
   const { clients, seconds } = options;
   const plan: ReadPlan = { clients, seconds, rounds: readRounds };
   if (sink.wanted('login')) sink.add([await benchLogin(lab, plan)]);
-  if (!['read', 'mixed', 'export', 'feed.page', 'feed.idle'].some(sink.wanted)) return;
+  if (!ofReadData.some(sink.wanted)) return;
   const data = await prepareReads(lab, options.readRows);
   const steps = [Math.round(options.readRows / 10), options.readRows];
   const growth: CaseResult[][] = [];
@@ -138,6 +141,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     }
   });
   await attempt(sink, 'feed.page', async () => sink.add(await benchFeed(lab, data, plan)));
+  await attempt(sink, 'web', async () => sink.add(await benchWeb(lab, data, plan, sink.wanted)));
   if (sink.wanted('mixed')) await runMixed(lab, data, options, sink, eventsPerSecond);
 }
 

@@ -27,7 +27,7 @@ export interface Options {
 }
 
 export const usage = `npm run bench -- [options]
-  --only a,b           only cases whose name begins so, e.g. --only micro,ingest,hostile,read,soak,peers
+  --only a,b           only cases whose name begins so, e.g. --only micro,ingest,hostile,read,web,soak,peers
   --rows N             events sent by the ingest case (default 2000000) and held for the read cases (default 10000000)
   --seconds S          seconds of measuring for each side of a case (default 10), or of the soak (default 600)
   --clients C          clients at once (default 8; single events use eight times as many)

@@ -195,6 +195,8 @@ export interface Schemas {
     readonly password: string;
     /** Slug. */
     readonly organization?: string;
+    /** Where no organization is named, to be signed in where the password is right, or told where it is. */
+    readonly list_organizations?: boolean;
   };
   readonly LoggedIn: {
     readonly user: {
@@ -202,11 +204,12 @@ export interface Schemas {
       readonly email: string;
       readonly role: Schemas['Role'];
     };
-    readonly organization: {
-      readonly id: string;
-      readonly slug: Schemas['Slug'];
-      readonly name: string;
-    };
+    readonly organization: Schemas['OrganizationName'];
+  };
+  readonly OrganizationName: {
+    readonly id: string;
+    readonly slug: Schemas['Slug'];
+    readonly name: string;
   };
   readonly Token: {
     /** JWT with the claims `sub`, `org`, `role`, `iat`, `exp`, `jti` and `ver`. A secret. */
@@ -470,6 +473,8 @@ export interface Schemas {
     /** Events of the body that were refused; with `errors`. */
     readonly rejected?: number;
     readonly errors?: Schemas['EventErrors'];
+    /** Of a login with `list_organizations`; where the password is right. */
+    readonly organizations?: readonly (Schemas['OrganizationName'])[];
     readonly checks?: Schemas['Checks'];
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];

@@ -40,6 +40,8 @@ export const limits = {
   zstdCompressorsMax: 64,
   rateLimitClientsMax: 200_000,
   sessionTokenCharactersMax: 4096,
+  /** Organizations that a password is held against where none is named; each costs a check, also where there is none. */
+  loginOrganizationsMax: 4,
   /** Cookies of the service's name that are looked at in one request. */
   sessionCookiesMax: 8,
   /** Events of the service itself that happened and could not be recorded yet. */

@@ -21,7 +21,7 @@ export function loginSucceeded(user: User): ServiceEvent {
 
 /**
  * A login with the address of a user that was refused. What was typed is nowhere in it. `ambiguous`: the address is in
- * several organizations and none was named, so the password was not looked at.
+ * several organizations and none was named; whether the password was right is not told.
  */
 export function loginFailed(user: User, { ambiguous = false } = {}): ServiceEvent {
   const reason = user.disabledMicros === undefined ? 'wrong password' : 'disabled user';

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { EventCounter } from '../../web/events/event-counter.ts';
+import { ticksOf } from '../../web/events/ticks.ts';
 import { fromRfc3339, toRfc3339 } from '../../web/api/instant.ts';
 import { limits } from '../../web/overview/limits.ts';
 import { findNew } from '../../web/overview/new-actors.ts';
@@ -48,6 +49,45 @@ describe('instants', () => {
     assert.equal(fromRfc3339('2026-05-12T09:30:00+02:00'), Date.UTC(2026, 4, 12, 7, 30) * 1000);
     for (const text of ['', 'now', '2026-05-12', '2026-05-12T09:30:00', '2026-13-12T09:30:00Z'])
       assert.equal(fromRfc3339(text), undefined, text);
+  });
+});
+
+describe('round times below a chart', () => {
+  const dayMs = 86_400_000;
+  const startOfDay = (ms: number, days: number) => (Math.floor(ms / dayMs) + days) * dayMs * 1000;
+
+  it('are within the range, evenly apart, neither too many nor too few', () => {
+    const from = fc.integer({ min: 1_577_836_800_000_000, max: 1_893_456_000_000_000 });
+    const seconds = fc.oneof(
+      fc.integer({ min: 8, max: 200_000 }),
+      fc.integer({ min: 200_000, max: 60_000_000 }),
+    );
+    fc.assert(
+      fc.property(from, seconds, fc.integer({ min: 4, max: 10 }), (begins, length, most) => {
+        const ends = begins + length * 1_000_000;
+        const ticks = ticksOf([begins, ends], most, startOfDay);
+        const times = ticks.map(({ micros }) => micros);
+        assert.ok(times.length >= 1 && times.length <= most, `${times.length} ticks`);
+        assert.ok(times.every((micros) => micros >= begins && micros < ends && micros % 1_000_000 === 0));
+        const gaps = new Set(times.slice(1).map((micros, index) => micros - (times[index] ?? 0)));
+        assert.ok(gaps.size <= 1, [...gaps].join());
+        for (const { micros, isDay } of ticks) assert.equal(isDay, micros % (dayMs * 1000) === 0);
+      }),
+    );
+  });
+
+  it('are days of a week, and hours of a day', () => {
+    const monday = Date.UTC(2024, 4, 6, 9, 30) * 1000;
+    const week = ticksOf([monday, monday + 7 * dayMs * 1000], 8, startOfDay);
+    assert.deepEqual(
+      week.map(({ micros }) => new Date(micros / 1000).getUTCDate()),
+      [7, 8, 9, 10, 11, 12, 13],
+    );
+    const hours = ticksOf([monday, monday + dayMs * 1000], 8, startOfDay);
+    assert.deepEqual(
+      hours.map(({ micros }) => new Date(micros / 1000).getUTCHours()),
+      [12, 15, 18, 21, 0, 3, 6, 9],
+    );
   });
 });
 

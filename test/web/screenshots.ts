@@ -44,6 +44,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
       await page.goto(`${url}/#/events?range=7d`);
       await page.locator('.row[aria-selected]').first().waitFor();
       await page.locator('.facets button').first().waitFor({ state: 'attached' });
+      await page.locator('.chart .success').first().waitFor();
     },
   ],
   [
@@ -66,6 +67,13 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
     async (page, url) => {
       await page.goto(`${url}/#/users`);
       await page.locator('tbody th[scope=row]').first().waitFor();
+    },
+  ],
+  [
+    'settings',
+    async (page, url) => {
+      await page.goto(`${url}/#/settings`);
+      await page.locator('.retention').waitFor();
     },
   ],
 ];

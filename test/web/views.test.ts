@@ -146,7 +146,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
       'old@a.example6',
       'fresh@a.example1',
     ]);
-    const morning = page.getByRole('link', { name: /^Wed, May 15 11:00 – 12:00: 7 events, 2 failed$/ });
+    const morning = page.getByRole('link', { name: /^Wed,? 15 May 11:00 – 12:00: 7 events, 2 failed$/ });
     await page.locator('.heat a[tabindex="0"]').focus();
     for (let hour = 0; hour < 11; hour += 1) await page.keyboard.press('ArrowRight');
     await morning.and(page.locator(':focus')).waitFor();

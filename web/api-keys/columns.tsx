@@ -33,6 +33,7 @@ export function keyColumns(onChoose: (what: 'rotate' | 'revoke', key: ApiKey) =>
     { title: t('apiKeysEnds'), cell: (key) => <End apiKey={key} /> },
     {
       title: t('actions'),
+      isForButtons: true,
       cell: (key) => (
         <ActionMenu
           name={nameOf(key)}

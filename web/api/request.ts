@@ -1,8 +1,16 @@
 import { signal } from '@preact/signals';
 import { RateLimit } from './rate-limit.ts';
+import type { OrganizationName, Problem } from './types.ts';
 
 /** Values that are undefined or empty are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
+
+interface RequestErrorFacts {
+  readonly status?: number;
+  readonly requestId?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly organizations?: readonly OrganizationName[] | undefined;
+}
 
 /**
  * Why there is no answer: `refused` (the request itself; asking again changes nothing), `unavailable` (the engine or the
@@ -13,18 +21,17 @@ export class RequestError extends Error {
   readonly status: number;
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  /** Of a login: those that the password is right in. */
+  readonly organizations: readonly OrganizationName[];
 
-  constructor(
-    kind: RequestError['kind'],
-    detail: string,
-    facts: { status?: number; requestId?: string | undefined; retryAfterSeconds?: number | undefined } = {},
-  ) {
+  constructor(kind: RequestError['kind'], detail: string, facts: RequestErrorFacts = {}) {
     super(detail);
     this.name = 'RequestError';
     this.kind = kind;
     this.status = facts.status ?? 0;
     this.requestId = facts.requestId;
     this.retryAfterSeconds = facts.retryAfterSeconds;
+    this.organizations = facts.organizations ?? [];
   }
 }
 
@@ -118,7 +125,7 @@ async function attempt(path: string, init: RequestInit): Promise<Response> {
 }
 
 async function refusal(response: Response): Promise<RequestError> {
-  const problem = (await response.json().catch(() => ({}))) as { detail?: string; request_id?: string };
+  const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
   const { status, headers } = response;
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
   return new RequestError(
@@ -128,6 +135,7 @@ async function refusal(response: Response): Promise<RequestError> {
       status,
       requestId: problem.request_id ?? headers.get('x-request-id') ?? undefined,
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+      organizations: problem.organizations,
     },
   );
 }

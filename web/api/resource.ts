@@ -1,4 +1,4 @@
-import { type Signal, signal } from '@preact/signals';
+import { computed, type Signal, signal } from '@preact/signals';
 import { limits } from './limits.ts';
 import { sleep } from './rate-limit.ts';
 import { isAborted, RequestError } from './request.ts';
@@ -11,6 +11,10 @@ export class Resource<T> {
   readonly isLoading = signal(false);
   /** Unix milliseconds of the next try after an error; undefined where there is none. */
   readonly retryAt: Signal<number | undefined> = signal(undefined);
+  /** The answer that is there is of an earlier question. */
+  readonly isStale = computed(
+    () => this.data.value !== undefined && (this.isLoading.value || this.error.value !== undefined),
+  );
   #abort = new AbortController();
   #again: (() => void) | undefined;
 

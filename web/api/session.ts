@@ -28,12 +28,13 @@ export async function loadSession(): Promise<void> {
 }
 
 /**
- * Signs in; rejects with RequestError. Where a session has ended in the middle of work it goes on, unless it is somebody
+ * Signs in; rejects with RequestError, which lists organizations where one of several has to be chosen. Where a session has ended in the middle of work it goes on, unless it is somebody
  * else who signs in: then nothing of what is on the screen is theirs.
  */
 export async function signIn(credentials: Credentials): Promise<void> {
   const before = session.value.state === 'in' ? session.value.who : undefined;
-  await send('POST', '/api/v1/auth/login-handler', credentials, { impatient: true });
+  const body = { ...credentials, list_organizations: true };
+  await send('POST', '/api/v1/auth/login-handler', body, { impatient: true });
   await loadSession();
   const after = session.value.state === 'in' ? session.value.who : undefined;
   if (before !== undefined && before.user.id !== after?.user.id) location.reload();

@@ -2,23 +2,34 @@ import type { Histogram } from '../api/types.ts';
 import { formatNumber } from '../ui/number.ts';
 import { t } from '../ui/text.ts';
 import { fromRfc3339 } from '../api/instant.ts';
-import { formatDay, formatDuration, formatMinute, formatMoment } from '../ui/time.ts';
+import { isNarrow } from '../ui/screen.ts';
+import {
+  formatDay,
+  formatDuration,
+  formatMinute,
+  formatMoment,
+  formatSecond,
+  startOfDay,
+} from '../ui/time.ts';
 import { type Choice, useBrush } from './brush.ts';
 import type { ExactRange } from './query.ts';
+import { ticksOf } from './ticks.ts';
 
 interface ChartProps {
   readonly histogram: Histogram | undefined;
+  /** Of another query, until the answer to this one is here. */
+  readonly isStale: boolean;
   /** Zooms to a range. */
   readonly onZoom: (range: ExactRange) => void;
 }
 
 const barHeight = 56;
-/** A bar that stands for few events among many is still seen. */
+/** A bar that stands for few events among many is still seen; what failed of them is a line on top. */
 const barHeightMin = 2;
-const ticks = 6;
+const failureHeightMin = 1;
 
 /** Events over time: what succeeded and, on top of it in red, what failed. Dragging over bars zooms in. */
-export function Chart({ histogram, onZoom }: ChartProps) {
+export function Chart({ histogram, isStale, onZoom }: ChartProps) {
   const bars = histogram?.data ?? [];
   const width = (histogram?.meta.bucket_seconds ?? 1) * 1_000_000;
   const startOf = (index: number) => fromRfc3339(bars[index]?.start ?? '') ?? 0;
@@ -36,7 +47,7 @@ export function Chart({ histogram, onZoom }: ChartProps) {
     width: Math.abs(choice.to - choice.from) + 1,
   };
   return (
-    <div class="chart">
+    <div class="chart" data-stale={isStale}>
       <svg
         role="application"
         tabIndex={0}
@@ -58,12 +69,13 @@ export function Chart({ histogram, onZoom }: ChartProps) {
 function Bars({ histogram }: { readonly histogram: Histogram | undefined }) {
   const bars = histogram?.data ?? [];
   const highest = Math.max(1, ...bars.map(({ success, failure }) => success + failure));
-  const heightOf = (count: number) =>
-    count === 0 ? 0 : Math.max(barHeightMin, (count / highest) * barHeight);
+  const heightOf = (count: number, least: number) =>
+    count === 0 ? 0 : Math.max(least, (count / highest) * barHeight);
   return (
     <g>
       {bars.map(({ start, success, failure }, index) => {
-        const [low, high] = [heightOf(success), heightOf(failure)];
+        const low = heightOf(success, barHeightMin);
+        const high = heightOf(failure, success === 0 ? barHeightMin : failureHeightMin);
         const common = { x: index + 0.1, width: 0.8 };
         return (
           <g key={start}>
@@ -78,19 +90,25 @@ function Bars({ histogram }: { readonly histogram: Histogram | undefined }) {
   );
 }
 
-/** Times below the bars, as many as there is room for. */
+/** Round times below the bars, as many as there is room for. */
 function Ticks({ histogram }: { readonly histogram: Histogram | undefined }) {
   const bars = histogram?.data ?? [];
-  const isLong = (histogram?.meta.bucket_seconds ?? 0) * bars.length > 2 * 86_400;
-  const every = Math.max(1, Math.ceil(bars.length / ticks));
-  const shown = bars.map(({ start }, index) => ({ start, index })).filter(({ index }) => index % every === 0);
+  const from = fromRfc3339(bars[0]?.start ?? '');
+  const length = bars.length * (histogram?.meta.bucket_seconds ?? 1) * 1_000_000;
+  const shown = from === undefined ? [] : ticksOf([from, from + length], isNarrow.value ? 4 : 8, startOfDay);
   return (
     <div class="ticks" aria-hidden="true">
-      {shown.map(({ start, index }) => {
-        const micros = fromRfc3339(start) ?? 0;
+      {shown.map(({ micros, isDay }) => {
+        const share = (micros - (from ?? 0)) / length;
+        // The last one would be cut.
+        if (share > (isNarrow.value ? 0.86 : 0.96)) return null;
         return (
-          <span key={start} style={{ left: `${(index / bars.length) * 100}%` }}>
-            {isLong ? formatDay(micros) : formatMinute(micros)}
+          <span key={micros} style={{ left: `${share * 100}%` }}>
+            {isDay
+              ? formatDay(micros)
+              : micros % 60_000_000 === 0
+                ? formatMinute(micros)
+                : formatSecond(micros)}
           </span>
         );
       })}

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
 import { Resource } from '../api/resource.ts';
 import type { AuditEvent } from '../api/types.ts';
@@ -42,6 +42,7 @@ export function Detail({ model, micros, row }: DetailProps) {
     });
     return () => detail.stop();
   }, [micros, row, detail]);
+  const root = useFocusBack();
   const loaded =
     detail.data.value === 'gone' || detail.data.value?.event.time !== micros ? undefined : detail.data.value;
   const event = row ?? loaded?.event;
@@ -49,6 +50,7 @@ export function Detail({ model, micros, row }: DetailProps) {
   const current = shown.includes(tab) ? tab : 'summary';
   return (
     <section
+      ref={root}
       class="detail"
       aria-label={t('eventsDetail')}
       onKeyDown={(key) => {
@@ -87,6 +89,20 @@ export function Detail({ model, micros, row }: DetailProps) {
       </div>
     </section>
   );
+}
+
+/** An element whose end gives the focus, where it has it, to the table beside it. */
+function useFocusBack() {
+  const root = useRef<HTMLElement>(null);
+  useLayoutEffect(
+    () => () => {
+      const element = root.current;
+      if (element?.contains(document.activeElement) !== true) return;
+      element.parentElement?.querySelector<HTMLElement>('[role="grid"]')?.focus();
+    },
+    [],
+  );
+  return root;
 }
 
 interface TabListProps {

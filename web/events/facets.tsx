@@ -16,13 +16,35 @@ interface FacetValue {
 /** What is most frequent among the events of the query, each a filter. */
 export function Facets({ model }: { readonly model: EventsModel }) {
   const data = model.top.data.value?.data;
+  const isLoading = model.top.isLoading.value;
   return (
-    <aside class="facets" aria-label={t('eventsFacets')}>
+    <aside
+      class="facets"
+      aria-label={t('eventsFacets')}
+      aria-busy={isLoading}
+      data-stale={model.top.isStale.value}
+    >
+      {data === undefined && isLoading && <Waiting />}
       <Facet model={model} name="status" title="status" values={statuses(data)} />
       <Facet model={model} name="activityId" title="activity" values={activities(data)} />
       <Facet model={model} name="actor" title="actor" values={actors(data)} />
       <Facet model={model} name="severity" title="severity" values={severities(data)} />
     </aside>
+  );
+}
+
+/** Lists as they will be, before the first answer. */
+function Waiting() {
+  return (
+    <>
+      {[2, limits.facetValues, limits.facetValues, 3].map((lines, list) => (
+        <section key={list} class="waiting" aria-hidden="true">
+          {Array.from({ length: lines + 1 }, (_, line) => (
+            <span key={line} class="skeleton" style={{ width: line === 0 ? '30%' : `${90 - line * 6}%` }} />
+          ))}
+        </section>
+      ))}
+    </>
   );
 }
 

@@ -13,6 +13,8 @@ export const limits = {
   facetValues: 7,
   topValues: 100,
   suggestionsMax: 8,
+  /** Ways out of a view without events whose numbers are asked for. */
+  waysCounted: 4,
   /** Events at one microsecond that are looked through for the one that is open. */
   sameMomentEvents: 100,
   /** Moving from row to row, an event that is passed by is not asked for. */

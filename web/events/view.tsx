@@ -8,9 +8,8 @@ import { Detail } from './detail.tsx';
 import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { EventsModel } from './model.ts';
-import { filterNames } from './query.ts';
+import { Nothing } from './nothing.tsx';
 import { EventTable } from './table.tsx';
-import { filterWords, valueWords } from './words.ts';
 
 /** Everything that happened: filters, counts over time, the most frequent values, and all events. */
 export default function EventsView() {
@@ -18,11 +17,20 @@ export default function EventsView() {
   const query = model.query.value;
   useEffect(() => model.follow(query), [model, query]);
   useEffect(() => () => model.stop(), [model]);
+  useEffect(() => {
+    // What was pressed may be gone with the query, such as a chip: Tab goes on from here, not from the bar.
+    if (document.activeElement === document.body)
+      document.getElementById('content')?.focus({ preventScroll: true });
+  }, [query]);
   return (
     <div class="events">
       <h1 class="visually-hidden">{t('events')}</h1>
       <FilterBar model={model} />
-      <Chart histogram={model.histogram.data.value} onZoom={(range) => model.change({ range })} />
+      <Chart
+        histogram={model.histogram.data.value}
+        isStale={model.histogram.isStale.value}
+        onZoom={(range) => model.change({ range })}
+      />
       <Facets model={model} />
       <TableArea model={model} />
     </div>
@@ -75,31 +83,6 @@ function Waiting() {
           <span class="skeleton" style={{ width: `${40 + ((index * 29) % 50)}%` }} />
         </div>
       ))}
-    </div>
-  );
-}
-
-/** No event matches: which filter to do without. */
-function Nothing({ model }: { readonly model: EventsModel }) {
-  const { filters, range } = model.query.value;
-  const given = filterNames.filter((name) => filters[name] !== undefined);
-  return (
-    <div class="empty">
-      <p>{t(given.length === 0 ? 'eventsNoneYet' : 'eventsNone')}</p>
-      <p class="empty-ways">
-        {given.map((name) => (
-          <button key={name} type="button" class="button small" onClick={() => model.unfilter(name)}>
-            {t('eventsNoneRemove', {
-              filter: `${filterWords(name)} ${valueWords(name, filters[name] ?? '', model.activityNames.value)}`,
-            })}
-          </button>
-        ))}
-        {range !== 'all' && (
-          <button type="button" class="button small" onClick={() => model.change({ range: 'all' })}>
-            {t('eventsNoneWiden')}
-          </button>
-        )}
-      </p>
     </div>
   );
 }

@@ -1,9 +1,12 @@
 import { useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
-import { signIn } from '../api/session.ts';
+import { type Credentials, signIn } from '../api/session.ts';
+import type { OrganizationName } from '../api/types.ts';
 import { Field } from '../ui/field.tsx';
 import { useSubmission } from '../ui/submission.ts';
 import { language, t } from '../ui/text.ts';
+import { OrganizationChoice } from './organization-choice.tsx';
+import { signInFault } from './sign-in-fault.ts';
 
 /** The whole page of somebody who has no session. */
 export function SignInPage() {
@@ -35,25 +38,34 @@ interface SignInFormProps {
   readonly organization?: string;
 }
 
+/** A password that is right in several organizations, until one of them is chosen. */
+interface Choice {
+  readonly credentials: Credentials;
+  readonly organizations: readonly OrganizationName[];
+}
+
 /**
- * What is wrong is said in one way whatever it is, as the server does: nobody learns which addresses there are. After a
- * refusal the organization can be named, since an address may be in several.
+ * What is wrong is said in one way whatever it is, as the server does: nobody learns which addresses there are. Whose
+ * password is right in several organizations chooses one.
  */
 export function SignInForm({ email, organization }: SignInFormProps) {
-  const [asksOrganization, setAsksOrganization] = useState(false);
+  const [choice, setChoice] = useState<Choice>();
+  const [namesOrganization, setNamesOrganization] = useState(false);
   const { error, isBusy, onSubmit } = useSubmission(async (field) => {
     const named = organization ?? field('organization').trim().toLowerCase();
+    const credentials = {
+      email: email ?? field('email').trim(),
+      password: field('password'),
+      organization: named === '' ? undefined : named,
+    };
     try {
-      await signIn({
-        email: email ?? field('email').trim(),
-        password: field('password'),
-        organization: named === '' ? undefined : named,
-      });
+      await signIn(credentials);
     } catch (failure) {
-      if (failure instanceof RequestError && failure.status === 401) setAsksOrganization(true);
-      throw failure;
+      if (!(failure instanceof RequestError) || failure.organizations.length === 0) throw failure;
+      setChoice({ credentials, organizations: failure.organizations });
     }
   });
+  if (choice !== undefined) return <OrganizationChoice {...choice} onBack={() => setChoice(undefined)} />;
   const isKnown = organization !== undefined;
   return (
     <form class="form" onSubmit={onSubmit}>
@@ -75,24 +87,25 @@ export function SignInForm({ email, organization }: SignInFormProps) {
         required
         autofocus={email !== undefined}
       />
-      {!isKnown && asksOrganization && <OrganizationField />}
+      {namesOrganization && <OrganizationField />}
       {error !== undefined && (
         <p class="fault" role="alert">
-          {wordsOf(error)} {error.status === 401 && !isKnown && t('signInWhich')}
+          {signInFault(error)}
         </p>
       )}
       <button type="submit" class="button primary" disabled={isBusy}>
         {t('signIn')}
       </button>
-      {!isKnown && !asksOrganization && (
-        <button type="button" class="button quiet small" onClick={() => setAsksOrganization(true)}>
-          {t('signInChooseOrganization')}
+      {!isKnown && !namesOrganization && (
+        <button type="button" class="button quiet small" onClick={() => setNamesOrganization(true)}>
+          {t('signInNameOrganization')}
         </button>
       )}
     </form>
   );
 }
 
+/** For who knows the name already, or has an address in more organizations than the server lists. */
 function OrganizationField() {
   return (
     <Field
@@ -103,10 +116,4 @@ function OrganizationField() {
       hint={t('signInOrganizationHint')}
     />
   );
-}
-
-function wordsOf(error: RequestError): string {
-  if (error.kind === 'offline') return t('frameOffline');
-  if (error.status === 429) return t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 });
-  return error.kind === 'unavailable' ? t('signInUnavailable') : t('signInWrong');
 }

@@ -83,6 +83,12 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
       </Tile>
       <Tile title={t('overviewImportant')} href={todayHref({ severity: 'High' })} value={important}>
         <p class="muted">{total > 0 && t('overviewShare', { share: formatShare(important / total) })}</p>
+        <Names
+          items={data.important.activities.map(({ activity_id: id, activity_name: words }) => ({
+            words,
+            href: todayHref({ severity: 'High', activityId: String(id) }),
+          }))}
+        />
       </Tile>
       <NewActorsTile found={data.newActors} />
       <section class="panel wide">
@@ -118,19 +124,39 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
 function NewActorsTile({ found: { actors, checked } }: { readonly found: OverviewData['newActors'] }) {
   return (
     <Tile title={t('overviewNew')} value={actors.length}>
-      <p class="muted">
-        {checked === undefined ? t('overviewNewHint') : t('overviewNewPart', { n: formatNumber(checked) })}
-      </p>
-      <ul class="names">
-        {actors.slice(0, limits.listValues).map(({ email_addr: actor, name }) => (
-          <li key={actor}>
-            <a href={todayHref({ actor })} title={actor}>
-              {name ?? actor}
-            </a>
-          </li>
-        ))}
-      </ul>
+      <p class="muted">{newActorsWords(actors.length, checked)}</p>
+      <Names
+        items={actors.slice(0, limits.listValues).map(({ email_addr: actor, name }) => ({
+          words: name ?? actor,
+          title: actor,
+          href: todayHref({ actor }),
+        }))}
+      />
     </Tile>
+  );
+}
+
+function newActorsWords(count: number, checked: number | undefined): string {
+  if (checked !== undefined) return t('overviewNewPart', { n: formatNumber(checked) });
+  return t(count === 0 ? 'overviewNewNone' : 'overviewNewHint');
+}
+
+interface NamesProps {
+  readonly items: readonly { readonly words: string; readonly title?: string; readonly href: string }[];
+}
+
+/** What a tile's figure is made of, as links. */
+function Names({ items }: NamesProps) {
+  return (
+    <ul class="names">
+      {items.map(({ words, title = words, href }) => (
+        <li key={href}>
+          <a href={href} title={title}>
+            {words}
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -11,6 +11,8 @@ export interface Column<T> {
   readonly title: string;
   /** Only where there is room; a phone does without. */
   readonly isSecondary?: boolean;
+  /** Of buttons that speak for themselves: the title is for screen readers alone. */
+  readonly isForButtons?: boolean;
   readonly cell: (item: T) => ComponentChildren;
 }
 
@@ -46,9 +48,9 @@ export function ListTable<T extends { readonly id: string }>(props: ListTablePro
         <table class="list" aria-label={label} aria-busy={resource.isLoading.value}>
           <thead>
             <tr>
-              {visible.map(({ title }) => (
+              {visible.map(({ title, isForButtons = false }) => (
                 <th key={title} scope="col">
-                  {title}
+                  {isForButtons ? <span class="visually-hidden">{title}</span> : title}
                 </th>
               ))}
             </tr>

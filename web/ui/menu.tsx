@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 interface MenuProps {
   /** What is on the button. */
@@ -17,7 +17,7 @@ export function Menu({ button, label, class: more = '', align = 'start', childre
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const trigger = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return undefined;
     root.current?.querySelector<HTMLElement>('.menu-panel :is(a, button, input, select)')?.focus();
     const outside = (event: Event) => {

@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
-import { language } from './text.ts';
+import { locale } from './text.ts';
 
-const grouped = computed(() => new Intl.NumberFormat(language.value));
+const grouped = computed(() => new Intl.NumberFormat(locale.value));
 
 /** A number with its thousands separated. */
 export function formatNumber(value: number): string {
@@ -9,7 +9,7 @@ export function formatNumber(value: number): string {
 }
 
 const change = computed(
-  () => new Intl.NumberFormat(language.value, { style: 'percent', signDisplay: 'exceptZero' }),
+  () => new Intl.NumberFormat(locale.value, { style: 'percent', signDisplay: 'exceptZero' }),
 );
 
 /** A share of what was expected as a change: 1.12 is `+12%`. */
@@ -18,7 +18,7 @@ export function formatChange(ratio: number): string {
 }
 
 const share = computed(
-  () => new Intl.NumberFormat(language.value, { style: 'percent', maximumFractionDigits: 1 }),
+  () => new Intl.NumberFormat(locale.value, { style: 'percent', maximumFractionDigits: 1 }),
 );
 
 /** `4.6%`. */
@@ -31,7 +31,7 @@ const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte
 const sized = computed(() =>
   units.map(
     (unit) =>
-      new Intl.NumberFormat(language.value, {
+      new Intl.NumberFormat(locale.value, {
         style: 'unit',
         unit,
         unitDisplay: unit === 'byte' ? 'long' : 'short',

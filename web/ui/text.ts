@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { stored } from './stored.ts';
 
 /**
@@ -64,15 +64,10 @@ const texts = {
     'Ihre Sitzung ist beendet. Melden Sie sich an, um hier weiterzumachen.',
   ],
   signInWrong: ['E-mail address or password is not right.', 'E-Mail-Adresse oder Passwort stimmt nicht.'],
-  signInWhich: [
-    'If your address is known in several organizations, name yours.',
-    'Gehört Ihre Adresse zu mehreren Organisationen, nennen Sie Ihre.',
-  ],
-  signInOrganizationHint: [
-    'Its short name, such as acme. Only needed where your address is in several.',
-    'Ihr Kurzname, etwa acme. Nur nötig, wenn Ihre Adresse zu mehreren gehört.',
-  ],
-  signInChooseOrganization: ['Choose an organization', 'Organisation wählen'],
+  signInChoose: ['Choose an organization', 'Organisation wählen'],
+  signInBack: ['Back', 'Zurück'],
+  signInNameOrganization: ['Name the organization', 'Organisation angeben'],
+  signInOrganizationHint: ['Its short name, such as acme.', 'Ihr Kurzname, etwa acme.'],
   signInTooOften: [
     'Too many tries. The next one is possible in {seconds} s.',
     'Zu viele Versuche. Der nächste ist in {seconds} s möglich.',
@@ -419,6 +414,7 @@ const texts = {
   ],
   overviewShare: ['{share} of today’s events', '{share} der heutigen Ereignisse'],
   overviewNewHint: ['no event in the 13 days before', 'kein Ereignis in den 13 Tagen davor'],
+  overviewNewNone: ['all were here in the 13 days before', 'alle waren in den 13 Tagen davor schon da'],
   overviewNewPart: [
     'no event in the 13 days before, among the {n} most active who may be new',
     'kein Ereignis in den 13 Tagen davor, unter den {n} aktivsten, die neu sein können',
@@ -487,6 +483,11 @@ export type TextKey = keyof typeof texts;
 const browserLanguage = navigator.language.toLowerCase().startsWith('de') ? 'de' : 'en';
 
 export const language = stored('auditlog.language', browserLanguage === 'de' ? ['de', 'en'] : ['en', 'de']);
+
+/** How times and numbers are written: as the browser's own region does, where it has the language chosen. */
+export const locale = computed(() =>
+  navigator.language.split('-')[0]?.toLowerCase() === language.value ? navigator.language : language.value,
+);
 
 language.subscribe((value) => {
   document.documentElement.lang = value;

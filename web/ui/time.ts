@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
 import { stored } from './stored.ts';
-import { language, t } from './text.ts';
+import { locale, t } from './text.ts';
 
 /** Times are Unix microseconds, as the service has them, and shown in the zone chosen. */
 export const zone = stored('auditlog.zone', ['local', 'utc']);
@@ -8,7 +8,7 @@ export const zone = stored('auditlog.zone', ['local', 'utc']);
 const zoneOptions = computed(() => (zone.value === 'utc' ? { timeZone: 'UTC' } : {}));
 
 function formatter(options: Intl.DateTimeFormatOptions) {
-  return computed(() => new Intl.DateTimeFormat(language.value, { ...options, ...zoneOptions.value }));
+  return computed(() => new Intl.DateTimeFormat(locale.value, { ...options, ...zoneOptions.value }));
 }
 
 const day = formatter({ day: '2-digit', month: 'short' });
@@ -39,10 +39,15 @@ export function formatMinute(micros: number): string {
   return clock.value.format(millis(micros));
 }
 
+/** `09:30:00`. */
+export function formatSecond(micros: number): string {
+  return clockSeconds.value.format(millis(micros));
+}
+
 /** `09:30:00.250`, or to the microsecond `09:30:00.250118`. */
 export function formatClock(micros: number, digits: 3 | 6 = 3): string {
   const fraction = String(((micros % million) + million) % million).padStart(6, '0');
-  return `${clockSeconds.value.format(millis(micros))}.${fraction.slice(0, digits)}`;
+  return `${formatSecond(micros)}.${fraction.slice(0, digits)}`;
 }
 
 /** Day, clock to the microsecond, and zone. */
@@ -73,7 +78,7 @@ const units = [
 export function formatAgo(micros: number, nowMs: number = Date.now()): string {
   const seconds = Math.round((millis(micros) - nowMs) / thousand);
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? units[3];
-  const words = new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' });
+  const words = new Intl.RelativeTimeFormat(locale.value, { numeric: 'auto' });
   return words.format(Math.trunc(seconds / size), unit);
 }
 

@@ -18,6 +18,7 @@ export function userColumns(
     { title: t('created'), isSecondary: true, cell: (user) => <Moment at={user.created_at} /> },
     {
       title: t('actions'),
+      isForButtons: true,
       cell: (user) => (
         <ActionMenu
           name={user.name}

@@ -7,6 +7,7 @@ import type { PasswordVerifier } from '../../control/passwords.ts';
 import type { User } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { readJson } from '../json-body.ts';
+import { limits } from '../limits.ts';
 import { attemptOf } from '../password-attempt.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { Handler } from '../router.ts';
@@ -25,11 +26,10 @@ export function loginHandler(deps: EndpointDeps): Handler {
     requireTenantHost(context, config.tenantDomain);
     const credentials = await readJson(context, 'Credentials');
     const attempt = attemptOf(context, config.tenantDomain, credentials);
-    const found = await passwords.check(attempt, (verify) => findUser(deps, context, credentials, verify));
-    if (found === undefined) {
-      throw new Problem('unauthorized', 'E-mail address, password or organization are not right.');
-    }
-    const { user, organization } = found;
+    const found = await passwords.check(attempt, (verify) => findUsers(deps, context, credentials, verify));
+    const [first, ...others] = found ?? [];
+    if (first === undefined || others.length > 0) throw refused(found);
+    const { user, organization } = first;
     const session = await sessions.issue(user, organization);
     await trail.recordBefore(loginSucceeded(user), trailOrigin(context));
     const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
@@ -55,28 +55,53 @@ interface Candidate {
   readonly organization: Organization;
 }
 
-/** The user that the credentials are right for. A failure is recorded with everybody who may have been meant. */
-async function findUser(
+/** The one refusal; it names organizations to whoever knows the password that is good in each of them. */
+function refused(choice: readonly Candidate[] = []): Problem {
+  if (choice.length === 0)
+    return new Problem('unauthorized', 'E-mail address, password or organization are not right.');
+  const organizations = choice
+    .map(({ organization: { id, slug, name } }) => ({ id, slug, name }))
+    .toSorted((a, b) => a.name.localeCompare(b.name));
+  return new Problem('unauthorized', 'Name one of the organizations.', { members: { organizations } });
+}
+
+/**
+ * The users that the credentials are right for: several only where the caller wants to choose; undefined where there is
+ * none. Every user who may have been meant and is not signed in has it recorded.
+ *
+ * As many hashes are computed whoever is or is not there, and whichever is right: the time must not tell in how many
+ * organizations an address is known.
+ */
+async function findUsers(
   deps: EndpointDeps,
   context: RequestContext,
   credentials: Schemas['Credentials'],
   verify: PasswordVerifier['verify'],
-): Promise<Candidate | undefined> {
+): Promise<readonly Candidate[] | undefined> {
   await deps.directory.freshen(controlLimits.controlFreshMsMax);
   const candidates = findCandidates(deps, context, credentials);
-  // One password check, whoever is or is not there: the time it takes must not tell.
-  const only = candidates.length === 1 ? candidates[0] : undefined;
-  const active = only?.user.disabledMicros === undefined ? only : undefined;
-  const matches = await verify(active?.user.passwordHash, credentials.password);
-  if (active !== undefined && matches) return active;
+  const slug = slugOfHost(context.header('host'), deps.config.tenantDomain) ?? credentials.organization;
+  const mayChoose = credentials.list_organizations === true && slug === undefined;
+  const checks = mayChoose ? limits.loginOrganizationsMax : 1;
+  const meant = mayChoose || candidates.length === 1 ? candidates.slice(0, checks) : [];
+  const right: Candidate[] = [];
+  for (let at = 0; at < checks; at += 1) {
+    const candidate = meant[at];
+    const active = candidate?.user.disabledMicros === undefined ? candidate : undefined;
+    const matches = await verify(active?.user.passwordHash, credentials.password);
+    if (active !== undefined && matches) right.push(active);
+  }
+  const isSignedIn = (candidate: Candidate) => right.length === 1 && right[0] === candidate;
   // Not waited for: an answer that takes as long as a write would tell that there is such a user.
-  for (const { user } of candidates) {
-    const failed = loginFailed(user, { ambiguous: candidates.length > 1 });
+  for (const candidate of candidates) {
+    if (isSignedIn(candidate)) continue;
+    const ambiguous = right.includes(candidate) || !meant.includes(candidate);
+    const failed = loginFailed(candidate.user, { ambiguous });
     deps.trail.recordAfter(failed, trailOrigin(context)).catch((error: unknown) => {
       deps.log.error(errorFacts(error), 'a failed login could not be recorded');
     });
   }
-  return undefined;
+  return right.length === 0 ? undefined : right;
 }
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */

@@ -1,0 +1,24 @@
+import { existsSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+
+/** The system's own; none is downloaded. */
+const paths = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const args = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A browser without a window; undefined where the machine has none (`CHROMIUM` names one). */
+export async function launchBrowser(): Promise<Browser | undefined> {
+  const executablePath = process.env['CHROMIUM'] ?? paths.find((path) => existsSync(path));
+  if (executablePath === undefined || !existsSync(executablePath)) return undefined;
+  // Only now: other cases do without it, and it takes a while to load.
+  const { chromium } = await import('playwright-core');
+  return chromium.launch({ executablePath, args });
+}

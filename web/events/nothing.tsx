@@ -1,0 +1,71 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { get, type Parameters } from '../api/request.ts';
+import { Resource } from '../api/resource.ts';
+import type { AuditPage } from '../api/types.ts';
+import { formatNumber } from '../ui/number.ts';
+import { t } from '../ui/text.ts';
+import { limits } from './limits.ts';
+import type { EventsModel } from './model.ts';
+import { type EventQuery, exactRange, filterNames, timeParameters } from './query.ts';
+import { filterWords, valueWords } from './words.ts';
+
+/** A way out of a view without events. */
+interface Way {
+  readonly words: string;
+  readonly parameters: Parameters;
+  readonly go: () => void;
+}
+
+/** No event matches: which filter to do without, and how many events there would be. */
+export function Nothing({ model }: { readonly model: EventsModel }) {
+  const query = model.query.value;
+  const counts = useRef(new Resource<readonly number[]>()).current;
+  const ways = waysOut(model, query);
+  useEffect(() => {
+    void counts.load((abort) =>
+      Promise.all(ways.slice(0, limits.waysCounted).map((way) => count(way, abort))),
+    );
+    return () => counts.stop();
+  }, [query, counts]);
+  return (
+    <div class="empty">
+      <p>{t(Object.keys(query.filters).length === 0 ? 'eventsNoneYet' : 'eventsNone')}</p>
+      <p class="empty-ways">
+        {ways.map(({ words, go }, index) => (
+          <button key={words} type="button" class="button small" onClick={go}>
+            {words}
+            <span class="muted">{formatCount(counts.data.value?.[index])}</span>
+          </button>
+        ))}
+      </p>
+    </div>
+  );
+}
+
+function formatCount(count: number | undefined): string {
+  return count === undefined ? '' : formatNumber(count);
+}
+
+function waysOut(model: EventsModel, { filters, range }: EventQuery): Way[] {
+  const time = timeParameters(exactRange(range, model.askedAtMs.value));
+  const ways = filterNames.flatMap((name): Way[] => {
+    const { [name]: value, ...others } = filters;
+    if (value === undefined) return [];
+    const filter = `${filterWords(name)} ${valueWords(name, value, model.activityNames.value)}`;
+    return [
+      {
+        words: t('eventsNoneRemove', { filter }),
+        parameters: { ...others, ...time },
+        go: () => model.unfilter(name),
+      },
+    ];
+  });
+  if (range === 'all') return ways;
+  const go = () => model.change({ range: 'all' });
+  return [...ways, { words: t('eventsNoneWiden'), parameters: filters, go }];
+}
+
+async function count({ parameters }: Way, abort: AbortSignal): Promise<number> {
+  const page = await get<AuditPage>('/api/v1/portal/events', { ...parameters, limit: 1 }, { signal: abort });
+  return page.meta.total;
+}
