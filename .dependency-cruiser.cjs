@@ -6,7 +6,7 @@ const folders = {
   ocsf: ['base'],
   ingest: ['ocsf', 'base'],
   storage: ['base'],
-  read: ['storage', 'contract', 'base'],
+  read: ['storage', 'contract', 'ocsf', 'base'],
   control: ['storage', 'base'],
   http: ['ingest', 'read', 'control', 'contract', 'base'],
   client: [],
