@@ -11,7 +11,7 @@ const folders = {
   http: ['ingest', 'read', 'control', 'contract', 'base'],
   client: [],
   demo: ['ocsf'],
-  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'contract', 'demo', 'base'],
+  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'contract', 'demo', 'ocsf', 'base'],
 };
 
 const allowed = Object.entries(folders).map(([folder, others]) => ({
