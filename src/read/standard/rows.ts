@@ -7,7 +7,8 @@ import { limits } from '../limits.ts';
  *     | total, UInt64 | seq, UInt64 | time in microseconds, Int64 | length, LEB128 | source, as long |
  */
 export const rowColumns = (total: string): string =>
-  `toUInt64(${total}), seq, toUnixTimestamp64Micro(time), source`;
+  // A scalar may be null for all the engine knows, which would put a byte before it.
+  `assumeNotNull(toUInt64(${total})), seq, toUnixTimestamp64Micro(time), source`;
 
 export const rowHeadBytes = 24;
 export const totalBytes = 8;
