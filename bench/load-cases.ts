@@ -4,6 +4,7 @@ import { benchGenerator } from './cases/generator.ts';
 import { benchHostile } from './cases/hostile.ts';
 import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
+import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
 import { benchPassThrough, benchRead, readCases, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
 import { benchPeers } from './cases/peers.ts';
@@ -124,6 +125,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     growth.push(results);
   }
   if (sink.wanted('read.pass-through')) sink.add([await benchPassThrough(lab, data, plan)]);
+  if (sink.wanted('read.page-ocsf')) sink.add([await benchOcsfPage(lab, data, plan)]);
   const [small = [], large = []] = grows ? growth : [[], ...growth];
   sink.add(withGrowth(small, large));
   sink.addSeries(growthSeries(small, large, steps));
@@ -132,6 +134,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
       if (sink.wanted(`export.${format}`)) sink.add([await benchExport(lab, data, format, 3)]);
     }
   });
+  if (sink.wanted('export.ocsf')) sink.add([await benchOcsfExport(lab, data, 3)]);
   await attempt(sink, 'feed.page', async () => sink.add(await benchFeed(lab, data, plan)));
   if (sink.wanted('mixed')) await runMixed(lab, data, options, sink, eventsPerSecond);
 }

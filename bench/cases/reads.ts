@@ -102,7 +102,8 @@ export async function readCases(data: ReadData): Promise<ReadCase[]> {
   return cases;
 }
 
-function serviceJob(lab: Lab, key: string, query: string, clients: number, seconds: number): Job {
+/** Requests of one query of the audit endpoint. */
+export function serviceJob(lab: Lab, key: string, query: string, clients: number, seconds: number): Job {
   const { host, port } = lab.service;
   const head = `GET /api/v1/audit?${query} HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\n`;
   return {

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { acme } from '../../src/demo/acme.ts';
@@ -168,4 +169,17 @@ test('whatever ingest takes becomes a valid event that has all of it', () => {
     { numRuns: 2_000 },
   );
   assert.ok(taken > 1_000, `${taken} were taken`);
+});
+
+test('the table of classes in docs/ocsf.md is the registry', () => {
+  const document = readFileSync(new URL('../../docs/ocsf.md', import.meta.url), 'utf8');
+  const rows = document.split('\n').filter((line) => /^\| .*\| .*\d{4}/.test(line));
+  const told = new Map<number, number>();
+  let classUid = 0;
+  for (const [, name = '', , codes = ''] of rows.map((row) => row.split('|'))) {
+    classUid = Number(/, (\d{4})/.exec(name)?.[1] ?? classUid);
+    for (const [code] of codes.matchAll(/\d{4}/g)) told.set(Number(code), classUid);
+  }
+  const classes = [...activityClasses].map(([code, { classUid: uid }]) => [code, uid] as const);
+  assert.deepEqual([...told].sort(), classes.sort());
 });
