@@ -9,7 +9,7 @@ export const limits = {
   standardIdleMsMax: 60_000,
   standardHeapMegabytesMax: 256,
   /** Rows of a task, and how many tasks of one read are under way. */
-  standardTaskBytes: 192 * 1024,
+  standardTaskBytes: 384 * 1024,
   standardTasksAtOnce: 4,
   /** Room for a task's result, as a multiple of its rows; a task that needs more makes it. */
   standardGrowth: 4,

@@ -7,6 +7,7 @@ import { createClient } from '../../src/client/client.ts';
 import { acme } from '../../src/demo/acme.ts';
 import { demoEvents } from '../../src/demo/events.ts';
 import { validateEvent } from '../../src/ocsf/standard/validate.ts';
+import type { OcsfEvent } from '../ocsf/standard-support.ts';
 import { acceptedOf, type AuditEvent, call, type HttpAnswer, problemOf } from '../support/http.ts';
 import {
   createTenant,
@@ -20,7 +21,6 @@ import {
 /** Every way out with `schema=ocsf` (contract: OCSF 1.1.0): the events of the default schema, each valid OCSF. */
 
 type Query = Readonly<Record<string, string>>;
-type OcsfEvent = Readonly<Record<string, any>>;
 
 const count = 700;
 let server: TestServer;
@@ -38,7 +38,7 @@ before(async () => {
     own: null,
   };
   lines.push(JSON.stringify(odd).replace('"@"', '12345678901234567890.10'));
-  await acceptedOf(await tenant.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' }));
+  acceptedOf(await tenant.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' }));
   await tenant.settled(count + 1);
 });
 after(async () => {
@@ -172,7 +172,7 @@ test('large pages are streamed whole', async () => {
       message: { action: 2001, extra: { n } },
     }),
   );
-  await acceptedOf(await big.post(events.join('\n'), { 'content-type': 'application/x-ndjson' }));
+  acceptedOf(await big.post(events.join('\n'), { 'content-type': 'application/x-ndjson' }));
   await big.settled(30);
   const answer = await get(
     '/api/v1/audit',

@@ -35,16 +35,16 @@ function withCode(sent: string, code: number): string {
     : sent.slice(0, at) + ofCode[0].replace(/-?\d+$/, String(code)) + sent.slice(at + ofCode[0].length);
 }
 
-while (valid < events) {
-  const property = fc.property(sourceText(codes), fc.nat(codes.length - 1), (sent, first) => {
-    for (let n = 0; n < codesAtOnce; n++) {
-      if (checkSent(withCode(sent, codes[(first + n) % codes.length] as number))) valid += 1;
-      else refused += 1;
-    }
-  });
+const property = fc.property(sourceText(codes), fc.nat(codes.length - 1), (sent, first) => {
+  for (let n = 0; n < codesAtOnce; n++) {
+    if (checkSent(withCode(sent, codes[(first + n) % codes.length] as number))) valid += 1;
+    else refused += 1;
+  }
+});
+for (let drawn = batch; drawn * codesAtOnce < events + batch * codesAtOnce; drawn += batch) {
   fc.assert(property, { numRuns: batch, seed });
   seed += 1;
   process.stdout.write(
-    `${valid} valid events of ${(seed - Number(values.seed)) * batch} drawn, ${refused} refused by ingest, next seed ${seed}\n`,
+    `${valid} valid events of ${drawn} drawn, ${refused} refused by ingest, next seed ${seed}\n`,
   );
 }

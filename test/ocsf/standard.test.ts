@@ -44,7 +44,7 @@ function withAction(action: unknown, message: object = {}): object {
 }
 
 test('every activity of the registry has a class, and events of it are valid, however little is known', () => {
-  assert.deepEqual([...activityClasses.keys()].sort(), [...activityTitles.keys()].sort());
+  assert.deepEqual(new Set(activityClasses.keys()), new Set(activityTitles.keys()));
   for (const code of [...activityTitles.keys(), 2099, 1400, -5]) {
     for (const event of [withAction(code), { time: 0, message: { action: code } }]) {
       const made = standardOf(event);
@@ -103,7 +103,12 @@ test('attributes have what the source says, and unmapped the rest as it was sent
     activity_id: 2003,
     activity_name: 'Download completed',
     time_us: 1_777_890_030_123_456,
-    ...{ target, sender, extra, org, result, time: full.time },
+    target,
+    sender,
+    extra,
+    org,
+    result,
+    time: full.time,
     message: { more },
     event: { custom: full.custom },
   });
@@ -181,5 +186,5 @@ test('the table of classes in docs/ocsf.md is the registry', () => {
     for (const [code] of codes.matchAll(/\d{4}/g)) told.set(Number(code), classUid);
   }
   const classes = [...activityClasses].map(([code, { classUid: uid }]) => [code, uid] as const);
-  assert.deepEqual([...told].sort(), classes.sort());
+  assert.deepEqual(told, new Map(classes));
 });

@@ -18,12 +18,14 @@ const upload = standardOf({
 const logon = standardOf({ time: 0, message: { action: 1001, actor: 'ann@example.com' } });
 const revoked = standardOf({ time: 0, message: { action: 1030, actor: 'ann@example.com' } });
 
+type Editable = Record<string, unknown>;
+
 /** A copy with a value at a path; undefined takes the member away. */
 function changed(event: OcsfEvent, path: string, value: unknown): OcsfEvent {
-  const copy = structuredClone(event) as Record<string, any>;
+  const copy = structuredClone(event) as Editable;
   const names = path.split('.');
   const last = names.pop() as string;
-  const holder = names.reduce((one, name) => one[name] as Record<string, any>, copy);
+  const holder = names.reduce((one, name) => one[name] as Editable, copy);
   if (value === undefined) delete holder[last];
   else holder[last] = value;
   return copy;

@@ -39,6 +39,8 @@ const quote = shared.add('"');
 const close = shared.add('}');
 
 const openBrace = 0x7b;
+const wordDigits = 8;
+const wordMax = 10 ** wordDigits;
 /** Memory that one huge task has made large is not kept. */
 const keptBytesMax = 4 * 1024 * 1024;
 const smallestBytes = 256 * 1024;
@@ -87,7 +89,7 @@ export class Output implements ByteSink {
   }
 
   put({ start, end }: Range): void {
-    putRange(this, start, end);
+    this.range(start, end);
   }
 
   range(start: number, end: number): void {
@@ -101,15 +103,27 @@ export class Output implements ByteSink {
 
   /** A safe integer. */
   integer(value: number): void {
-    putInteger(this, value);
+    if (value < wordMax) return putInteger(this, value);
+    // Times: to divide small integers is several times faster.
+    const high = Math.floor(value / wordMax);
+    putInteger(this, high);
+    const { bytes, length } = this;
+    let rest = value - high * wordMax;
+    if (length + wordDigits > this.end) return putText(this, String(rest).padStart(wordDigits, '0'));
+    for (let at = length + wordDigits - 1; at >= length; at--) {
+      const next = (rest / 10) | 0;
+      bytes[at] = 0x30 + (rest - next * 10);
+      rest = next;
+    }
+    this.length = length + wordDigits;
   }
 
   comma(): void {
-    putRange(this, comma.start, comma.end);
+    this.range(comma.start, comma.end);
   }
 
   quote(): void {
-    putRange(this, quote.start, quote.end);
+    this.range(quote.start, quote.end);
   }
 
   /** Ends an object whose members, each after a comma, begin at `start`: the first comma becomes its brace. */

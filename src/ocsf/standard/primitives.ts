@@ -38,7 +38,7 @@ function checkInteger(own: TypeFacts | undefined, value: unknown): string | unde
 function checkString({ max_len: most, regex }: TypeFacts, type: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a string';
   // A string has no more characters than UTF-16 units, so most need no counting.
-  if (most !== undefined && value.length > most && [...value].length > most)
+  if (most !== undefined && value.length > most && Array.from(value).length > most)
     return `must have at most ${most} characters`;
   if (regex === undefined) return undefined;
   let known = regexes.get(regex);

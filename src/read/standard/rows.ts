@@ -10,7 +10,7 @@ export const rowColumns = (total: string): string =>
   // A scalar may be null for all the engine knows, which would put a byte before it.
   `assumeNotNull(toUInt64(${total})), seq, toUnixTimestamp64Micro(time), source`;
 
-export const rowHeadBytes = 24;
+const rowHeadBytes = 24;
 export const totalBytes = 8;
 const seqAt = 8;
 const timeAt = 16;
