@@ -7,7 +7,7 @@ const folders = {
   foreign: ['ocsf', 'base'],
   ingest: ['foreign', 'ocsf', 'base'],
   storage: ['base'],
-  read: ['storage', 'contract', 'base'],
+  read: ['storage', 'contract', 'ocsf', 'base'],
   control: ['storage', 'base'],
   http: ['ingest', 'read', 'control', 'contract', 'foreign', 'base'],
   client: [],

@@ -4,6 +4,7 @@ import { benchGenerator } from './cases/generator.ts';
 import { benchHostile } from './cases/hostile.ts';
 import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
+import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
@@ -132,6 +133,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     growth.push(results);
   }
   if (sink.wanted('read.pass-through')) sink.add([await benchPassThrough(lab, data, plan)]);
+  if (sink.wanted('read.page-ocsf')) sink.add([await benchOcsfPage(lab, data, plan)]);
   const [small = [], large = []] = grows ? growth : [[], ...growth];
   sink.add(withGrowth(small, large));
   sink.addSeries(growthSeries(small, large, steps));
@@ -140,6 +142,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
       if (sink.wanted(`export.${format}`)) sink.add([await benchExport(lab, data, format, 3)]);
     }
   });
+  if (sink.wanted('export.ocsf')) sink.add([await benchOcsfExport(lab, data, 3)]);
   await attempt(sink, 'feed.page', async () => sink.add(await benchFeed(lab, data, plan)));
   await attempt(sink, 'web', async () => sink.add(await benchWeb(lab, data, plan, sink.wanted)));
   if (sink.wanted('mixed')) await runMixed(lab, data, options, sink, eventsPerSecond);

@@ -143,6 +143,56 @@ export interface Schemas {
     readonly data: readonly (Schemas['AuditEvent'])[];
     readonly meta: Schemas['FeedMeta'];
   };
+  /** The same page with `schema=ocsf`. */
+  readonly OcsfFeedPage: {
+    readonly data: readonly (Schemas['OcsfEvent'])[];
+    readonly meta: Schemas['FeedMeta'];
+  };
+  /** An event of OCSF 1.1.0. This is what all of them have; `/ocsf-event.schema.json` has each class whole. */
+  readonly OcsfEvent: {
+    readonly category_uid: 3 | 6;
+    readonly category_name: string;
+    readonly class_uid: 3001 | 3002 | 3003 | 3005 | 3006 | 6002 | 6003 | 6006;
+    readonly class_name: string;
+    /** The activity of the class; 99 for one that the class does not have. */
+    readonly activity_id: number;
+    readonly activity_name: string;
+    readonly type_uid: number;
+    readonly type_name: string;
+    /** When the activity happened, Unix milliseconds; `unmapped.time_us` has the microseconds. */
+    readonly time: number;
+    readonly severity_id: 1 | 3 | 4;
+    readonly severity: string;
+    readonly status_id: 1 | 2;
+    readonly status: string;
+    readonly status_code?: string;
+    readonly status_detail?: string;
+    readonly message: string;
+    readonly metadata: {
+      /** Of this event alone, and the same for ever. */
+      readonly uid: string;
+      /** Id of the organization. */
+      readonly tenant_uid: string;
+      readonly version: '1.1.0';
+      readonly product: Readonly<Record<string, unknown>>;
+      /** When the event was taken in, Unix milliseconds. */
+      readonly logged_time: number;
+      /** The time as it was sent. */
+      readonly original_time: string;
+      /** The code of the activity. */
+      readonly event_code: string;
+      /** The flow. */
+      readonly correlation_uid?: string;
+    };
+    readonly actor: Readonly<Record<string, unknown>>;
+    readonly unmapped: {
+      /** The code of the activity. */
+      readonly activity_id: number;
+      readonly activity_name: string;
+      /** When the activity happened, Unix microseconds. */
+      readonly time_us: number;
+    };
+  };
   readonly FeedMeta: {
     /** Opaque; where the next request goes on. */
     readonly next_cursor: string;
@@ -155,6 +205,12 @@ export interface Schemas {
   readonly AuditPage: {
     /** The page, newest first; an empty array when nothing matches. */
     readonly data: readonly (Schemas['AuditEvent'])[];
+    readonly meta: Schemas['PageMeta'];
+  };
+  /** The same page with `schema=ocsf`. */
+  readonly OcsfPage: {
+    /** The page, newest first; an empty array when nothing matches. */
+    readonly data: readonly (Schemas['OcsfEvent'])[];
     readonly meta: Schemas['PageMeta'];
   };
   /** Audit events and what they were made of. */
@@ -586,6 +642,17 @@ export interface Schemas {
     readonly rows: number;
     readonly bytes: number;
     readonly sha256: string;
+  };
+  /** `ocsf validate`; the first 1,000 faults */
+  readonly CliOcsfValidation: {
+    readonly events: number;
+    readonly invalid: number;
+    readonly faults: readonly ({
+      /** From 1; in a list, the place there. */
+      readonly line: number;
+      readonly pointer: string;
+      readonly rule: string;
+    })[];
   };
   /** `demo` */
   readonly CliDemo: {

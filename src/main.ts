@@ -29,6 +29,7 @@ import { IngestOrder } from './ingest/ingest-order.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createReaders } from './read/readers.ts';
+import { StandardPool } from './read/standard/pool.ts';
 import { createSegmentInsert } from './storage/insert.ts';
 import { limits as storageLimits } from './storage/limits.ts';
 import { Membership } from './storage/membership.ts';
@@ -164,11 +165,13 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const keyUses = new KeyUses({ storage, clock, log: base.log });
   keyUses.start();
   base.stops.add(() => keyUses.stop());
+  const pool = new StandardPool(config, base.log);
+  base.stops.add(() => pool.close());
   return startFrontEnd({
     ...base,
     clock,
     ingest,
-    read: createReaders({ storage, envelope, clock, secret, order, stopping }),
+    read: createReaders({ storage, pool, envelope, clock, secret, order, stopping }),
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),

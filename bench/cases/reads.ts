@@ -24,7 +24,8 @@ const framing: Settings = {
   format_custom_result_after_delimiter: ']',
 };
 
-function serviceJob(lab: Lab, key: string, query: string, clients: number, seconds: number): Job {
+/** Requests of one query of the audit endpoint. */
+export function serviceJob(lab: Lab, key: string, query: string, clients: number, seconds: number): Job {
   const { host, port } = lab.service;
   const head = `GET /api/v1/audit?${query} HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\n`;
   return {

@@ -2,7 +2,13 @@ import type { Readable } from 'node:stream';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Organization } from '../control/organizations.ts';
-import { createExportReader, exportFormats } from '../read/export.ts';
+import {
+  createExportReader,
+  createStandardExportReader,
+  exportFormats,
+  type ExportReader,
+} from '../read/export.ts';
+import type { StandardPool } from '../read/standard/pool.ts';
 import { csvHeader } from '../read/export-csv.ts';
 import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
@@ -17,6 +23,8 @@ export type Format = (typeof formats)[number];
 export interface ExportRun extends Session {
   readonly organization: Organization;
   readonly format: Format;
+  /** Maps events of OCSF 1.1.0, where these are asked for. */
+  readonly pool: StandardPool | undefined;
   readonly filter: AuditFilter;
   readonly filtersGiven: Readonly<Record<string, string>>;
 }
@@ -36,6 +44,12 @@ export async function openParquet(run: ExportRun, { seqMax, rows }: Plan): Promi
   }
 }
 
+/** The reader of the schema that is asked for. */
+export function readerOf({ deps, config, storage, pool }: ExportRun): ExportReader {
+  if (pool !== undefined) return createStandardExportReader({ storage, pool });
+  return createExportReader(storage, deps.eventEnvelope(config));
+}
+
 type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Buffer>>;
 
 /**
@@ -43,9 +57,9 @@ type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Bu
  * SnapshotGoneError when the table does not hold the plan's events any more.
  */
 export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
-  const { deps, config, storage, organization, format } = run;
+  const { organization, format } = run;
   if (format === 'parquet') return () => openParquet(run, plan);
-  const read = createExportReader(storage, deps.eventEnvelope(config));
+  const read = readerOf(run);
   const opens = { ndjson: '', json: '[', csv: csvHeader }[format];
   const between = format === 'json' ? ',\n' : '';
   const closes = format === 'json' ? ']\n' : '';

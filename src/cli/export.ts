@@ -9,8 +9,8 @@ import { errorCode } from '../base/system-error.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
-import { createExportReader } from '../read/export.ts';
 import { readFilter } from '../read/filter.ts';
+import { StandardPool } from '../read/standard/pool.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
 import { type ExportResult, PartialExport, SnapshotGoneError } from './export-file.ts';
@@ -20,6 +20,7 @@ import {
   formats,
   openParquet,
   planOf,
+  readerOf,
   sliceReader,
   untilTheEnd,
 } from './export-read.ts';
@@ -33,6 +34,7 @@ import { operator, setUp, withStorage } from './session.ts';
 interface ExportOptions extends Filters {
   readonly org: string;
   readonly format?: string;
+  readonly schema?: 'default' | 'ocsf';
   readonly output?: string;
   readonly restart?: true;
   readonly json?: true;
@@ -60,7 +62,7 @@ const exportedCode = 2030;
 
 /** Records the export in the trail of its organization before any event leaves the service (contract: Sessions). */
 async function recordExport(run: ExportRun, events: number, resumedEvents: number): Promise<void> {
-  const { deps, organization, format, filtersGiven } = run;
+  const { deps, organization, format, pool, filtersGiven } = run;
   const name = operator();
   const event = sourceEvent(
     {
@@ -72,6 +74,7 @@ async function recordExport(run: ExportRun, events: number, resumedEvents: numbe
       result: { title: 'OK', code: 200 },
       extra: {
         format,
+        ...(pool !== undefined && { schema: 'ocsf' }),
         filters: filtersGiven,
         events,
         ...(resumedEvents > 0 && { resumed_after: resumedEvents }),
@@ -96,7 +99,9 @@ async function withPlans<T>(work: (attempt: number) => Promise<T>): Promise<T> {
 /** Writes the events of one moment to a file. Where the table no longer holds them, it takes a later moment. */
 async function toFile(run: ExportRun, options: ExportOptions, file: string): Promise<void> {
   const { deps, organization, format, filtersGiven: filters } = run;
-  const subject = { organization: organization.id, format, compression: compressionOfName(file), filters };
+  const schema = run.pool === undefined ? {} : { schema: 'ocsf' };
+  const compression = compressionOfName(file);
+  const subject = { organization: organization.id, format, ...schema, compression, filters };
   const plan = () => planOf(run);
   const partial = await PartialExport.open({ file, subject, restart: options.restart === true, plan });
   try {
@@ -133,13 +138,14 @@ async function writeSlices(run: ExportRun, partial: PartialExport): Promise<void
 }
 
 function manifestOf(run: ExportRun, file: string, compression: string, result: ExportResult): object {
-  const { organization, format, filtersGiven } = run;
+  const { organization, format, pool, filtersGiven } = run;
   const { takenMicros, seqMax, rows, bytes, sha256 } = result;
   return {
     version: 1,
     file: basename(file),
     organization: { id: organization.id, slug: organization.slug },
     format,
+    ...(pool !== undefined && { schema: 'ocsf' }),
     compression,
     filters: filtersGiven,
     snapshot: { taken_at: formatMicros(takenMicros), logged_time: takenMicros, seq_max: seqMax },
@@ -152,14 +158,14 @@ function manifestOf(run: ExportRun, file: string, compression: string, result: E
 
 /** All events of now, as a stream. */
 async function eventsNow(run: ExportRun): Promise<Readable> {
-  const { deps, config, storage, organization, filter, format } = run;
+  const { organization, filter, format } = run;
   if (format === 'parquet') {
     const plan = await planOf(run);
     const stream = await openParquet(run, plan);
     await recordExport(run, plan.rows, 0);
     return stream;
   }
-  const read = createExportReader(storage, deps.eventEnvelope(config));
+  const read = readerOf(run);
   const { total, stream } = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
   await recordExport(run, total, 0);
   return toReadable(stream);
@@ -182,15 +188,22 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   const setup = setUp(deps);
   const format = readFormat(options);
   const filtersGiven = filtersOf(options);
-  const { output = '-' } = options;
+  const { output = '-', schema } = options;
+  if (schema === 'ocsf' && format !== 'ndjson' && format !== 'json')
+    throw wrong('--schema', `ocsf is for --format ndjson or json; ${format} has columns of its own`);
   if (output !== '-') await checkOutputFile(resolve(output));
-  await withStorage(setup, async (session) => {
-    const organization = await findOrganization(session.storage, options.org);
-    const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
-    const one: ExportRun = { ...session, organization, format, filter, filtersGiven };
-    if (output === '-') await toOutput(one);
-    else await toFile(one, options, resolve(output));
-  });
+  const pool = schema === 'ocsf' ? new StandardPool(setup.config, setup.log) : undefined;
+  try {
+    await withStorage(setup, async (session) => {
+      const organization = await findOrganization(session.storage, options.org);
+      const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
+      const one: ExportRun = { ...session, organization, format, pool, filter, filtersGiven };
+      if (output === '-') await toOutput(one);
+      else await toFile(one, options, resolve(output));
+    });
+  } finally {
+    await pool?.close();
+  }
 }
 
 /** `export` (contract: Command line): an organization's events to a file or to standard output. */
@@ -200,6 +213,14 @@ export function registerExport(program: Command, deps: CliDeps): void {
     .description("write an organization's events, newest first, as one consistent snapshot")
     .requiredOption('--org <slug>', 'slug or id of the organization')
     .option('--format <format>', `${formats.join(', ')} (default: by the name of the file, else ndjson)`)
+    .addOption(
+      option(
+        '--schema <name>',
+        'form of the events: default, or ocsf (OCSF 1.1.0)',
+        oneOf(['default', 'ocsf']),
+        'default',
+      ),
+    )
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
     .option('--restart', 'throw away what an interrupted export to the file has left')
     .option('--json', 'print JSON about the file');

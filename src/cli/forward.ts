@@ -3,6 +3,7 @@ import type { CliDeps } from './context.ts';
 import { formatNames } from './forward/formats.ts';
 import {
   destination,
+  eventSchemas,
   type ForwardOptions,
   forwardModes,
   readSecrets,
@@ -46,6 +47,7 @@ const optionTable: readonly OptionRow[] = [
   ['--key-file <file>', 'file with the API key (default: the variable AUDITLOG_API_KEY)'],
   ['--to <destination>', '-, file:PATH or an http(s) address', destination, '-'],
   ['--format <name>', formatNames.join(', '), oneOf(formatNames), 'ndjson'],
+  ['--schema <name>', 'form of the events: default, or ocsf (OCSF 1.1.0)', oneOf(eventSchemas), 'default'],
   ['--header <header>', "'Name: value' for an HTTP destination, repeatable", collect],
   ['--header-file <file>', 'such headers, one a line'],
   ['--gzip', 'compress what is sent to an HTTP destination'],

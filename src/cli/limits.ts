@@ -1,5 +1,8 @@
 /** Bounds of the commands; units last. */
 export const limits = {
+  /** Of `ocsf validate`: lines of one document, which is held, and faults told as JSON. */
+  validateDocumentLinesMax: 10_000_000,
+  validateFaultsMax: 1_000,
   /** Snapshots that an export tries on a table that keeps changing. */
   exportSnapshotsMax: 5,
   cliServerAskMsMax: 2_000,

@@ -13,6 +13,7 @@ import { registerImport } from './import.ts';
 import { registerInit } from './init.ts';
 import { registerKey } from './key.ts';
 import { limits } from './limits.ts';
+import { registerOcsf } from './ocsf.ts';
 import { registerOrg } from './org.ts';
 import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
@@ -56,6 +57,7 @@ function createProgram(deps: CliDeps): Command {
   registerForward(program, deps);
   registerImport(program, deps);
   registerExport(program, deps);
+  registerOcsf(program, deps);
   registerDoctor(program, deps);
   registerCompletion(program, deps);
   return program;

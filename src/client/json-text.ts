@@ -1,5 +1,5 @@
 import { AuditlogError } from './error.ts';
-import type { AuditEvent, EventsRead } from './types.ts';
+import type { EventsRead } from './types.ts';
 
 /**
  * Cuts valid JSON texts at their members without building values: what is cut out keeps every digit.
@@ -55,7 +55,7 @@ function firstOf(text: string, { start } = { start: 0 }): number {
   return start + text.slice(start).search(/\S/);
 }
 
-export interface Envelope extends EventsRead {
+export interface Envelope<E> extends EventsRead<E> {
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
@@ -63,7 +63,7 @@ export interface Envelope extends EventsRead {
  * An envelope `{"data":[…],"meta":{…}}` with its events as values and as the texts that they were cut from, which keep
  * every digit. Throws AuditlogError `protocol`.
  */
-export function readEnvelope(text: string): Envelope {
+export function readEnvelope<E>(text: string): Envelope<E> {
   const { data: events, meta } = parsed(text);
   if (!Array.isArray(events) || !events.every(isObject) || !isObject(meta))
     throw new AuditlogError('protocol', 'the answer is not what the service sends: no "data" or no "meta"');
@@ -72,7 +72,7 @@ export function readEnvelope(text: string): Envelope {
     data === undefined || events.length === 0
       ? []
       : Array.from(partsOf(text, firstOf(text, data)), ({ start, end }) => text.slice(start, end).trim());
-  return { events: events as readonly object[] as readonly AuditEvent[], texts, meta };
+  return { events: events as readonly unknown[] as readonly E[], texts, meta };
 }
 
 function parsed(text: string): { readonly data?: unknown; readonly meta?: unknown } {

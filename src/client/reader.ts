@@ -4,10 +4,11 @@ import { limits } from './limits.ts';
 import { pause, type RetryFacts, type RetryPolicy, withRetries } from './retry.ts';
 import { endpoint, request } from './transport.ts';
 import type {
-  AuditEvent,
   CallOptions,
   EventFilter,
+  EventOf,
   EventPage,
+  EventSchema,
   FeedPage,
   FeedQuery,
   PageQuery,
@@ -22,7 +23,7 @@ export interface ReaderOptions {
   readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
 }
 
-export interface FeedOptions extends FeedQuery, CallOptions {
+export interface FeedOptions<S extends EventSchema = EventSchema> extends FeedQuery<S>, CallOptions {
   /** False ends after the last event that is there now; default true, which goes on until the signal. */
   readonly follow?: boolean | undefined;
   /** Milliseconds to pause once there is nothing more, instead of letting the server hold the request. */
@@ -38,10 +39,13 @@ export class Reader {
   }
 
   /** One page of the audit endpoint, newest first. Rejects with AuditlogError. */
-  page(query: PageQuery = {}, { signal }: CallOptions = {}): Promise<EventPage> {
+  page<S extends EventSchema = 'default'>(
+    query: PageQuery<S> = {},
+    { signal }: CallOptions = {},
+  ): Promise<EventPage<EventOf<S>>> {
     const { limit = limits.pageEventsMax, offset = 0 } = query;
     const url = endpoint(this.#options.base, 'api/v1/audit', { ...query, limit, offset });
-    return this.#get({ url, signal }, ({ meta, ...read }) => ({
+    return this.#get({ url, signal }, ({ meta, ...read }: Envelope<EventOf<S>>) => ({
       ...read,
       total: numberOf(meta, 'total'),
       limit: numberOf(meta, 'limit'),
@@ -50,12 +54,15 @@ export class Reader {
   }
 
   /** One page of the feed, in the order of recording. A server without a feed answers 404, a bad cursor 400. */
-  feedPage(query: FeedQuery = {}, { signal }: CallOptions = {}): Promise<FeedPage> {
+  feedPage<S extends EventSchema = 'default'>(
+    query: FeedQuery<S> = {},
+    { signal }: CallOptions = {},
+  ): Promise<FeedPage<EventOf<S>>> {
     const { cursor, limit = limits.pageEventsMax } = query;
     const wait = Math.min(Math.max(0, Math.trunc(query.wait ?? 0)), limits.feedWaitSecondsMax);
     const parameters = { ...query, cursor: cursor === '' ? undefined : cursor, limit, wait };
     const url = endpoint(this.#options.base, 'api/v1/audit/feed', parameters);
-    return this.#get({ url, signal, waitMs: wait * 1000 }, ({ meta, ...read }) => {
+    return this.#get({ url, signal, waitMs: wait * 1000 }, ({ meta, ...read }: Envelope<EventOf<S>>) => {
       const { next_cursor: next, has_more: hasMore } = meta;
       if (typeof next !== 'string' || typeof hasMore !== 'boolean')
         throw new AuditlogError('protocol', 'the answer has no meta.next_cursor or meta.has_more');
@@ -67,9 +74,12 @@ export class Reader {
    * All pages that match, newest first, by limit and offset. Events recorded meanwhile move the pages, so an event
    * may come twice: give an `endTime` in the past where that matters, or use the feed.
    */
-  async *pages(query: PageQuery = {}, call: CallOptions = {}): AsyncGenerator<EventPage> {
+  async *pages<S extends EventSchema = 'default'>(
+    query: PageQuery<S> = {},
+    call: CallOptions = {},
+  ): AsyncGenerator<EventPage<EventOf<S>>> {
     for (let { offset = 0 } = query; ; ) {
-      const page = await halved(query, (limit) => this.page({ ...query, limit, offset }, call));
+      const page = await halved(query, (limit) => this.page<S>({ ...query, limit, offset }, call));
       yield page;
       offset = page.offset + page.events.length;
       if (page.events.length === 0 || offset >= page.total) return;
@@ -77,11 +87,14 @@ export class Reader {
   }
 
   /** The events of `pages`, one by one. */
-  async *events(
-    { pageSize: limit, ...filter }: EventFilter & { readonly pageSize?: number } = {},
+  async *events<S extends EventSchema = 'default'>(
+    {
+      pageSize: limit,
+      ...filter
+    }: EventFilter & { readonly pageSize?: number; readonly schema?: S | undefined } = {},
     call: CallOptions = {},
-  ): AsyncGenerator<AuditEvent> {
-    for await (const page of this.pages({ ...filter, limit }, call)) yield* page.events;
+  ): AsyncGenerator<EventOf<S>> {
+    for await (const page of this.pages<S>({ ...filter, limit }, call)) yield* page.events;
   }
 
   /**
@@ -89,7 +102,9 @@ export class Reader {
    * when its events are dealt with, and nothing is missed. Ends at the last event only with `follow: false`; an
    * abort rejects with AuditlogError `aborted`.
    */
-  async *feed(options: FeedOptions = {}): AsyncGenerator<FeedPage> {
+  async *feed<S extends EventSchema = 'default'>(
+    options: FeedOptions<S> = {},
+  ): AsyncGenerator<FeedPage<EventOf<S>>> {
     const { follow = true, intervalMs, signal, startTime, ...query } = options;
     const waitMax = options.wait ?? (follow && intervalMs === undefined ? 20 : 0);
     // The first answer tells at once how far behind the cursor is.
@@ -99,7 +114,7 @@ export class Reader {
       // The time is where the order is entered; from then on the cursor says it.
       const from = cursor === undefined || cursor === '' ? { startTime } : { cursor };
       const page = await halved(query, (limit) =>
-        this.feedPage({ ...query, ...from, limit, wait }, { signal }),
+        this.feedPage<S>({ ...query, ...from, limit, wait }, { signal }),
       );
       const tookMs = performance.now() - begun;
       yield page;
@@ -115,21 +130,21 @@ export class Reader {
   }
 
   /** Retries include an answer that broke off or is no JSON. */
-  #get<T>(
+  #get<T, E>(
     call: { readonly url: URL; readonly signal: AbortSignal | undefined; readonly waitMs?: number },
-    read: (envelope: Envelope) => T,
+    read: (envelope: Envelope<E>) => T,
   ): Promise<T> {
     const { headers, retry, onRetry, responseBytesMax } = this.#options;
     const { url, signal, waitMs = 0 } = call;
     const timeoutMs = this.#options.timeoutMs + waitMs;
     return withRetries(retry, { signal, onRetry }, async () => {
       const answer = await request({ method: 'GET', url, headers, timeoutMs, signal, responseBytesMax });
-      return read(readEnvelope(answer));
+      return read(readEnvelope<E>(answer));
     });
   }
 }
 
-function numberOf(meta: Envelope['meta'], name: string): number {
+function numberOf(meta: Envelope<unknown>['meta'], name: string): number {
   const value = meta[name];
   if (typeof value !== 'number') throw new AuditlogError('protocol', `the answer has no meta.${name}`);
   return value;

@@ -12,6 +12,13 @@ export type SourceMessage = SourceEvent['message'];
 /** An OCSF 1.1.0 Application Activity event. What the source did not give is absent, never null. */
 export type AuditEvent = Schemas['AuditEvent'];
 
+/** An event of OCSF 1.1.0: what all of them have; classes have more. */
+export type OcsfEvent = Schemas['OcsfEvent'];
+
+/** The form of events: that of this service's API, or OCSF 1.1.0 (contract: OCSF 1.1.0). */
+export type EventSchema = 'default' | 'ocsf';
+export type EventOf<S extends EventSchema> = S extends 'ocsf' ? OcsfEvent : AuditEvent;
+
 /** What to read (contract: Read, GET audit); everything that is given must hold. */
 export interface EventFilter {
   /** At or after; RFC 3339 with an offset. */
@@ -31,18 +38,18 @@ export interface CallOptions {
 }
 
 /** Events of one answer, parsed, and beside each its own JSON text: the text has the digits a number cannot hold. */
-export interface EventsRead {
-  readonly events: readonly AuditEvent[];
+export interface EventsRead<E = AuditEvent> {
+  readonly events: readonly E[];
   readonly texts: readonly string[];
 }
 
-export interface EventPage extends EventsRead {
+export interface EventPage<E = AuditEvent> extends EventsRead<E> {
   readonly total: number;
   readonly limit: number;
   readonly offset: number;
 }
 
-export interface FeedPage extends EventsRead {
+export interface FeedPage<E = AuditEvent> extends EventsRead<E> {
   /** Where to go on; keep it once the events of this page are dealt with. */
   readonly cursor: string;
   readonly hasMore: boolean;
@@ -50,13 +57,17 @@ export interface FeedPage extends EventsRead {
   readonly settledThrough: number;
 }
 
-export interface PageQuery extends EventFilter {
+export interface PageQuery<S extends EventSchema = EventSchema> extends EventFilter {
+  /** Default `default`. A service that does not know `ocsf` yet gives the default one. */
+  readonly schema?: S | undefined;
   /** 1 to 1000, default 1000. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
 }
 
-export interface FeedQuery extends EventFilter {
+export interface FeedQuery<S extends EventSchema = EventSchema> extends EventFilter {
+  /** As for a page. */
+  readonly schema?: S | undefined;
   /** Empty or absent: from `startTime` on, else from the first event. */
   readonly cursor?: string | undefined;
   /** 1 to 10,000, default 1000. */

@@ -25,6 +25,11 @@ export function openApiDocument(): OpenApiDocument {
   return document;
 }
 
+/** JSON Schema of events of OCSF 1.1.0, as text; `npm run ocsf` makes it. */
+export function ocsfEventSchema(): string {
+  return readFileSync(new URL('../../schema/ocsf-event.schema.json', import.meta.url), 'utf8');
+}
+
 /** All schemas, for compilers: what their `$ref`s point into. */
 export function allSchemas(): object {
   return { components: { schemas: openApiDocument().components.schemas } };

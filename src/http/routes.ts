@@ -20,7 +20,7 @@ import { loginHandler } from './routes/login.ts';
 import { logoutHandler } from './routes/logout.ts';
 import { makePasswordLinkHandler } from './routes/make-password-link.ts';
 import { metricsHandler } from './routes/metrics.ts';
-import { openapiHandler } from './routes/openapi.ts';
+import { ocsfSchemaHandler, openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
 import { ownPasswordHandler } from './routes/own-password.ts';
 import { pageFileHandler, pageHandler } from './routes/page.ts';
@@ -131,6 +131,7 @@ function openEndpoints({ readiness, config, page }: EndpointDeps): Endpoint[] {
     { ...open('/readyz', 'ready', readyHandler(readiness)), head: true },
     open('/metrics', 'metrics', metricsHandler(config)),
     { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
+    { ...open('/ocsf-event.schema.json', 'ocsf schema', ocsfSchemaHandler()), head: true },
 
     // The web page, in files.
     { ...open('/', 'page', pageHandler(page)), head: true },

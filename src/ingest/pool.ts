@@ -2,6 +2,7 @@ import { Piscina } from 'piscina';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
+import { threadArguments } from '../base/worker-threads.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 import type { Admission } from './throttle.ts';
 
@@ -147,14 +148,6 @@ export class WorkerPool {
       this.#dispatch();
     }
   }
-}
-
-/** Run from its sources, a thread needs the TypeScript loader anew: threads do not inherit module hooks. */
-function threadArguments(): string[] {
-  if (!import.meta.url.endsWith('.ts')) return [];
-  const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));
-  const code = `import{register}from${loader};register();`;
-  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
 }
 
 function buffersOf(task: Task): ArrayBuffer[] {

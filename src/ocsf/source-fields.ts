@@ -1,4 +1,4 @@
-import { type Arena, type Piece, putText } from './byte-sink.ts';
+import { type ByteSink, type Piece, putText } from './byte-sink.ts';
 import {
   Cursor,
   closeBrace,
@@ -119,6 +119,8 @@ export interface Field {
 }
 
 interface Members {
+  /** The slot of the object that they are members of; -1 for the event itself. */
+  readonly owner: number;
   readonly all: readonly Field[];
   /** The same by length and first letter of the name, so that a name is compared with hardly any other. */
   readonly buckets: readonly (readonly Field[])[];
@@ -154,7 +156,7 @@ function membersBelow(prefix: string): Members {
   const buckets = Array.from({ length: bucketCount }, (_, bucket) =>
     all.filter(({ name }) => bucketOf(name.length, name.charCodeAt(0)) === bucket),
   );
-  return { all, buckets };
+  return { owner: (fieldPaths as readonly string[]).indexOf(prefix.slice(0, -1)), all, buckets };
 }
 
 export const eventMembers = membersBelow('');
@@ -162,8 +164,9 @@ export const eventMembers = membersBelow('');
 /** What one pass finds. The arrays are used again for the next event. */
 export class SourceReading {
   readonly cursor = new Cursor();
-  readonly isRedacted: KeyTest;
-  /** By slot: what is there (see `kind`), and where it stands in the window, quotes of strings left out. */
+  /** Undefined for events that have been redacted before they were stored. */
+  readonly isRedacted: KeyTest | undefined;
+  /** By slot: what is there (see `kind`), and where it stands in the window, quotes of strings left out; not of arrays. */
   readonly kinds = new Uint8Array(slot.fileHash + 1);
   readonly starts = new Int32Array(slot.fileHash + 1);
   readonly ends = new Int32Array(slot.fileHash + 1);
@@ -174,9 +177,15 @@ export class SourceReading {
   extraEnd = 0;
   /** The same of each member of `extra`: name, its end, value, its end; quotes included. */
   readonly extraMembers: number[] = [];
+  /**
+   * Members that are no fields, where they are wanted: the slot of the object that has them (-1 for the event), where
+   * the name begins, its quote included, and where the value ends.
+   */
+  readonly others: number[] | undefined;
 
-  constructor(isRedacted: KeyTest) {
+  constructor(isRedacted: KeyTest | undefined, others?: number[]) {
     this.isRedacted = isRedacted;
+    this.others = others;
   }
 }
 
@@ -184,6 +193,7 @@ export class SourceReading {
 export function releaseReading(r: SourceReading): void {
   r.kinds.fill(kind.absent);
   r.extraMembers.length = 0;
+  if (r.others !== undefined) r.others.length = 0;
   r.cursor.text = '';
   r.cursor.bytes = noBytes;
   r.cursor.out = '';
@@ -200,13 +210,20 @@ export function numberOf({ starts, ends, kinds, cursor }: SourceReading, at: num
   return numberValue(digits, kinds[at] === kind.integer);
 }
 
+/** What is asked of an arena: the event from `eventStart` on, and behind it where its minified copy begins. */
+export interface EventPlace {
+  readonly bytes: Uint8Array;
+  readonly eventStart: number;
+  readonly minified: ByteSink;
+}
+
 /**
  * Reads the event that stands in an arena, and at `textStart` in a text, into a released `r`. Returns undefined, or
  * what is wrong: the pointer of the whole event and a rule.
  */
 export function readSource(
   r: SourceReading,
-  arena: Arena,
+  arena: EventPlace,
   text: string,
   textStart: number,
 ): string | undefined {
@@ -222,7 +239,7 @@ export function readSource(
 }
 
 /** Without whitespace to leave out or values to replace, the source is where it was; else it is a copy. */
-function keepSource({ cursor: c, source }: SourceReading, { minified }: Arena): void {
+function keepSource({ cursor: c, source }: SourceReading, { minified }: EventPlace): void {
   source.bytes = c.bytes;
   if (c.out === '') {
     source.start = c.from;
@@ -244,8 +261,10 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
     next = scanKey(c, next);
     if (next < 0) return -1;
     const field = fieldOfKey(c, members);
+    const name = c.keyStart - 1;
     next = field === undefined ? skipValue(c, next, depth) : readField(r, field, next, depth);
     if (next < 0) return -1;
+    if (field === undefined) r.others?.push(members.owner, name, next);
     next = skipSpace(c, next);
     const code = codeAt(c, next);
     if (code === closeBrace) return next + 1;
@@ -276,11 +295,9 @@ function readField(r: SourceReading, field: Field, at: number, depth: number): n
     return next;
   }
   if (code === openBrace) {
-    kinds[own] = kind.object;
-    if (field.isExtra) return readExtra(r, at, depth + 1);
-    return field.members.all.length > 0
-      ? readObject(r, field.members, at, depth + 1)
-      : skipValue(c, at, depth);
+    const next = readMembers(r, field, at, depth);
+    keep(r, own, kind.object, at, next);
+    return next;
   }
   if (code === openBracket) {
     kinds[own] = kind.array;
@@ -292,6 +309,13 @@ function readField(r: SourceReading, field: Field, at: number, depth: number): n
   else if (code === 0x66) kinds[own] = kind.no;
   else if (code !== 0x6e) keep(r, own, c.plain ? kind.integer : kind.number, at, next);
   return next;
+}
+
+function readMembers(r: SourceReading, field: Field, at: number, depth: number): number {
+  if (field.isExtra) return readExtra(r, at, depth + 1);
+  return field.members.all.length > 0
+    ? readObject(r, field.members, at, depth + 1)
+    : skipValue(r.cursor, at, depth);
 }
 
 function keep(r: SourceReading, at: number, what: number, start: number, end: number): void {
@@ -329,7 +353,7 @@ function readExtraMember(r: SourceReading, name: number, at: number, depth: numb
   const nameEnd = name + c.keyEnd - c.keyStart + 2;
   const value = outPosition(c, at);
   const isFileHash = keyIs(c, fileHashName);
-  const isHidden = isFileHash && r.isRedacted(c);
+  const isHidden = isFileHash && r.isRedacted?.(c) === true;
   const next = skipMember(c, at, depth, r.isRedacted);
   if (next < 0) return -1;
   extraMembers.push(name, nameEnd, value, outPosition(c, next));

@@ -7,6 +7,8 @@ import { type AuditFilter, hasColumnFilter, type Where, whereClause } from './fi
 import { limits } from './limits.ts';
 import { feedChunk, feedOrder, feedPage } from './plans.ts';
 import { type ReadBody, readEnveloped } from './read-body.ts';
+import { readStandard, type StandardReads } from './standard/body.ts';
+import { rowColumns } from './standard/rows.ts';
 
 /** What one look at the table found: events in (after, last], and whether there is more behind them. */
 export interface Found {
@@ -51,11 +53,13 @@ export class FeedTable {
   readonly #storage: Storage;
   readonly #envelope: EventEnvelope;
   readonly #clock: Clock;
+  readonly #standard: StandardReads;
 
-  constructor(storage: Storage, envelope: EventEnvelope, clock: Clock) {
-    this.#storage = storage;
+  constructor(envelope: EventEnvelope, clock: Clock, standard: StandardReads) {
+    this.#storage = standard.storage;
     this.#envelope = envelope;
     this.#clock = clock;
+    this.#standard = standard;
   }
 
   /** The place before the first event, in the order of ingest, that is not older than `startTime`. */
@@ -156,6 +160,23 @@ export class FeedTable {
     const around = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
     const options = { settings, signal };
     return readEnveloped(this.#storage, query, parameters, options, { ofWhole: around, ofStart: around });
+  }
+
+  /** The same as events of OCSF 1.1.0. */
+  readStandardPage(
+    organization: string,
+    filter: AuditFilter,
+    { after, last }: Found,
+    meta: string,
+    signal: AbortSignal,
+  ): Promise<ReadBody> {
+    const where = whereClause(organization, withoutStart(filter));
+    const query = `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`;
+    const parameters = { ...where.parameters, after, before: last + 1n };
+    const text = `]${meta}`;
+    const tail = { of: () => text, ofNone: () => text };
+    const read = { settings: feedPage, signal };
+    return readStandard(this.#standard, organization, [query, parameters, read], beforeData, tail);
   }
 
   /** The events of pages that were found; undefined where they are too large to be held. */

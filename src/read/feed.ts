@@ -10,16 +10,20 @@ import type { FeedCursors } from './feed-cursor.ts';
 import { bodyOf, FeedTable, type Found, isFiltered } from './feed-table.ts';
 import {
   type AuditFilter,
+  type EventSchema,
   type OrganizationNames,
   type QueryParameter,
   readFilter,
   readLimit,
+  readSchema,
 } from './filter.ts';
 import { limits } from './limits.ts';
 import type { ReadBody } from './read-body.ts';
+import type { StandardPool } from './standard/pool.ts';
 
 export interface FeedRequest {
   readonly filter: AuditFilter;
+  readonly schema?: EventSchema;
   /** Empty: from `startTime` on, or from the beginning. */
   readonly cursor: string;
   readonly limit: number;
@@ -38,6 +42,8 @@ export type FeedReader = (
 
 export interface FeedOptions {
   readonly storage: Storage;
+  /** Maps events of OCSF 1.1.0. */
+  readonly pool: StandardPool;
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
   readonly cursors: FeedCursors;
@@ -63,6 +69,7 @@ export function readFeedRequest(
   const wait = parameter('wait') ?? '';
   return {
     filter: filterOf(parameter, organization),
+    ...readSchema(parameter),
     cursor: parameter('cursor') ?? '',
     limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.feedLimitMax),
     waitSeconds: /^\d+$/.test(wait) ? Math.min(Number(wait), limits.feedWaitSecondsMax) : 0,
@@ -94,7 +101,7 @@ class Feed {
   constructor(options: FeedOptions) {
     const { queue, stopping } = options;
     this.#options = options;
-    this.#table = new FeedTable(options.storage, options.envelope, options.clock);
+    this.#table = new FeedTable(options.envelope, options.clock, options);
     this.#ahead = new ReadAhead(
       inTurn(queue, async (organization, range, signal) => {
         const found = range.found ?? (await this.#findFull(organization, range, signal));
@@ -107,7 +114,8 @@ class Feed {
   async read(organization: string, request: FeedRequest, signal: AbortSignal): Promise<ReadBody> {
     const { cursor, filter, limit } = request;
     const from = cursor === '' ? undefined : this.#options.cursors.read(organization, cursor);
-    const follows = from !== undefined && !isFiltered(filter);
+    // Read ahead are events of the default schema only.
+    const follows = from !== undefined && !isFiltered(filter) && request.schema === undefined;
     if (follows) {
       const body = await this.#takeAhead(organization, from, limit);
       if (body !== undefined) return body;
@@ -120,7 +128,7 @@ class Feed {
       const body = await this.#takeAhead(organization, found.after, limit);
       if (body !== undefined) return body;
     }
-    const body = await this.#readPage(organization, filter, found, meta, signal);
+    const body = await this.#readPage(organization, request, found, meta, signal);
     if (follows && 'bytes' in body) {
       this.#ahead.note(organization, body.bytes.length, found.places?.pages[0]?.events ?? limit);
       if (found.more) this.#ahead.begin(organization, found.last, limit);
@@ -143,9 +151,17 @@ class Feed {
     return { ...found, pages: found.pages.filter(({ more }) => more) };
   }
 
-  #readPage(organization: string, filter: AuditFilter, found: Found, meta: string, signal: AbortSignal) {
+  #readPage(
+    organization: string,
+    { filter, schema }: FeedRequest,
+    found: Found,
+    meta: string,
+    signal: AbortSignal,
+  ) {
     const read = (id: string, aborting: AbortSignal) =>
-      this.#table.readPage(id, filter, found, meta, aborting);
+      schema === 'ocsf'
+        ? this.#table.readStandardPage(id, filter, found, meta, aborting)
+        : this.#table.readPage(id, filter, found, meta, aborting);
     const flowOf = (body: ReadBody) => ('flow' in body ? body.flow : undefined);
     return inTurn(this.#options.queue, read, flowOf)(organization, signal);
   }
@@ -176,7 +192,7 @@ class Feed {
   /** One look at the table, or none where nothing can be found: a follower that has all need not ask the engine. */
   async #look(
     organization: string,
-    { filter, limit }: FeedRequest,
+    { filter, limit, schema }: FeedRequest,
     from: bigint | undefined,
     signal: AbortSignal,
   ): Promise<Found> {
@@ -189,7 +205,8 @@ class Feed {
       const after = from ?? (await this.#table.startOf(id, filter, settledBefore, aborting));
       const range = { after, settledBefore };
       if (isFiltered(filter)) return this.#table.findMatching(id, filter, limit, range, aborting);
-      const pages = from === undefined ? 1 : this.#ahead.pagesAtOnce(organization, limit);
+      const pages =
+        from === undefined || schema !== undefined ? 1 : this.#ahead.pagesAtOnce(organization, limit);
       return firstOf(await this.#table.findAll(id, { limit, pages }, range, aborting));
     };
     return inTurn(this.#options.queue, look)(organization, signal);

@@ -25,8 +25,12 @@ const statuses = ['Success', 'Failure'] as const;
 export type Severity = (typeof severities)[number];
 export type Status = (typeof statuses)[number];
 
+/** The form of events that a reader asks for; where it is absent, the default one. */
+export type EventSchema = 'ocsf';
+
 export interface PageRequest {
   readonly filter: AuditFilter;
+  readonly schema?: EventSchema;
   readonly limit: number;
   readonly offset: number;
 }
@@ -54,9 +58,15 @@ export function readPageRequest(
 ): PageRequest {
   return {
     filter: filterOf(parameter, organization),
+    ...readSchema(parameter),
     limit: readLimit(parameter('limit'), limits.pageLimitDefault, limits.pageLimitMax),
     offset: readOffset(parameter('offset')),
   };
+}
+
+/** The form of events that is asked for: `ocsf`, or the default for anything else. */
+export function readSchema(parameter: QueryParameter): { readonly schema?: EventSchema } {
+  return parameter('schema') === 'ocsf' ? { schema: 'ocsf' } : {};
 }
 
 /** The filters of query parameters, without paging; `organization` is the caller's. */

@@ -4,6 +4,17 @@ export const limits = {
   pageLimitMax: 1000,
   /** A page up to this size is held until the engine has finished it; a larger one is streamed. */
   pageBufferedBytesMax: 32 * 1024 * 1024,
+  /** Events of OCSF (standard/): threads that map them, and how long they wait for more. */
+  standardThreadsMax: 4,
+  standardIdleMsMax: 60_000,
+  standardHeapMegabytesMax: 256,
+  /** Rows of a task, and how many tasks of one read are under way. */
+  standardTaskBytes: 384 * 1024,
+  standardTasksAtOnce: 4,
+  /** Room for a task's result, as a multiple of its rows; a task that needs more makes it. */
+  standardGrowth: 4,
+  /** Rows up to this size are held until they are mapped; more are streamed. */
+  standardPageBytesMax: 8 * 1024 * 1024,
   /** Audit events with their source events: for a look at one and what is beside it. */
   sourceEventsDefault: 10,
   sourceEventsMax: 100,

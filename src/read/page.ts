@@ -1,11 +1,13 @@
 import type { Clock } from '../base/clock.ts';
-import type { Storage } from '../storage/storage.ts';
+import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { type PageStart, pageStart } from './offset-index.ts';
 import { newestFirst, planOf } from './plans.ts';
 import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts';
+import { readStandard, type StandardReads } from './standard/body.ts';
+import { rowColumns } from './standard/rows.ts';
 
 /** The whole body of an answer. Rejects with EngineError. `organization` is a lower-case UUID. */
 export type PageReader = (
@@ -57,14 +59,53 @@ export function createPageReader(storage: Storage, envelope: EventEnvelope, cloc
       if (rows[0] !== endOfRows) return ofStart(rows);
       // Nothing from this offset on, and so no row that could have told the total.
       if (offset === 0) return envelopeFor(0, 0);
-      const options = { signal, settings: plan };
-      const query = `${start.scalars} SELECT ${start.total} AS total`;
-      const [row] = await storage.rows<{ total: string }>(query, parameters, options);
-      return envelopeFor(Math.min(Number(row?.total ?? 0), offset), 0);
+      return envelopeFor(await totalBefore(storage, start, parameters, { signal, settings: plan }), 0);
     };
     const query = pageQuery(where, start);
     return readEnveloped(storage, query, parameters, { settings, signal }, { ofWhole, ofStart });
   };
+}
+
+/**
+ * The same pages as events of OCSF 1.1.0: the same rows, which are mapped from their source events here (contract:
+ * OCSF 1.1.0).
+ */
+export function createStandardPageReader(reads: StandardReads): PageReader {
+  const { storage } = reads;
+  return (organization, request, signal) => {
+    const { filter, offset, limit } = request;
+    const where = whereClause(organization, filter);
+    const settings = { ...planOf(filter), enable_shared_storage_snapshot_in_query: 1 };
+    const tailOf = (total: number): string =>
+      `],"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`;
+    const start = startOf(request, where);
+    const parameters = { ...where.parameters, limit, offset };
+    const tail = {
+      of: tailOf,
+      ofNone: async () =>
+        tailOf(offset === 0 ? 0 : await totalBefore(storage, start, parameters, { signal, settings })),
+    };
+    const { scalars, condition, skip, total } = start;
+    const query =
+      `SELECT ${rowColumns('counted')} FROM (${scalars} SELECT ${total} AS counted, seq, time, source FROM events ` +
+      `WHERE ${where.sql} AND ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip}) FORMAT RowBinary`;
+    return readStandard(reads, organization, [query, parameters, { settings, signal }], '{"data":[', tail);
+  };
+}
+
+/** The total where no row tells it: nothing is from this offset on. */
+async function totalBefore(
+  storage: Storage,
+  { scalars, total }: PageStart,
+  parameters: Parameters & { readonly offset: number },
+  options: QueryOptions,
+): Promise<number> {
+  const [row] = await storage.rows<{ total: string }>(
+    `${scalars} SELECT ${total} AS total`,
+    parameters,
+    options,
+  );
+  return Math.min(Number(row?.total ?? 0), parameters.offset);
 }
 
 function startOf(request: PageRequest, where: Where): PageStart {

@@ -210,6 +210,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
   'GET /readyz': () => [{ path: '/readyz', expected: all(200) }],
   'GET /metrics': () => [{ path: '/metrics', expected: all(200) }],
   'GET /openapi.json': () => [{ path: '/openapi.json', expected: all(200) }],
+  'GET /ocsf-event.schema.json': () => [{ path: '/ocsf-event.schema.json', expected: all(200) }],
   // The same for all, whether the page has been built or not; test/http/page.test.ts looks at what it is.
   'GET /': () => [{ path: '/', expected: all(existsSync('dist/web/index.html') ? 200 : 404) }],
   'GET /assets/:file': () => [{ path: '/assets/none.js', expected: all(404) }],

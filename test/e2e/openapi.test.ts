@@ -261,6 +261,7 @@ test('live answers are as it says', async () => {
     ['GET', '/readyz', 200, call(`${server.url}/readyz`)],
     ['GET', '/metrics', 200, call(`${server.url}/metrics`)],
     ['GET', '/openapi.json', 200, call(`${server.url}/openapi.json`)],
+    ['GET', '/ocsf-event.schema.json', 200, call(`${server.url}/ocsf-event.schema.json`)],
     ['GET', '/healthz', 405, call(`${server.url}/healthz`, { method: 'PUT' })],
     ['GET', '/healthz', 404, call(`${server.url}/nothing`)],
   ];

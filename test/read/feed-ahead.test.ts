@@ -8,6 +8,8 @@ import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { type Chunk, dividePages, ReadAhead } from '../../src/read/feed-ahead.ts';
 import { createFeedReader, type FeedReader } from '../../src/read/feed.ts';
 import { createFeedCursors } from '../../src/read/feed-cursor.ts';
+import { StandardPool } from '../../src/read/standard/pool.ts';
+import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { eventually } from '../support/http.ts';
 import { createRecorder } from './support.ts';
@@ -59,6 +61,7 @@ describe('the feed of large events', () => {
       },
       envelope: { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) },
       clock: () => 77,
+      pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
       cursors: createFeedCursors('a secret of at least 32 characters'),
       settledBefore: async () => last + 1n,
       arrivedBefore: () => undefined,

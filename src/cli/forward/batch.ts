@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AuditEvent, EventSchema, OcsfEvent } from '../../client/client.ts';
 
 /** An event on its way to another system. */
 export interface ForwardedEvent {
@@ -31,6 +32,17 @@ export interface Batch {
   position(): Position;
   /** All that was recorded before this moment is delivered with this batch, Unix microseconds. */
   readonly settledThrough: number;
+}
+
+/**
+ * When an event of either schema happened, Unix microseconds. Throws for an event that is not of the schema that was
+ * asked for: a server that does not know it.
+ */
+export function microsOf(event: AuditEvent | OcsfEvent | undefined, schema: EventSchema): number {
+  if (event === undefined) return 0;
+  if ('unmapped' in event && schema === 'ocsf') return event.unmapped.time_us;
+  if (schema === 'ocsf') throw new Error('the server does not know schema=ocsf: it is too old');
+  return event.time;
 }
 
 /** JSON strings have no raw line ends, so a line end is only layout. */

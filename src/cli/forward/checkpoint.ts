@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { replaceFile } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
 import { errorCode } from '../../base/system-error.ts';
-import type { EventFilter } from '../../client/client.ts';
+import type { EventFilter, EventSchema } from '../../client/client.ts';
 import { checkOutputFile } from '../output-file.ts';
 import { readState } from '../state-file.ts';
 import type { Position } from './batch.ts';
@@ -20,6 +20,7 @@ export interface CheckpointState {
 export interface CheckpointSubject {
   readonly url: string;
   readonly filter: EventFilter;
+  readonly schema: EventSchema;
 }
 
 interface Stored extends CheckpointState {
@@ -52,7 +53,10 @@ export class Checkpoint {
     const fresh = { version: 1, stream: randomUUID(), subject: subjectText(of) } as const;
     const stored = known ?? { ...fresh, position: undefined, file: undefined };
     if (stored.subject !== fresh.subject)
-      throw new Problem('malformed', `${path} belongs to another --url or other filters: ${stored.subject}`);
+      throw new Problem(
+        'malformed',
+        `${path} belongs to another --url, --schema or other filters: ${stored.subject}`,
+      );
     const checkpoint = new Checkpoint(path, stored);
     if (path !== undefined) checkpoint.#mark = await fileMark(path);
     return checkpoint;
@@ -70,8 +74,9 @@ export class Checkpoint {
 }
 
 /** A canonical text, for comparison: sorted, without what is not given. */
-function subjectText({ url, filter }: CheckpointSubject): string {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+function subjectText({ url, filter, schema }: CheckpointSubject): string {
+  const form = schema === 'default' ? {} : { schema };
+  const given = Object.entries({ ...filter, ...form }).filter(([, value]) => value !== undefined);
   return JSON.stringify([url, ...given.sort(([a], [b]) => a.localeCompare(b))]);
 }
 

@@ -1,10 +1,18 @@
-import { type Client, eventIdentity, type EventFilter } from '../../client/client.ts';
+import {
+  type AuditEvent,
+  type Client,
+  eventIdentity,
+  type EventFilter,
+  type EventSchema,
+  type OcsfEvent,
+} from '../../client/client.ts';
 import { limits } from '../limits.ts';
-import { type Batch, type ForwardedEvent, oneLine, shortHash } from './batch.ts';
+import { type Batch, type ForwardedEvent, microsOf, oneLine, shortHash } from './batch.ts';
 
 export interface SourceOptions {
   readonly client: Client;
   readonly filter: EventFilter;
+  readonly schema: EventSchema;
   readonly batchEvents: number;
   /** Undefined: the server holds the request, or the default of the mode applies. */
   readonly intervalMs: number | undefined;
@@ -17,12 +25,12 @@ export interface SourceOptions {
 
 /** Follows the feed from a cursor on: the order of recording, nothing missed, a page a batch. */
 export async function* feedSource(options: SourceOptions, from: string): AsyncGenerator<Batch> {
-  const { client, filter, batchEvents: limit, intervalMs, once, stream, signal } = options;
+  const { client, filter, schema, batchEvents: limit, intervalMs, once, stream, signal } = options;
   const wait = once || intervalMs !== undefined ? 0 : limits.forwardWaitSeconds;
   let cursor = from;
-  const pages = client.feed({ ...filter, cursor, limit, wait, intervalMs, follow: !once, signal });
+  const pages = client.feed({ ...filter, schema, cursor, limit, wait, intervalMs, follow: !once, signal });
   for await (const page of oneAhead(pages)) {
-    const events = forwarded(page, stream, cursor);
+    const events = forwarded(page, schema, stream, cursor);
     const last = events.at(-1);
     cursor = page.cursor;
     const position = { mode: 'feed', cursor } as const;
@@ -48,7 +56,8 @@ async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
  * begins with the same events, though it may have more of them by then.
  */
 function forwarded(
-  page: { readonly texts: readonly string[]; readonly events: readonly { readonly time: number }[] },
+  page: { readonly texts: readonly string[]; readonly events: readonly (AuditEvent | OcsfEvent)[] },
+  schema: EventSchema,
   stream: string,
   cursor: string,
 ): ForwardedEvent[] {
@@ -64,7 +73,7 @@ function forwarded(
   };
   return page.texts.map((text, index) => ({
     text: oneLine(text),
-    time: page.events[index]?.time ?? 0,
+    time: microsOf(page.events[index], schema),
     id: () => (ids ??= makeIds())[index] ?? '',
   }));
 }

@@ -1,5 +1,6 @@
 import { Problem } from '../../base/problem.ts';
 import { parseBytes } from '../../base/sizes.ts';
+import type { EventSchema } from '../../client/client.ts';
 import type { Environment } from '../../config/env.ts';
 import { limits } from '../limits.ts';
 import { type Filters, httpAddress, wrong } from '../option.ts';
@@ -12,6 +13,7 @@ export interface ForwardOptions extends Filters {
   readonly keyFile?: string;
   readonly to: Destination;
   readonly format: FormatName;
+  readonly schema: EventSchema;
   readonly header?: readonly string[];
   readonly headerFile?: string;
   readonly gzip?: true;
@@ -33,6 +35,7 @@ export type Destination =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'http'; readonly url: URL };
 
+export const eventSchemas = ['default', 'ocsf'] as const satisfies readonly EventSchema[];
 export const forwardModes = ['auto', 'feed', 'pages'] as const;
 export type ForwardMode = (typeof forwardModes)[number];
 

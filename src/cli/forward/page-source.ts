@@ -6,6 +6,7 @@ import {
   type Batch,
   type ForwardedEvent,
   type KnownEvent,
+  microsOf,
   oneLine,
   type Position,
   shortHash,
@@ -70,8 +71,8 @@ export class PageSource {
    * late moves the later pages by one.
    */
   async #read({ from, to }: Slice): Promise<Found | 'too many'> {
-    const { client, filter, batchEvents: limit, signal } = this.#options;
-    const query = { ...filter, startTime: formatMicros(from), endTime: formatMicros(to), limit };
+    const { client, filter, schema, batchEvents: limit, signal } = this.#options;
+    const query = { ...filter, schema, startTime: formatMicros(from), endTime: formatMicros(to), limit };
     for (let tries = 1; ; tries++) {
       const isLastTry = tries >= limits.forwardSliceTriesMax;
       const found: Found = [];
@@ -84,7 +85,7 @@ export class PageSource {
           throw new Error(
             `${total} events at one instant are too many to be told apart; a server with a feed is needed`,
           );
-        page.texts.forEach((text, index) => found.push({ text, time: page.events[index]?.time ?? to }));
+        page.texts.forEach((text, index) => found.push({ text, time: microsOf(page.events[index], schema) }));
         isStill = page.total === total;
         if (!isStill && !isLastTry) break;
       }

@@ -41,7 +41,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   const cutLater = (): void => void setTimeout(() => cut.abort(), limits.forwardStopMsMax).unref();
   stop.addEventListener('abort', cutLater, { once: true });
   const filter = filtersOf(plan);
-  const checkpoint = await Checkpoint.open(plan.checkpoint, { url: plan.url, filter });
+  const checkpoint = await Checkpoint.open(plan.checkpoint, { url: plan.url, filter, schema: plan.schema });
   if (plan.checkpoint === undefined && plan.once !== true)
     warn('without --checkpoint, the next run begins at the beginning again');
   const sink = await openSink(plan, io, checkpoint.stored.file, warn);
@@ -112,8 +112,17 @@ async function openSource(
 ): Promise<AsyncGenerator<Batch>> {
   const mode = await modeOf(plan, client, position, signal);
   const { startTime, ...matching } = filtersOf(plan);
-  const { batch: batchEvents, interval: intervalMs, once = false } = plan;
-  const options: SourceOptions = { client, filter: matching, batchEvents, intervalMs, once, stream, signal };
+  const { batch: batchEvents, interval: intervalMs, once = false, schema } = plan;
+  const options: SourceOptions = {
+    client,
+    filter: matching,
+    schema,
+    batchEvents,
+    intervalMs,
+    once,
+    stream,
+    signal,
+  };
   if (mode === 'feed') {
     const from = position?.mode === 'feed' ? position.cursor : '';
     return feedSource({ ...options, filter: { ...matching, startTime } }, from);

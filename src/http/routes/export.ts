@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
 import { type ExportFormat, exportFormats } from '../../read/export.ts';
-import { type QueryParameter, readFilter, readPortalFilter } from '../../read/filter.ts';
+import { type EventSchema, type QueryParameter, readFilter, readPortalFilter } from '../../read/filter.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import { trailOrigin } from '../trail.ts';
@@ -26,9 +26,11 @@ export function exportHandler({ read, trail, clock }: EndpointDeps, filterOf = r
     const format = readFormat(parameter('format'));
     const filter = filterOf(parameter, organization);
     const now = clock();
-    const { total, stream } = await read.export(organization.id, { format, filter }, now, context.signal);
+    const schema = readSchema(parameter('schema'), format);
+    const request = { format, filter, ...schema };
+    const { total, stream } = await read.export(organization.id, request, now, context.signal);
     try {
-      const details = { format, filters: filtersGiven(parameter, names), events: total };
+      const details = { format, ...schema, filters: filtersGiven(parameter, names), events: total };
       await trail.recordBefore(exported(caller, organization.id, details), trailOrigin(context));
     } catch (error) {
       stream.destroy();
@@ -48,6 +50,15 @@ function readFormat(text: string | undefined): ExportFormat {
   const format = exportFormats.find((one) => one === text);
   if (format !== undefined) return format;
   throw new Problem('malformed', `The parameter "format" must be one of ${exportFormats.join(', ')}.`);
+}
+
+/** The default schema for nothing; a name that is none is told, as an export is asked for once. */
+function readSchema(text: string | undefined, format: ExportFormat): { readonly schema?: EventSchema } {
+  if (text === undefined || text === '' || text === 'default') return {};
+  if (text !== 'ocsf') throw new Problem('malformed', 'The parameter "schema" must be default or ocsf.');
+  if (format === 'csv')
+    throw new Problem('malformed', 'CSV has columns of its own: use schema=ocsf with format=ndjson or json.');
+  return { schema: 'ocsf' };
 }
 
 const filterNames = ['startTime', 'endTime', 'actor', 'fileName', 'flowId', 'userId', 'fileHash'];

@@ -1,4 +1,4 @@
-import { openApiDocument } from '../../contract/document.ts';
+import { ocsfEventSchema, openApiDocument } from '../../contract/document.ts';
 import type { Handler } from '../router.ts';
 
 /** GET /openapi.json: the description of the API (contract: Operations). */
@@ -6,6 +6,15 @@ export function openapiHandler(): Handler {
   let body: string | undefined;
   return () => {
     body ??= JSON.stringify(openApiDocument());
+    return { status: 200, body };
+  };
+}
+
+/** GET /ocsf-event.schema.json: what events are with `schema=ocsf` (contract: Operations). */
+export function ocsfSchemaHandler(): Handler {
+  let body: string | undefined;
+  return () => {
+    body ??= ocsfEventSchema();
     return { status: 200, body };
   };
 }

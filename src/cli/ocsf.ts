@@ -1,0 +1,106 @@
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { Problem } from '../base/problem.ts';
+import type { Fault } from '../ocsf/standard/fault.ts';
+import { validateEvent } from '../ocsf/standard/validate.ts';
+import type { CliDeps } from './context.ts';
+import { openFileSource, openInputSource } from './import-source.ts';
+import { limits } from './limits.ts';
+import { type JsonOption, printJson } from './output.ts';
+
+interface Numbered {
+  /** Of its first line, from 1; of an event in a list its place there. */
+  readonly line: number;
+  readonly text: string;
+}
+
+interface LineFault extends Fault {
+  readonly line: number;
+}
+
+/** Whether a text is JSON by itself, as each line of NDJSON is. */
+function parsed(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The events of NDJSON, or of one JSON document: an event, a list of them, or an answer with a list `data`. A document
+ * is one whose first line is no JSON by itself, or a list.
+ */
+async function* eventsOf(lines: AsyncIterable<string>): AsyncGenerator<Numbered> {
+  let line = 0;
+  let document: string[] | undefined;
+  for await (const text of lines) {
+    line += 1;
+    if (document !== undefined) {
+      document.push(text);
+      if (document.length > limits.validateDocumentLinesMax)
+        throw new Problem(
+          'malformed',
+          `a document of more than ${limits.validateDocumentLinesMax} lines: use NDJSON`,
+        );
+    } else if (text.trim() !== '') {
+      const first = line === 1 ? parsed(text) : undefined;
+      const isDocument = line === 1 && (first === undefined ? /^\s*[{[]/.test(text) : isList(first.value));
+      if (isDocument) document = [text];
+      else yield { line, text };
+    }
+  }
+  if (document !== undefined) yield* eventsOfDocument(document.join('\n'));
+}
+
+function isList(value: unknown): boolean {
+  const data: unknown = typeof value === 'object' && value !== null && 'data' in value ? value.data : value;
+  return Array.isArray(data);
+}
+
+function* eventsOfDocument(text: string): Generator<Numbered> {
+  const value = parsed(text)?.value;
+  const holder = typeof value === 'object' && value !== null && 'data' in value ? value.data : value;
+  if (!Array.isArray(holder)) yield { line: 1, text };
+  else for (const [index, one] of holder.entries()) yield { line: index + 1, text: JSON.stringify(one) };
+}
+
+function faultsOf({ line, text }: Numbered): LineFault[] {
+  const event = parsed(text);
+  const faults = event === undefined ? [{ pointer: '', rule: 'is not JSON' }] : validateEvent(event.value);
+  return faults.map((fault) => ({ line, ...fault }));
+}
+
+async function validate(deps: CliDeps, file: string, options: JsonOption): Promise<void> {
+  const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(file);
+  const lines = createInterface({
+    input: Readable.from(source.text(0)),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  });
+  const told: LineFault[] = [];
+  let events = 0;
+  let invalid = 0;
+  for await (const one of eventsOf(lines)) {
+    const faults = faultsOf(one);
+    events += 1;
+    if (faults.length > 0) invalid += 1;
+    if (options.json !== true)
+      for (const { line, pointer, rule } of faults) deps.io.out(`line ${line}: ${pointer}: ${rule}\n`);
+    else told.push(...faults.slice(0, limits.validateFaultsMax - told.length));
+  }
+  if (options.json === true) printJson(deps, 'CliOcsfValidation', { events, invalid, faults: told });
+  if (invalid > 0) throw new Error(`${invalid} of ${events} events are not valid OCSF 1.1.0`);
+  if (options.json !== true) deps.io.error(`${events} events are valid OCSF 1.1.0\n`);
+}
+
+/** `ocsf` (contract: Command line): what has to do with the schema alone, and needs no service. */
+export function registerOcsf(program: Command, deps: CliDeps): void {
+  const ocsf = program.command('ocsf').description('events of OCSF 1.1.0');
+  ocsf
+    .command('validate')
+    .description("hold events, ours or any other producer's, to OCSF 1.1.0, strictly")
+    .argument('<file>', 'NDJSON or a JSON document, plain, .gz or .zst; - for standard input')
+    .option('--json', 'print JSON')
+    .action((file: string, options: JsonOption) => validate(deps, file, options));
+}

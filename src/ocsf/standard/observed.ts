@@ -1,0 +1,47 @@
+import { type Output, type Range, shared } from './output.ts';
+
+/** What an observable of an attribute begins with, up to its value. */
+function observable(name: string, typeId: number, type: string): Range {
+  return shared.add(`,{"name":"${name}","type_id":${typeId},"type":"${type}","value":"`);
+}
+
+const userOf = (path: string) => ({
+  name: observable(`${path}.name`, 4, 'User Name'),
+  email: observable(`${path}.email_addr`, 5, 'Email Address'),
+});
+
+const placeOf = (path: string) => ({
+  ip: observable(`${path}.ip`, 2, 'IP Address'),
+  hostname: observable(`${path}.hostname`, 1, 'Hostname'),
+});
+
+/** The observables of our events, with the types that the schema has for them. */
+export const observables = {
+  actor: userOf('actor.user'),
+  user: userOf('user'),
+  endpoint: placeOf('src_endpoint'),
+  device: placeOf('device'),
+  fileName: observable('file.name', 7, 'File Name'),
+  fileHash: observable('file.hashes.value', 8, 'Hash'),
+};
+
+const opening = shared.add(',"observables":');
+const valueEnd = shared.add('"}');
+const closeList = shared.add(']');
+const openBracket = 0x5b;
+
+/** Puts those that were noted, and forgets them. */
+export function putObservables(out: Output): void {
+  const { observed } = out;
+  if (observed.length === 0) return;
+  out.put(opening);
+  const start = out.length;
+  for (let at = 0; at < observed.length; at += 3) {
+    out.put(observed[at] as Range);
+    out.range(observed[at + 1] as number, observed[at + 2] as number);
+    out.put(valueEnd);
+  }
+  out.bytes[start] = openBracket;
+  out.put(closeList);
+  observed.length = 0;
+}

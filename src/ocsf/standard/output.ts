@@ -1,0 +1,147 @@
+import { type ByteSink, putInteger, putRange, putText } from '../byte-sink.ts';
+import { noBytes } from '../json-cursor.ts';
+
+/** Where bytes stand in the working memory of a mapper. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What output consists of beside the source's own bytes: at the beginning of the same memory. */
+export class Constants {
+  readonly #texts: string[];
+  #length: number;
+
+  /** With all constants of another one, at the same places. */
+  constructor(others?: Constants) {
+    this.#texts = others === undefined ? [] : [...others.#texts];
+    this.#length = others === undefined ? 0 : others.#length;
+  }
+
+  /** Byte text. */
+  add(text: string): Range {
+    const start = this.#length;
+    this.#texts.push(text);
+    this.#length += text.length;
+    return { start, end: this.#length };
+  }
+
+  bytes(): Uint8Array {
+    return Buffer.from(this.#texts.join(''), 'latin1');
+  }
+}
+
+/** Those of every mapper. */
+export const shared = new Constants();
+
+const comma = shared.add(',');
+const quote = shared.add('"');
+const close = shared.add('}');
+
+const openBrace = 0x7b;
+const wordDigits = 8;
+const wordMax = 10 ** wordDigits;
+/** Memory that one huge task has made large is not kept. */
+const keptBytesMax = 4 * 1024 * 1024;
+const smallestBytes = 256 * 1024;
+
+/**
+ * Working memory in which events are put together: bytes are moved within one buffer, since that takes a third of the
+ * time of copying between two.
+ *
+ *     constants | sources | events …
+ */
+export class Output implements ByteSink {
+  bytes: Uint8Array = noBytes;
+  length = 0;
+  end = 0;
+  /** What observables are to say, in threes: the constant before the value (its place among them), and the value. */
+  readonly observed: (Range | number)[] = [];
+  readonly #constants: Uint8Array;
+  #eventsStart = 0;
+
+  constructor(constants: Constants) {
+    this.#constants = constants.bytes();
+  }
+
+  /** Takes sources in, and returns where they begin. */
+  open(sources: Uint8Array): number {
+    const start = this.#constants.length;
+    const needed = start + sources.length * 4;
+    if (this.bytes.length < needed || (this.bytes.length > keptBytesMax && needed <= keptBytesMax))
+      this.#resize(needed, 0);
+    this.bytes.set(sources, start);
+    this.length = start + sources.length;
+    this.#eventsStart = this.length;
+    return start;
+  }
+
+  /** Makes room for so many bytes more. True when the memory is another one from now on. */
+  reserve(bytes: number): boolean {
+    if (this.length + bytes <= this.end) return false;
+    this.#resize(this.length + bytes, this.length);
+    return true;
+  }
+
+  /** The events: good until the next sources are taken in. */
+  events(): Uint8Array {
+    return this.bytes.subarray(this.#eventsStart, this.length);
+  }
+
+  put({ start, end }: Range): void {
+    this.range(start, end);
+  }
+
+  range(start: number, end: number): void {
+    putRange(this, start, end);
+  }
+
+  /** Byte text. */
+  text(text: string): void {
+    putText(this, text);
+  }
+
+  /** A safe integer. */
+  integer(value: number): void {
+    if (value < wordMax) return putInteger(this, value);
+    // Times: to divide small integers is several times faster.
+    const high = Math.floor(value / wordMax);
+    putInteger(this, high);
+    const { bytes, length } = this;
+    let rest = value - high * wordMax;
+    if (length + wordDigits > this.end) return putText(this, String(rest).padStart(wordDigits, '0'));
+    for (let at = length + wordDigits - 1; at >= length; at--) {
+      const next = (rest / 10) | 0;
+      bytes[at] = 0x30 + (rest - next * 10);
+      rest = next;
+    }
+    this.length = length + wordDigits;
+  }
+
+  comma(): void {
+    this.range(comma.start, comma.end);
+  }
+
+  quote(): void {
+    this.range(quote.start, quote.end);
+  }
+
+  /** Ends an object whose members, each after a comma, begin at `start`: the first comma becomes its brace. */
+  closeObject(start: number): void {
+    this.bytes[start] = openBrace;
+    this.put(close);
+  }
+
+  /** Notes that an observable is to be told of what has been put at [start, end). */
+  observe(before: Range, start: number, end: number): void {
+    this.observed.push(before, start, end);
+  }
+
+  #resize(needed: number, kept: number): void {
+    const size = 2 ** Math.ceil(Math.log2(Math.max(needed, smallestBytes)));
+    const bytes = new Uint8Array(size);
+    bytes.set(kept === 0 ? this.#constants : this.bytes.subarray(0, kept));
+    this.bytes = bytes;
+    this.end = size;
+  }
+}

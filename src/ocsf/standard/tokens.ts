@@ -1,0 +1,80 @@
+import { fromByteText, toByteText } from '../byte-text.ts';
+import { textSlice } from '../json-cursor.ts';
+import { kind, type SourceReading, slot, textOf } from '../source-fields.ts';
+import type { Output, Range } from './output.ts';
+
+/**
+ * Fields of a reading, as JSON. A *token* is the inside of a JSON string as it stands in the source, so it is put
+ * between quotes again as it is.
+ */
+
+/** OCSF's bound on any string, characters. */
+const stringCharactersMax = 65_535;
+
+export function has(r: SourceReading, at: number): boolean {
+  return r.kinds[at] !== kind.absent;
+}
+
+export function isText(r: SourceReading, at: number): boolean {
+  const what = r.kinds[at];
+  return what === kind.text || what === kind.escaped;
+}
+
+/** The string in a slot, its escapes undone, as byte text. */
+export function textIn(r: SourceReading, at: number): string | undefined {
+  return isText(r, at) ? textOf(r, at) : undefined;
+}
+
+/** Where a field may be a plain string instead of an object with one: the slot that has it. */
+export function plainOr(r: SourceReading, own: number, member: number): number {
+  return isText(r, own) ? own : member;
+}
+
+/** The first of these slots that holds a string; -1 where none does. */
+export function firstText(r: SourceReading, ...slots: readonly number[]): number {
+  for (const at of slots) if (isText(r, at)) return at;
+  return -1;
+}
+
+/** The slot of the event's own time: `message.timestamp` goes before `time`. */
+export function timeSlotOf(r: SourceReading): number {
+  return has(r, slot.timestamp) ? slot.timestamp : slot.time;
+}
+
+/** True where the token in a slot may have more characters than a string of OCSF. */
+export function isLong({ starts, ends }: SourceReading, at: number): boolean {
+  return (ends[at] as number) - (starts[at] as number) > stringCharactersMax;
+}
+
+/** Puts a token: as much of its value as a string of OCSF may hold. */
+export function putToken(out: Output, r: SourceReading, at: number): void {
+  const start = r.starts[at] as number;
+  const end = r.ends[at] as number;
+  if (isLong(r, at)) out.text(clipped(textSlice(r.cursor, start, end)));
+  else out.range(start, end);
+}
+
+/** Puts `opening`, which ends in a quote, the token in a slot, and a quote; nothing where the slot is empty. */
+export function putMember(out: Output, r: SourceReading, at: number, opening: Range): void {
+  if (!isText(r, at)) return;
+  out.put(opening);
+  putToken(out, r, at);
+  out.quote();
+}
+
+/** Puts a field as it stands in the source. */
+export function putRaw(out: Output, r: SourceReading, at: number): void {
+  const edge = isText(r, at) ? 1 : 0;
+  out.range((r.starts[at] as number) - edge, (r.ends[at] as number) + edge);
+}
+
+/** The token of as much of a value as a string of OCSF may hold. */
+export function clipped(token: string): string {
+  if (token.length <= stringCharactersMax) return token;
+  const value = JSON.parse(fromByteText(`"${token}"`)) as string;
+  if (value.length <= stringCharactersMax) return token;
+  const last = value.charCodeAt(stringCharactersMax - 1);
+  // Not between the halves of a character.
+  const end = last >= 0xd800 && last <= 0xdbff ? stringCharactersMax - 1 : stringCharactersMax;
+  return toByteText(JSON.stringify(value.slice(0, end)).slice(1, -1));
+}

@@ -1,0 +1,50 @@
+import { availableParallelism } from 'node:os';
+import { Piscina } from 'piscina';
+import { buffers } from '../../base/buffer-pool.ts';
+import { errorFacts, type Logger } from '../../base/log.ts';
+import { threadArguments } from '../../base/worker-threads.ts';
+import { limits } from '../limits.ts';
+import type { Around, StandardResult, StandardSettings, StandardTask } from './task.ts';
+
+/** Mapped events, in memory that `release` gives back. */
+export interface MappedEvents {
+  readonly bytes: Uint8Array;
+  release(): void;
+}
+
+/**
+ * Threads that map stored events for readers. They are apart from those of ingest: an export as fast as its reader
+ * takes it would otherwise stand in the way of every body, and the system shares the processors between both kinds.
+ * They start with the first task and end when there has been none for a while. What waits for them is bounded by the
+ * reads that are let in, each of which has few tasks at once (`standardTasksAtOnce`).
+ */
+export class StandardPool {
+  readonly #piscina: Piscina<StandardTask, StandardResult>;
+
+  constructor(settings: StandardSettings, log: Pick<Logger, 'error'>) {
+    const { vendorName, productName, appName } = settings;
+    this.#piscina = new Piscina<StandardTask, StandardResult>({
+      filename: import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
+      minThreads: 0,
+      maxThreads: Math.min(limits.standardThreadsMax, availableParallelism()),
+      idleTimeout: limits.standardIdleMsMax,
+      workerData: { vendorName, productName, appName } satisfies StandardSettings,
+      resourceLimits: { maxOldGenerationSizeMb: limits.standardHeapMegabytesMax },
+      execArgv: threadArguments(),
+    });
+    this.#piscina.on('error', (error: unknown) => log.error(errorFacts(error), 'a mapping thread failed'));
+  }
+
+  /** Maps rows, whose memory is given away. Rejects when the thread fails. */
+  async map(organization: string, rows: Uint8Array<ArrayBuffer>, around: Around): Promise<MappedEvents> {
+    const output = buffers.take(rows.length * limits.standardGrowth);
+    const task: StandardTask = { organization, rows, around, output };
+    const { events, input } = await this.#piscina.run(task, { transferList: [rows.buffer, output] });
+    buffers.give(input);
+    return { bytes: events, release: () => buffers.give(events.buffer) };
+  }
+
+  close(): Promise<void> {
+    return this.#piscina.destroy();
+  }
+}
