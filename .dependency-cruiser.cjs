@@ -1,6 +1,7 @@
 /** The arrow table of ARCHITECTURE.md: what each folder may import. Everything that is not allowed here is an error. */
 const folders = {
   base: [],
+  tlog: [],
   config: ['base'],
   contract: ['base'],
   ocsf: ['base'],
