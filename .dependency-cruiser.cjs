@@ -8,11 +8,24 @@ const folders = {
   ingest: ['ocsf', 'base'],
   storage: ['base'],
   read: ['storage', 'contract', 'base'],
+  evidence: ['tlog', 'storage', 'base'],
   control: ['storage', 'base'],
-  http: ['ingest', 'read', 'control', 'contract', 'base'],
+  http: ['ingest', 'read', 'evidence', 'control', 'contract', 'base'],
   client: [],
   demo: ['ocsf'],
-  cli: ['config', 'ingest', 'storage', 'read', 'control', 'client', 'contract', 'demo', 'base'],
+  cli: [
+    'config',
+    'ingest',
+    'storage',
+    'read',
+    'evidence',
+    'tlog',
+    'control',
+    'client',
+    'contract',
+    'demo',
+    'base',
+  ],
 };
 
 const allowed = Object.entries(folders).map(([folder, others]) => ({

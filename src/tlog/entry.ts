@@ -56,6 +56,11 @@ export function hasExpired({ expires }: Entry, nowMicros: number): boolean {
   return expires !== neverDay && expires * dayMicros <= nowMicros;
 }
 
+/** The day from which retention removes an event, `2027-01-31`; undefined for never. */
+export function expiryOf({ expires }: Entry): string | undefined {
+  return expires === neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
+}
+
 /** Entries one behind the other as a bundle (C2SP tlog-tiles): before each its length, 16 bits. */
 export function toBundle(entries: Buffer): Buffer {
   const count = entries.length / entryBytes;

@@ -91,6 +91,22 @@ export function createSigner(name: string, seed: Buffer): Signer {
   };
 }
 
+/** The private key as a file has it: the form of Go's `note` package, `PRIVATE+KEY+name+id+key`. */
+export function signerKey(name: string, seed: Buffer): string {
+  checkName(name);
+  const id = keyId(name, ed25519, publicKeyOfSeed(seed)).toString('hex');
+  const material = Buffer.concat([Buffer.from([ed25519]), seed]).toString('base64');
+  return `PRIVATE+KEY+${name}+${id}+${material}`;
+}
+
+/** The seed in such a text; undefined for anything else. */
+export function seedOf(text: string): Buffer | undefined {
+  const [, name = '', material = ''] =
+    /^PRIVATE\+KEY\+([^+\s]+)\+[0-9a-f]{8}\+(\S+)$/.exec(text.trim()) ?? [];
+  const seed = fromBase64(material)?.subarray(1);
+  return seed?.length === keyBytes && signerKey(name, seed) === text.trim() ? seed : undefined;
+}
+
 /** A witness, for tests and tools: its line for a text at a time (Unix seconds). */
 export function cosign(name: string, seed: Buffer, text: string, seconds: number): string {
   checkName(name);
@@ -124,9 +140,10 @@ export function witnessKey(name: string, seed: Buffer): string {
   return verifierKeyOf(name, cosignature, publicKeyOfSeed(seed));
 }
 
-/** A log's key for another name: the key is one, and each log that it signs for has a name of its own. */
-export function renamed(verifierKey: string, name: string): string {
-  return verifierKeyOf(name, ed25519, publicKeyIn(verifierKey));
+/** The key under which verifiers know a public key of 32 bytes: each log that it signs for has a name of its own. */
+export function verifierKeyFor(name: string, publicKey: Buffer): string {
+  checkName(name);
+  return verifierKeyOf(name, ed25519, publicKey);
 }
 
 /** The 32 bytes of the public key in a verifier's key. */

@@ -10,8 +10,11 @@ import {
   NoteError,
   parseNote,
   parseVerifierKey,
-  renamed,
+  publicKeyIn,
+  seedOf,
+  signerKey,
   signedNote,
+  verifierKeyFor,
   verifyNote,
   witnessKey,
 } from '../../src/tlog/note.ts';
@@ -49,7 +52,10 @@ describe('signed notes', () => {
     );
     const other = parseVerifierKey(createSigner('service/1', witnessSeed).verifierKey);
     assert.throws(() => verifyNote(parseNote(signer.sign('text\n')), [other]), /none of the known keys/);
-    assert.equal(renamed(signer.verifierKey, 'service/2'), createSigner('service/2', seed).verifierKey);
+    const publicKey = publicKeyIn(signer.verifierKey);
+    assert.equal(verifierKeyFor('service/2', publicKey), createSigner('service/2', seed).verifierKey);
+    assert.deepEqual(seedOf(`${signerKey('service', seed)}\n`), seed);
+    assert.equal(seedOf(signerKey('service', seed).replace('service', 'other')), undefined);
   });
 
   test('a witness signs text and time together', () => {
