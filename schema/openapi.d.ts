@@ -654,6 +654,24 @@ export interface Schemas {
       })[];
     })[];
   };
+  /** What `verify` looked at and found. */
+  readonly CliVerification: {
+    /** Nothing was found. */
+    readonly healthy: boolean;
+    readonly origin: string;
+    /** Events that were looked at. */
+    readonly events: number;
+    /** Events that the largest checkpoint covers. */
+    readonly covered: number;
+    readonly findings: readonly ({
+      readonly kind: 'altered' | 'missing' | 'added' | 'moved' | 'contradicted' | 'forked' | 'shorter' | 'unproven';
+      readonly detail: string;
+      readonly position?: number;
+      readonly seq?: string;
+      readonly time?: string;
+    })[];
+    readonly notes: readonly (string)[];
+  };
   /** `doctor` */
   readonly CliExamination: {
     readonly healthy: boolean;

@@ -158,20 +158,12 @@ async function startEvidence(
   stored: ServiceStorage,
   order: IngestOrder,
 ) {
-  const { serviceName, evidenceIntervalMs: intervalMs } = config;
+  const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const settledBefore = async () => (await order.settledBefore()).ofAll;
-  const evidence = openEvidence({
-    storage,
-    instance,
-    serviceName,
-    keys,
-    settledBefore,
-    intervalMs,
-    damage,
-    log,
-  });
+  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory };
+  const evidence = openEvidence({ ...own, settledBefore, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;
 }

@@ -13,6 +13,7 @@ import { createExportReader } from '../read/export.ts';
 import { readFilter } from '../read/filter.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
+import { exportEvidence } from './export-evidence.ts';
 import { type ExportResult, PartialExport, SnapshotGoneError } from './export-file.ts';
 import {
   type ExportRun,
@@ -35,6 +36,7 @@ interface ExportOptions extends Filters {
   readonly format?: string;
   readonly output?: string;
   readonly restart?: true;
+  readonly evidence?: true;
   readonly json?: true;
 }
 
@@ -59,7 +61,11 @@ function readFormat({ format, output = '-' }: ExportOptions): Format {
 const exportedCode = 2030;
 
 /** Records the export in the trail of its organization before any event leaves the service (contract: Sessions). */
-async function recordExport(run: ExportRun, events: number, resumedEvents: number): Promise<void> {
+async function recordExport(
+  run: Omit<ExportRun, 'format'> & { readonly format: string },
+  events: number,
+  resumedEvents: number,
+): Promise<void> {
   const { deps, organization, format, filtersGiven } = run;
   const name = operator();
   const event = sourceEvent(
@@ -178,7 +184,34 @@ async function toOutput(run: ExportRun): Promise<void> {
   }
 }
 
+/** All entries of the tree, with the source events that match: what `verify` needs without the engine. */
+async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void> {
+  const { output, format, restart } = options;
+  if (output === undefined || output === '-')
+    throw wrong('--output', 'a file, for an export with --evidence');
+  if (format !== undefined || restart !== undefined)
+    throw new Problem(
+      'malformed',
+      'an export with --evidence has its own format, and is made anew each time',
+    );
+  const filtersGiven = filtersOf(options);
+  await checkOutputFile(resolve(output));
+  await withStorage(setUp(deps), async (session) => {
+    const organization = await findOrganization(session.storage, options.org);
+    const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
+    const record = (events: number) =>
+      recordExport({ ...session, organization, format: 'evidence', filter, filtersGiven }, events, 0);
+    const result = await exportEvidence(session, { organization, filter, file: resolve(output), record });
+    if (options.json === true) printJson(deps, 'CliExport', result);
+    else
+      deps.io.error(
+        `${result.rows} events in ${result.file}, ${result.bytes} bytes, SHA-256 ${result.sha256}\n`,
+      );
+  });
+}
+
 async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
+  if (options.evidence === true) return runEvidence(deps, options);
   const setup = setUp(deps);
   const format = readFormat(options);
   const filtersGiven = filtersOf(options);
@@ -201,6 +234,10 @@ export function registerExport(program: Command, deps: CliDeps): void {
     .requiredOption('--org <slug>', 'slug or id of the organization')
     .option('--format <format>', `${formats.join(', ')} (default: by the name of the file, else ndjson)`)
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
+    .option(
+      '--evidence',
+      'what "verify" needs: every entry of the tree with its source event, in the order of ingest',
+    )
     .option('--restart', 'throw away what an interrupted export to the file has left')
     .option('--json', 'print JSON about the file');
   for (const [name, row] of Object.entries(filterOptions) as [string, OptionRow][]) {

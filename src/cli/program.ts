@@ -17,6 +17,7 @@ import { registerOrg } from './org.ts';
 import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
 import { registerUser } from './user.ts';
+import { registerVerify } from './verify.ts';
 
 /** Exit codes (contract: Command line). */
 const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
@@ -54,6 +55,7 @@ function createProgram(deps: CliDeps): Command {
   registerForward(program, deps);
   registerImport(program, deps);
   registerExport(program, deps);
+  registerVerify(program, deps);
   registerDoctor(program, deps);
   registerCompletion(program, deps);
   return program;

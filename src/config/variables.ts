@@ -152,6 +152,11 @@ export const variables = {
     'how often new events are added to the trees of evidence and signed for; off builds none',
     orOff(duration(100, 60_000)),
   ),
+  EVIDENCE_DIR: optional(
+    'unset: none',
+    'directory for a copy of all checkpoints and trees: another disk, a mounted bucket, a repository',
+    directory,
+  ),
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',

@@ -12,6 +12,7 @@ import { countEvents, eachEntry, endOfSlice, type Stretch } from './event-entrie
 import { limits } from './limits.ts';
 import { ForeignKeyError, type LogKey } from './log-key.ts';
 import { type Contradiction, contradictionOf, type OpenTree, OpenTrees } from './open-trees.ts';
+import { type Mirror, MirrorContradiction } from './mirror.ts';
 import { type Progress, readProgress, writeProgress } from './progress-table.ts';
 import { slicesOf } from './slices.ts';
 import type { TileTable } from './tile-table.ts';
@@ -27,6 +28,8 @@ export interface BuilderOptions {
   settledBefore(): Promise<bigint>;
   /** Milliseconds between turns, and so between the checkpoints of an organization. */
   readonly intervalMs: number;
+  /** Undefined: nowhere is a copy. */
+  readonly mirror: Mirror | undefined;
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
@@ -44,6 +47,8 @@ export class Builder {
   readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
   #progress: Progress | undefined;
   #savedMs = 0;
+  /** Whose newest checkpoint is not in the copy; undefined: that has to be found out. */
+  #uncopied: Set<string> | undefined;
 
   constructor(options: BuilderOptions) {
     this.#options = options;
@@ -75,6 +80,7 @@ export class Builder {
     const { ours, isNew } = await turns.isOurs();
     if (!ours) return;
     if (isNew) {
+      this.#uncopied = undefined;
       this.#trees.forget();
       this.#progress = undefined;
     }
@@ -82,13 +88,32 @@ export class Builder {
     const before = await this.#options.settledBefore();
     this.#progress ??= (await readProgress(storage)) ?? (await this.#begin(before));
     const progress = this.#progress;
-    if (before <= progress.settled) return;
+    if (before <= progress.settled) return this.#copy(signal);
     const counts = await countEvents(storage, { from: progress.settled, before });
     for (const slice of slicesOf(counts)) {
       await this.#add(slice.organizations, slice.events, { from: progress.settled, before }, signal);
       signal.throwIfAborted();
     }
     await this.#advance({ ...progress, settled: before }, counts.size > 0);
+    await this.#copy(signal);
+  }
+
+  /** Copies the trees that have grown; at the start those of all organizations are looked at. */
+  async #copy(signal: AbortSignal): Promise<void> {
+    const { mirror, checkpoints } = this.#options;
+    if (mirror === undefined) return;
+    this.#uncopied ??= new Set(await checkpoints.organizations());
+    for (const organization of this.#uncopied) {
+      signal.throwIfAborted();
+      const [newest] = await checkpoints.newest([organization]);
+      try {
+        if (newest !== undefined) await mirror.copy(newest);
+      } catch (error) {
+        if (!(error instanceof MirrorContradiction)) throw error;
+        this.#contradict({ organization, words: error.message });
+      }
+      this.#uncopied.delete(organization);
+    }
   }
 
   async #begin(before: bigint): Promise<Progress> {
@@ -169,7 +194,10 @@ export class Builder {
           return { organization, size: head.size, note: key.signerOf(organization).sign(text) };
         }),
       );
-      for (const { open, head } of heads) open.signed = head;
+      for (const { open, head } of heads) {
+        open.signed = head;
+        this.#uncopied?.add(open.organization);
+      }
     } catch (error) {
       // Their trees may have what was not stored.
       this.#trees.forget([...trees.keys()]);

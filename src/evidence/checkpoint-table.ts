@@ -39,6 +39,14 @@ export class CheckpointTable {
     await this.#storage.insertRows('evidence_checkpoints', rows);
   }
 
+  /** All that have any. */
+  async organizations(): Promise<string[]> {
+    const rows = await this.#storage.readRows<{ org: string }>(
+      'SELECT DISTINCT org FROM evidence_checkpoints',
+    );
+    return rows.map(({ org }) => org);
+  }
+
   /** The newest of each of these organizations that has any. */
   async newest(organizations: readonly string[]): Promise<StoredCheckpoint[]> {
     const rows = await this.#storage.readRows<Row>(
@@ -60,12 +68,15 @@ export class CheckpointTable {
     return row === undefined ? undefined : toCheckpoint(row);
   }
 
-  /** The next of an organization by size, at most `rows` of them. */
-  async after(organization: string, size: number, rows: number): Promise<StoredCheckpoint[]> {
+  /** The newest, and others spread evenly over all before it: at most `rows`, by size. */
+  async spread(organization: string, rows: number): Promise<StoredCheckpoint[]> {
     const found = await this.#storage.readRows<Row>(
-      `SELECT ${columns} FROM evidence_checkpoints WHERE org = {organization:UUID} AND size > {size:UInt64}
-       ORDER BY size, signed DESC LIMIT 1 BY size LIMIT {rows:UInt32}`,
-      { organization, size, rows },
+      `SELECT ${columns} FROM (
+         SELECT *, row_number() OVER (ORDER BY size DESC) AS n, count() OVER () AS checkpoints FROM (
+           SELECT * FROM evidence_checkpoints WHERE org = {organization:UUID}
+           ORDER BY size, signed DESC LIMIT 1 BY size))
+       WHERE (n - 1) % greatest(1, ceil(checkpoints / {rows:UInt32})) = 0 ORDER BY size`,
+      { organization, rows },
     );
     return found.map(toCheckpoint);
   }

@@ -76,6 +76,23 @@ export async function endOfSlice(
   return isFull ? BigInt(row?.last ?? 0) + 1n : before;
 }
 
+/** The entries of an organization's events in a stretch, one behind the other. Rejects with EngineError. */
+export async function entriesOf(storage: Storage, organization: string, stretch: Stretch): Promise<Buffer> {
+  const held = await storage.bytes(
+    `SELECT entry FROM (SELECT seq, ${entryOfRow} AS entry FROM events
+     WHERE org = {organization:UUID} AND seq >= {from:UInt64} AND seq < {before:UInt64}) ORDER BY seq FORMAT RowBinary`,
+    { organization, ...stretch },
+    { settings, timeoutMs: limits.sliceMsMax, headroom: 0, tailroom: 0, bytesMax: limits.sliceBytesMax },
+  );
+  if (!('release' in held)) {
+    held.destroy();
+    throw new Error(`more than ${limits.sliceBytesMax / entryBytes} events where the tree has a tenth of it`);
+  }
+  const bytes = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));
+  held.release();
+  return bytes;
+}
+
 /** The entries of a stretch, of each organization in the order of ingest. Rejects with EngineError. */
 export async function eachEntry(
   storage: Storage,

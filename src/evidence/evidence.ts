@@ -7,6 +7,7 @@ import { Builder } from './builder.ts';
 import { CheckpointTable } from './checkpoint-table.ts';
 import { EvidenceReader } from './evidence-reader.ts';
 import { LogKey } from './log-key.ts';
+import { Mirror } from './mirror.ts';
 import { TileTable } from './tile-table.ts';
 import { Turns } from './turns.ts';
 
@@ -20,6 +21,8 @@ export interface EvidenceOptions {
   readonly settledBefore: () => Promise<bigint>;
   /** Undefined: trees are read, and none is built. */
   readonly intervalMs: number | undefined;
+  /** Where trees are copied to; undefined: nowhere. */
+  readonly mirrorDirectory: string | undefined;
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
@@ -38,18 +41,15 @@ function seedIn(text: string): Buffer {
 
 /** Begins to build the trees of evidence; `stop` signs for the last events. Throws where the key is none. */
 export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader; stop(): Promise<void> } {
-  const { storage, keys, serviceName, instance, intervalMs, log } = options;
+  const { storage, keys, serviceName, instance, intervalMs, mirrorDirectory, log } = options;
   const previousSeed = keys.previous === undefined ? undefined : seedIn(keys.previous);
   const key = new LogKey({ name: serviceName, seed: seedIn(keys.current), previousSeed });
-  const shared = {
-    ...options,
-    tiles: new TileTable(storage),
-    checkpoints: new CheckpointTable(storage),
-    key,
-  };
+  const tiles = new TileTable(storage);
+  const shared = { ...options, tiles, checkpoints: new CheckpointTable(storage), key };
+  const mirror = mirrorDirectory === undefined ? undefined : new Mirror(mirrorDirectory, tiles);
   const builder =
     intervalMs === undefined
       ? undefined
-      : new Builder({ ...shared, intervalMs, turns: new Turns(storage, instance, log) });
+      : new Builder({ ...shared, intervalMs, mirror, turns: new Turns(storage, instance, log) });
   return { reader: new EvidenceReader(shared), stop: async () => builder?.stop() };
 }

@@ -19,6 +19,8 @@ export const limits = {
   sliceMsMax: 120_000,
   /** Progress without any event is saved this often. */
   idleProgressMs: 600_000,
+  /** Tiles that are read at once to be copied. */
+  mirrorTilesAtOnce: 64,
   /** Of processes that share an engine one builds: its claim counts for so long. */
   claimMsMax: 30_000,
   claimRenewMs: 5_000,

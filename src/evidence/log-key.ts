@@ -1,4 +1,5 @@
 import type { Storage } from '../storage/storage.ts';
+import { successionText } from '../tlog/trust.ts';
 import { createSigner, publicKeyOfSeed, type Signer, verifierKeyFor } from '../tlog/note.ts';
 
 /** The key that signs checkpoints, as it is given to this process. */
@@ -36,11 +37,6 @@ export async function readKeys(storage: Storage): Promise<PublishedKey[]> {
      FROM evidence_keys AS t GROUP BY key ORDER BY added`,
   );
   return rows.map(({ key, statement, added }) => ({ key, statement, addedMicros: Number(added) }));
-}
-
-/** What a key says of the one that follows it: its text, which is signed as a note. */
-export function successionText(verifierKey: string): string {
-  return `auditlog evidence: the next key\n${verifierKey}\n`;
 }
 
 const publicText = (seed: Buffer): string => publicKeyOfSeed(seed).toString('base64');

@@ -107,6 +107,16 @@ export class TileTable {
     return rows.map(toTile);
   }
 
+  /** Tiles of level 0 in their order: so many from an index on. */
+  async lowest(organization: string, from: number, tiles: number): Promise<StoredTile[]> {
+    const rows = await this.#storage.readRows<Row>(
+      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
+       AND tile >= {from:UInt64} AND tile < {to:UInt64} ${widest}`,
+      { organization, from, to: from + tiles },
+    );
+    return rows.map(toTile);
+  }
+
   /** The index of the tile of level 0 in whose stretch of the order a place lies; undefined where none begins before. */
   async indexBefore(organization: string, seq: bigint): Promise<number | undefined> {
     const [row] = await this.#storage.readRows<{ tile: string; tiles: string }>(

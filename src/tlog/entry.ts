@@ -1,4 +1,4 @@
-import { sha256 } from './hash.ts';
+import { sha256Text } from './hash.ts';
 
 /**
  * What a leaf of the tree says of an event, 52 bytes, big-endian:
@@ -46,9 +46,9 @@ export function entryAt(bytes: Buffer, place: number): Entry {
   };
 }
 
-/** Whether an entry is of this text. */
-export function isSourceOf(entry: Entry, source: Uint8Array): boolean {
-  return Buffer.compare(sha256(source), entry.sourceHash) === 0;
+/** Whether the bytes of an entry are of this text. */
+export function isEntryOf(entry: Buffer, source: Uint8Array): boolean {
+  return sha256Text(source) === entry.toString('latin1', hashAt, entryBytes);
 }
 
 /** Whether retention may have removed an event by a moment (Unix microseconds). */

@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { createHash, randomUUID } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { Builder } from '../../src/evidence/builder.ts';
@@ -10,11 +12,13 @@ import { slicesOf } from '../../src/evidence/slices.ts';
 import { TileTable } from '../../src/evidence/tile-table.ts';
 import { TreeReader } from '../../src/evidence/tree-reader.ts';
 import { Turns } from '../../src/evidence/turns.ts';
-import { encodeEntry } from '../../src/tlog/entry.ts';
+import { Mirror } from '../../src/evidence/mirror.ts';
+import { checkpointText, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
+import { encodeEntry, fromBundle } from '../../src/tlog/entry.ts';
 import { leafHash } from '../../src/tlog/hash.ts';
 import { parseVerifierKey, verifyNote } from '../../src/tlog/note.ts';
 import { RightEdge } from '../../src/tlog/right-edge.ts';
-import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { silentLog, startTestEngine, temporaryDirectory, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 
 let engine: TestEngine;
@@ -70,7 +74,7 @@ function rootOf(events: readonly Stored[]): string {
   return Buffer.from(edge.root()).toString('hex');
 }
 
-function builder(instance?: string, intervalMs = 60_000) {
+function builder(instance?: string, intervalMs = 60_000, mirror?: Mirror) {
   const { storage } = engine;
   const damage = new DamageRegister();
   const log = silentLog;
@@ -84,6 +88,7 @@ function builder(instance?: string, intervalMs = 60_000) {
     turns,
     settledBefore,
     intervalMs,
+    mirror,
     damage,
     log,
   });
@@ -91,8 +96,8 @@ function builder(instance?: string, intervalMs = 60_000) {
 }
 
 /** One turn: what stopping does at its end. */
-const turn = async () => {
-  const one = builder();
+const turn = async (mirror?: Mirror) => {
+  const one = builder(undefined, undefined, mirror);
   await one.stop();
   return one.damage.list();
 };
@@ -169,6 +174,49 @@ describe('trees of evidence', () => {
     assert.equal((await newest(altered)).size, 600);
   });
 
+  test('are copied to files, which continue and are never contradicted', async () => {
+    const organization = randomUUID();
+    const directory = await temporaryDirectory();
+    try {
+      const mirror = new Mirror(directory, tiles);
+      const file = (name: string) => readFile(join(directory, organization, name));
+      const events = await record(organization, 300);
+      await turn(mirror);
+      events.push(...(await record(organization, 500)));
+      assert.deepEqual(
+        (await turn(mirror)).filter(({ id }) => id === organization),
+        [],
+      );
+      const checkpoint = parseCheckpoint(String(await file('checkpoint')));
+      assert.deepEqual(
+        [checkpoint.size, Buffer.from(checkpoint.root).toString('hex')],
+        [800, rootOf(events)],
+      );
+      assert.equal(parseCheckpoint(String(await file('checkpoints/0000000000000300'))).size, 300);
+      const bundles = await Promise.all(
+        ['000', '001', '002', '003.p/32'].map((name) => file(`tile/entries/${name}`)),
+      );
+      assert.deepEqual(fromBundle(Buffer.concat(bundles)), Buffer.concat(events.map(({ entry }) => entry)));
+      const hashes = await Promise.all(
+        ['0/000', '0/003.p/32', '1/000.p/3'].map((name) => file(`tile/${name}`)),
+      );
+      assert.deepEqual(
+        hashes.map(({ length }) => length / 32),
+        [256, 32, 3],
+      );
+      // Another history in the engine: the copy stays what it was, and nothing more is signed.
+      await writeFile(
+        join(directory, organization, 'checkpoint'),
+        key.signerOf(organization).sign(checkpointText({ ...checkpoint, root: leafHash(Buffer.alloc(1)) })),
+      );
+      await record(organization, 1);
+      const damage = (await turn(mirror)).filter(({ id }) => id === organization);
+      assert.match(damage[0]?.detail ?? '', /not those that the checkpoint in EVIDENCE_DIR was signed for/);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+
   test('of processes that share an engine are one', async () => {
     const organization = randomUUID();
     const events = await record(organization, 100);
@@ -188,7 +236,7 @@ describe('trees of evidence', () => {
       [],
     );
     await holdSigned(organization, events);
-    for (const { size, root } of await checkpoints.after(organization, 0, 1000))
+    for (const { size, root } of await checkpoints.spread(organization, 1000))
       assert.equal(Buffer.from(root).toString('hex'), rootOf(events.slice(0, size)));
   });
 
