@@ -1,6 +1,7 @@
 /** The arrow table of ARCHITECTURE.md: what each folder may import. Everything that is not allowed here is an error. */
 const folders = {
   base: [],
+  tlog: [],
   config: ['base'],
   contract: ['base'],
   ocsf: ['base'],
@@ -8,8 +9,9 @@ const folders = {
   ingest: ['foreign', 'ocsf', 'base'],
   storage: ['base'],
   read: ['storage', 'contract', 'ocsf', 'base'],
+  evidence: ['tlog', 'storage', 'base'],
   control: ['storage', 'base'],
-  http: ['ingest', 'read', 'control', 'contract', 'foreign', 'base'],
+  http: ['ingest', 'read', 'evidence', 'control', 'contract', 'foreign', 'base'],
   client: [],
   demo: ['ocsf'],
   cli: [
@@ -19,6 +21,8 @@ const folders = {
     'ingest',
     'storage',
     'read',
+    'evidence',
+    'tlog',
     'control',
     'client',
     'contract',

@@ -217,6 +217,8 @@ export interface Schemas {
   readonly SourceEvents: {
     /** Newest first. */
     readonly data: readonly ({
+      /** Its order number, by which its evidence is found. */
+      readonly seq: string;
       readonly event: Schemas['AuditEvent'];
       readonly source: Schemas['StoredEvent'];
     })[];
@@ -224,6 +226,51 @@ export interface Schemas {
       readonly limit: number;
       readonly offset: number;
     };
+  };
+  /** Who signs checkpoints, and since when. */
+  readonly EvidenceKeys: {
+    /** First line of the organization's checkpoints, and name of its keys. */
+    readonly origin: string;
+    /** The newest last. */
+    readonly keys: readonly ({
+      /** As verifiers of signed notes take it, `name+id+key`. */
+      readonly key: string;
+      readonly added_at: string;
+      /** A note by the key before this one. */
+      readonly statement?: string;
+    })[];
+    /** When the first event was added to a tree. */
+    readonly begun_at?: string;
+    /** Events with an order number below had been stored before that. */
+    readonly begun_before_seq?: string;
+  };
+  /** That an event is covered by a checkpoint. */
+  readonly EvidenceInclusion: {
+    /** The place of the event among all of the organization, from 0. */
+    readonly position: number;
+    /** The order number of the event. */
+    readonly seq: string;
+    /** Unix microseconds. */
+    readonly time: number;
+    /** The day from which retention removes the event; absent where it is kept. */
+    readonly expires?: string;
+    /** Base64 of what the leaf of the tree is a hash of. */
+    readonly entry: string;
+    /** The source event as it is stored; absent where it is no longer there. */
+    readonly source?: string;
+    /** When the checkpoint was signed. */
+    readonly signed_at: string;
+    /** The proof with its checkpoint (C2SP tlog-proof). */
+    readonly proof: string;
+  };
+  /** That a checkpoint continues an older one. */
+  readonly EvidenceConsistency: {
+    /** The older checkpoint, a signed note. */
+    readonly older: string;
+    /** The newer one. */
+    readonly newer: string;
+    /** Base64; the proof of RFC 6962, 2.1.2. */
+    readonly hashes: readonly (string)[];
   };
   readonly IngestAnswer: {
     /** Events that are on disk now. */
@@ -508,8 +555,8 @@ export interface Schemas {
   };
   /** Damage of stored events, in words for the operator. */
   readonly Damage: {
-    readonly kind: 'log_segment' | 'engine_part' | 'missing_events' | 'unreadable';
-    /** The segment, part or partition. */
+    readonly kind: 'log_segment' | 'engine_part' | 'missing_events' | 'unreadable' | 'evidence';
+    /** The segment, part, partition or organization. */
     readonly id: string;
     readonly detail: string;
   };
@@ -678,6 +725,24 @@ export interface Schemas {
         readonly password: string;
       })[];
     })[];
+  };
+  /** What `verify` looked at and found. */
+  readonly CliVerification: {
+    /** Nothing was found. */
+    readonly healthy: boolean;
+    readonly origin: string;
+    /** Events that were looked at. */
+    readonly events: number;
+    /** Events that the largest checkpoint covers. */
+    readonly covered: number;
+    readonly findings: readonly ({
+      readonly kind: 'altered' | 'missing' | 'added' | 'moved' | 'contradicted' | 'forked' | 'shorter' | 'unproven';
+      readonly detail: string;
+      readonly position?: number;
+      readonly seq?: string;
+      readonly time?: string;
+    })[];
+    readonly notes: readonly (string)[];
   };
   /** `doctor` */
   readonly CliExamination: {

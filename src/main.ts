@@ -11,7 +11,7 @@ import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import { prepareDataDir } from './config/data-dir.ts';
 import { checkOpenFiles } from './config/open-files.ts';
-import { sessionSecret } from './config/secrets.ts';
+import { evidenceKeys, sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
 import { Directory } from './control/directory.ts';
@@ -20,6 +20,8 @@ import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { Sessions } from './control/sessions.ts';
+import { newEvidenceKey, openEvidence } from './evidence/evidence.ts';
+import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { AddressError, checkAddress } from './http/address.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { limits as httpLimits } from './http/limits.ts';
@@ -73,8 +75,13 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   await watchParts(stored, base, async () => (await order.settledBefore()).ofAll);
+  const evidence = await startEvidence(base, stored, order);
   const stopping = new AbortController();
-  const server = await startAnswering(base, { stored, directory, organizations, writing }, stopping.signal);
+  const server = await startAnswering(
+    base,
+    { stored, directory, organizations, writing, evidence },
+    stopping.signal,
+  );
   const url = localUrl(config.host, server.port);
   await writeServerFile(config.dataDir, url, log);
   stops.add(() => removeServerFile(config.dataDir));
@@ -146,17 +153,34 @@ async function startWriting(base: Base, stored: ServiceStorage, organizations: I
   return { ingest, order };
 }
 
+/** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
+async function startEvidence(
+  { config, log, damage, stops }: Base,
+  stored: ServiceStorage,
+  order: IngestOrder,
+) {
+  const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
+  const { storage, instance } = stored;
+  const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
+  const settledBefore = async () => (await order.settledBefore()).ofAll;
+  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory };
+  const evidence = openEvidence({ ...own, settledBefore, damage, log });
+  stops.add(() => evidence.stop());
+  return evidence.reader;
+}
+
 interface Answering {
   readonly stored: ServiceStorage;
   readonly directory: Directory;
   readonly organizations: IngestDirectory;
   readonly writing: Writing;
+  readonly evidence: EvidenceReader;
 }
 
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal): Promise<HttpServer> {
   const { config, envelope, damage } = base;
-  const { directory, organizations } = parts;
+  const { directory, organizations, evidence } = parts;
   const { storage, writeHealth } = parts.stored;
   const { ingest, order } = parts.writing;
   const secret = await sessionSecret(config, base.log);
@@ -172,6 +196,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     clock,
     ingest,
     read: createReaders({ storage, pool, envelope, clock, secret, order, stopping }),
+    evidence,
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),

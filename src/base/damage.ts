@@ -7,9 +7,10 @@ import { gauge } from './metrics.ts';
  * - `log_segment`: a range of, or a whole segment of the write-ahead log;
  * - `engine_part`: a part of the table that the engine has set aside;
  * - `missing_events`: the table has fewer events than were stored in it;
- * - `unreadable`: events that the engine has and cannot read.
+ * - `unreadable`: events that the engine has and cannot read;
+ * - `evidence`: what was signed for an organization's events is not true of them, or cannot be signed here.
  */
-const kinds = ['log_segment', 'engine_part', 'missing_events', 'unreadable'] as const;
+const kinds = ['log_segment', 'engine_part', 'missing_events', 'unreadable', 'evidence'] as const;
 type DamageKind = (typeof kinds)[number];
 
 interface Damage {

@@ -13,7 +13,7 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-async function writeNew(path: string, content: string): Promise<void> {
+async function writeNew(path: string, content: string | Uint8Array): Promise<void> {
   const handle = await open(path, 'wx', 0o600);
   try {
     await handle.writeFile(content);
@@ -27,7 +27,11 @@ async function writeNew(path: string, content: string): Promise<void> {
  * Puts a file (mode 0600) in another's place whole: at any moment one of the two is there, never a part. Until then
  * its name is `temporary`; of two processes that may do this at once each needs one of its own.
  */
-export async function replaceFile(path: string, content: string, temporary = `${path}.tmp`): Promise<void> {
+export async function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  temporary = `${path}.tmp`,
+): Promise<void> {
   // One that a killed process left may have another mode.
   await rm(temporary, { force: true });
   try {

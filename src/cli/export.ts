@@ -13,6 +13,7 @@ import { readFilter } from '../read/filter.ts';
 import { StandardPool } from '../read/standard/pool.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
+import { exportEvidence } from './export-evidence.ts';
 import { type ExportResult, PartialExport, SnapshotGoneError } from './export-file.ts';
 import {
   type ExportRun,
@@ -37,6 +38,7 @@ interface ExportOptions extends Filters {
   readonly schema?: 'default' | 'ocsf';
   readonly output?: string;
   readonly restart?: true;
+  readonly evidence?: true;
   readonly json?: true;
 }
 
@@ -61,7 +63,11 @@ function readFormat({ format, output = '-' }: ExportOptions): Format {
 const exportedCode = 2030;
 
 /** Records the export in the trail of its organization before any event leaves the service (contract: Sessions). */
-async function recordExport(run: ExportRun, events: number, resumedEvents: number): Promise<void> {
+async function recordExport(
+  run: Omit<ExportRun, 'format'> & { readonly format: string },
+  events: number,
+  resumedEvents: number,
+): Promise<void> {
   const { deps, organization, format, pool, filtersGiven } = run;
   const name = operator();
   const event = sourceEvent(
@@ -184,7 +190,38 @@ async function toOutput(run: ExportRun): Promise<void> {
   }
 }
 
+/** All entries of the tree, with the source events that match: what `verify` needs without the engine. */
+async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void> {
+  const { output, format, restart } = options;
+  if (output === undefined || output === '-')
+    throw wrong('--output', 'a file, for an export with --evidence');
+  if (format !== undefined || restart !== undefined)
+    throw new Problem(
+      'malformed',
+      'an export with --evidence has its own format, and is made anew each time',
+    );
+  const filtersGiven = filtersOf(options);
+  await checkOutputFile(resolve(output));
+  await withStorage(setUp(deps), async (session) => {
+    const organization = await findOrganization(session.storage, options.org);
+    const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
+    const record = (events: number) =>
+      recordExport(
+        { ...session, organization, format: 'evidence', pool: undefined, filter, filtersGiven },
+        events,
+        0,
+      );
+    const result = await exportEvidence(session, { organization, filter, file: resolve(output), record });
+    if (options.json === true) printJson(deps, 'CliExport', result);
+    else
+      deps.io.error(
+        `${result.rows} events in ${result.file}, ${result.bytes} bytes, SHA-256 ${result.sha256}\n`,
+      );
+  });
+}
+
 async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
+  if (options.evidence === true) return runEvidence(deps, options);
   const setup = setUp(deps);
   const format = readFormat(options);
   const filtersGiven = filtersOf(options);
@@ -222,6 +259,10 @@ export function registerExport(program: Command, deps: CliDeps): void {
       ),
     )
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
+    .option(
+      '--evidence',
+      'what "verify" needs: every entry of the tree with its source event, in the order of ingest',
+    )
     .option('--restart', 'throw away what an interrupted export to the file has left')
     .option('--json', 'print JSON about the file');
   for (const [name, row] of Object.entries(filterOptions) as [string, OptionRow][]) {

@@ -44,5 +44,14 @@ export const limits = {
   /** The checkpoint saves a position that moved without any event this often. */
   forwardIdleSaveMs: 60_000,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
+  /** Checkpoints that are held against one tree: each is a root to compare. */
+  verifyCheckpointsMax: 10_000,
+  /** Tiles of entries that are read at once: 131,072 events. */
+  verifyTilesAtOnce: 512,
+  /** Tiles whose events an export with evidence reads at once: 2,048 events. */
+  evidenceTilesAtOnce: 8,
+  evidenceSourceBytesMax: 32 * 1024 * 1024,
+  /** An event of 1 MiB with its proof, escaped as JSON. */
+  verifyProofBytesMax: 8 * 1024 * 1024,
   secretFileBytesMax: 64 * 1024,
 } as const;

@@ -18,6 +18,7 @@ import { registerOrg } from './org.ts';
 import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
 import { registerUser } from './user.ts';
+import { registerVerify } from './verify.ts';
 
 /** Exit codes (contract: Command line). */
 const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
@@ -58,6 +59,7 @@ function createProgram(deps: CliDeps): Command {
   registerImport(program, deps);
   registerExport(program, deps);
   registerOcsf(program, deps);
+  registerVerify(program, deps);
   registerDoctor(program, deps);
   registerCompletion(program, deps);
   return program;

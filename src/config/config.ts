@@ -98,6 +98,13 @@ export function loadConfig(environment: Environment) {
     workers: values.WORKERS,
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
+    /** Undefined: no trees of evidence are built. */
+    evidenceIntervalMs: values.EVIDENCE_INTERVAL,
+    /** An absolute path; undefined: trees are not copied. */
+    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
+    /** Undefined: the one in the data directory, see `evidenceKeys`. */
+    evidenceKey: values.EVIDENCE_KEY,
+    evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
   });

@@ -9,7 +9,7 @@ type Warn = Pick<Logger, 'warn'>;
 /** Mode bits of the group and of everybody else. */
 const othersBits = 0o077;
 /** By any of these a directory is known to be the service's own. */
-const ownNames = ['engine', 'idempotency', 'instance-id', 'session-secret', 'wal'];
+const ownNames = ['engine', 'evidence-key', 'idempotency', 'instance-id', 'session-secret', 'wal'];
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',

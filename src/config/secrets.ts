@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { readOrCreateFile } from '../base/durable-file.ts';
+import { readIfThere, readOrCreateFile } from '../base/durable-file.ts';
 import type { Logger } from '../base/log.ts';
 import { ConfigError } from './config.ts';
 import { makeDataDir, makePrivate } from './data-dir.ts';
@@ -11,7 +11,7 @@ const secretBytesMin = 32;
 type Warn = Pick<Logger, 'warn'>;
 
 /** A secret that others may have read is still in use, so the operator has to know. */
-async function keepPrivate(path: string, log: Warn): Promise<void> {
+async function keepPrivate(path: string, log: Warn, words: string): Promise<void> {
   const before = await makePrivate(path, 0o600);
   if (before === undefined) return;
   if (!before.changed) {
@@ -19,10 +19,7 @@ async function keepPrivate(path: string, log: Warn): Promise<void> {
       `${path} has mode ${before.mode}: allowed is a file that only the service's user can read (mode 0600)`,
     ]);
   }
-  log.warn(
-    { path, mode: before.mode },
-    'others could read the key that signs sessions; its mode is 0600 now. To end what they could sign, remove it and restart',
-  );
+  log.warn({ path, mode: before.mode }, `others could read ${words}`);
 }
 
 /**
@@ -37,10 +34,47 @@ export async function sessionSecret(
   await makeDataDir(config.dataDir, log);
   const path = join(config.dataDir, 'session-secret');
   const text = await readOrCreateFile(path, `${randomBytes(secretBytes).toString('base64url')}\n`);
-  await keepPrivate(path, log);
+  await keepPrivate(
+    path,
+    log,
+    'the key that signs sessions; its mode is 0600 now. To end what they could sign, remove it and restart',
+  );
   const secret = text.trim();
   if (Buffer.byteLength(secret) >= secretBytesMin) return secret;
   throw new ConfigError([
     `${path} is shorter than ${secretBytesMin} bytes: remove it, or set SESSION_SECRET`,
   ]);
+}
+
+/** Keys that sign evidence, as texts. */
+export interface EvidenceKeys {
+  readonly current: string;
+  /** The one before it, where the operator has put it beside. */
+  readonly previous: string | undefined;
+}
+
+/**
+ * The configured keys, else those in `DATA_DIR/evidence-key` (mode 0600), which is `made` when it is missing, and in
+ * `evidence-key.previous`, where the operator moves a key that is to be replaced.
+ */
+export async function evidenceKeys(
+  config: {
+    readonly evidenceKey: string | undefined;
+    readonly evidenceKeyPrevious: string | undefined;
+    readonly dataDir: string;
+  },
+  log: Warn,
+  made: () => string,
+): Promise<EvidenceKeys> {
+  const { evidenceKey: current, evidenceKeyPrevious } = config;
+  if (current !== undefined) return { current, previous: evidenceKeyPrevious };
+  await makeDataDir(config.dataDir, log);
+  const path = join(config.dataDir, 'evidence-key');
+  const text = await readOrCreateFile(path, `${made()}\n`);
+  const words = 'the key that signs evidence; its mode is 0600 now. docs/evidence.md says how it is replaced';
+  await keepPrivate(path, log, words);
+  const previousPath = `${path}.previous`;
+  const previous = await readIfThere(previousPath);
+  if (previous !== undefined) await keepPrivate(previousPath, log, words);
+  return { current: text.trim(), previous: previous?.trim() };
 }

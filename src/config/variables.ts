@@ -53,6 +53,10 @@ const anyText = kind('any text', (text) => text);
 const sessionKey = kind('a text of at least 32 bytes', (text) =>
   Buffer.byteLength(text) >= 32 ? text : undefined,
 );
+const noteKey = pattern(
+  /^PRIVATE\+KEY\+[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/,
+  'a key as DATA_DIR/evidence-key has it: PRIVATE+KEY+name+id+key',
+);
 const directory = kind('a directory', (text) => (text.includes('\0') ? undefined : text));
 /** Expiry has the granularity of a day, so a part of a day counts as a whole one. */
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
@@ -142,6 +146,26 @@ export const variables = {
     '0',
     '1 answers GET /metrics to every address, 0 only to loopback without a proxy',
     mapped(oneOf(['0', '1']), (flag) => flag === '1'),
+  ),
+  EVIDENCE_INTERVAL: setting(
+    '30s',
+    'how often new events are added to the trees of evidence and signed for; off builds none',
+    orOff(duration(100, 60_000)),
+  ),
+  EVIDENCE_DIR: optional(
+    'unset: none',
+    'directory for a copy of all checkpoints and trees: another disk, a mounted bucket, a repository',
+    directory,
+  ),
+  EVIDENCE_KEY: secret(
+    optional(
+      'generated into DATA_DIR',
+      'key that signs evidence; the same one for all servers on an engine',
+      noteKey,
+    ),
+  ),
+  EVIDENCE_KEY_PREVIOUS: secret(
+    optional('unset', 'the key that EVIDENCE_KEY replaces: it signs its successor', noteKey),
   ),
   REDACT_KEYS: optional(
     'none',

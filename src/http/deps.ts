@@ -13,6 +13,7 @@ import type { Ingest } from '../ingest/ingest.ts';
 import type { Readers } from '../read/readers.ts';
 import type { OrganizationLookup } from './authenticate.ts';
 import type { RateClass } from './endpoint.ts';
+import type { EvidenceReader } from '../evidence/evidence-reader.ts';
 import type { PageFiles } from './page-files.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { Trail } from './trail.ts';
@@ -52,6 +53,7 @@ export interface FrontEndDeps {
   readonly accessLogTo: number | string;
   readonly ingest: Pick<Ingest, 'accept' | 'logFailure'>;
   readonly read: Readers;
+  readonly evidence: EvidenceReader;
   readonly directory: Directory;
   readonly organizationOf: OrganizationLookup;
   readonly sessions: Sessions;

@@ -7,7 +7,7 @@ export type Handler = (context: RequestContext) => Promise<Reply> | Reply;
 
 export interface Route {
   readonly method: Method;
-  /** Compared with the decoded path; a segment such as `:id` stands for any text without a slash. */
+  /** Compared with the decoded path; a segment such as `:id` stands for any text without a slash, a last one such as `:path+` for any text. */
   readonly path: string;
   /** Label in the metrics. */
   readonly name: string;
@@ -42,7 +42,13 @@ function matchMethod(methods: Methods, method: string, parameters: PathParameter
 
 /** `/users/:id/disable` as a pattern with a group for each parameter. */
 function patternOf(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}$`);
+  return new RegExp(
+    `^${path
+      .replaceAll('.', '\\.')
+      .replace(/:(\w+)\+$/, '(?<$1>.+)')
+      .replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}$`,
+    's',
+  );
 }
 
 /**

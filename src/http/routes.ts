@@ -1,7 +1,14 @@
 import { readPortalFilter } from '../read/filter.ts';
 import type { Role } from '../control/users.ts';
 import type { EndpointDeps } from './deps.ts';
-import type { Endpoint, EndpointOf, ReadHandler, SessionHandler, WriteHandler } from './endpoint.ts';
+import type {
+  Endpoint,
+  EndpointOf,
+  ReadHandler,
+  SessionHandler,
+  SharedHandler,
+  WriteHandler,
+} from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { Handler, Method } from './router.ts';
 import { apiKeysHandler } from './routes/api-keys.ts';
@@ -11,6 +18,10 @@ import { changeUserHandler } from './routes/change-user.ts';
 import { createApiKeyHandler } from './routes/create-api-key.ts';
 import { createUserHandler } from './routes/create-user.ts';
 import { disableUserHandler } from './routes/disable-user.ts';
+import { evidenceCheckpointHandler } from './routes/evidence-checkpoint.ts';
+import { evidenceKeyHandler } from './routes/evidence-key.ts';
+import { evidenceProofHandler } from './routes/evidence-proof.ts';
+import { evidenceTileHandler } from './routes/evidence-tile.ts';
 import { exportHandler } from './routes/export.ts';
 import { feedHandler } from './routes/feed.ts';
 import { healthHandler } from './routes/health.ts';
@@ -52,6 +63,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     keyRead('/api/v1/audit', 'audit', auditHandler(read.page)),
     keyRead('/api/v1/audit/feed', 'feed', feedHandler(read.feed)),
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
+    ...evidenceEndpoints(deps),
     keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
 
     // For people, with a session.
@@ -92,6 +104,20 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
   ];
   const isSelfHosted = config.deployment === 'self-hosted';
   return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
+}
+
+/** What proves to an auditor that events are as they were recorded: for programs with a key, and people with a session. */
+function evidenceEndpoints(deps: EndpointDeps): Endpoint[] {
+  const handlers: readonly (readonly [path: string, name: string, handler: SharedHandler])[] = [
+    ['checkpoint', 'evidence-checkpoint', evidenceCheckpointHandler(deps)],
+    ['tile/:path+', 'evidence-tile', evidenceTileHandler(deps)],
+    ['key', 'evidence-key', evidenceKeyHandler(deps)],
+    ['proof', 'evidence-proof', evidenceProofHandler(deps)],
+  ];
+  return handlers.flatMap(([path, name, handler]) => [
+    keyRead(`/api/v1/audit/evidence/${path}`, name, handler),
+    session('GET', `/api/v1/portal/evidence/${path}`, `portal-${name}`, readers, handler),
+  ]);
 }
 
 /** Those for administrators, and everybody’s own password. */

@@ -7,10 +7,10 @@ import { newestFirst, planOf } from './plans.ts';
 import { readEnveloped } from './read-body.ts';
 
 /**
- * Reads audit events each with the source event that it was made of, in the order of the audit endpoint: the texts of
+ * Reads audit events each with the source event that it was made of and its order number, in the order of the audit endpoint: the texts of
  * both as they are stored, framed by the engine. Rejects with EngineError.
  *
- *     {"event": head ocsf logged_time tail ,"source": source }
+ *     {"event": head ocsf logged_time tail ,"source": source ,"seq":" seq "}
  */
 export function createSourceEventsReader(
   storage: Storage,
@@ -20,7 +20,7 @@ export function createSourceEventsReader(
   return (organization, { filter, limit, offset }: PageRequest, signal) => {
     const where = whereClause(organization, filter);
     const query =
-      `SELECT ocsf, source FROM events WHERE ${where.sql} ${newestFirst} ` +
+      `SELECT ocsf, concat(source, ',"seq":"', toString(seq), '"') FROM events WHERE ${where.sql} ${newestFirst} ` +
       'LIMIT {limit:UInt64} OFFSET {offset:UInt64} FORMAT CustomSeparated';
     const settings = {
       ...envelopeSettings({ before: '', rowBefore: `{"event":${envelope.head}`, rowAfter: '}', after: ']' }),

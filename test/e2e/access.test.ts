@@ -94,6 +94,17 @@ const portal = '/api/v1/portal';
 const event = (slug: string) => sourceEvent({ org: slug, flow_id: randomUUID() });
 const unknownKey = '0123456789abcdef';
 
+/** What leads to evidence; only a proof has anything of an event. */
+function evidence(path: string, expected: Readonly<Record<string, number>>): typeof tries {
+  const of = (what: string) => ({ path: `${path}/${what}`, expected });
+  return {
+    [`GET ${path}/checkpoint`]: () => [of('checkpoint')],
+    [`GET ${path}/tile/:path+`]: () => [of('tile/0/000.p/1'), of('tile/entries/000.p/1')],
+    [`GET ${path}/key`]: () => [of('key')],
+    [`GET ${path}/proof`]: () => [of('proof?position=0'), of('proof?older=1')],
+  };
+}
+
 /** Method and path as in the table of routes → what to try there. */
 const tries: Readonly<Record<string, (now: World) => Try[]>> = {
   'GET /api/v1/audit': (now) =>
@@ -102,6 +113,8 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     lookups('/api/v1/audit/feed', now).map((path) => ({ path, expected: readKeys, shows: true })),
   'GET /api/v1/audit/export': (now) =>
     unnamed('/api/v1/audit/export', now).map((path) => ({ path, expected: readKeys, shows: true })),
+  ...evidence('/api/v1/audit/evidence', readKeys),
+  ...evidence(`${portal}/evidence`, readers),
   'POST /api/v1/audit': ({ a }) => [
     {
       path: '/api/v1/audit',
@@ -272,6 +285,12 @@ before(async () => {
     return text.includes(flow) ? true : undefined;
   });
 
+  for (const { key } of [a, b])
+    await eventually('a checkpoint', async () => {
+      const headers = { 'x-api-key': key };
+      const { status } = await call(`${server.url}/api/v1/audit/evidence/checkpoint`, { headers });
+      return status === 200 ? true : undefined;
+    });
   await eventually('a key to expire', async () =>
     Date.now() > Date.parse(String(expired['expires_at'])) ? true : undefined,
   );

@@ -22,7 +22,12 @@ let document: OpenApiDocument;
 let conform: Conformance;
 
 before(async () => {
-  const env = { MAX_BODY_BYTES: '2000000', RATE_LIMIT_TENANT: '1000/60s', RATE_LIMIT_LOGIN: '20/60s' };
+  const env = {
+    MAX_BODY_BYTES: '2000000',
+    RATE_LIMIT_TENANT: '1000/60s',
+    RATE_LIMIT_LOGIN: '20/60s',
+    EVIDENCE_INTERVAL: '100ms',
+  };
   server = await startServer({ env });
   tenant = await createTenant(server, 'openapi');
   const answer = await call(`${server.url}/openapi.json`);
@@ -69,7 +74,7 @@ test('every endpoint is in it, with every parameter of the contract', () => {
   );
   const deps = { read: {}, readiness: {}, ingest: {}, config: {} } as unknown as EndpointDeps;
   const served = endpointTable(deps).map(
-    ({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
+    ({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)\+?/g, '{$1}')}`,
   );
   assert.deepEqual(operations.sort(), served.sort());
   const parameters = (document.paths['/api/v1/audit']?.['get']?.parameters ?? []).map((parameter) => {
@@ -338,6 +343,7 @@ test('live answers to people are as it says', async () => {
     ['GET', `${portal}/api-keys`, 200, await admin.get(`${portal}/api-keys`)],
     ['GET', `${portal}/users`, 200, await admin.get(`${portal}/users`)],
     ['GET', `${portal}/users`, 403, await member.get(`${portal}/users`)],
+    ...(await evidence(admin)),
   ];
   checkAll(checks);
   // The transfers above and the login are in them, so that the answers say something.
@@ -346,6 +352,33 @@ test('live answers to people are as it says', async () => {
   await changes(admin);
   await logins(admin, member);
 });
+
+/** Waits for a checkpoint, and asks for all that leads to it. */
+async function evidence(admin: SignedIn): Promise<Check[]> {
+  const get = (what: string) => admin.get(`${portal}/evidence/${what}`);
+  const checkpoint = await eventually('a checkpoint', async () => {
+    const answer = await get('checkpoint');
+    return answer.status === 200 ? answer : undefined;
+  });
+  const check = async (path: string, status: number, query = ''): Promise<Check> => [
+    'GET',
+    `${portal}/evidence/${path}`,
+    status,
+    await get(`${path === 'tile/{path}' ? 'tile/' : path}${query}`),
+  ];
+  return [
+    ['GET', `${portal}/evidence/checkpoint`, 200, checkpoint],
+    await check('checkpoint', 404, '?size=99999999'),
+    await check('checkpoint', 400, '?size=-1'),
+    await check('key', 200),
+    await check('tile/{path}', 200, 'entries/000.p/1'),
+    await check('tile/{path}', 404, '0/001'),
+    await check('proof', 200, '?position=0'),
+    await check('proof', 200, '?older=1'),
+    await check('proof', 400),
+    await check('proof', 404, '?seq=1'),
+  ];
+}
 
 /** Every changing endpoint, done and refused. */
 async function changes(admin: SignedIn): Promise<void> {

@@ -24,6 +24,7 @@ const environment = {
   MAX_BODY_BYTES: String(bodyBytesMax),
   RATE_LIMIT_TENANT: 'off',
   RATE_LIMIT_LOGIN: 'off',
+  EVIDENCE_INTERVAL: '500ms',
 };
 
 let server: Promise<TestServer> | undefined;

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { PassThrough, Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { syncDirectory } from '../base/durable-file.ts';
+import type { Organization } from '../control/organizations.ts';
+import { CheckpointTable } from '../evidence/checkpoint-table.ts';
+import { TileTable } from '../evidence/tile-table.ts';
+import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
+import { feedPage } from '../read/plans.ts';
+import type { Storage } from '../storage/storage.ts';
+import { entryAt, entryBytes } from '../tlog/entry.ts';
+import { tileWidth } from '../tlog/tile.ts';
+import { compressionOfName, createFileCompressor } from './compress.ts';
+import { limits } from './limits.ts';
+import { createProgress } from './progress.ts';
+import type { Session } from './session.ts';
+import { eventLine, headLine } from './verify/evidence-file.ts';
+
+interface EvidenceExport {
+  readonly organization: Organization;
+  readonly filter: AuditFilter;
+  /** An absolute path; it appears when it is whole. */
+  readonly file: string;
+  /** Records the export in the trail, before anything leaves. */
+  record(events: number): Promise<void>;
+}
+
+interface Written {
+  readonly file: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Writes the tree up to its newest checkpoint (evidence-file.ts). Rejects where there is none. */
+export async function exportEvidence(session: Session, options: EvidenceExport): Promise<Written> {
+  const { organization, file, record } = options;
+  const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
+  if (checkpoint === undefined) throw new Error('there is no checkpoint of this organization yet');
+  const { id, slug } = organization;
+  const head = { origin: checkpoint.origin, organization: { id, slug }, checkpoint: checkpoint.text };
+  await record(checkpoint.size);
+  const partial = `${file}.partial`;
+  const count = { rows: 0, bytes: 0 };
+  const hash = createHash('sha256');
+  const counted = new Transform({
+    transform(piece: Buffer, _, done) {
+      count.bytes += piece.length;
+      hash.update(piece);
+      done(null, piece);
+    },
+  });
+  async function* text(): AsyncGenerator<Buffer> {
+    yield Buffer.from(headLine(head));
+    yield* eventLines(session, options, checkpoint?.size ?? 0, () => (count.rows += 1));
+  }
+  try {
+    const compressor = createFileCompressor(compressionOfName(file)) ?? new PassThrough();
+    await pipeline(
+      Readable.from(text()),
+      compressor,
+      counted,
+      createWriteStream(partial, { mode: 0o600, flush: true }),
+    );
+    await rename(partial, file);
+    await syncDirectory(dirname(file));
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+  return { file, ...count, sha256: hash.digest('hex') };
+}
+
+/** The lines of all events of the tree, some thousand together; `each` hears of each whose source event is there. */
+async function* eventLines(
+  { storage, deps }: Session,
+  { organization, filter }: EvidenceExport,
+  size: number,
+  each: () => void,
+): AsyncGenerator<Buffer> {
+  const tiles = new TileTable(storage);
+  const where = whereClause(organization.id, filter);
+  const progress = createProgress(deps.io, { items: 'events', total: size });
+  for (let position = 0; position < size; ) {
+    const found = await tiles.lowest(organization.id, position / tileWidth, limits.evidenceTilesAtOnce);
+    const entries = Buffer.concat(found.map(({ content }) => content)).subarray(
+      0,
+      (size - position) * entryBytes,
+    );
+    const count = entries.length / entryBytes;
+    if (count === 0)
+      throw new Error(`the tree has ${position} events, and its checkpoint ${size}: run verify`);
+    const sources = await sourcesOf({ storage, where }, entries);
+    const lines: Buffer[] = [];
+    for (let place = 0; place < count; place++) {
+      const source = sources.get(entryAt(entries, place).seq);
+      if (source !== undefined) each();
+      lines.push(
+        ...eventLine(
+          position + place,
+          entries.subarray(place * entryBytes, (place + 1) * entryBytes),
+          source,
+        ),
+      );
+    }
+    yield Buffer.concat(lines);
+    position += count;
+    progress.at(position, position);
+  }
+  progress.end();
+}
+
+interface Matching {
+  readonly storage: Storage;
+  readonly where: Where;
+}
+
+/** Source events that match of these entries, by their order number: in halves, where all are too large to be held. */
+async function sourcesOf(matching: Matching, entries: Buffer): Promise<Map<bigint, Buffer>> {
+  const count = entries.length / entryBytes;
+  const { storage, where } = matching;
+  const stretch = { from: entryAt(entries, 0).seq, to: entryAt(entries, count - 1).seq };
+  const bytesMax = limits.evidenceSourceBytesMax;
+  const held = await storage.bytes(
+    `SELECT seq, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}
+     FORMAT RowBinary`,
+    { ...where.parameters, ...stretch },
+    { settings: feedPage, headroom: 0, tailroom: 0, bytesMax },
+  );
+  if ('release' in held) {
+    const rows = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));
+    held.release();
+    return new Map(rowsIn(rows));
+  }
+  held.destroy();
+  if (count === 1) throw new Error(`an event has more than ${bytesMax} bytes`);
+  const middle = Math.floor(count / 2) * entryBytes;
+  const first = await sourcesOf(matching, entries.subarray(0, middle));
+  return new Map([...first, ...(await sourcesOf(matching, entries.subarray(middle)))]);
+}
+
+/** Rows of the engine's RowBinary: a UInt64, and a text after its length in groups of seven bits. */
+function* rowsIn(rows: Buffer): Generator<[bigint, Buffer]> {
+  for (let at = 0; at < rows.length; ) {
+    const seq = rows.readBigUInt64LE(at);
+    let length = 0;
+    let factor = 1;
+    for (at += 8; ; factor *= 128) {
+      const group = rows.readUInt8(at++);
+      length += (group & 127) * factor;
+      if (group < 128) break;
+    }
+    yield [seq, rows.subarray(at, at + length)];
+    at += length;
+  }
+}

@@ -1,0 +1,74 @@
+import { open } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { Problem } from '../base/problem.ts';
+import type { CliDeps } from './context.ts';
+import { limits } from './limits.ts';
+import { print } from './output.ts';
+import { setUp, withStorage } from './session.ts';
+import type { TrustOptions } from './verify/checkpoints.ts';
+import { verifyEngine } from './verify/engine.ts';
+import { verifyFile } from './verify/file.ts';
+import { asProof, verifyProof } from './verify/proof.ts';
+import type { Report } from './verify/report.ts';
+
+interface VerifyOptions extends TrustOptions {
+  readonly org?: string;
+  readonly json?: true;
+}
+
+/** A proof is one small document; a file that is larger than any is an export. */
+async function beginningOf(path: string): Promise<string> {
+  const handle = await open(path, 'r');
+  try {
+    const bytes = Buffer.alloc(limits.verifyProofBytesMax);
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
+    return bytes.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function examine(deps: CliDeps, file: string | undefined, options: VerifyOptions): Promise<Report> {
+  const { org } = options;
+  if ((file === undefined) === (org === undefined))
+    throw new Problem('malformed', 'name either an organization of the engine (--org) or a file');
+  if (org !== undefined) return withStorage(setUp(deps), (session) => verifyEngine(session, org, options));
+  const path = file ?? '';
+  const proof = asProof(await beginningOf(path));
+  return proof === undefined ? verifyFile(deps, path, options) : verifyProof(proof, options);
+}
+
+function textOf({ origin, events, covered, findings, notes }: Report): string {
+  const verdict = findings.length === 0 ? 'ok' : 'NOT AS SIGNED';
+  const lines = [`${verdict}: ${events} events of ${origin}, checkpoints cover ${covered}`];
+  lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
+  return [...lines, ...notes.map((note) => `  note: ${note}`)].join('\n');
+}
+
+async function verify(deps: CliDeps, file: string | undefined, options: VerifyOptions): Promise<void> {
+  const report = await examine(deps, file, options);
+  const healthy = report.findings.length === 0;
+  print(deps, options, 'CliVerification', { healthy, ...report }, textOf(report));
+  if (!healthy) throw new Error('the events are not as they were signed for: see above');
+}
+
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+
+/** `verify` (contract: Command line): events, a file of them, or one event, against signed checkpoints. */
+export function registerVerify(program: Command, deps: CliDeps): void {
+  program
+    .command('verify [file]')
+    .description(
+      'hold events against signed checkpoints: of an organization, of an export with --evidence, or one by its proof',
+    )
+    .option('--org <slug>', 'slug or id of an organization in the engine')
+    .option('--key <key>', 'public key of the log, or a file of keys; may be repeated', collect)
+    .option(
+      '--checkpoint <file>',
+      'checkpoint that was kept, or a directory of them; may be repeated',
+      collect,
+    )
+    .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
+    .option('--json', 'print JSON')
+    .action((file: string | undefined, options: VerifyOptions) => verify(deps, file, options));
+}

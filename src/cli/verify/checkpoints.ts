@@ -1,0 +1,90 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Problem } from '../../base/problem.ts';
+import type { TreeHead } from '../../tlog/checkpoint.ts';
+import { NoteError } from '../../tlog/note.ts';
+import { Trust } from '../../tlog/trust.ts';
+import { limits } from '../limits.ts';
+import { forkOf, type Report, witnessesOf } from './report.ts';
+
+export interface TrustOptions {
+  readonly key?: readonly string[];
+  readonly witness?: readonly string[];
+  readonly checkpoint?: readonly string[];
+}
+
+/** Keys as they were given: in full, or as files that have one a line. */
+async function keysIn(given: readonly string[] = []): Promise<string[]> {
+  const texts = await Promise.all(
+    given.map(async (one) => (one.includes('+') ? one : readFile(one, 'utf8'))),
+  );
+  return texts
+    .flatMap((text) => text.split('\n'))
+    .flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
+}
+
+export async function trustOf(options: TrustOptions): Promise<Trust | undefined> {
+  const keys = await keysIn(options.key);
+  return keys.length === 0 ? undefined : new Trust(keys, await keysIn(options.witness));
+}
+
+/** The texts of checkpoints: files, and directories of files. */
+export async function checkpointFiles(given: readonly string[] = []): Promise<string[]> {
+  const texts: string[] = [];
+  for (const path of given) {
+    const isDirectory = (await stat(path)).isDirectory();
+    const names = isDirectory ? (await readdir(path)).map((name) => join(path, name)) : [path];
+    for (const name of names) texts.push(await readFile(name, 'utf8'));
+    if (texts.length > limits.verifyCheckpointsMax)
+      throw new Problem('malformed', `more than ${limits.verifyCheckpointsMax} checkpoints: give fewer`);
+  }
+  return texts;
+}
+
+/** Checkpoints that somebody trusted has signed, one of each size, and what is wrong with them as they are. */
+export class Checkpoints {
+  readonly #trust: Trust;
+  readonly #heads = new Map<number, TreeHead>();
+  readonly #findings: Report['findings'][number][] = [];
+  readonly #notes: string[] = [];
+  #origin: string | undefined;
+
+  /** `origin`: the only one whose checkpoints are taken; undefined: that of the first. */
+  constructor(trust: Trust, origin?: string) {
+    this.#trust = trust;
+    this.#origin = origin;
+  }
+
+  /** Throws a NoteError where nobody trusted has signed it, and an Error for a checkpoint of another log. */
+  add(text: string): void {
+    const { origin, size, root, signed } = this.#trust.read(text);
+    this.#origin ??= origin;
+    if (origin !== this.#origin)
+      throw new NoteError(`the checkpoint is one of ${origin}, not of ${this.#origin}`);
+    const known = this.#heads.get(size);
+    if (known === undefined) this.#heads.set(size, { origin, size, root });
+    else if (Buffer.compare(known.root, root) !== 0) this.#findings.push(forkOf(size));
+    for (const note of witnessesOf(size, signed)) if (!this.#notes.includes(note)) this.#notes.push(note);
+  }
+
+  get heads(): readonly TreeHead[] {
+    return [...this.#heads.values()];
+  }
+
+  /** Of the largest checkpoint. */
+  get covered(): number {
+    return Math.max(0, ...this.#heads.keys());
+  }
+
+  get origin(): string {
+    return this.#origin ?? '';
+  }
+
+  get findings(): readonly Report['findings'][number][] {
+    return this.#findings;
+  }
+
+  get notes(): readonly string[] {
+    return this.#notes;
+  }
+}

@@ -1,0 +1,88 @@
+import { entryBytes } from '../../tlog/entry.ts';
+
+/**
+ * A file of `export --evidence`, in lines of JSON. First what it is, then a line for each event of the tree, in the order
+ * of ingest; the entry is that of the leaf, in base64, and the source event follows as it is stored, byte by byte:
+ *
+ *     {"auditlog_evidence":1,"origin":"service/…","organization":{"id":"…","slug":"…"},"checkpoint":"…"}
+ *     {"n":0,"entry":"…","source":{…}}
+ *     {"n":1,"entry":"…"}
+ *
+ * The second has none: retention has removed it, or a filter has left it out.
+ */
+export interface EvidenceHead {
+  readonly origin: string;
+  readonly organization: { readonly id: string; readonly slug: string };
+  readonly checkpoint: string;
+}
+
+const version = 1;
+const base64Length = Math.ceil(entryBytes / 3) * 4;
+const beforeNumber = Buffer.from('{"n":');
+const afterNumber = Buffer.from(',"entry":"');
+const beforeSource = Buffer.from('","source":');
+const withoutSource = Buffer.from('"}');
+const closing = 0x7d;
+const lineEnd = Buffer.from('\n');
+
+export function headLine(head: EvidenceHead): string {
+  return `${JSON.stringify({ auditlog_evidence: version, ...head })}\n`;
+}
+
+/** What the first line of a file says; undefined where it is none of ours. */
+export function evidenceHead(line: Buffer): EvidenceHead | undefined {
+  if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
+  const { origin, organization, checkpoint } = JSON.parse(line.toString('utf8')) as EvidenceHead;
+  return { origin, organization, checkpoint };
+}
+
+/** The line of an event, without its end. */
+export function eventLine(position: number, entry: Buffer, source: Buffer | undefined): Buffer[] {
+  const start = [
+    beforeNumber,
+    Buffer.from(String(position)),
+    afterNumber,
+    Buffer.from(entry.toString('base64')),
+  ];
+  return source === undefined
+    ? [...start, withoutSource, lineEnd]
+    : [...start, beforeSource, source, Buffer.from('}'), lineEnd];
+}
+
+interface EventLine {
+  readonly position: number;
+  readonly entry: Buffer;
+  readonly source: Buffer | undefined;
+}
+
+function hasAt(line: Buffer, expected: Buffer, at: number): boolean {
+  for (let n = 0; n < expected.length; n++) if (line[at + n] !== expected[n]) return false;
+  return true;
+}
+
+/** A whole number in decimal digits without zeros before it; NaN for anything else. */
+function numberIn(line: Buffer, from: number, to: number): number {
+  let value = 0;
+  for (let at = from; at < to; at++) {
+    const digit = (line[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9 || (digit === 0 && at === from && to > from + 1)) return Number.NaN;
+    value = value * 10 + digit;
+  }
+  return to > from && Number.isSafeInteger(value) ? value : Number.NaN;
+}
+
+/** Reads such a line by its places: parsing JSON would take longer than hashing it. Undefined for any other. */
+export function readLine(line: Buffer): EventLine | undefined {
+  const comma = line.indexOf(0x2c);
+  const position = numberIn(line, beforeNumber.length, comma);
+  const from = comma + afterNumber.length;
+  const to = from + base64Length;
+  if (Number.isNaN(position) || !hasAt(line, beforeNumber, 0) || !hasAt(line, afterNumber, comma))
+    return undefined;
+  const entry = Buffer.allocUnsafe(entryBytes);
+  if (entry.write(line.toString('latin1', from, to), 'base64') !== entryBytes) return undefined;
+  if (hasAt(line, beforeSource, to) && line.at(-1) === closing)
+    return { position, entry, source: line.subarray(to + beforeSource.length, -1) };
+  const isWhole = line.length === to + withoutSource.length && hasAt(line, withoutSource, to);
+  return isWhole ? { position, entry, source: undefined } : undefined;
+}

@@ -1,0 +1,96 @@
+import { Problem } from '../../base/problem.ts';
+import { type Entry, entryAt, isEntryOf } from '../../tlog/entry.ts';
+import { TreeAudit } from '../../tlog/tree-audit.ts';
+import type { CliDeps } from '../context.ts';
+import { openFileSource } from '../import-source.ts';
+import { createProgress } from '../progress.ts';
+import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
+import { evidenceHead, readLine } from './evidence-file.ts';
+import { linesOf } from './lines.ts';
+import { atPlace, contradictionsIn, type Report } from './report.ts';
+
+/** What the lines of a file say, one after the other. */
+class FileAudit {
+  readonly #tree: TreeAudit;
+  readonly findings: Report['findings'][number][] = [];
+  sources = 0;
+  removed = 0;
+
+  constructor(tree: TreeAudit) {
+    this.#tree = tree;
+  }
+
+  add(line: Buffer): void {
+    const expected = this.#tree.size;
+    const found = readLine(line);
+    if (found === undefined) {
+      this.#tell({
+        kind: 'altered',
+        position: expected,
+        detail: `the line of place ${expected} is not as exports have it`,
+      });
+      return;
+    }
+    const { position, entry, source } = found;
+    if (position !== expected) this.#tell(misplaced(position, expected, entryAt(entry, 0)));
+    if (source === undefined) this.removed += 1;
+    else {
+      this.sources += 1;
+      if (!isEntryOf(entry, source))
+        this.#tell(atPlace('altered', position, entryAt(entry, 0), 'is not what was recorded'));
+    }
+    this.#tree.add(entry);
+  }
+
+  /** The first one only: the others follow from it. */
+  #tell(finding: Report['findings'][number]): void {
+    if (this.findings.length === 0) this.findings.push(finding);
+  }
+}
+
+function misplaced(position: number, expected: number, entry: Entry): Report['findings'][number] {
+  return position > expected
+    ? {
+        kind: 'missing',
+        position: expected,
+        detail: `the event at place ${expected} is missing: that of place ${position} stands there`,
+      }
+    : atPlace('moved', position, entry, `stands at place ${expected}, as one of before it does`);
+}
+
+/** Takes the first line of a file as what it is; the checkpoints are its own and those that were given. */
+async function begin(line: Buffer, path: string, options: TrustOptions) {
+  const trust = await trustOf(options);
+  if (trust === undefined)
+    throw new Problem('malformed', 'a file is verified with the public key of the log: give --key');
+  const head = evidenceHead(line);
+  if (head === undefined)
+    throw new Problem('malformed', `${path} is neither a proof nor a file of "export --evidence"`);
+  const checkpoints = new Checkpoints(trust, head.origin);
+  for (const text of [head.checkpoint, ...(await checkpointFiles(options.checkpoint))]) checkpoints.add(text);
+  const tree = new TreeAudit(checkpoints.heads);
+  return { checkpoints, tree, audit: new FileAudit(tree) };
+}
+
+/** A file of `export --evidence`, with nothing but the file, checkpoints and the key. */
+export async function verifyFile(deps: CliDeps, path: string, options: TrustOptions): Promise<Report> {
+  const file = await openFileSource(path);
+  const progress = createProgress(deps.io, { items: 'events', total: file.fileBytes });
+  let begun: Awaited<ReturnType<typeof begin>> | undefined;
+  for await (const lines of linesOf(file.text(0))) {
+    if (begun === undefined && lines.length > 0)
+      begun = await begin(lines.shift() ?? Buffer.alloc(0), path, options);
+    for (const line of lines) begun?.audit.add(line);
+    progress.at(file.fileBytesRead(), begun?.tree.size ?? 0);
+  }
+  progress.end();
+  const { checkpoints, tree, audit } = begun ?? (await begin(Buffer.alloc(0), path, options));
+  const notes = [`${audit.sources} events are in the file; of ${audit.removed} it has the entry alone`];
+  return {
+    origin: checkpoints.origin,
+    events: tree.size,
+    covered: checkpoints.covered,
+    findings: [...checkpoints.findings, ...audit.findings, ...contradictionsIn(tree.findings())],
+    notes: [...notes, ...checkpoints.notes],
+  };
+}

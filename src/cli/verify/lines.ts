@@ -1,0 +1,21 @@
+import { Problem } from '../../base/problem.ts';
+import { limits } from '../limits.ts';
+
+/** The lines of a text, without their ends: those of each piece together, as one by one they would cost twice as much. */
+export async function* linesOf(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer[]> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of text) {
+    const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const lines: Buffer[] = [];
+    let at = 0;
+    for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, at)) {
+      lines.push(bytes.subarray(at, end));
+      at = end + 1;
+    }
+    rest = bytes.subarray(at);
+    if (rest.length > limits.importLineBytesMax)
+      throw new Problem('malformed', 'a line is too long to be an event');
+    yield lines;
+  }
+  if (rest.length > 0) yield [rest];
+}

@@ -1,0 +1,57 @@
+import { Problem } from '../../base/problem.ts';
+import { entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
+import { leafHash } from '../../tlog/hash.ts';
+import { parseProofText } from '../../tlog/proof-text.ts';
+import { isIncluded } from '../../tlog/tree.ts';
+import { Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
+import { atPlace, type Report } from './report.ts';
+
+interface ProofFile {
+  readonly entry: string;
+  readonly proof: string;
+  readonly source?: string;
+}
+
+/** Whether the text of a file is a proof as the service answers it. */
+export function asProof(text: string): ProofFile | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Many lines of JSON: an export.
+    return undefined;
+  }
+  const { entry, proof, source } = (value ?? {}) as Partial<Record<keyof ProofFile, unknown>>;
+  if (typeof entry !== 'string' || typeof proof !== 'string') return undefined;
+  return { entry, proof, ...(typeof source === 'string' && { source }) };
+}
+
+/** One event by its proof, with nothing but the key. Throws a NoteError where nobody trusted has signed it. */
+export async function verifyProof(
+  { entry: base64, proof: text, source }: ProofFile,
+  options: TrustOptions,
+): Promise<Report> {
+  const trust = await trustOf(options);
+  if (trust === undefined)
+    throw new Problem('malformed', 'a proof is verified with the public key of the log: give --key');
+  const { index, hashes, checkpoint } = parseProofText(text);
+  const checkpoints = new Checkpoints(trust);
+  checkpoints.add(checkpoint);
+  const bytes = Buffer.from(base64, 'base64');
+  if (bytes.length !== entryBytes) throw new Problem('malformed', `an entry has ${entryBytes} bytes`);
+  const entry = entryAt(bytes, 0);
+  const [tree] = checkpoints.heads;
+  const findings: Report['findings'][number][] = [];
+  if (tree === undefined || !isIncluded(leafHash(bytes), index, tree, hashes))
+    findings.push(atPlace('contradicted', index, entry, 'is not in the tree that was signed for'));
+  if (source !== undefined && !isEntryOf(bytes, Buffer.from(source)))
+    findings.push(atPlace('altered', index, entry, 'is not what was recorded'));
+  const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
+  return {
+    origin: checkpoints.origin,
+    events: 1,
+    covered: checkpoints.covered,
+    findings,
+    notes: [...notes, ...checkpoints.notes],
+  };
+}

@@ -1,0 +1,112 @@
+import { formatMicros } from '../../base/timestamp.ts';
+import type { Entry } from '../../tlog/entry.ts';
+import type { Difference, EventFindings } from '../../tlog/event-audit.ts';
+import type { Signed } from '../../tlog/note.ts';
+import type { TreeFindings } from '../../tlog/tree-audit.ts';
+
+/** Something that is not as it was signed for. */
+interface Finding {
+  readonly kind: Difference['kind'] | 'contradicted' | 'forked' | 'shorter' | 'unproven';
+  readonly detail: string;
+  /** Where the first event of the kind stands, from 0, its order number and its time. */
+  readonly position?: number;
+  readonly seq?: string;
+  readonly time?: string;
+}
+
+/** What was verified, and what was found. */
+export interface Report {
+  /** `service/organization id`. */
+  readonly origin: string;
+  /** Events that were looked at, and events that the checkpoints cover. */
+  readonly events: number;
+  readonly covered: number;
+  readonly findings: readonly Finding[];
+  readonly notes: readonly string[];
+}
+
+function placeOf({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 'time'>) {
+  return { position, seq: String(seq), time: formatMicros(time) };
+}
+
+const words: Readonly<Record<Difference['kind'], string>> = {
+  altered: 'is not what was recorded',
+  missing: 'is missing, and retention has not removed it',
+  added: 'was put in afterwards',
+  moved: 'stands in the place of another',
+};
+
+/** The first difference in full, and how many there are of each kind. */
+export function differencesIn({ first, counts }: EventFindings): Finding[] {
+  if (first === undefined) return [];
+  const { position, seq, time } = placeOf(first);
+  const from = first.movedFrom === undefined ? '' : ` (its text is that of place ${first.movedFrom})`;
+  const all = Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([kind, count]) => `${count} ${kind}`)
+    .join(', ');
+  const detail = `the event at place ${position} (${time}, order number ${seq}) ${words[first.kind]}${from}; in all ${all}`;
+  return [{ kind: first.kind, detail, position, seq, time }];
+}
+
+/** What the roots say of the entries. */
+export function contradictionsIn({
+  agreed,
+  differing,
+  beyond,
+  size,
+  outOfOrder,
+  firstDiffering,
+}: TreeFindings): Finding[] {
+  const findings: Finding[] = [];
+  if (differing !== undefined) {
+    const from = agreed?.size ?? 0;
+    const since =
+      firstDiffering === undefined ? '' : `, recorded from ${formatMicros(firstDiffering.time)} on`;
+    findings.push({
+      kind: 'contradicted',
+      ...(firstDiffering !== undefined && placeOf({ ...firstDiffering, position: from })),
+      detail: `the checkpoint of ${differing.size} events was signed for others: the first change is at one of the places ${from} to ${differing.size - 1}${since}`,
+    });
+  }
+  if (beyond !== undefined)
+    findings.push({
+      kind: 'shorter',
+      position: size,
+      detail: `there are ${size} events, and a checkpoint was signed for ${beyond.size}: those from place ${size} on are gone`,
+    });
+  if (outOfOrder !== undefined)
+    findings.push({
+      kind: 'moved',
+      position: outOfOrder,
+      detail: `the event at place ${outOfOrder} is not in its order`,
+    });
+  return findings;
+}
+
+/** Who signed, but for the log itself. */
+export function witnessesOf(size: number, signed: readonly Signed[]): string[] {
+  return signed.flatMap(({ verifier, seconds }) =>
+    seconds === undefined
+      ? []
+      : [
+          `the checkpoint of ${size} events was cosigned by ${verifier.name} at ${formatMicros(seconds * 1_000_000)}`,
+        ],
+  );
+}
+
+export function forkOf(size: number): Finding {
+  return {
+    kind: 'forked',
+    detail: `two checkpoints of ${size} events were signed, with different roots: somebody was shown another history`,
+  };
+}
+
+export function atPlace(kind: Finding['kind'], position: number, entry: Entry, what: string): Finding {
+  const place = placeOf({ ...entry, position });
+  return {
+    kind,
+    ...place,
+    detail: `the event at place ${position} (${place.time}, order number ${place.seq}) ${what}`,
+  };
+}

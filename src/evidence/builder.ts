@@ -1,0 +1,239 @@
+import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DamageRegister } from '../base/damage.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { counter, gauge } from '../base/metrics.ts';
+import { Repeated } from '../base/repeated.ts';
+import { seqTimeMs } from '../base/sequence.ts';
+import type { Storage } from '../storage/storage.ts';
+import { checkpointText } from '../tlog/checkpoint.ts';
+import type { CheckpointTable } from './checkpoint-table.ts';
+import { countEvents, eachEntry, endOfSlice, type Stretch } from './event-entries.ts';
+import { limits } from './limits.ts';
+import { ForeignKeyError, type LogKey } from './log-key.ts';
+import { type Contradiction, contradictionOf, type OpenTree, OpenTrees } from './open-trees.ts';
+import { type Mirror, MirrorContradiction } from './mirror.ts';
+import { type Progress, readProgress, writeProgress } from './progress-table.ts';
+import { slicesOf } from './slices.ts';
+import type { TileTable } from './tile-table.ts';
+import type { Turns } from './turns.ts';
+
+export interface BuilderOptions {
+  readonly storage: Storage;
+  readonly tiles: TileTable;
+  readonly checkpoints: CheckpointTable;
+  readonly key: LogKey;
+  readonly turns: Turns;
+  /** No event below this place of the order of ingest can come any more. */
+  settledBefore(): Promise<bigint>;
+  /** Milliseconds between turns, and so between the checkpoints of an organization. */
+  readonly intervalMs: number;
+  /** Undefined: nowhere is a copy. */
+  readonly mirror: Mirror | undefined;
+  readonly damage: DamageRegister;
+  readonly log: Logger;
+}
+
+/**
+ * Adds what has settled to the trees of all organizations, and signs a checkpoint of each that has grown. A turn reads
+ * a stretch of the order of ingest, in slices; each slice is stored whole (its tiles are one INSERT), then signed for.
+ * A turn that is cut short is done again from its beginning: a tree knows the last event that it has.
+ */
+export class Builder {
+  readonly #options: BuilderOptions;
+  readonly #trees: OpenTrees;
+  readonly #turning: Repeated;
+  readonly #contradicted = new Set<string>();
+  readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
+  #progress: Progress | undefined;
+  #savedMs = 0;
+  /** Whose newest checkpoint is not in the copy; undefined: that has to be found out. */
+  #uncopied: Set<string> | undefined;
+
+  constructor(options: BuilderOptions) {
+    this.#options = options;
+    this.#trees = new OpenTrees(options.tiles, options.checkpoints);
+    this.#turning = new Repeated(
+      options.intervalMs,
+      (signal) => this.#turn(signal),
+      (error) => this.#tell(error),
+    );
+    gauge('auditlog_evidence_settled_seconds', 'Time up to which events are in their trees.', [], (metric) =>
+      metric.set(this.#progress === undefined ? 0 : seqTimeMs(this.#progress.settled) / 1000),
+    );
+  }
+
+  /** Signs for what has settled by now, as far as time allows, and ends. */
+  async stop(): Promise<void> {
+    await this.#turning.stop();
+    const ended = AbortSignal.timeout(limits.stopMsMax);
+    try {
+      await this.#turn(ended);
+    } catch (error) {
+      if (!ended.aborted) this.#tell(error);
+    }
+    await this.#options.turns.end();
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { storage, turns, key } = this.#options;
+    const { ours, isNew } = await turns.isOurs();
+    if (!ours) return;
+    if (isNew) {
+      this.#uncopied = undefined;
+      this.#trees.forget();
+      this.#progress = undefined;
+    }
+    await key.publish(storage);
+    const before = await this.#options.settledBefore();
+    this.#progress ??= (await readProgress(storage)) ?? (await this.#begin(before));
+    const progress = this.#progress;
+    if (before <= progress.settled) return this.#copy(signal);
+    const counts = await countEvents(storage, { from: progress.settled, before });
+    for (const slice of slicesOf(counts)) {
+      await this.#add(slice.organizations, slice.events, { from: progress.settled, before }, signal);
+      signal.throwIfAborted();
+    }
+    await this.#advance({ ...progress, settled: before }, counts.size > 0);
+    await this.#copy(signal);
+  }
+
+  /** Copies the trees that have grown; at the start those of all organizations are looked at. */
+  async #copy(signal: AbortSignal): Promise<void> {
+    const { mirror, checkpoints } = this.#options;
+    if (mirror === undefined) return;
+    this.#uncopied ??= new Set(await checkpoints.organizations());
+    for (const organization of this.#uncopied) {
+      signal.throwIfAborted();
+      const [newest] = await checkpoints.newest([organization]);
+      try {
+        if (newest !== undefined) await mirror.copy(newest);
+      } catch (error) {
+        if (!(error instanceof MirrorContradiction)) throw error;
+        this.#contradict({ organization, words: error.message });
+      }
+      this.#uncopied.delete(organization);
+    }
+  }
+
+  async #begin(before: bigint): Promise<Progress> {
+    const progress = { settled: 0n, begunBefore: before, begunMicros: Date.now() * 1000 };
+    await writeProgress(this.#options.storage, progress);
+    this.#options.log.info({ begunBefore: String(before) }, 'evidence begins with the events that are there');
+    return progress;
+  }
+
+  /** Progress over nothing is kept in mind, and stored now and then. */
+  async #advance(progress: Progress, hasEvents: boolean): Promise<void> {
+    this.#progress = progress;
+    const now = performance.now();
+    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;
+    // The next process begins where the tree of one that was left out still has to go on.
+    if (this.#contradicted.size > 0) return;
+    await writeProgress(this.#options.storage, progress);
+    this.#savedMs = now;
+  }
+
+  /** Adds the new events of organizations: in one slice, but for those that have more than one. */
+  async #add(
+    organizations: readonly string[],
+    events: number,
+    all: Stretch,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const wanted = organizations.filter((one) => !this.#contradicted.has(one));
+    const trees = await this.#trees.open(wanted, (one) => this.#contradict(one));
+    for (const [organization, open] of trees) {
+      // Its tiles were lost after it had been signed for.
+      const isBehind = open.tree.size < (open.signed?.size ?? 0);
+      if (!isBehind && events <= limits.sliceEventsMax) continue;
+      trees.delete(organization);
+      const from = isBehind || open.tree.lastSeq >= all.from ? open.tree.lastSeq + 1n : all.from;
+      await this.#addMany(open, { from, before: all.before }, signal);
+    }
+    await this.#addPaced(trees, all, signal);
+  }
+
+  async #addMany(open: OpenTree, { from, before }: Stretch, signal: AbortSignal): Promise<void> {
+    const { organization } = open;
+    for (let at = from; at < before && !this.#contradicted.has(organization); ) {
+      const end = await endOfSlice(this.#options.storage, organization, { from: at, before });
+      await this.#addPaced(new Map([[organization, open]]), { from: at, before: end }, signal);
+      at = end;
+    }
+  }
+
+  /** Keeps a backlog within its share of the machine. */
+  async #addPaced(trees: Map<string, OpenTree>, stretch: Stretch, signal: AbortSignal): Promise<void> {
+    if (trees.size === 0) return;
+    const begunMs = performance.now();
+    const added = await this.#addSlice(trees, stretch);
+    await pauseAfter(added, performance.now() - begunMs, signal);
+  }
+
+  async #addSlice(trees: Map<string, OpenTree>, stretch: Stretch): Promise<number> {
+    const { storage, tiles, checkpoints, key } = this.#options;
+    let added = 0;
+    try {
+      await eachEntry(storage, [...trees.keys()], stretch, ({ organization, entry, leaf }) => {
+        const open = trees.get(organization);
+        if (open === undefined || entry.readBigUInt64BE(0) <= open.tree.lastSeq) return;
+        open.tree.add(entry, leaf);
+        added += 1;
+        const contradiction = contradictionOf(open);
+        if (contradiction === undefined) return;
+        this.#contradict(contradiction);
+        trees.delete(organization);
+      });
+      await tiles.insert([...trees.values()].flatMap(({ tree }) => tree.takeChanged()));
+      const grown = [...trees.values()].filter(({ tree, signed }) => tree.size > (signed?.size ?? 0));
+      const heads = grown.map((open) => ({ open, head: { size: open.tree.size, root: open.tree.root() } }));
+      await checkpoints.insert(
+        heads.map(({ open: { organization }, head }) => {
+          const text = checkpointText({ origin: key.originOf(organization), ...head });
+          return { organization, size: head.size, note: key.signerOf(organization).sign(text) };
+        }),
+      );
+      for (const { open, head } of heads) {
+        open.signed = head;
+        this.#uncopied?.add(open.organization);
+      }
+    } catch (error) {
+      // Their trees may have what was not stored.
+      this.#trees.forget([...trees.keys()]);
+      throw error;
+    }
+    this.#events.inc(added);
+    return added;
+  }
+
+  /** Nothing is signed for this organization until an operator has found out what happened. */
+  #contradict({ organization, words }: Contradiction): void {
+    this.#contradicted.add(organization);
+    this.#trees.forget([organization]);
+    const isNew = this.#options.damage.report({ kind: 'evidence', id: organization, detail: words });
+    if (isNew)
+      this.#options.log.error(
+        { organization, words },
+        'evidence contradicts a checkpoint: nothing more is signed',
+      );
+  }
+
+  #tell(error: unknown): void {
+    const { log, damage } = this.#options;
+    if (!(error instanceof ForeignKeyError)) {
+      log.warn(errorFacts(error), 'the trees of evidence could not be added to yet');
+      return;
+    }
+    if (damage.report({ kind: 'evidence', id: 'key', detail: error.message }))
+      log.error({ id: 'key' }, error.message);
+  }
+}
+
+/** By the time that a slice took, where nothing else ran, else by what it must have cost. */
+async function pauseAfter(events: number, elapsedMs: number, signal: AbortSignal): Promise<void> {
+  const share = limits.shareOfMachine * availableParallelism();
+  const costMs = Math.min((events * limits.eventCostMicros) / 1000, elapsedMs);
+  const pauseMs = costMs / share - elapsedMs;
+  if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
+}

@@ -1,0 +1,83 @@
+import type { Storage } from '../storage/storage.ts';
+import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
+
+/** A checkpoint of an organization's tree, to be stored. */
+export interface SignedCheckpoint {
+  readonly organization: string;
+  readonly size: number;
+  readonly note: string;
+}
+
+/** A stored checkpoint; `signedMicros` is when it was stored, Unix microseconds by the engine's clock. */
+export interface StoredCheckpoint extends Checkpoint {
+  readonly organization: string;
+  readonly signedMicros: number;
+}
+
+interface Row {
+  readonly org: string;
+  readonly note: string;
+  readonly signed_micros: string;
+}
+
+function toCheckpoint({ org, note, signed_micros: signed }: Row): StoredCheckpoint {
+  return { ...parseCheckpoint(note), organization: org, signedMicros: Number(signed) };
+}
+
+const columns = 'org, note, toUnixTimestamp64Micro(signed) AS signed_micros';
+
+/** Every checkpoint that was signed. Every method rejects with EngineError, or NoteError for what is none. */
+export class CheckpointTable {
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  async insert(checkpoints: readonly SignedCheckpoint[]): Promise<void> {
+    const rows = checkpoints.map(({ organization, size, note }) => ({ org: organization, size, note }));
+    await this.#storage.insertRows('evidence_checkpoints', rows);
+  }
+
+  /** All that have any. */
+  async organizations(): Promise<string[]> {
+    const rows = await this.#storage.readRows<{ org: string }>(
+      'SELECT DISTINCT org FROM evidence_checkpoints',
+    );
+    return rows.map(({ org }) => org);
+  }
+
+  /** The newest of each of these organizations that has any. */
+  async newest(organizations: readonly string[]): Promise<StoredCheckpoint[]> {
+    const rows = await this.#storage.readRows<Row>(
+      `SELECT ${columns} FROM evidence_checkpoints WHERE (org, size) IN (SELECT org, max(size)
+        FROM evidence_checkpoints WHERE org IN {organizations:Array(UUID)} GROUP BY org)
+       AND org IN {organizations:Array(UUID)} ORDER BY org, signed DESC LIMIT 1 BY org`,
+      { organizations },
+    );
+    return rows.map(toCheckpoint);
+  }
+
+  /** The oldest that covers a tree of `size`; undefined where none does. */
+  async covering(organization: string, size: number): Promise<StoredCheckpoint | undefined> {
+    const [row] = await this.#storage.readRows<Row>(
+      `SELECT ${columns} FROM evidence_checkpoints WHERE org = {organization:UUID} AND size >= {size:UInt64}
+       ORDER BY size, signed DESC LIMIT 1`,
+      { organization, size },
+    );
+    return row === undefined ? undefined : toCheckpoint(row);
+  }
+
+  /** The newest, and others spread evenly over all before it: at most `rows`, by size. */
+  async spread(organization: string, rows: number): Promise<StoredCheckpoint[]> {
+    const found = await this.#storage.readRows<Row>(
+      `SELECT ${columns} FROM (
+         SELECT *, row_number() OVER (ORDER BY size DESC) AS n, count() OVER () AS checkpoints FROM (
+           SELECT * FROM evidence_checkpoints WHERE org = {organization:UUID}
+           ORDER BY size, signed DESC LIMIT 1 BY size))
+       WHERE (n - 1) % greatest(1, ceil(checkpoints / {rows:UInt32})) = 0 ORDER BY size`,
+      { organization, rows },
+    );
+    return found.map(toCheckpoint);
+  }
+}

@@ -1,0 +1,128 @@
+import { EngineError } from '../base/engine-error.ts';
+import { Problem } from '../base/problem.ts';
+import type { Settings, Storage } from '../storage/storage.ts';
+import { toBundle } from '../tlog/entry.ts';
+import { parseTilePath } from '../tlog/tile.ts';
+import { consistencyRanges, inclusionRanges } from '../tlog/tree.ts';
+import { proofText } from '../tlog/proof-text.ts';
+import { type CheckpointTable, type StoredCheckpoint } from './checkpoint-table.ts';
+import { type LogKey, type PublishedKey, readKeys } from './log-key.ts';
+import { type Progress, readProgress } from './progress-table.ts';
+import type { TileTable } from './tile-table.ts';
+import { type PlacedEntry, TreeReader } from './tree-reader.ts';
+
+/** What stands in a table by its place in the order of ingest alone. */
+const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_index: 0 };
+
+/** An event, named by its place in its tree or by its order number. */
+export type EventName = { readonly position: number } | { readonly seq: bigint };
+
+/** That an event is covered by a checkpoint. */
+export interface Inclusion {
+  readonly entry: PlacedEntry;
+  /** As it is stored; undefined where the event is no longer there. */
+  readonly source: string | undefined;
+  readonly checkpoint: StoredCheckpoint;
+  /** The proof as a text of its own (C2SP tlog-proof). */
+  readonly proof: string;
+}
+
+/** That a checkpoint continues an older one. */
+export interface Consistency {
+  readonly older: StoredCheckpoint;
+  readonly newer: StoredCheckpoint;
+  readonly hashes: readonly Uint8Array[];
+}
+
+interface ReaderOptions {
+  readonly storage: Storage;
+  readonly tiles: TileTable;
+  readonly checkpoints: CheckpointTable;
+  readonly key: LogKey;
+}
+
+/** What anybody who may read an organization's events may ask of its evidence. Every method rejects with EngineError. */
+export class EvidenceReader {
+  readonly #options: ReaderOptions;
+  readonly #tree: TreeReader;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+    this.#tree = new TreeReader(options.tiles);
+  }
+
+  /** The newest checkpoint, or the oldest of at least `size` events. Rejects with a Problem where there is none. */
+  async checkpoint(organization: string, size?: number): Promise<StoredCheckpoint> {
+    const { checkpoints } = this.#options;
+    const found =
+      size === undefined
+        ? (await checkpoints.newest([organization]))[0]
+        : await checkpoints.covering(organization, size);
+    if (found === undefined) throw new Problem('not_found', 'There is no such checkpoint yet.');
+    return found;
+  }
+
+  /** The bytes of a tile, or of a bundle of entries, by its path; undefined where the tree has none. */
+  async tile(organization: string, path: string): Promise<Buffer | undefined> {
+    const resource = parseTilePath(path);
+    if (resource === undefined) return undefined;
+    const found = await this.#tree.tile(organization, resource, resource.kind);
+    return found !== undefined && resource.kind === 'entries' ? toBundle(found) : found;
+  }
+
+  /** The keys of an organization's log, the newest last, and since when there is evidence. */
+  async keys(organization: string): Promise<{
+    readonly origin: string;
+    readonly keys: readonly (PublishedKey & { readonly verifierKey: string })[];
+    readonly progress: Progress | undefined;
+  }> {
+    const { storage, key } = this.#options;
+    const keys = await readKeys(storage);
+    return {
+      origin: key.originOf(organization),
+      keys: keys.map((one) => ({ ...one, verifierKey: key.verifierKeyOf(organization, one) })),
+      progress: await readProgress(storage),
+    };
+  }
+
+  /**
+   * Proves that an event is covered by the oldest checkpoint that has it, or by the one of `size` events. Rejects with a
+   * Problem where the event is in no tree yet, or the checkpoint does not exist.
+   */
+  async inclusion(organization: string, event: EventName, size?: number): Promise<Inclusion> {
+    const entry =
+      'seq' in event
+        ? await this.#tree.entryOf(organization, event.seq)
+        : await this.#tree.entry(organization, event.position);
+    if (entry === undefined) throw new Problem('not_found', 'No checkpoint covers such an event yet.');
+    const checkpoint = await this.checkpoint(organization, Math.max(size ?? 0, entry.position + 1));
+    const hashes = await this.#hashes(organization, inclusionRanges(entry.position, checkpoint.size));
+    const source = await this.#source(organization, entry.seq);
+    const proof = proofText({ index: entry.position, hashes, checkpoint: checkpoint.text });
+    return { entry, source, checkpoint, proof };
+  }
+
+  /** Proves that the checkpoint of `newer` events (default: the newest) continues that of `older` events. */
+  async consistency(organization: string, older: number, newer?: number): Promise<Consistency> {
+    const to = await this.checkpoint(organization, newer);
+    const from = await this.checkpoint(organization, Math.max(1, older));
+    if (from.size > to.size) throw new Problem('not_found', 'The newer checkpoint has fewer events.');
+    const hashes = await this.#hashes(organization, consistencyRanges(from.size, to.size));
+    return { older: from, newer: to, hashes };
+  }
+
+  async #hashes(organization: string, ranges: Parameters<TreeReader['hashes']>[1]): Promise<Uint8Array[]> {
+    const hashes = await this.#tree.hashes(organization, ranges);
+    if (hashes !== undefined) return hashes;
+    throw new EngineError('refused', 'the tree has fewer events than its checkpoint');
+  }
+
+  async #source(organization: string, seq: bigint): Promise<string | undefined> {
+    const [row] = await this.#options.storage.readRows<{ source: string }>(
+      'SELECT source FROM events WHERE org = {organization:UUID} AND seq = {seq:UInt64}',
+      { organization, seq },
+      { settings: byPlace },
+    );
+    return row?.source;
+  }
+}

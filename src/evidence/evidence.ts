@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import type { DamageRegister } from '../base/damage.ts';
+import type { Logger } from '../base/log.ts';
+import type { Storage } from '../storage/storage.ts';
+import { seedOf, signerKey } from '../tlog/note.ts';
+import { Builder } from './builder.ts';
+import { CheckpointTable } from './checkpoint-table.ts';
+import { EvidenceReader } from './evidence-reader.ts';
+import { LogKey } from './log-key.ts';
+import { Mirror } from './mirror.ts';
+import { TileTable } from './tile-table.ts';
+import { Turns } from './turns.ts';
+
+export interface EvidenceOptions {
+  readonly storage: Storage;
+  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
+  readonly instance: string | undefined;
+  /** Names the log of each organization, with its id. */
+  readonly serviceName: string;
+  readonly keys: { readonly current: string; readonly previous: string | undefined };
+  readonly settledBefore: () => Promise<bigint>;
+  /** Undefined: trees are read, and none is built. */
+  readonly intervalMs: number | undefined;
+  /** Where trees are copied to; undefined: nowhere. */
+  readonly mirrorDirectory: string | undefined;
+  readonly damage: DamageRegister;
+  readonly log: Logger;
+}
+
+/** A new private key. */
+export function newEvidenceKey(serviceName: string): string {
+  return signerKey(serviceName, randomBytes(32));
+}
+
+function seedIn(text: string): Buffer {
+  const seed = seedOf(text);
+  if (seed === undefined)
+    throw new Error('the key that signs evidence is not of the form PRIVATE+KEY+name+id+key');
+  return seed;
+}
+
+/** Begins to build the trees of evidence; `stop` signs for the last events. Throws where the key is none. */
+export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader; stop(): Promise<void> } {
+  const { storage, keys, serviceName, instance, intervalMs, mirrorDirectory, log } = options;
+  const previousSeed = keys.previous === undefined ? undefined : seedIn(keys.previous);
+  const key = new LogKey({ name: serviceName, seed: seedIn(keys.current), previousSeed });
+  const tiles = new TileTable(storage);
+  const shared = { ...options, tiles, checkpoints: new CheckpointTable(storage), key };
+  const mirror = mirrorDirectory === undefined ? undefined : new Mirror(mirrorDirectory, tiles);
+  const builder =
+    intervalMs === undefined
+      ? undefined
+      : new Builder({ ...shared, intervalMs, mirror, turns: new Turns(storage, instance, log) });
+  return { reader: new EvidenceReader(shared), stop: async () => builder?.stop() };
+}

@@ -1,0 +1,27 @@
+/** Bounds of the trees of evidence; units last. */
+export const limits = {
+  /** Events whose entries are read at once; 100 bytes each, held by this process and the engine. */
+  sliceEventsMax: 131_072,
+  sliceBytesMax: 32 * 1024 * 1024,
+  /** Organizations whose new events are read together. */
+  sliceOrganizationsMax: 500,
+  /** Trees that are kept open between turns; each is some 30 KB. */
+  openTreesMax: 1_000,
+  /**
+   * What an event costs engine and process together, measured, and the share of the machine that a backlog may take:
+   * slices are followed by a pause that keeps to it.
+   */
+  eventCostMicros: 3.5,
+  shareOfMachine: 0.1,
+  /** How long the end of the service waits for its last checkpoints; what is left then is for the next start. */
+  stopMsMax: 5_000,
+  /** Of a slice: longer than it takes on a busy machine. */
+  sliceMsMax: 120_000,
+  /** Progress without any event is saved this often. */
+  idleProgressMs: 600_000,
+  /** Tiles that are read at once to be copied. */
+  mirrorTilesAtOnce: 64,
+  /** Of processes that share an engine one builds: its claim counts for so long. */
+  claimMsMax: 30_000,
+  claimRenewMs: 5_000,
+} as const;

@@ -1,0 +1,111 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { readIfThere, replaceFile } from '../base/durable-file.ts';
+import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
+import { toBundle } from '../tlog/entry.ts';
+import { hashesAtLevel, levelsOf, tilePath, tileWidth, widthIn } from '../tlog/tile.ts';
+import type { StoredCheckpoint } from './checkpoint-table.ts';
+import { limits } from './limits.ts';
+import type { TileTable } from './tile-table.ts';
+import { TreeReader } from './tree-reader.ts';
+import { hashesOf } from './tree.ts';
+
+/** The tree in the engine does not continue the one that was copied before. */
+export class MirrorContradiction extends Error {
+  readonly organization: string;
+
+  constructor(organization: string, words: string) {
+    super(words);
+    this.name = 'MirrorContradiction';
+    this.organization = organization;
+  }
+}
+
+/**
+ * A copy of all trees in files, in the layout of C2SP tlog-tiles, where the operator of the engine alone cannot take it
+ * back: another disk, a mounted bucket, a repository.
+ *
+ *     EVIDENCE_DIR/<organization id>/checkpoint           the newest
+ *                                    checkpoints/000…300  each that was copied, by its number of events
+ *                                    tile/…               full and partial tiles, and bundles of entries
+ *
+ * What is there says how far a copy has come, so one that was away is continued. A file that is there is never changed,
+ * but for the newest checkpoint, and that only for one that continues it.
+ */
+export class Mirror {
+  readonly #directory: string;
+  readonly #tiles: TileTable;
+  readonly #reader: TreeReader;
+
+  constructor(directory: string, tiles: TileTable) {
+    this.#directory = directory;
+    this.#tiles = tiles;
+    this.#reader = new TreeReader(tiles);
+  }
+
+  /** Copies what a checkpoint covers. Rejects with MirrorContradiction, EngineError, or the error of a file. */
+  async copy({ organization, size, text }: StoredCheckpoint): Promise<void> {
+    const before = await this.#copied(organization);
+    const from = before?.size ?? 0;
+    if (before !== undefined) await this.#holdTo(organization, before, size);
+    if (from >= size) return;
+    for (let level = 0; level < levelsOf(size); level++) {
+      const first = Math.floor(hashesAtLevel(level, from) / tileWidth);
+      const last = Math.ceil(hashesAtLevel(level, size) / tileWidth);
+      for (let index = first; index < last; index += limits.mirrorTilesAtOnce)
+        await this.#copyTiles(
+          organization,
+          { level, index, end: Math.min(last, index + limits.mirrorTilesAtOnce) },
+          size,
+        );
+    }
+    const name = String(size).padStart(16, '0');
+    await this.#write(organization, join('checkpoints', name), text);
+    await this.#write(organization, 'checkpoint', text);
+  }
+
+  async #copied(organization: string): Promise<Checkpoint | undefined> {
+    const text = await readIfThere(join(this.#directory, organization, 'checkpoint'));
+    return text === undefined ? undefined : parseCheckpoint(text);
+  }
+
+  async #holdTo(organization: string, before: Checkpoint, size: number): Promise<void> {
+    if (before.size > size)
+      throw new MirrorContradiction(
+        organization,
+        `the copy in EVIDENCE_DIR has a checkpoint of ${before.size} events, the engine one of ${size}`,
+      );
+    const root = await this.#reader.root(organization, before.size);
+    if (root === undefined || Buffer.compare(root, before.root) !== 0)
+      throw new MirrorContradiction(
+        organization,
+        `the first ${before.size} events are not those that the checkpoint in EVIDENCE_DIR was signed for`,
+      );
+  }
+
+  async #copyTiles(
+    organization: string,
+    { level, index: from, end }: { readonly level: number; readonly index: number; readonly end: number },
+    size: number,
+  ): Promise<void> {
+    const wanted = Array.from({ length: end - from }, (_, n) => ({ level, index: from + n }));
+    for (const tile of await this.#tiles.get(organization, wanted)) {
+      const width = widthIn(tile, size);
+      const content = tile.content.subarray(0, (tile.content.length / tile.width) * width);
+      const resource = { level, index: tile.index, width };
+      await this.#write(
+        organization,
+        tilePath({ ...resource, kind: 'hashes' }),
+        hashesOf({ level, width, content }),
+      );
+      if (level === 0)
+        await this.#write(organization, tilePath({ ...resource, kind: 'entries' }), toBundle(content));
+    }
+  }
+
+  async #write(organization: string, name: string, content: string | Buffer): Promise<void> {
+    const path = join(this.#directory, organization, name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await replaceFile(path, content);
+  }
+}

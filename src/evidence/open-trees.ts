@@ -1,0 +1,107 @@
+import type { CheckpointTable, StoredCheckpoint } from './checkpoint-table.ts';
+import { limits } from './limits.ts';
+import type { StoredTile, TileTable } from './tile-table.ts';
+import { Tree } from './tree.ts';
+import { TreeReader } from './tree-reader.ts';
+
+/** A tree with the newest checkpoint that was signed of it. */
+export interface OpenTree {
+  readonly organization: string;
+  readonly tree: Tree;
+  /** Undefined: none yet. */
+  signed: Pick<StoredCheckpoint, 'size' | 'root'> | undefined;
+}
+
+/** What is wrong with a tree: somebody has altered it, or what it is made of. */
+export interface Contradiction {
+  readonly organization: string;
+  readonly words: string;
+}
+
+/** Undefined where a tree has not the size of its newest checkpoint, or has the same root. */
+export function contradictionOf({ organization, tree, signed }: OpenTree): Contradiction | undefined {
+  if (signed?.size !== tree.size || Buffer.compare(signed.root, tree.root()) === 0) return undefined;
+  return { organization, words: otherEvents(signed.size) };
+}
+
+const otherEvents = (size: number): string =>
+  `the first ${size} events of the organization are not those that a checkpoint was signed for`;
+
+/**
+ * Trees that are being built, as long as there are not too many. One that is opened is held to its newest checkpoint,
+ * as a log never signs what contradicts what it has signed before.
+ */
+export class OpenTrees {
+  readonly #tiles: TileTable;
+  readonly #checkpoints: CheckpointTable;
+  readonly #reader: TreeReader;
+  readonly #open = new Map<string, OpenTree>();
+
+  constructor(tiles: TileTable, checkpoints: CheckpointTable) {
+    this.#tiles = tiles;
+    this.#checkpoints = checkpoints;
+    this.#reader = new TreeReader(tiles);
+  }
+
+  /** Another process may have added to them, or not all that they have was stored. */
+  forget(organizations?: readonly string[]): void {
+    if (organizations === undefined) this.#open.clear();
+    else for (const one of organizations) this.#open.delete(one);
+  }
+
+  /**
+   * The trees of organizations; those that contradict a checkpoint are handed to `refused` instead. Rejects with
+   * EngineError.
+   */
+  async open(
+    organizations: readonly string[],
+    refused: (contradiction: Contradiction) => void,
+  ): Promise<Map<string, OpenTree>> {
+    const absent = organizations.filter((one) => this.#open.get(one) === undefined);
+    const loaded = absent.length === 0 ? [] : await this.#load(absent, refused);
+    for (const one of loaded) this.#open.set(one.organization, one);
+    const trees = organizations.flatMap((one) => this.#open.get(one) ?? []);
+    for (const one of this.#open.keys()) {
+      if (this.#open.size <= Math.max(limits.openTreesMax, organizations.length)) break;
+      if (!organizations.includes(one)) this.#open.delete(one);
+    }
+    return new Map(trees.map((one) => [one.organization, one]));
+  }
+
+  async #load(
+    organizations: readonly string[],
+    refused: (contradiction: Contradiction) => void,
+  ): Promise<OpenTree[]> {
+    const last = await this.#tiles.last(organizations);
+    const newest = await this.#checkpoints.newest(organizations);
+    const loaded: OpenTree[] = [];
+    for (const organization of organizations) {
+      const own = last.filter((tile) => tile.organization === organization);
+      const signed = newest.find((checkpoint) => checkpoint.organization === organization);
+      const opened = openTree(organization, own);
+      if ('words' in opened) refused(opened);
+      else if (await this.#contradicts(opened, signed))
+        refused({ organization, words: otherEvents(signed?.size ?? 0) });
+      else loaded.push({ organization, tree: opened, signed });
+    }
+    return loaded;
+  }
+
+  /** A tree that is shorter than its checkpoint is looked at when it has grown so far. */
+  async #contradicts({ organization, size }: Tree, signed: OpenTree['signed']): Promise<boolean> {
+    if (signed === undefined || signed.size > size) return false;
+    const root = await this.#reader.root(organization, signed.size);
+    return root === undefined || Buffer.compare(root, signed.root) !== 0;
+  }
+}
+
+function openTree(organization: string, last: readonly StoredTile[]): Tree | Contradiction {
+  try {
+    return new Tree(organization, last);
+  } catch (error) {
+    return {
+      organization,
+      words: `the tree is damaged: ${error instanceof Error ? error.message : String(error)}`,
+    };
+  }
+}

@@ -1,0 +1,129 @@
+import type { Storage } from '../storage/storage.ts';
+import { entryBytes } from '../tlog/entry.ts';
+import { hashBytes } from '../tlog/hash.ts';
+import type { TileId } from '../tlog/tile.ts';
+
+/** A row of `evidence_tiles`: of level 0 the entries of its events, above it hashes. */
+export interface StoredTile extends TileId {
+  readonly organization: string;
+  /** Entries or hashes that are there. */
+  readonly width: number;
+  /** Order numbers of the first and the last entry; 0 above level 0. */
+  readonly firstSeq: bigint;
+  readonly lastSeq: bigint;
+  readonly content: Buffer;
+}
+
+/** A UUID as the engine writes it in binary formats: two little-endian halves. */
+export function uuidBytes(uuid: string): Buffer {
+  const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex');
+  bytes.subarray(0, 8).reverse();
+  bytes.subarray(8, 16).reverse();
+  return bytes;
+}
+
+function lengthPrefix(length: number): Buffer {
+  const bytes: number[] = [];
+  let rest = length;
+  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
+  return Buffer.from([...bytes, rest]);
+}
+
+/** A row in the engine's RowBinary. */
+function encodeRow({ organization, level, index, width, firstSeq, lastSeq, content }: StoredTile): Buffer {
+  const fixed = Buffer.alloc(27);
+  fixed.writeUInt8(level, 0);
+  fixed.writeBigUInt64LE(BigInt(index), 1);
+  fixed.writeUInt16LE(width, 9);
+  fixed.writeBigUInt64LE(firstSeq, 11);
+  fixed.writeBigUInt64LE(lastSeq, 19);
+  return Buffer.concat([uuidBytes(organization), fixed, lengthPrefix(content.length), content]);
+}
+
+interface Row {
+  readonly org: string;
+  readonly level: number;
+  readonly tile: string;
+  readonly width: number;
+  readonly first_seq: string;
+  readonly last_seq: string;
+  readonly base64: string;
+}
+
+/** A row that has less than its width says is a narrower tile: what follows from it will show that it was damaged. */
+function toTile(row: Row): StoredTile {
+  const { org: organization, level } = row;
+  const content = Buffer.from(row.base64, 'base64');
+  const width = Math.min(row.width, Math.floor(content.length / (level === 0 ? entryBytes : hashBytes)));
+  const [firstSeq, lastSeq] = [BigInt(row.first_seq), BigInt(row.last_seq)];
+  return { organization, level, index: Number(row.tile), width, firstSeq, lastSeq, content };
+}
+
+/** A tile that has grown may be there several times, until the engine has merged its parts: the widest counts. */
+const columns = 'org, level, tile, width, first_seq, last_seq, base64Encode(content) AS base64';
+const widest = 'ORDER BY org, level, tile, width DESC LIMIT 1 BY org, level, tile';
+
+/** The tiles of all trees. Every method rejects with EngineError. */
+export class TileTable {
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /** Stores tiles in one INSERT of one block: all of them are there afterwards, or none. */
+  async insert(tiles: readonly StoredTile[]): Promise<void> {
+    if (tiles.length === 0) return;
+    const into =
+      'INSERT INTO evidence_tiles (org, level, tile, width, first_seq, last_seq, content) FORMAT RowBinary';
+    const settings = { max_insert_block_size: tiles.length, min_insert_block_size_rows: tiles.length };
+    await this.#storage.insertNative(into, tiles.map(encodeRow), { settings });
+  }
+
+  /** The last tile of each level of the trees of organizations. */
+  async last(organizations: readonly string[]): Promise<StoredTile[]> {
+    const rows = await this.#storage.readRows<Row>(
+      `SELECT ${columns} FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} AND (org, level, tile) IN
+        (SELECT org, level, max(tile) FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} GROUP BY org, level)
+       ${widest}`,
+      { organizations },
+    );
+    return rows.map(toTile);
+  }
+
+  /** Those of the tiles that are there. */
+  async get(organization: string, tiles: readonly TileId[]): Promise<StoredTile[]> {
+    if (tiles.length === 0) return [];
+    const rows = await this.#storage.readRows<Row>(
+      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND (level, tile) IN
+        (SELECT p.1, p.2 FROM (SELECT arrayJoin(arrayZip({levels:Array(UInt8)}, {indexes:Array(UInt64)})) AS p))
+       ${widest}`,
+      {
+        organization,
+        levels: tiles.map(({ level }) => level),
+        indexes: tiles.map(({ index }) => index),
+      },
+    );
+    return rows.map(toTile);
+  }
+
+  /** Tiles of level 0 in their order: so many from an index on. */
+  async lowest(organization: string, from: number, tiles: number): Promise<StoredTile[]> {
+    const rows = await this.#storage.readRows<Row>(
+      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
+       AND tile >= {from:UInt64} AND tile < {to:UInt64} ${widest}`,
+      { organization, from, to: from + tiles },
+    );
+    return rows.map(toTile);
+  }
+
+  /** The index of the tile of level 0 in whose stretch of the order a place lies; undefined where none begins before. */
+  async indexBefore(organization: string, seq: bigint): Promise<number | undefined> {
+    const [row] = await this.#storage.readRows<{ tile: string; tiles: string }>(
+      `SELECT max(tile) AS tile, count() AS tiles FROM evidence_tiles
+       WHERE org = {organization:UUID} AND level = 0 AND first_seq <= {seq:UInt64}`,
+      { organization, seq },
+    );
+    return row === undefined || row.tiles === '0' ? undefined : Number(row.tile);
+  }
+}

@@ -1,0 +1,93 @@
+import { type Entry, entryAt, expiryOf } from '../tlog/entry.ts';
+import { hashBytes } from '../tlog/hash.ts';
+import { hashInTile, type TileId, tileOf, tileWidth } from '../tlog/tile.ts';
+import { type Node, nodesOf, type Range, rangeHash } from '../tlog/tree.ts';
+import type { StoredTile, TileTable } from './tile-table.ts';
+import { hashesOf } from './tree.ts';
+
+const keyOf = ({ level, index }: TileId): string => `${level}/${index}`;
+
+/** Hashes of a stored tree, and its entries by their place. Every method rejects with EngineError. */
+export class TreeReader {
+  readonly #tiles: TileTable;
+
+  constructor(tiles: TileTable) {
+    this.#tiles = tiles;
+  }
+
+  /**
+   * The hashes of ranges of leaves, such as a proof has, or a root: the tiles that know them are read in one query.
+   * Undefined where the tree has fewer leaves.
+   */
+  async hashes(organization: string, ranges: readonly Range[]): Promise<Uint8Array[] | undefined> {
+    const needed = new Map(
+      ranges.flatMap(nodesOf).map((node) => {
+        const { level, index } = tileOf(node);
+        return [keyOf({ level, index }), { level, index }];
+      }),
+    );
+    const found = await this.#tiles.get(organization, [...needed.values()]);
+    const hashes = new Map(found.map((tile) => [keyOf(tile), hashesOf(tile)]));
+    const hashOf = (node: Node): Buffer =>
+      hashInTile(node, hashes.get(keyOf(tileOf(node))) ?? Buffer.alloc(0));
+    try {
+      return ranges.map((range) => rangeHash(range, hashOf));
+    } catch (error) {
+      if (error instanceof RangeError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The root of the first `size` leaves; undefined where the tree has fewer. */
+  async root(organization: string, size: number): Promise<Uint8Array | undefined> {
+    const [root] = (await this.hashes(organization, [{ start: 0, end: size }])) ?? [];
+    return root;
+  }
+
+  /** The hashes of a tile, or the entries below it, as far as `width`; undefined where it has fewer. */
+  async tile(
+    organization: string,
+    { level, index, width }: TileId & { readonly width: number },
+    kind: 'hashes' | 'entries',
+  ): Promise<Buffer | undefined> {
+    const [tile] = await this.#tiles.get(organization, [{ level, index }]);
+    if (tile === undefined || tile.width < width) return undefined;
+    if (kind === 'hashes') return hashesOf(tile).subarray(0, width * hashBytes);
+    return tile.content.subarray(0, (tile.content.length / tile.width) * width);
+  }
+
+  /** The entry at a place, with its bytes; undefined where the tree does not reach there. */
+  async entry(organization: string, position: number): Promise<PlacedEntry | undefined> {
+    const [tile] = await this.#tiles.get(organization, [
+      { level: 0, index: Math.floor(position / tileWidth) },
+    ]);
+    return tile === undefined ? undefined : placed(tile, position % tileWidth);
+  }
+
+  /** The entry of an event by its order number; undefined where the tree has none. */
+  async entryOf(organization: string, seq: bigint): Promise<PlacedEntry | undefined> {
+    const index = await this.#tiles.indexBefore(organization, seq);
+    if (index === undefined) return undefined;
+    const [tile] = await this.#tiles.get(organization, [{ level: 0, index }]);
+    if (tile === undefined) return undefined;
+    for (let place = 0; place < tile.width; place++)
+      if (entryAt(tile.content, place).seq === seq) return placed(tile, place);
+    return undefined;
+  }
+}
+
+/** An entry, and where it stands in the tree. */
+export interface PlacedEntry extends Entry {
+  readonly position: number;
+  /** `2027-01-31`; undefined: never. */
+  readonly expiryDay: string | undefined;
+  readonly bytes: Buffer;
+}
+
+function placed({ content, index, width }: StoredTile, place: number): PlacedEntry | undefined {
+  if (place >= width) return undefined;
+  const bytesEach = content.length / width;
+  const bytes = content.subarray(place * bytesEach, (place + 1) * bytesEach);
+  const entry = entryAt(content, place);
+  return { ...entry, position: index * tileWidth + place, expiryDay: expiryOf(entry), bytes };
+}

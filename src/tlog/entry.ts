@@ -1,0 +1,87 @@
+import { sha256Text } from './hash.ts';
+
+/**
+ * What a leaf of the tree says of an event, 52 bytes, big-endian:
+ *
+ *     0        8        16      20                      52
+ *     | seq    | time   | expires | SHA-256 of `source` |
+ *     | UInt64 | Int64  | UInt32  |                     |
+ *
+ * `seq` is the order number, `time` Unix microseconds, `expires` the day since 1970 from which retention removes the
+ * event (65535: never), and `source` the source event as it is stored, byte by byte. The hash stands for the text so
+ * that an entry can be kept, and shown, when retention has removed the event: then it still says when that was due.
+ */
+export const entryBytes = 52;
+const hashAt = 20;
+/** The last day that a column of days can hold stands for never. */
+const neverDay = 65_535;
+const dayMicros = 86_400_000_000;
+
+export interface Entry {
+  readonly seq: bigint;
+  /** Unix microseconds. */
+  readonly time: number;
+  /** Days since 1970. */
+  readonly expires: number;
+  readonly sourceHash: Uint8Array;
+}
+
+export function encodeEntry({ seq, time, expires, sourceHash }: Entry): Buffer {
+  const bytes = Buffer.alloc(entryBytes);
+  bytes.writeBigUInt64BE(seq, 0);
+  bytes.writeBigInt64BE(BigInt(time), 8);
+  bytes.writeUInt32BE(expires, 16);
+  bytes.set(sourceHash, hashAt);
+  return bytes;
+}
+
+/** The entry at a place in bytes that hold entries one behind the other. */
+export function entryAt(bytes: Buffer, place: number): Entry {
+  const at = place * entryBytes;
+  return {
+    seq: bytes.readBigUInt64BE(at),
+    time: Number(bytes.readBigInt64BE(at + 8)),
+    expires: bytes.readUInt32BE(at + 16),
+    sourceHash: bytes.subarray(at + hashAt, at + entryBytes),
+  };
+}
+
+/** Whether the bytes of an entry are of this text. */
+export function isEntryOf(entry: Buffer, source: Uint8Array): boolean {
+  return sha256Text(source) === entry.toString('latin1', hashAt, entryBytes);
+}
+
+/** Whether retention may have removed an event by a moment (Unix microseconds). */
+export function hasExpired({ expires }: Entry, nowMicros: number): boolean {
+  return expires !== neverDay && expires * dayMicros <= nowMicros;
+}
+
+/** The day from which retention removes an event, `2027-01-31`; undefined for never. */
+export function expiryOf({ expires }: Entry): string | undefined {
+  return expires === neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Entries one behind the other as a bundle (C2SP tlog-tiles): before each its length, 16 bits. */
+export function toBundle(entries: Buffer): Buffer {
+  const count = entries.length / entryBytes;
+  const bundle = Buffer.alloc(count * (entryBytes + 2));
+  for (let place = 0; place < count; place++) {
+    const at = bundle.writeUInt16BE(entryBytes, place * (entryBytes + 2));
+    entries.copy(bundle, at, place * entryBytes, (place + 1) * entryBytes);
+  }
+  return bundle;
+}
+
+/** The entries of a bundle; throws where one has not the length of ours. */
+export function fromBundle(bundle: Buffer): Buffer {
+  const count = Math.floor(bundle.length / (entryBytes + 2));
+  const entries = Buffer.alloc(count * entryBytes);
+  if (count * (entryBytes + 2) !== bundle.length) throw new RangeError('the bundle is cut short');
+  for (let place = 0; place < count; place++) {
+    const at = place * (entryBytes + 2);
+    if (bundle.readUInt16BE(at) !== entryBytes)
+      throw new RangeError('the bundle has an entry of another length');
+    bundle.copy(entries, place * entryBytes, at + 2, at + 2 + entryBytes);
+  }
+  return entries;
+}

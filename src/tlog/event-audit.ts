@@ -1,0 +1,116 @@
+import { type Entry, entryAt, entryBytes, hasExpired } from './entry.ts';
+
+/** What is wrong with an event: its place in the tree, and what tree and table say of it. */
+export interface Difference {
+  readonly kind: 'altered' | 'missing' | 'added' | 'moved';
+  /** Of what the tree knows; of an added event the place that it would have. */
+  readonly position: number;
+  readonly seq: bigint;
+  /** Unix microseconds. */
+  readonly time: number;
+  /** Where the tree has what stands here now. */
+  readonly movedFrom?: number;
+}
+
+export interface EventFindings {
+  /** Events that are there and as the tree says. */
+  readonly same: number;
+  /** Events that are no longer there, and whose time was over. */
+  readonly expired: number;
+  readonly counts: Readonly<Record<Difference['kind'], number>>;
+  readonly first: Difference | undefined;
+}
+
+/** Hashes of altered events that are remembered, to tell those that have changed places. */
+const rememberedMax = 10_000;
+
+/** Holds events, as entries made of what is stored now, against the entries of the tree; both in their order. */
+export class EventAudit {
+  readonly #nowMicros: number;
+  readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
+  /** Source hashes that the tree has and that no longer stand in their place, with this place. */
+  readonly #displaced = new Map<string, number>();
+  readonly #strange = new Map<string, Difference>();
+  #first: Difference | undefined;
+  #position = 0;
+  #same = 0;
+  #expired = 0;
+
+  /** @param nowMicros what had expired by then may have gone; Unix microseconds */
+  constructor(nowMicros: number) {
+    this.#nowMicros = nowMicros;
+  }
+
+  /** A stretch of the order: all entries of the tree in it, and all events, both one behind the other. */
+  compare(entries: Buffer, events: Buffer): void {
+    const count = entries.length / entryBytes;
+    if (entries.equals(events)) {
+      this.#position += count;
+      this.#same += count;
+      return;
+    }
+    let at = 0;
+    for (let place = 0; place < count; place++) {
+      const entry = entryAt(entries, place);
+      while (at < events.length && events.readBigUInt64BE(at) < entry.seq) at = this.#add(events, at);
+      if (at < events.length && events.readBigUInt64BE(at) === entry.seq) {
+        const bytes = entries.subarray(place * entryBytes, (place + 1) * entryBytes);
+        if (bytes.equals(events.subarray(at, at + entryBytes))) this.#same += 1;
+        else this.#alter(entry, entryAt(events.subarray(at, at + entryBytes), 0));
+        at += entryBytes;
+      } else if (hasExpired(entry, this.#nowMicros)) this.#expired += 1;
+      else this.#miss(entry);
+      this.#position += 1;
+    }
+    while (at < events.length) at = this.#add(events, at);
+  }
+
+  findings(): EventFindings {
+    return { same: this.#same, expired: this.#expired, counts: { ...this.#counts }, first: this.#first };
+  }
+
+  #add(events: Buffer, at: number): number {
+    const { seq, time, sourceHash } = entryAt(events.subarray(at, at + entryBytes), 0);
+    this.#tell({ kind: 'added', position: this.#position, seq, time }, sourceHash);
+    return at + entryBytes;
+  }
+
+  #miss(entry: Entry): void {
+    this.#displace(entry);
+    this.#tell({ kind: 'missing', position: this.#position, seq: entry.seq, time: entry.time });
+  }
+
+  #alter(entry: Entry, now: Entry): void {
+    const isOther = Buffer.compare(entry.sourceHash, now.sourceHash) !== 0;
+    if (isOther) this.#displace(entry);
+    const difference = {
+      kind: 'altered',
+      position: this.#position,
+      seq: entry.seq,
+      time: entry.time,
+    } as const;
+    this.#tell(difference, isOther ? now.sourceHash : undefined);
+  }
+
+  /** `strange`: the hash of a text that the tree does not have here, and may have elsewhere. */
+  #tell(difference: Difference, strange?: Uint8Array): void {
+    const key = strange === undefined ? undefined : Buffer.from(strange).toString('latin1');
+    const movedFrom = key === undefined ? undefined : this.#displaced.get(key);
+    const told = movedFrom === undefined ? difference : { ...difference, kind: 'moved' as const, movedFrom };
+    this.#counts[told.kind] += 1;
+    this.#first ??= told;
+    if (key !== undefined && movedFrom === undefined && this.#strange.size < rememberedMax)
+      this.#strange.set(key, difference);
+  }
+
+  /** The text of this entry stands elsewhere now, if it has been met: then that was a move. */
+  #displace({ sourceHash }: Entry): void {
+    const key = Buffer.from(sourceHash).toString('latin1');
+    const elsewhere = this.#strange.get(key);
+    if (this.#displaced.size < rememberedMax) this.#displaced.set(key, this.#position);
+    if (elsewhere === undefined) return;
+    this.#counts[elsewhere.kind] -= 1;
+    this.#counts.moved += 1;
+    if (this.#first === elsewhere) this.#first = { ...elsewhere, kind: 'moved', movedFrom: this.#position };
+  }
+}

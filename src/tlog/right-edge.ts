@@ -1,0 +1,77 @@
+import { foldHashes, hashBytes } from './hash.ts';
+import { hashesAtLevel, hashInTile, levelsOf, tileOf, type Tile, tileWidth, widthIn } from './tile.ts';
+import { rangeHash } from './tree.ts';
+
+/** A tile with its hashes, one behind the other. */
+export interface TileHashes extends Tile {
+  readonly hashes: Buffer;
+}
+
+/**
+ * The right edge of a growing tree: of each level of tiles the last, partial one. It is all that is needed to add
+ * leaves and to tell the root, some 8 KiB for each factor of 256 in the size.
+ */
+export class RightEdge {
+  #size = 0;
+  /** By level: room for a tile. How much of it counts follows from the size. */
+  readonly #levels: Buffer[] = [];
+
+  /** The edge of a tree that is there already, from its last partial tiles. Throws where one does not fit the size. */
+  static of(size: number, partial: readonly TileHashes[]): RightEdge {
+    const edge = new RightEdge();
+    for (let level = 0; level < levelsOf(size); level++) {
+      const index = Math.floor(hashesAtLevel(level, size) / tileWidth);
+      const width = widthIn({ level, index }, size);
+      const tile = partial.find((one) => one.level === level && one.index === index);
+      if (width > 0 && (tile === undefined || tile.hashes.length < width * hashBytes))
+        throw new Error(`the tile ${index} of level ${level} has fewer than ${width} hashes`);
+      tile?.hashes.copy(edge.#roomOf(level), 0, 0, width * hashBytes);
+    }
+    edge.#size = size;
+    return edge;
+  }
+
+  /** Leaves. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Adds the hash of a leaf; `onFull` gets each tile that it fills, the lowest first. */
+  add(leaf: Uint8Array, onFull?: (tile: TileHashes) => void): void {
+    let hash = leaf;
+    this.#size += 1;
+    for (let level = 0; ; level++) {
+      const index = hashesAtLevel(level, this.#size) - 1;
+      const place = index % tileWidth;
+      const room = this.#roomOf(level);
+      room.set(hash, place * hashBytes);
+      if (place < tileWidth - 1) return;
+      onFull?.({ level, index: Math.floor(index / tileWidth), width: tileWidth, hashes: Buffer.from(room) });
+      hash = foldHashes(room, tileWidth);
+    }
+  }
+
+  root(): Uint8Array {
+    return rangeHash({ start: 0, end: this.#size }, (node) => {
+      const { level } = tileOf(node);
+      return hashInTile(node, this.#levels[level] ?? Buffer.alloc(0));
+    });
+  }
+
+  /** The last tile of each level that has hashes and is not full. */
+  partialTiles(): TileHashes[] {
+    return this.#levels.flatMap((room, level) => {
+      const index = Math.floor(hashesAtLevel(level, this.#size) / tileWidth);
+      const width = widthIn({ level, index }, this.#size);
+      return width === 0
+        ? []
+        : [{ level, index, width, hashes: Buffer.from(room.subarray(0, width * hashBytes)) }];
+    });
+  }
+
+  #roomOf(level: number): Buffer {
+    const room = this.#levels[level] ?? Buffer.alloc(tileWidth * hashBytes);
+    this.#levels[level] = room;
+    return room;
+  }
+}

@@ -1,0 +1,89 @@
+import { foldHashes, hashBytes } from './hash.ts';
+import type { Node } from './tree.ts';
+
+/** Hashes in a full tile (C2SP tlog-tiles), which is a subtree of eight levels. */
+export const tileWidth = 256;
+const tileLevels = 8;
+const tileLevelMax = 63;
+
+/** A tile: `index` counts the tiles of its level. */
+export interface TileId {
+  readonly level: number;
+  readonly index: number;
+}
+
+/** A tile as a tree of some size has it: with fewer hashes than `tileWidth` it is partial. */
+export interface Tile extends TileId {
+  readonly width: number;
+}
+
+/** The number of hashes that a tree of `size` leaves has at a level of tiles. */
+export function hashesAtLevel(level: number, size: number): number {
+  return Math.floor(size / tileWidth ** level);
+}
+
+/** The levels of tiles in a tree of `size` leaves. */
+export function levelsOf(size: number): number {
+  let levels = 0;
+  while (hashesAtLevel(levels, size) > 0) levels += 1;
+  return levels;
+}
+
+/** The width of a tile in a tree of `size` leaves; 0 where the tree has no such tile. */
+export function widthIn({ level, index }: TileId, size: number): number {
+  return Math.max(0, Math.min(tileWidth, hashesAtLevel(level, size) - index * tileWidth));
+}
+
+/** The tile that knows a node, and which of its hashes are below the node. */
+export function tileOf({ level, index }: Node): TileId & { readonly first: number; readonly count: number } {
+  const count = 2 ** (level % tileLevels);
+  const first = index * count;
+  const tile = Math.floor(first / tileWidth);
+  return { level: Math.floor(level / tileLevels), index: tile, first: first - tile * tileWidth, count };
+}
+
+/** The hash of a node from the hashes of its tile; throws where the tile is too narrow to know it. */
+export function hashInTile(node: Node, hashes: Uint8Array): Buffer {
+  const { first, count } = tileOf(node);
+  const from = first * hashBytes;
+  const to = from + count * hashBytes;
+  if (to > hashes.length)
+    throw new RangeError(`a tile of ${hashes.length} bytes does not hold its hash ${first}`);
+  return foldHashes(Buffer.from(hashes.subarray(from, to)), count);
+}
+
+/** `x001/x234/067` for 1234067. */
+function indexPath(index: number): string {
+  const digits = String(index);
+  const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g) ?? [];
+  return groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join('/');
+}
+
+/** What a tile's path names: its hashes, or the entries below a tile of level 0. */
+export interface TileResource extends Tile {
+  readonly kind: 'hashes' | 'entries';
+}
+
+/** The path of a tile below the log's own, such as `tile/0/x001/234.p/17`. */
+export function tilePath({ kind, level, index, width }: TileResource): string {
+  const part = width === tileWidth ? '' : `.p/${width}`;
+  return `tile/${kind === 'entries' ? kind : level}/${indexPath(index)}${part}`;
+}
+
+const tilePattern = /^tile\/(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
+
+/** Reads such a path; undefined for anything that `tilePath` does not write. */
+export function parseTilePath(path: string): TileResource | undefined {
+  const [, what, digits, part] = tilePattern.exec(path) ?? [];
+  if (what === undefined || digits === undefined) return undefined;
+  const index = Number(digits.replaceAll(/\D/g, ''));
+  const isEntries = what === 'entries';
+  const tile: TileResource = {
+    kind: isEntries ? 'entries' : 'hashes',
+    level: isEntries ? 0 : Number(what),
+    index,
+    width: part === undefined ? tileWidth : Number(part),
+  };
+  const isInside = tile.level <= tileLevelMax && Number.isSafeInteger(index) && tile.width <= tileWidth;
+  return isInside && tilePath(tile) === path ? tile : undefined;
+}

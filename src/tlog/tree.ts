@@ -1,0 +1,163 @@
+import { emptyRoot, nodeHash } from './hash.ts';
+
+/**
+ * The Merkle tree of RFC 6962 (2.1) by the places of its leaves, which are safe integers. A node of level `l` and index
+ * `i` is above the leaves from `i * 2^l` on, 2^l of them, and all are there: such a node never changes.
+ */
+export interface Node {
+  readonly level: number;
+  readonly index: number;
+}
+
+/** Leaves from `start` up to, and without, `end`. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The largest power of two below `count`, which is above 1. */
+function splitOf(count: number): number {
+  let split = 1;
+  while (split * 2 < count) split *= 2;
+  return split;
+}
+
+/** The nodes whose hashes make the hash of a range, from the left. */
+export function nodesOf({ start, end }: Range): Node[] {
+  const count = end - start;
+  if (count <= 0) return [];
+  const level = Math.log2(count);
+  if (Number.isInteger(level)) return [{ level, index: start / count }];
+  const middle = start + splitOf(count);
+  return [...nodesOf({ start, end: middle }), ...nodesOf({ start: middle, end })];
+}
+
+/** The hash of a range of leaves from the hashes of its nodes. */
+export function rangeHash(range: Range, hashOf: (node: Node) => Uint8Array): Uint8Array {
+  const [last, ...before] = nodesOf(range).toReversed();
+  if (last === undefined) return emptyRoot;
+  // A tree leans to the left: what stands right of a node is smaller, and hashed first.
+  return before.reduce((right, node) => nodeHash(hashOf(node), right), hashOf(last));
+}
+
+/** What proves that the leaf at `index` is in a tree of `size` leaves, from the leaf to the root. */
+export function inclusionRanges(index: number, size: number): Range[] {
+  if (!(index >= 0 && index < size)) throw new RangeError(`no leaf ${index} in a tree of ${size}`);
+  const path = (start: number, end: number): Range[] => {
+    if (end - start === 1) return [];
+    const middle = start + splitOf(end - start);
+    return index < middle
+      ? [...path(start, middle), { start: middle, end }]
+      : [...path(middle, end), { start, end: middle }];
+  };
+  return path(0, size);
+}
+
+/** What proves that a tree of `size` leaves continues the tree of its first `older` leaves. */
+export function consistencyRanges(older: number, size: number): Range[] {
+  if (!(older > 0 && older <= size)) throw new RangeError(`no tree of ${older} in one of ${size}`);
+  const path = (start: number, end: number): Range[] => {
+    // Whoever has the older root need not be told it.
+    if (end === older) return start === 0 ? [] : [{ start, end }];
+    const middle = start + splitOf(end - start);
+    return older <= middle
+      ? [...path(start, middle), { start: middle, end }]
+      : [...path(middle, end), { start, end: middle }];
+  };
+  return path(0, size);
+}
+
+/** Takes the hashes of a proof from its end: a proof names the top of the tree last. */
+class ProofEnd {
+  readonly #hashes: Uint8Array[];
+
+  constructor(proof: readonly Uint8Array[]) {
+    this.#hashes = [...proof];
+  }
+
+  take(): Uint8Array {
+    const hash = this.#hashes.pop();
+    if (hash === undefined) throw new RangeError('the proof is too short');
+    return hash;
+  }
+
+  get isEmpty(): boolean {
+    return this.#hashes.length === 0;
+  }
+}
+
+const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+
+/** The root of a tree of `size` leaves that a proof of inclusion leads to; throws RangeError where it leads nowhere. */
+function rootByInclusion(
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  proof: readonly Uint8Array[],
+): Uint8Array {
+  if (!(index >= 0 && index < size)) throw new RangeError(`no leaf ${index} in a tree of ${size}`);
+  const left = new ProofEnd(proof);
+  const climb = (start: number, end: number): Uint8Array => {
+    if (end - start === 1) return leaf;
+    const middle = start + splitOf(end - start);
+    const beside = left.take();
+    return index < middle ? nodeHash(climb(start, middle), beside) : nodeHash(beside, climb(middle, end));
+  };
+  const root = climb(0, size);
+  if (!left.isEmpty) throw new RangeError('the proof is too long');
+  return root;
+}
+
+/** Whether a proof shows that a leaf is at `index` in the tree of `size` leaves with this root (RFC 6962, 2.1.1). */
+export function isIncluded(
+  leaf: Uint8Array,
+  index: number,
+  tree: { readonly size: number; readonly root: Uint8Array },
+  proof: readonly Uint8Array[],
+): boolean {
+  try {
+    return isSame(rootByInclusion(leaf, index, tree.size, proof), tree.root);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+interface Tree {
+  readonly size: number;
+  readonly root: Uint8Array;
+}
+
+/** Whether a proof shows that the newer tree begins with all leaves of the older one (RFC 6962, 2.1.2). */
+export function isConsistent(older: Tree, newer: Tree, proof: readonly Uint8Array[]): boolean {
+  if (older.size > newer.size) return false;
+  if (older.size === 0) return proof.length === 0 && isSame(older.root, emptyRoot);
+  try {
+    const { olderRoot, newerRoot } = rootsByConsistency(older, newer.size, proof);
+    return isSame(olderRoot, older.root) && isSame(newerRoot, newer.root);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+function rootsByConsistency(older: Tree, size: number, proof: readonly Uint8Array[]) {
+  const left = new ProofEnd(proof);
+  const climb = (start: number, end: number): readonly [older: Uint8Array, newer: Uint8Array] => {
+    if (end === older.size) {
+      const known = start === 0 ? older.root : left.take();
+      return [known, known];
+    }
+    const middle = start + splitOf(end - start);
+    const beside = left.take();
+    if (older.size <= middle) {
+      const [before, now] = climb(start, middle);
+      return [before, nodeHash(now, beside)];
+    }
+    const [before, now] = climb(middle, end);
+    return [nodeHash(beside, before), nodeHash(beside, now)];
+  };
+  const [olderRoot, newerRoot] = climb(0, size);
+  if (!left.isEmpty) throw new RangeError('the proof is too long');
+  return { olderRoot, newerRoot };
+}

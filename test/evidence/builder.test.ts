@@ -1,0 +1,282 @@
+import { strict as assert } from 'node:assert';
+import { createHash, randomUUID } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { DamageRegister } from '../../src/base/damage.ts';
+import { Builder } from '../../src/evidence/builder.ts';
+import { CheckpointTable, type StoredCheckpoint } from '../../src/evidence/checkpoint-table.ts';
+import { limits } from '../../src/evidence/limits.ts';
+import { ForeignKeyError, LogKey, readKeys } from '../../src/evidence/log-key.ts';
+import { slicesOf } from '../../src/evidence/slices.ts';
+import { TileTable } from '../../src/evidence/tile-table.ts';
+import { TreeReader } from '../../src/evidence/tree-reader.ts';
+import { Turns } from '../../src/evidence/turns.ts';
+import { Mirror } from '../../src/evidence/mirror.ts';
+import { checkpointText, parseCheckpoint } from '../../src/tlog/checkpoint.ts';
+import { encodeEntry, fromBundle } from '../../src/tlog/entry.ts';
+import { leafHash } from '../../src/tlog/hash.ts';
+import { parseVerifierKey, verifyNote } from '../../src/tlog/note.ts';
+import { RightEdge } from '../../src/tlog/right-edge.ts';
+import { silentLog, startTestEngine, temporaryDirectory, type TestEngine } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
+
+let engine: TestEngine;
+let tiles: TileTable;
+let checkpoints: CheckpointTable;
+/** Of the order of ingest, for all organizations. */
+let nextSeq = 1n << 40n;
+const key = new LogKey({ name: 'service', seed: Buffer.alloc(32, 3), previousSeed: undefined });
+
+before(async () => {
+  engine = await startTestEngine();
+  tiles = new TileTable(engine.storage);
+  checkpoints = new CheckpointTable(engine.storage);
+});
+after(async () => engine.stop());
+
+interface Stored {
+  readonly seq: bigint;
+  readonly entry: Buffer;
+}
+
+const neverDay = 65_535;
+const startMicros = 1_700_000_000_000_000;
+
+/** Stores events whose times are in another order than they came. */
+async function record(organization: string, count: number): Promise<Stored[]> {
+  const first = nextSeq;
+  await engine.storage.command(
+    `INSERT INTO events (org, time, seq, activity_id, expires, ocsf, source)
+     SELECT {organization:UUID}, fromUnixTimestamp64Micro(toInt64({start:Int64} + (number * 7919) % 1000), 'UTC'),
+       {first:UInt64} + number * 3, 1, if(number % 2 = 0, toDate('2149-06-06'), toDate('2090-01-02')), '',
+       concat('{"n":', toString(number), ',"é":"', repeat('x', number % 90), '"}') FROM numbers({count:UInt64})`,
+    { organization, start: startMicros, first, count },
+  );
+  // Nothing settles before it is there.
+  nextSeq = first + BigInt(count) * 3n;
+  return Array.from({ length: count }, (_, n) => {
+    const source = `{"n":${n},"é":"${'x'.repeat(n % 90)}"}`;
+    const seq = first + BigInt(n) * 3n;
+    const entry = encodeEntry({
+      seq,
+      time: startMicros + ((n * 7919) % 1000),
+      expires: n % 2 === 0 ? neverDay : Date.UTC(2090, 0, 2) / 86_400_000,
+      sourceHash: createHash('sha256').update(source).digest(),
+    });
+    return { seq, entry };
+  });
+}
+
+function rootOf(events: readonly Stored[]): string {
+  const edge = new RightEdge();
+  for (const { entry } of events) edge.add(leafHash(entry));
+  return Buffer.from(edge.root()).toString('hex');
+}
+
+function builder(instance?: string, intervalMs = 60_000, mirror?: Mirror) {
+  const { storage } = engine;
+  const damage = new DamageRegister();
+  const log = silentLog;
+  const turns = new Turns(storage, instance, log);
+  const settledBefore = async () => nextSeq;
+  const own = new Builder({
+    storage,
+    tiles,
+    checkpoints,
+    key,
+    turns,
+    settledBefore,
+    intervalMs,
+    mirror,
+    damage,
+    log,
+  });
+  return { damage, stop: () => own.stop() };
+}
+
+/** One turn: what stopping does at its end. */
+const turn = async (mirror?: Mirror) => {
+  const one = builder(undefined, undefined, mirror);
+  await one.stop();
+  return one.damage.list();
+};
+
+async function newest(organization: string): Promise<StoredCheckpoint> {
+  const [found] = await checkpoints.newest([organization]);
+  assert.ok(found);
+  const [verifier = ''] = (await readKeys(engine.storage)).map((one) => key.verifierKeyOf(organization, one));
+  assert.equal(verifyNote(found.note, [parseVerifierKey(verifier)]).length, 1);
+  assert.equal(found.origin, `service/${organization}`);
+  return found;
+}
+
+async function holdSigned(organization: string, events: readonly Stored[]): Promise<void> {
+  const { size, root } = await newest(organization);
+  assert.equal(size, events.length);
+  assert.equal(Buffer.from(root).toString('hex'), rootOf(events));
+  const stored = await new TreeReader(tiles).root(organization, size);
+  assert.deepEqual(Buffer.from(stored ?? []), Buffer.from(root));
+}
+
+describe('trees of evidence', () => {
+  test('cover the stored events of each organization in the order of ingest, and go on where they were', async () => {
+    const [large, small] = [randomUUID(), randomUUID()];
+    const events = { [large]: await record(large, 70_000), [small]: await record(small, 3) };
+    assert.deepEqual(await turn(), []);
+    for (const [organization, own] of Object.entries(events)) await holdSigned(organization, own);
+    for (const count of [1, 254, 1, 700]) {
+      events[small]?.push(...(await record(small, count)));
+      await turn();
+      await holdSigned(small, events[small] ?? []);
+    }
+    await holdSigned(large, events[large] ?? []);
+    const reader = new TreeReader(tiles);
+    for (const place of [0, 255, 256, 69_999]) {
+      const { seq, entry } = events[large]?.[place] ?? { seq: -1n, entry: Buffer.alloc(0) };
+      assert.deepEqual((await reader.entry(large, place))?.bytes, entry);
+      assert.equal((await reader.entryOf(large, seq))?.position, place);
+      assert.equal(await reader.entryOf(large, seq + 1n), undefined);
+    }
+    assert.equal(await reader.entry(large, 70_000), undefined);
+  });
+
+  test('are made again of what is there when tiles are rolled back, and signed for only if they are the same', async () => {
+    const [honest, altered] = [randomUUID(), randomUUID()];
+    const events = { [honest]: await record(honest, 600), [altered]: await record(altered, 600) };
+    await turn();
+    const rollBack = async (organization: string) => {
+      const where = { organization };
+      await engine.storage.command(
+        'DELETE FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0 AND tile > 0',
+        where,
+      );
+      await engine.storage.command('TRUNCATE TABLE evidence_progress');
+    };
+    await rollBack(honest);
+    await rollBack(altered);
+    await engine.storage.command(
+      `ALTER TABLE events DELETE WHERE org = {organization:UUID} AND seq = {seq:UInt64} SETTINGS mutations_sync = 1`,
+      { organization: altered, seq: events[altered]?.[500]?.seq ?? 0n },
+    );
+    events[honest]?.push(...(await record(honest, 5)));
+    await record(altered, 5);
+    const damage = await turn();
+    assert.deepEqual(
+      damage.map(({ kind, id }) => [kind, id]),
+      [['evidence', altered]],
+    );
+    await holdSigned(honest, events[honest] ?? []);
+    assert.equal((await newest(altered)).size, 600);
+    // Later turns, also of another process, do not sign for it either.
+    await record(altered, 300);
+    assert.equal((await turn()).length, 1);
+    assert.equal((await newest(altered)).size, 600);
+  });
+
+  test('are copied to files, which continue and are never contradicted', async () => {
+    const organization = randomUUID();
+    const directory = await temporaryDirectory();
+    try {
+      const mirror = new Mirror(directory, tiles);
+      const file = (name: string) => readFile(join(directory, organization, name));
+      const events = await record(organization, 300);
+      await turn(mirror);
+      events.push(...(await record(organization, 500)));
+      assert.deepEqual(
+        (await turn(mirror)).filter(({ id }) => id === organization),
+        [],
+      );
+      const checkpoint = parseCheckpoint(String(await file('checkpoint')));
+      assert.deepEqual(
+        [checkpoint.size, Buffer.from(checkpoint.root).toString('hex')],
+        [800, rootOf(events)],
+      );
+      assert.equal(parseCheckpoint(String(await file('checkpoints/0000000000000300'))).size, 300);
+      const bundles = await Promise.all(
+        ['000', '001', '002', '003.p/32'].map((name) => file(`tile/entries/${name}`)),
+      );
+      assert.deepEqual(fromBundle(Buffer.concat(bundles)), Buffer.concat(events.map(({ entry }) => entry)));
+      const hashes = await Promise.all(
+        ['0/000', '0/003.p/32', '1/000.p/3'].map((name) => file(`tile/${name}`)),
+      );
+      assert.deepEqual(
+        hashes.map(({ length }) => length / 32),
+        [256, 32, 3],
+      );
+      // Another history in the engine: the copy stays what it was, and nothing more is signed.
+      await writeFile(
+        join(directory, organization, 'checkpoint'),
+        key.signerOf(organization).sign(checkpointText({ ...checkpoint, root: leafHash(Buffer.alloc(1)) })),
+      );
+      await record(organization, 1);
+      const damage = (await turn(mirror)).filter(({ id }) => id === organization);
+      assert.match(damage[0]?.detail ?? '', /not those that the checkpoint in EVIDENCE_DIR was signed for/);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+
+  test('of processes that share an engine are one', async () => {
+    const organization = randomUUID();
+    const events = await record(organization, 100);
+    const both = [randomUUID(), randomUUID()].map((instance) => builder(instance, 20));
+    for (let n = 0; n < 5; n++) {
+      events.push(...(await record(organization, 100)));
+      await eventually('a checkpoint of all', async () => {
+        const [found] = await checkpoints.newest([organization]);
+        return found?.size === events.length ? true : undefined;
+      });
+    }
+    await both[0]?.stop();
+    events.push(...(await record(organization, 100)));
+    await both[1]?.stop();
+    assert.deepEqual(
+      both.flatMap(({ damage }) => damage.list()).filter(({ id }) => id === organization),
+      [],
+    );
+    await holdSigned(organization, events);
+    for (const { size, root } of await checkpoints.spread(organization, 1000))
+      assert.equal(Buffer.from(root).toString('hex'), rootOf(events.slice(0, size)));
+  });
+
+  test('are signed by one key, and by another only when that one has said so', async () => {
+    const pair = (seed: number, previous?: number) => ({
+      name: 'service',
+      seed: Buffer.alloc(32, seed),
+      previousSeed: previous === undefined ? undefined : Buffer.alloc(32, previous),
+    });
+    const { storage } = engine;
+    await assert.rejects(new LogKey(pair(4)).publish(storage), ForeignKeyError);
+    await assert.rejects(new LogKey(pair(4, 5)).publish(storage), ForeignKeyError);
+    await new LogKey(pair(4, 3)).publish(storage);
+    const keys = await readKeys(storage);
+    assert.equal(keys.length, 2);
+    assert.match(
+      keys[1]?.statement ?? '',
+      /^auditlog evidence: the next key\nservice\+.*\n\n\u2014 service /,
+    );
+    await assert.rejects(new LogKey(pair(3)).publish(storage), /has been replaced/);
+    await new LogKey(pair(4)).publish(storage);
+  });
+});
+
+test('slices hold few events, and one organization that has more', () => {
+  const max = limits.sliceEventsMax;
+  const counts = new Map([
+    ['a', 5],
+    ['b', max - 5],
+    ['c', 1],
+    ['d', max * 3],
+    ['e', 2],
+  ]);
+  assert.deepEqual(
+    slicesOf(counts).map(({ organizations }) => organizations.join('')),
+    ['ab', 'c', 'd', 'e'],
+  );
+  const many = new Map(Array.from({ length: limits.sliceOrganizationsMax + 1 }, (_, n) => [String(n), 1]));
+  assert.deepEqual(
+    slicesOf(many).map(({ events }) => events),
+    [limits.sliceOrganizationsMax, 1],
+  );
+});

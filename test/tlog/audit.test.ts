@@ -1,0 +1,137 @@
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { eventLine, readLine } from '../../src/cli/verify/evidence-file.ts';
+import { encodeEntry } from '../../src/tlog/entry.ts';
+import { EventAudit } from '../../src/tlog/event-audit.ts';
+import { leafHash, sha256 } from '../../src/tlog/hash.ts';
+import { createSigner, NoteError, verifierKeyFor, publicKeyOfSeed } from '../../src/tlog/note.ts';
+import { parseProofText, proofText } from '../../src/tlog/proof-text.ts';
+import { RightEdge } from '../../src/tlog/right-edge.ts';
+import { TreeAudit } from '../../src/tlog/tree-audit.ts';
+import { successionText, Trust } from '../../src/tlog/trust.ts';
+
+const never = 65_535;
+const entryOf = (n: number, text = `event ${n}`, expires = never) =>
+  encodeEntry({ seq: BigInt(n * 2 + 10), time: n, expires, sourceHash: sha256(Buffer.from(text)) });
+const entriesOf = (count: number) => Array.from({ length: count }, (_, n) => entryOf(n));
+
+/** Compares in pieces, as the engine is read. */
+function audit(tree: readonly Buffer[], events: readonly Buffer[], piece: number, nowMicros = 0) {
+  const one = new EventAudit(nowMicros);
+  let after = -1n;
+  for (let at = 0; at < tree.length; at += piece) {
+    const entries = tree.slice(at, at + piece);
+    const last = entries.at(-1)?.readBigUInt64BE(0) ?? 0n;
+    const there = events.filter(
+      (event) => event.readBigUInt64BE(0) > after && event.readBigUInt64BE(0) <= last,
+    );
+    one.compare(Buffer.concat(entries), Buffer.concat(there));
+    after = last;
+  }
+  return one.findings();
+}
+
+test('the first difference is named by its place, whatever was done and however it is read', () => {
+  const cases = fc.record({
+    count: fc.integer({ min: 3, max: 60 }),
+    at: fc.nat(),
+    piece: fc.integer({ min: 1, max: 70 }),
+    kind: fc.constantFrom('altered', 'missing', 'added', 'moved', 'none'),
+  });
+  const rule = fc.property(cases, ({ count, at, piece, kind }) => {
+    const tree = entriesOf(count);
+    const events = [...tree];
+    const n = at % (count - 1);
+    if (kind === 'altered') events[n] = entryOf(n, 'another');
+    if (kind === 'missing') events.splice(n, 1);
+    if (kind === 'added')
+      events.splice(
+        n,
+        0,
+        encodeEntry({
+          seq: BigInt(n * 2 + 9),
+          time: n,
+          expires: never,
+          sourceHash: sha256(Buffer.from('new')),
+        }),
+      );
+    if (kind === 'moved')
+      [events[n], events[count - 1]] = [entryOf(n, `event ${count - 1}`), entryOf(count - 1, `event ${n}`)];
+    const { first, counts, same } = audit(tree, events, piece);
+    const found = Object.entries(counts).filter(([, times]) => times > 0);
+    if (kind === 'none') assert.deepEqual([first, found, same], [undefined, [], count]);
+    else {
+      assert.deepEqual([first?.kind, first?.position, first?.time], [kind, n, n]);
+      assert.deepEqual(found, [[kind, kind === 'moved' ? 2 : 1]]);
+    }
+  });
+  fc.assert(rule, { numRuns: 500 });
+});
+
+test('what retention removed is told from what vanished', () => {
+  const day = 86_400_000_000;
+  const tree = [entryOf(0, 'a', 100), entryOf(1, 'b', 101), entryOf(2, 'c'), entryOf(3, 'd', 100)];
+  const { expired, counts, first } = audit(tree, [tree[3] ?? Buffer.alloc(0)], 2, 100 * day);
+  assert.deepEqual([expired, counts.missing, first?.position], [1, 2, 1]);
+});
+
+test('entries are held against every checkpoint on the way', () => {
+  const tree = entriesOf(600);
+  const headOf = (size: number, entries = tree) => {
+    const edge = new RightEdge();
+    for (const entry of entries.slice(0, size)) edge.add(leafHash(entry));
+    return { origin: 'o', size, root: edge.root() };
+  };
+  const heads = [100, 256, 300, 600].map((size) => headOf(size));
+  const run = (entries: readonly Buffer[]) => {
+    const one = new TreeAudit(heads);
+    one.add(Buffer.concat(entries));
+    const { agreed, differing, beyond, outOfOrder, firstDiffering } = one.findings();
+    return [agreed?.size, differing?.size, beyond?.size, outOfOrder, firstDiffering?.time];
+  };
+  assert.deepEqual(run(tree), [600, undefined, undefined, undefined, undefined]);
+  assert.deepEqual(run(tree.with(270, entryOf(270, 'x'))), [256, 300, undefined, undefined, 256]);
+  assert.deepEqual(run(tree.slice(0, 299)), [256, undefined, 300, undefined, 256]);
+  assert.deepEqual(run(tree.with(0, entryOf(1)).with(1, entryOf(0))), [undefined, 100, undefined, 1, 1]);
+});
+
+test('whoever trusts the first key trusts those that it leads to, and no others', () => {
+  const seeds = [1, 2, 3].map((n) => Buffer.alloc(32, n));
+  const [first = Buffer.alloc(0), second = Buffer.alloc(0), third = Buffer.alloc(0)] = seeds;
+  const keyOf = (seed: Buffer, name = 'service') => verifierKeyFor(name, publicKeyOfSeed(seed));
+  const said = (by: Buffer, of: Buffer) => createSigner('service', by).sign(successionText(keyOf(of)));
+  const published = (seed: Buffer, statement: string) => ({ publicKey: publicKeyOfSeed(seed), statement });
+  const checkpoint = (seed: Buffer) =>
+    createSigner('service/1', seed).sign(`service/1\n0\n${Buffer.alloc(32).toString('base64')}\n`);
+  const trust = new Trust([keyOf(first, 'service/1')]);
+  assert.throws(() => trust.read(checkpoint(third)), NoteError);
+  trust.follow('service', [published(first, ''), published(third, said(third, third))]);
+  assert.throws(() => trust.read(checkpoint(third)), NoteError);
+  trust.follow('service', [published(second, said(first, second)), published(third, said(second, third))]);
+  for (const seed of seeds) assert.equal(trust.read(checkpoint(seed)).origin, 'service/1');
+});
+
+test('lines and proofs are read as they were written', () => {
+  const sources = fc.option(
+    fc.json().map((text) => Buffer.from(text)),
+    { nil: undefined },
+  );
+  fc.assert(
+    fc.property(fc.nat(), sources, (position, source) => {
+      const entry = entryOf(position);
+      const line = Buffer.concat(eventLine(position, entry, source));
+      assert.deepEqual(readLine(line.subarray(0, -1)), { position, entry, source });
+    }),
+  );
+  for (const wrong of ['', '{}', '{"n":1}', '{"n":01,"entry":"A"}'])
+    assert.equal(readLine(Buffer.from(wrong)), undefined);
+  const proof = {
+    index: 3,
+    hashes: [sha256(Buffer.from('a')), sha256(Buffer.from('b'))],
+    checkpoint: 'o\n\n\u2014 x y\n',
+  };
+  assert.deepEqual(parseProofText(proofText(proof)), proof);
+  assert.deepEqual(parseProofText(proofText(proof).replace('\n', '\nextra AAAA\n')), proof);
+  assert.throws(() => parseProofText('c2sp.org/tlog-proof@v1\nindex 01\n\n'), NoteError);
+});
