@@ -105,6 +105,7 @@ test('every operation names its credential and the three rate-limit headers on s
     'isReady',
     'readMetrics',
     'readOpenApi',
+    'readOcsfSchema',
     'readPage',
     'readPageFile',
   ];

@@ -149,9 +149,9 @@ function whole() {
     type: 'object',
     required: ['class_uid'],
     properties: { class_uid: { enum: Object.keys(ofClass).map(Number) } },
-    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     allOf: classes.map(([name, { properties }]) => ({
       if: { properties: { class_uid: /** @type {Record<string, Schema>} */ (properties)['class_uid'] } },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
       then: { $ref: `#/$defs/${name}` },
     })),
     $defs: Object.fromEntries([...classes, ...objects, ['object', unmapped], ...used]),
