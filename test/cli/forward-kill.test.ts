@@ -12,7 +12,7 @@ import { type Destination, spawnForward, startDestination, withDirectory } from 
  * FORWARD_KILLS sets how often.
  */
 
-const kills = Number(process.env['FORWARD_KILLS'] ?? 4);
+const kills = Number(process.env['FORWARD_KILLS'] ?? 3);
 const batch = 20;
 /** However slow the machine, the last run can reach the end of them. */
 const eventsMax = 2_000;

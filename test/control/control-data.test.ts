@@ -27,21 +27,21 @@ import { createUser, disableUser, findUser, listUsers, setPassword } from '../..
 import { activityTitles } from '../../src/ocsf/activities.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { silentLog } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
-let engine: TestEngine;
+let engine: SharedEngine;
 let storage: Storage;
 /** Another process, as far as the engine can tell. */
 let elsewhere: Storage;
 
 before(async () => {
-  engine = await startTestEngine();
+  engine = await sharedEngine();
   storage = engine.storage;
   elsewhere = openStorage(engine.connection, silentLog);
 });
 after(async () => {
   await elsewhere?.close();
-  await engine?.stop();
 });
 
 const problem = (code: ProblemCode) => (error: unknown) => error instanceof Problem && error.code === code;

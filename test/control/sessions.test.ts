@@ -1,11 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { Directory } from '../../src/control/directory.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
 import { type Session, Sessions } from '../../src/control/sessions.ts';
 import { createUser, disableUser, setPassword, type User } from '../../src/control/users.ts';
-import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { silentLog } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 const secret = 'a secret of the test that is long enough';
 // The engine forgets ended sessions by its own clock, so this one starts with it.
@@ -17,7 +18,7 @@ function encode(value: unknown): string {
 }
 
 describe('sessions', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   let directory: Directory;
   let organization: Organization;
   let other: Organization;
@@ -41,13 +42,12 @@ describe('sessions', () => {
   }
 
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
     directory = new Directory({ storage: engine.storage, log: silentLog, clock });
     organization = await createOrganization(engine.storage, { slug: 'acme', name: 'Acme' });
     other = await createOrganization(engine.storage, { slug: 'globex', name: 'Globex' });
     await directory.refresh();
   });
-  after(() => engine.stop());
 
   function resign(session: Session, change: { header?: object; claims?: object; key?: string }): string {
     const [header, claims] = session.token

@@ -1,18 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { EndpointDeps } from '../../src/http/deps.ts';
 import { endpointTable } from '../../src/http/routes.ts';
 import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
-import {
-  createKey,
-  createTenant,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { createKey, createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 import { createUser, jsonOf, password, signIn, type SignedIn } from './session-support.ts';
 
 /**
@@ -25,7 +19,7 @@ const marker = `marker${randomUUID().slice(0, 8)}`;
 const flow = randomUUID();
 
 interface World {
-  readonly server: TestServer;
+  readonly server: SharedServer;
   readonly a: Tenant;
   readonly b: Tenant;
   /** Ids in organization A. */
@@ -227,7 +221,7 @@ async function addUser(admin: SignedIn, email: string, role: string): Promise<st
 }
 
 before(async () => {
-  const server = await startServer({ env: { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' } });
+  const server = await sharedServer();
   const [a, b] = await Promise.all([createTenant(server, marker), createTenant(server, 'other')]);
   const [all] = await Promise.all([
     createKey(server, ['--all-organizations', '--scopes', 'write']),
@@ -305,7 +299,6 @@ before(async () => {
     ['session as a bearer token', { authorization: `Bearer ${adminA.token}` }],
   ]);
 });
-after(() => world?.server.stop());
 
 function request(method: string, { path, body }: Try, headers: Record<string, string>): Promise<HttpAnswer> {
   const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };

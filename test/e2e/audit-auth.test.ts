@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { acceptedOf, call, eventually, pageOf, problemOf, rawExchange } from '../support/http.ts';
 import {
   createKey,
@@ -9,20 +9,19 @@ import {
   keyKnown,
   printed,
   sourceEvent,
-  startServer,
   type Tenant,
-  type TestServer,
+  type SharedServer,
 } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 let other: Tenant;
 
 before(async () => {
-  server = await startServer();
+  server = await sharedServer();
   [tenant, other] = await Promise.all([createTenant(server, 'auth'), createTenant(server, 'auth-2')]);
 });
-after(() => server?.stop());
 
 const read = (headers: Record<string, string>) => call(`${server.url}/api/v1/audit`, { headers });
 const write = (headers: Record<string, string>, body: unknown = [sourceEvent()]) =>
@@ -88,7 +87,7 @@ describe('401', () => {
   test('a key of all organizations may not read either', async () => {
     const all = await createKey(server, ['--all-organizations', '--scopes', 'write']);
     problemOf(await read({ 'x-api-key': all.key }), 401);
-    const refused = await server.cli([
+    const refused = await server.cliHere([
       'key',
       'create',
       '--all-organizations',
@@ -102,7 +101,7 @@ describe('401', () => {
   /** A key that has read a page before it expires: on a slow machine one that is good for longer. */
   async function keyReadWith(seconds: number): Promise<Key> {
     const args = ['--org', 'auth', '--scopes', 'read,write', '--expires', `${seconds}s`, '--json'];
-    const key = printed(await server.cli(['key', 'create', ...args])) as Key;
+    const key = printed(await server.cliHere(['key', 'create', ...args])) as Key;
     const expires = Date.parse(String(key.expires_at));
     while (Date.now() < expires) if ((await read({ 'x-api-key': key.key })).status === 200) return key;
     return keyReadWith(seconds * 3);
@@ -122,7 +121,10 @@ describe('401', () => {
   test('a revoked key, within 2 s', async () => {
     const key = await createKey(server, ['--org', 'auth', '--scopes', 'read,write']);
     pageOf(await read({ 'x-api-key': key.key }));
-    const revoked = printed(await server.cli(['key', 'revoke', key.id, '--json'])) as Record<string, unknown>;
+    const revoked = printed(await server.cliHere(['key', 'revoke', key.id, '--json'])) as Record<
+      string,
+      unknown
+    >;
     assert.deepEqual(Object.keys(revoked).sort(), ['id', 'revoked_at']);
     assert.equal(revoked['id'], key.id);
     const answered = performance.now();
@@ -264,7 +266,7 @@ describe('the command line', () => {
       assert.ok(member in key, member);
     const days = (Date.parse(String(key.expires_at)) - Date.now()) / 86_400_000;
     assert.ok(days > 89.9 && days < 90.1, `${days} days`);
-    const list = await server.cli(['key', 'list', '--json']);
+    const list = await server.cliHere(['key', 'list', '--json']);
     const keys = printed(list) as { id: string }[];
     assert.ok(keys.some((entry) => entry.id === key.id));
     assert.ok(!list.stdout.includes(key.key.slice(20)));
@@ -272,13 +274,13 @@ describe('the command line', () => {
 
   test('rotation: a new secret, and the old one for its time of grace', async () => {
     const old = await createKey(server, ['--org', 'auth', '--scopes', 'read,write']);
-    const rotated = printed(await server.cli(['key', 'rotate', old.id, '--json'])) as Key;
+    const rotated = printed(await server.cliHere(['key', 'rotate', old.id, '--json'])) as Key;
     assert.equal(rotated.id, old.id);
     assert.notEqual(rotated.key, old.key);
     await keyKnown(server, rotated.key);
     pageOf(await read({ 'x-api-key': rotated.key }));
     pageOf(await read({ 'x-api-key': old.key }));
-    const strict = printed(await server.cli(['key', 'rotate', old.id, '--grace', '0', '--json'])) as Key;
+    const strict = printed(await server.cliHere(['key', 'rotate', old.id, '--grace', '0', '--json'])) as Key;
     await keyKnown(server, strict.key);
     pageOf(await read({ 'x-api-key': strict.key }));
     problemOf(await read({ 'x-api-key': rotated.key }), 401);
@@ -286,9 +288,12 @@ describe('the command line', () => {
   });
 
   test('wrong usage ends with 2, a failure with 1', async () => {
-    assert.equal((await server.cli(['key', 'create', '--org', 'auth', '--scopes', 'own', '--json'])).code, 2);
     assert.equal(
-      (await server.cli(['key', 'create', '--org', 'no-such-org', '--scopes', 'read', '--json'])).code,
+      (await server.cliHere(['key', 'create', '--org', 'auth', '--scopes', 'own', '--json'])).code,
+      2,
+    );
+    assert.equal(
+      (await server.cliHere(['key', 'create', '--org', 'no-such-org', '--scopes', 'read', '--json'])).code,
       1,
     );
   });

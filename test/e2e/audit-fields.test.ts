@@ -1,22 +1,18 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
-import { acceptedOf, type AuditEvent } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { acceptedOf, type AuditEvent, eventually, pageOf } from '../support/http.ts';
+import { createTenant, flushMs, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { productNames, sharedServer } from '../support/shared.ts';
 
-const texts = {
-  VENDOR_NAME: 'Ödland "AG" \\ Söhne',
-  PRODUCT_NAME: "Watch' %s {{tower}}",
-  APP_NAME: 'Audit ✓ App',
-};
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 
 before(async () => {
-  server = await startServer({ env: texts });
+  server = await sharedServer();
   tenant = await createTenant(server, 'fields');
 });
-after(() => server?.stop());
 
 /** The audit event that a source event becomes; `raw` is its text inside the page. */
 async function rendered(event: object | string): Promise<{ event: AuditEvent; raw: string }> {
@@ -26,22 +22,25 @@ async function rendered(event: object | string): Promise<{ event: AuditEvent; ra
   const tagged = text.replace('"message":{', `"message":{"sender":{"hash":"${flow}"},`);
   assert.notEqual(tagged, text);
   assert.deepEqual(acceptedOf(await tenant.post(tagged)), { accepted: 1, rejected: 0, errors: [] });
-  await tenant.settled(1, { fileHash: flow });
-  const answer = await tenant.get({ fileHash: flow });
-  const page = JSON.parse(answer.text) as { data: AuditEvent[] };
-  const found = page.data[0];
-  assert.ok(found);
-  return { event: found, raw: answer.text };
+  await sleep(flushMs);
+  return eventually('the event to be readable', async () => {
+    const answer = await tenant.get({ fileHash: flow });
+    const [found] = pageOf(answer).data;
+    return found && { event: found, raw: answer.text };
+  });
 }
 
 const render = async (event: object | string) => (await rendered(event)).event;
 
-/** Looks at many events beside each other, which takes as long as one. */
+/** Tests beside each other: their events reach the engine together, which takes as long as one. */
+const together = { concurrency: true };
+
+/** The same within a test. */
 const each = <T>(items: readonly T[], look: (item: T) => Promise<void>) => Promise.all(items.map(look));
 
-describe('constants', () => {
+describe('constants', together, () => {
   test('category, class and type are the same on every event; type_name and result_code are absent', async () => {
-    for (const action of [1001, 2001, 6720, 42, { code: 9999, title: 'Anything' }]) {
+    await each([1001, 2001, 6720, 42, { code: 9999, title: 'Anything' }], async (action) => {
       const event = await render(sourceEvent({ action }));
       assert.equal(event['category_name'], 'Audit');
       assert.equal(event['category_uid'], 3);
@@ -50,18 +49,21 @@ describe('constants', () => {
       assert.equal(event['type_uid'], 300101);
       assert.ok(!('type_name' in event));
       assert.ok(!('result_code' in event));
-    }
+    });
   });
 
   test('metadata: product, vendor and schema version; actor.app_name is the configured text', async () => {
     const event = await render(sourceEvent());
-    assert.deepEqual(event.metadata['product'], { name: texts.PRODUCT_NAME, vendor_name: texts.VENDOR_NAME });
+    assert.deepEqual(event.metadata['product'], {
+      name: productNames.PRODUCT_NAME,
+      vendor_name: productNames.VENDOR_NAME,
+    });
     assert.equal(event.metadata['version'], '1.1.0');
-    assert.equal(event.actor.app_name, texts.APP_NAME);
+    assert.equal(event.actor.app_name, productNames.APP_NAME);
   });
 });
 
-describe('the least and the most an event can say', () => {
+describe('the least and the most an event can say', together, () => {
   test('an event with nothing optional has exactly the members that are always there', async () => {
     const event = await render(sourceEvent({ action: 1001 }));
     assert.deepEqual(Object.keys(event).sort(), [
@@ -81,7 +83,7 @@ describe('the least and the most an event can say', () => {
       'time',
       'type_uid',
     ]);
-    assert.deepEqual(event.actor, { app_name: texts.APP_NAME });
+    assert.deepEqual(event.actor, { app_name: productNames.APP_NAME });
     assert.deepEqual(Object.keys(event.metadata).sort(), ['logged_time', 'product', 'version']);
   });
 
@@ -126,7 +128,7 @@ describe('the least and the most an event can say', () => {
         message: 'Ana uploaded a report',
         actor: {
           user: { name: 'Ana Díaz', email_addr: 'Ana@Acme.example', type: 'User' },
-          app_name: texts.APP_NAME,
+          app_name: productNames.APP_NAME,
         },
         src_endpoint: { ip: '2001:db8::7', port: 51_234 },
         flow_id: flow,
@@ -139,7 +141,7 @@ describe('the least and the most an event can say', () => {
         metadata: {
           log_provider: 'edge-3',
           log_version: '2.4',
-          product: { name: texts.PRODUCT_NAME, vendor_name: texts.VENDOR_NAME },
+          product: { name: productNames.PRODUCT_NAME, vendor_name: productNames.VENDOR_NAME },
           version: '1.1.0',
         },
       },
@@ -147,7 +149,7 @@ describe('the least and the most an event can say', () => {
   });
 });
 
-describe('time', () => {
+describe('time', together, () => {
   const cases: readonly [timestamp: string | number, micros: number][] = [
     ['1970-01-01T00:00:00Z', 0],
     [0, 0],
@@ -201,7 +203,7 @@ describe('time', () => {
   });
 });
 
-describe('activity', () => {
+describe('activity', together, () => {
   test('activity_id is the code, as a number or inside an object, also outside every range', async () => {
     const codes = [1000, 2021, 6729, 0, -1, 999, 7000, 123_456_789, 2 ** 53 - 1, -(2 ** 53 - 1)];
     await each(codes, async (code) => {
@@ -246,7 +248,7 @@ describe('activity', () => {
   });
 });
 
-describe('severity and status', () => {
+describe('severity and status', together, () => {
   test('severity follows the level', async () => {
     const table: readonly [level: string | undefined, severity: string, id: number][] = [
       ['INFO', 'Informational', 1],
@@ -289,7 +291,7 @@ describe('severity and status', () => {
   });
 });
 
-describe('message', () => {
+describe('message', together, () => {
   test('msg, else title and description, else the activity name', async () => {
     const message = async (result: object, rest: object = {}) =>
       (await render(sourceEvent({ action: { code: 2001, title: 'Named' }, result }, rest))).message;
@@ -304,7 +306,7 @@ describe('message', () => {
   });
 });
 
-describe('actor', () => {
+describe('actor', together, () => {
   test('a string is the e-mail address, an object gives what it has; the id is not shown', async () => {
     const user = async (actor: unknown) => (await render(sourceEvent({ actor }))).actor.user;
     assert.deepEqual(await user('Ana@Acme.example'), { email_addr: 'Ana@Acme.example' });
@@ -318,7 +320,7 @@ describe('actor', () => {
   });
 });
 
-describe('src_endpoint', () => {
+describe('src_endpoint', together, () => {
   test('address and port, each only when there', async () => {
     const endpoint = async (remote: object) => (await render(sourceEvent({ remote }))).src_endpoint;
     assert.deepEqual(await endpoint({ ip: '203.0.113.7', port: 0 }), { ip: '203.0.113.7', port: 0 });
@@ -329,7 +331,7 @@ describe('src_endpoint', () => {
   });
 });
 
-describe('flow_id', () => {
+describe('flow_id', together, () => {
   test('the flow, found in any case; absent when the source has none', async () => {
     const flow = randomUUID();
     const event = await render(sourceEvent({ flow_id: flow.toUpperCase() }));
@@ -338,7 +340,7 @@ describe('flow_id', () => {
   });
 });
 
-describe('log provider and version', () => {
+describe('log provider and version', together, () => {
   test('each only when there', async () => {
     const metadata = async (log: object) => (await render(sourceEvent({ log }))).metadata;
     assert.equal((await metadata({ provider: 'edge' }))['log_provider'], 'edge');
@@ -348,7 +350,7 @@ describe('log provider and version', () => {
   });
 });
 
-describe('extra_map and enrichments', () => {
+describe('extra_map and enrichments', together, () => {
   const extra = {
     text: 'as it is',
     'key with "quotes" and ünïcode 日本': 'line\nbreak\ttab "quote" \\ 🎉 </script>',
@@ -427,7 +429,7 @@ describe('extra_map and enrichments', () => {
   });
 });
 
-describe('texts', () => {
+describe('texts', together, () => {
   test('every string comes back as it was sent', async () => {
     const odd =
       'quote " back \\ slash / tab \t nl \n cr \r bs \b ff \f nul-free \u0001 \u007f \u2028\u2029 é 日本 🎉 \u{10FFFF} </b>';

@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { AuditEvent } from '../support/http.ts';
-import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 import { patience } from '../support/patience.ts';
 
 /**
@@ -14,7 +15,7 @@ const batches = 6;
 const eventsPerBatch = 70;
 const queries = 200;
 
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 let stranger: Tenant;
 
@@ -255,7 +256,7 @@ const silent: Omit<Facts, 'time'> = {
 const stored: Stored[] = [];
 
 before(async () => {
-  server = await startServer();
+  server = await sharedServer();
   [tenant, stranger] = await Promise.all([createTenant(server, 'model'), createTenant(server, 'stranger')]);
   for (const [n, event] of (await tenant.own()).entries()) {
     begun.set(event.time, -1 - n);
@@ -272,7 +273,6 @@ before(async () => {
   }
   await Promise.all([tenant.settled(drawn.length), stranger.settled(drawn.length)]);
 });
-after(() => server?.stop());
 
 test(`random filters and pages agree with the model (FC_SEED=${seed})`, {
   timeout: patience(90_000),

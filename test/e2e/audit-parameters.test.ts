@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { AuditEvent, Page } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 import { rounds } from '../support/rounds.ts';
 
 /** Microseconds of the first of the events, which lie one second apart, and after those the organization begins with. */
@@ -13,12 +14,12 @@ let all = 0;
 /** How many of them lie before `base`. */
 let earlier = 0;
 const flow = randomUUID();
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 let other: Tenant;
 
 before(async () => {
-  server = await startServer();
+  server = await sharedServer();
   [tenant, other] = await Promise.all([createTenant(server, 'params'), createTenant(server, 'params-2')]);
   await tenant.record(
     Array.from({ length: count }, (_, n) =>
@@ -32,7 +33,6 @@ before(async () => {
   all = (await tenant.settled(count)).meta.total;
   earlier = all - count;
 });
-after(() => server?.stop());
 
 /** Numbers of the test's own events on a page; those that the organization begins with have none. */
 const numbers = (page: Page) =>

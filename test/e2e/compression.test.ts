@@ -1,25 +1,25 @@
 import { strict as assert } from 'node:assert';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import { decompress as zstdDecompress } from 'fzstd';
 import { call, type HttpAnswer, type Page } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 let zstd: Zstd;
 
 before(async () => {
   zstd = await Zstd.load();
-  server = await startServer();
+  server = await sharedServer();
   tenant = await createTenant(server, 'compression');
   await tenant.record(
     Array.from({ length: 1000 }, (_, n) => sourceEvent({ extra: { n, text: `Übertragung ${n} 日本 🎉` } })),
   );
   await tenant.settled(1000);
 });
-after(() => server?.stop());
 
 function decoded(answer: HttpAnswer): string {
   const encoding = answer.headers['content-encoding'];

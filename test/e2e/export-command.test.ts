@@ -18,7 +18,7 @@ import {
 } from '../support/server.ts';
 import { finished, withEngine } from './export-support.ts';
 
-/** `auditlog export` (contract: Command line) as a process of its own. */
+/** `auditlog export` (contract: Command line): as a process of its own where it ends in one, else in this one. */
 
 const loggedTime = /"logged_time":\d+/g;
 const plain = (text: string) => text.replaceAll(loggedTime, '');
@@ -60,7 +60,7 @@ describe('export to a file', () => {
     assert.equal(answer.status, 200);
     return answer.text;
   };
-  const run = (...args: string[]) => server.cli(['export', '--org', 'filed', ...args]);
+  const run = (...args: string[]) => server.cliHere(['export', '--org', 'filed', ...args]);
 
   test('each format, plain and compressed, holds what the endpoint gives', async () => {
     await loadZstd();
@@ -87,7 +87,7 @@ describe('export to a file', () => {
   });
 
   test('standard output gets the same; nothing found is an empty whole', async () => {
-    const { code, stdout } = await run('--format', 'csv', ...ranged);
+    const { code, stdout } = await server.cli(['export', '--org', 'filed', '--format', 'csv', ...ranged]);
     assert.equal(code, 0);
     const lines = (text: string) => text.split('\n').filter((line) => line !== '');
     assert.deepEqual(lines(stdout), lines(await endpoint({ format: 'csv', ...range })));
@@ -145,8 +145,8 @@ describe('export to a file', () => {
     ]) {
       assert.equal((await run(...args)).code, 2, args.join(' '));
     }
-    assert.equal((await server.cli(['export'])).code, 2);
-    const unknown = await server.cli(['export', '--org', 'nobody', '-o', join(out, 'bad.csv')]);
+    assert.equal((await server.cliHere(['export'])).code, 2);
+    const unknown = await server.cliHere(['export', '--org', 'nobody', '-o', join(out, 'bad.csv')]);
     assert.deepEqual([unknown.code, unknown.stderr], [1, 'auditlog: no organization "nobody"']);
     assert.equal((await run('-o', join(out, 'no', 'such', 'place.csv'))).code, 1);
     assert.deepEqual(

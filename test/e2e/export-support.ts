@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openStorage } from '../../src/storage/client.ts';
 import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
 import { silentLog } from '../support/engine.ts';
-import type { TestServer } from '../support/server.ts';
+import type { SharedServer } from '../support/server.ts';
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
@@ -27,7 +27,10 @@ export function finished(file: string): { bytes: Buffer; manifest: Manifest } {
 }
 
 /** Work on the engine that a server runs. */
-export async function withEngine<T>(server: TestServer, work: (storage: Storage) => Promise<T>): Promise<T> {
+export async function withEngine<T>(
+  server: SharedServer,
+  work: (storage: Storage) => Promise<T>,
+): Promise<T> {
   const file = readFileSync(join(server.dataDir, 'engine.json'), 'utf8');
   const storage = openStorage(JSON.parse(file) as EngineConnection, silentLog);
   try {

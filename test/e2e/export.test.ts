@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
@@ -14,7 +14,8 @@ import {
   type HttpAnswer,
   problemOf,
 } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 import { dangerous, harmless } from '../support/harmless-cell.ts';
 import { patience } from '../support/patience.ts';
 import { rounds } from '../support/rounds.ts';
@@ -179,17 +180,16 @@ const awkwardEvents = awkward.map((text, n) =>
 );
 
 describe('exports', () => {
-  let server: TestServer;
+  let server: SharedServer;
   let tenant: Tenant;
   before(async () => {
-    server = await startServer();
+    server = await sharedServer();
     tenant = await createTenant(server, 'exporting');
     await tenant.record(awkwardEvents);
     // Events with the least there is, several at the same instant.
     await tenant.record(Array.from({ length: 60 }, () => sourceEvent()));
     await tenant.settled(awkward.length + 60);
   });
-  after(() => server?.stop());
 
   test('each format equals a whole walk of the audit endpoint, with every filter', async () => {
     const queries: Query[] = [

@@ -82,7 +82,7 @@ describe('the feed', () => {
         return (await storage.rows<{ value: number }>(sql))[0]?.value ?? Number.NaN;
       });
     let cursor = await tip();
-    const polls = 300;
+    const polls = 120;
     const before = await queries();
     const begunMs = performance.now();
     for (let n = 0; n < polls; n++) {
@@ -102,7 +102,7 @@ describe('the feed', () => {
 
   test('pages of every size hand out the same events, each once, in the same order', async () => {
     const walked = await createTenant(server, 'walked');
-    const lines = Array.from({ length: 12_500 }, (_, n) => JSON.stringify(sourceEvent({ extra: { n } })));
+    const lines = Array.from({ length: 10_400 }, (_, n) => JSON.stringify(sourceEvent({ extra: { n } })));
     const answer = await walked.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' });
     assert.equal(answer.status, 202, answer.text);
     await walked.caughtUp();
@@ -114,7 +114,7 @@ describe('the feed', () => {
       .filter(({ extra_map: extra }) => extra?.['n'] === undefined)
       .map(({ activity_id: id }) => id);
     const expected = [...own, ...lines.keys()];
-    for (const limit of [700, 1000, 3000, 5000, 10_000]) {
+    for (const limit of [700, 3000, 10_000]) {
       const all: unknown[] = [];
       let cursor = '';
       for (let more = true; more; ) {
@@ -138,7 +138,7 @@ describe('the feed', () => {
       while (!ending.signal.aborted) await busy.record([event(randomUUID())]);
     })();
     try {
-      for (let n = 0; n < 4; n++) {
+      for (let n = 0; n < 2; n++) {
         let cursor = await tip();
         for (let poll = 0; poll < 5; poll++)
           ({ next_cursor: cursor } = (await feed(tenant, { cursor })).meta);
@@ -262,7 +262,10 @@ describe('the feed', () => {
         }
       });
       const until = performance.now() + 1500;
-      while (performance.now() < until) await take().catch(() => sleep(20));
+      while (performance.now() < until) {
+        await take().catch(() => undefined);
+        await sleep(20);
+      }
       const engine = server.enginePid();
       if (round === 0 && engine !== undefined) {
         process.kill(engine, 'SIGKILL');

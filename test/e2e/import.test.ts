@@ -13,6 +13,7 @@ import {
   createTenant,
   removeDirectory,
   runCli,
+  runCliHere,
   sourceEvent,
   startServer,
   temporaryDirectory,
@@ -113,7 +114,7 @@ describe('import beside a server', () => {
     const bad = ['{"message":{"action":2001}}', 'not json', line('mixed', 0, 'nobody')];
     const text = `\ufeff${line('mixed', 0)}\r\n\n${bad[0]}\n  \t\n${line('mixed', 1)}\n${bad[1]}\n${bad[2]}\n${line('mixed', 2)}`;
     const path = await place('mixed.ndjson', text);
-    const found = summary(await server.cli(['import', path, '--json']));
+    const found = summary(await server.cliHere(['import', path, '--json']));
     const rejected_file = `${path}.rejected.ndjson`;
     assert.deepEqual(
       [found.lines, found.accepted, found.rejected, found.rejected_file],
@@ -133,9 +134,9 @@ describe('import beside a server', () => {
     // The key that it made for itself is its own affair.
     assert.equal((await stat(join(server.dataDir, 'import-key'))).mode & 0o777, 0o600);
 
-    const again = await server.cli(['import', path]);
+    const again = await server.cliHere(['import', path]);
     assert.match(again.stderr, /0 events imported \(3 with earlier runs\)/);
-    const anew = summary(await server.cli(['import', path, '--restart', '--json']));
+    const anew = summary(await server.cliHere(['import', path, '--restart', '--json']));
     assert.deepEqual([anew.accepted_now, anew.rejected_now], [3, 3]);
     await holdsEach(tenant, 'mixed', 3);
     assert.equal(rejectedOf(rejected_file).length, 3);
@@ -146,18 +147,18 @@ describe('import beside a server', () => {
       n % 3 === 0 ? `bad ${n}` : line('many-bad', n),
     ).join('\n');
     const path = await place('many-bad.ndjson', text);
-    const found = summary(await server.cli(['import', path, '--json']));
+    const found = summary(await server.cliHere(['import', path, '--json']));
     assert.deepEqual([found.accepted, found.rejected], [2000, 1000]);
     assert.deepEqual(
       rejectedOf(`${path}.rejected.ndjson`).map((one) => [one.line, one.text]),
       Array.from({ length: 1000 }, (_, n) => [n * 3 + 1, `bad ${n * 3}`]),
     );
     // Nothing but bad lines is told as well, and is a failure.
-    const none = await server.cli(['import', await place('none.ndjson', 'x\ny\n'), '--json']);
+    const none = await server.cliHere(['import', await place('none.ndjson', 'x\ny\n'), '--json']);
     const { accepted, rejected } = JSON.parse(none.stdout) as Summary;
     assert.deepEqual([none.code, accepted, rejected], [1, 0, 2]);
     assert.match(none.stderr, /every line was rejected/);
-    const empty = summary(await server.cli(['import', await place('empty.ndjson', ''), '--json']));
+    const empty = summary(await server.cliHere(['import', await place('empty.ndjson', ''), '--json']));
     assert.deepEqual([empty.lines, empty.accepted, empty.rejected_file], [0, 0, null]);
   });
 
@@ -186,16 +187,16 @@ describe('import beside a server', () => {
 
   test('a file that has grown goes on where it ended; another file under its name is refused', async () => {
     const path = await place('grown.ndjson', linesOf('grown', 10));
-    assert.equal(summary(await server.cli(['import', path, '--json'])).accepted, 10);
+    assert.equal(summary(await server.cliHere(['import', path, '--json'])).accepted, 10);
     await appendFile(path, `${line('grown', 10)}\nbad\n`);
-    const second = await server.cli(['import', path]);
+    const second = await server.cliHere(['import', path]);
     assert.match(second.stderr, /\n1 event imported \(11 with earlier runs\).*\n1 line was rejected, see /);
-    const grown = summary(await server.cli(['import', path, '--json']));
+    const grown = summary(await server.cliHere(['import', path, '--json']));
     assert.deepEqual([grown.accepted, grown.accepted_now, grown.rejected], [11, 0, 1]);
     assert.equal(rejectedOf(`${path}.rejected.ndjson`)[0]?.line, 12);
     await holdsEach(tenant, 'grown', 11);
     await place('grown.ndjson', linesOf('other', 10));
-    const refused = await server.cli(['import', path]);
+    const refused = await server.cliHere(['import', path]);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /belongs to another file/);
   });
@@ -205,7 +206,7 @@ describe('import beside a server', () => {
     const keyFile = await place('key', `${tenant.key}\n`);
     const elsewhere = await temporaryDirectory();
     const run = (args: string[], env: Record<string, string> = {}) =>
-      runCli(['import', path, ...args], { dataDir: elsewhere, env });
+      runCliHere(['import', path, ...args], { dataDir: elsewhere, env });
     try {
       assert.equal((await run(['--url', server.url])).code, 2, 'a key is needed');
       assert.equal((await run(['--url', 'ftp://x'], { AUDITLOG_API_KEY: tenant.key })).code, 2);
@@ -226,28 +227,7 @@ describe('import beside a server', () => {
       await removeDirectory(elsewhere);
     }
     await holdsEach(tenant, 'keyed', 5);
-    assert.equal((await server.cli(['import', join(files, 'missing.ndjson')])).code, 1);
-  });
-
-  test('killed again and again, every event is there once', { timeout: patience(90_000) }, async () => {
-    // More than a quick machine imports before the second kill.
-    const count = 60_000;
-    const path = await place('killed.ndjson', linesOf('killed', count));
-    let kills = 0;
-    for (let round = 0; round < 5; round++) {
-      const one = begin(path, { DATA_DIR: server.dataDir });
-      // From before the first part to the middle of many.
-      await eventually('the import to begin', async () =>
-        round === 0 || existsSync(`${path}.import.json`) ? true : undefined,
-      );
-      await sleep(200 + round * 80);
-      if (one.kill()) kills += 1;
-      await one.ended;
-    }
-    assert.ok(kills >= 2);
-    const last = summary(await server.cli(['import', path, '--json']));
-    assert.deepEqual([last.lines, last.accepted + last.rejected], [count, count]);
-    await holdsEach(tenant, 'killed', count);
+    assert.equal((await server.cliHere(['import', join(files, 'missing.ndjson')])).code, 1);
   });
 });
 
@@ -274,28 +254,55 @@ describe('import where the server makes it difficult', () => {
     assert.equal(after.stdout.split('\n').length, 1000);
   });
 
-  test('limits of rate and size are kept to', { timeout: patience(60_000) }, async () => {
-    const env = { RATE_LIMIT_INGEST: '6/1s', MAX_BODY_BYTES: '200000' };
-    const server = await startServer({ env });
-    try {
-      const tenant = await createTenant(server, 'bulk');
+  /** What makes an import of some thousand lines take seconds, on any machine. */
+  const slowly = { RATE_LIMIT_INGEST: '3/1s', MAX_BODY_BYTES: '200000' };
+
+  describe('by limits', () => {
+    const count = 6_000;
+    let server: TestServer;
+    let tenant: Tenant;
+    before(async () => {
+      server = await startServer({ env: slowly });
+      tenant = await createTenant(server, 'bulk');
+    });
+    after(() => server?.stop());
+
+    test('of rate and size, they are kept to', { timeout: patience(60_000) }, async () => {
       const path = join(directory, 'limited.ndjson');
       const large = JSON.stringify(sourceEvent({ extra: { pad: 'x'.repeat(300_000) }, org: 'bulk' }));
-      await writeFile(path, `${linesOf('limited', 6_000)}${large}\n`);
-      const found = summary(await server.cli(['import', path, '--json']));
-      assert.deepEqual([found.accepted, found.rejected], [6_000, 1]);
+      await writeFile(path, `${linesOf('limited', count)}${large}\n`);
+      const found = summary(await server.cliHere(['import', path, '--json']));
+      assert.deepEqual([found.accepted, found.rejected], [count, 1]);
       assert.deepEqual(
         rejectedOf(`${path}.rejected.ndjson`).map(({ line: at, error }) => [at, error]),
-        [[6_001, 'is larger than the server takes']],
+        [[count + 1, 'is larger than the server takes']],
       );
       assert.ok(
         server.stdoutLines().some((text) => text.includes('"status":429')),
         'the limit was never met',
       );
-      await holdsEach(tenant, 'limited', 6_000);
-    } finally {
-      await server.stop();
-    }
+      await holdsEach(tenant, 'limited', count);
+    });
+
+    test('and killed again and again, every event is there once', { timeout: patience(90_000) }, async () => {
+      const path = join(directory, 'killed.ndjson');
+      await writeFile(path, linesOf('killed', count));
+      let kills = 0;
+      for (let round = 0; round < 3; round++) {
+        const one = begin(path, { DATA_DIR: server.dataDir });
+        // From before the first part to the middle of many.
+        await eventually('the import to begin', async () =>
+          round === 0 || existsSync(`${path}.import.json`) ? true : undefined,
+        );
+        await sleep(200 + round * 80);
+        if (one.kill()) kills += 1;
+        await one.ended;
+      }
+      assert.ok(kills >= 2);
+      const last = summary(await server.cliHere(['import', path, '--json']));
+      assert.deepEqual([last.lines, last.accepted + last.rejected], [count, count]);
+      await holdsEach(tenant, 'killed', count);
+    });
   });
 
   test('the server is killed and started again meanwhile: every event once', {
@@ -304,11 +311,11 @@ describe('import where the server makes it difficult', () => {
     const dataDir = join(directory, 'restarted');
     await mkdir(dataDir);
     const port = await freePort();
-    const env = { PORT: String(port), HOST: '127.0.0.1' };
+    const env = { ...slowly, PORT: String(port), HOST: '127.0.0.1' };
     let server = await startServer({ dataDir, env });
     try {
       const tenant = await createTenant(server, 'bulk');
-      const count = 25_000;
+      const count = 6_000;
       const path = join(directory, 'restarted.ndjson');
       await writeFile(path, linesOf('restarted', count));
       const one = begin(path, { DATA_DIR: dataDir, AUDITLOG_API_KEY: tenant.key }, ['--url', server.url]);

@@ -1,20 +1,20 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import { acceptedOf, problemOf, rawExchange } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 
 before(async () => {
-  server = await startServer();
+  server = await sharedServer();
   tenant = await createTenant(server, 'bodies');
 });
-after(() => server?.stop());
 
 /** Events that share a fresh flow, told apart by `extra.n`. */
 function flowOf(count: number): { flow: string; events: object[] } {

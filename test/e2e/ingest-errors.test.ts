@@ -1,25 +1,18 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { acceptedOf, call, eventually, problemOf } from '../support/http.ts';
-import {
-  createKey,
-  createTenant,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { createKey, createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 let other: Tenant;
 
 before(async () => {
-  server = await startServer();
+  server = await sharedServer();
   [tenant, other] = await Promise.all([createTenant(server, 'errors'), createTenant(server, 'errors-2')]);
 });
-after(() => server?.stop());
 
 /** A flow id that names the events of one test. */
 const good = (flow: string, message: Record<string, unknown> = {}) =>

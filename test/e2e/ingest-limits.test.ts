@@ -1,14 +1,14 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { bodyBytesMax, sharedServer } from '../support/shared.ts';
 
-const maxBodyBytes = 3 * 1024 * 1024;
 const eventBytesMax = 1024 * 1024;
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 
 const zstd = await Zstd.load();
@@ -22,10 +22,9 @@ const bombs: Record<string, Uint8Array> = {
 };
 
 before(async () => {
-  server = await startServer({ env: { MAX_BODY_BYTES: String(maxBodyBytes) } });
+  server = await sharedServer();
   tenant = await createTenant(server, 'limits');
 });
-after(() => server?.stop());
 
 /** An event whose JSON text has exactly this many bytes. */
 function eventOfBytes(bytes: number, flow: string): string {
@@ -66,7 +65,7 @@ test('the size of an event is counted in bytes, not in characters', async () => 
 test('a body of exactly MAX_BODY_BYTES is taken, one byte more is 413', async () => {
   const flow = randomUUID();
   const event = JSON.stringify(sourceEvent({ flow_id: flow }));
-  const full = event.padEnd(maxBodyBytes, ' ');
+  const full = event.padEnd(bodyBytesMax, ' ');
   assert.equal(acceptedOf(await tenant.post(full)).accepted, 1);
   problemOf(await tenant.post(`${full} `), 413);
   await tenant.settled(1, { flowId: flow });
@@ -74,7 +73,7 @@ test('a body of exactly MAX_BODY_BYTES is taken, one byte more is 413', async ()
 
 test('MAX_BODY_BYTES counts what comes out of a compressed body', async () => {
   const flow = randomUUID();
-  const fits = Buffer.from(JSON.stringify(sourceEvent({ flow_id: flow })).padEnd(maxBodyBytes, ' '));
+  const fits = Buffer.from(JSON.stringify(sourceEvent({ flow_id: flow })).padEnd(bodyBytesMax, ' '));
   const over = Buffer.concat([fits, Buffer.from(' ')]);
   const encoders: Record<string, (body: Buffer) => Uint8Array> = {
     gzip: gzipSync,
@@ -92,7 +91,7 @@ test('MAX_BODY_BYTES counts what comes out of a compressed body', async () => {
 
 test('a decompression bomb is 413, without the memory it asks for', async () => {
   for (const [encoding, body] of Object.entries(bombs)) {
-    assert.ok(body.length < maxBodyBytes);
+    assert.ok(body.length < bodyBytesMax);
     problemOf(await tenant.post(body, { 'content-encoding': encoding }), 413);
   }
   assert.equal((await tenant.get('limit=1')).status, 200);
@@ -103,7 +102,7 @@ test('a body announced as too large is refused without waiting for it', async ()
     server.port,
     [
       `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\nContent-Type: application/json\r\n` +
-        `Content-Length: ${maxBodyBytes * 100}\r\n\r\n[`,
+        `Content-Length: ${bodyBytesMax * 100}\r\n\r\n[`,
     ],
     { quietMs: 5000, until: (received) => received.includes('request_id') },
   );
@@ -117,7 +116,7 @@ test('a chunked body that never ends is cut off at the limit', async () => {
     [
       `POST /api/v1/audit HTTP/1.1\r\nHost: x\r\nX-API-Key: ${tenant.key}\r\nContent-Type: application/json\r\n` +
         'Transfer-Encoding: chunked\r\n\r\n',
-      ...Array.from({ length: maxBodyBytes / 65_536 + 2 }, () => chunk),
+      ...Array.from({ length: bodyBytesMax / 65_536 + 2 }, () => chunk),
     ],
     { quietMs: 5000, until: (received) => received.includes('request_id') },
   );

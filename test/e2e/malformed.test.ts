@@ -1,20 +1,20 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { afterEach, before, describe, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 import { acceptedOf, type HttpAnswer, problemOf, rawExchange } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 
 before(async () => {
-  server = await startServer({ env: { MAX_BODY_BYTES: '8388608' } });
+  server = await sharedServer();
   tenant = await createTenant(server, 'malformed');
 });
-after(() => server?.stop());
 
 // Whatever a test sends, the very same process answers the next request.
 afterEach(async () => {

@@ -1,16 +1,16 @@
 import { strict as assert } from 'node:assert';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { call, type HttpAnswer, problemOf, type ProblemBody } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { bodyBytesMax, sharedServer } from '../support/shared.ts';
 
-let server: TestServer;
+let server: SharedServer;
 let tenant: Tenant;
 
 before(async () => {
-  server = await startServer({ env: { MAX_BODY_BYTES: '100000' } });
+  server = await sharedServer();
   tenant = await createTenant(server, 'problems');
 });
-after(() => server?.stop());
 
 const at = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
   call(`${server.url}${path}`, { method, headers });
@@ -25,7 +25,7 @@ test('every error has the one shape', async () => {
     root: [404, at('/nothing')],
     'longer path': [404, at('/api/v1/audit/nothing')],
     'unknown method': [405, at('/api/v1/audit', 'DELETE')],
-    'too large': [413, tenant.post(event.padEnd(100_001))],
+    'too large': [413, tenant.post(event.padEnd(bodyBytesMax + 1))],
     'media type': [415, tenant.post(event, { 'content-type': 'text/plain+odd' })],
   };
   const ids = new Set<string>();

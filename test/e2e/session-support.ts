@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { call, eventually, type HttpAnswer, type HttpCall } from '../support/http.ts';
-import { printed, type TestServer } from '../support/server.ts';
+import { printed, type SharedServer } from '../support/server.ts';
 
 /** Users and their sessions, for black-box tests. */
 
@@ -28,7 +28,7 @@ export interface SignedIn {
 
 /** A new user by the command line. */
 export async function createUser(
-  server: TestServer,
+  server: SharedServer,
   organization: string,
   role: Role,
   email: string,
@@ -53,7 +53,7 @@ export function sendJson(
 }
 
 export function login(
-  server: TestServer,
+  server: SharedServer,
   body: unknown,
   headers: Record<string, string> = {},
 ): Promise<HttpAnswer> {
@@ -61,7 +61,7 @@ export function login(
 }
 
 /** The session that an answer to a login brought. */
-export function sessionOf(server: TestServer, answer: HttpAnswer): SignedIn {
+export function sessionOf(server: SharedServer, answer: HttpAnswer): SignedIn {
   assert.equal(answer.status, 200, answer.text);
   const cookies = answer.headers['set-cookie'] ?? [];
   assert.equal(cookies.length, 1);
@@ -71,7 +71,7 @@ export function sessionOf(server: TestServer, answer: HttpAnswer): SignedIn {
 }
 
 /** Requests with a cookie, whatever it is. */
-export function withCookie(server: TestServer, cookie: string): Pick<SignedIn, 'cookie' | 'get' | 'send'> {
+export function withCookie(server: SharedServer, cookie: string): Pick<SignedIn, 'cookie' | 'get' | 'send'> {
   return {
     cookie,
     get: (path, headers = {}) => call(`${server.url}${path}`, { headers: { cookie, ...headers } }),
@@ -82,7 +82,7 @@ export function withCookie(server: TestServer, cookie: string): Pick<SignedIn, '
 
 /** Signs in, as soon as the server knows the user. */
 export function signIn(
-  server: TestServer,
+  server: SharedServer,
   email: string,
   { organization, headers = {} }: { organization?: string; headers?: Record<string, string> } = {},
 ): Promise<SignedIn> {

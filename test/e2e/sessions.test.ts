@@ -384,7 +384,7 @@ describe('what ends a session', () => {
   test('disabling the user by the command line, within 2 s', async () => {
     const user = await addUser('dis@one.example');
     const sessions = [await signIn(server, user.email), await signIn(server, user.email)];
-    printed(await server.cli(['user', 'disable', user.email, '--org', 'one', '--json']));
+    printed(await server.cliHere(['user', 'disable', user.email, '--org', 'one', '--json']));
     for (const { cookie } of sessions) await ends(cookie);
     problemOf(await login(server, { email: user.email, password }), 401);
   });
@@ -393,7 +393,7 @@ describe('what ends a session', () => {
     const user = await addUser('pass@one.example');
     const session = await signIn(server, user.email);
     const args = ['user', 'set-password', user.email, '--org', 'one', '--password-stdin', '--json'];
-    printed(await server.cli(args, 'another horse battery staple\n'));
+    printed(await server.cliHere(args, 'another horse battery staple\n'));
     await ends(session.cookie);
     problemOf(await login(server, { email: user.email, password }), 401);
     jsonOf(await login(server, { email: user.email, password: 'another horse battery staple' }));

@@ -79,7 +79,7 @@ async function byThePortal(): Promise<void> {
 
 async function byTheCommandLine(): Promise<void> {
   const run = async (args: string[], stdin?: string) =>
-    printed(await server.cli([...args, '--json'], stdin)) as Record<string, string>;
+    printed(await server.cliHere([...args, '--json'], stdin)) as Record<string, string>;
   const key = await run([
     'key',
     'create',

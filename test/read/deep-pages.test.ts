@@ -6,6 +6,7 @@ import { limits } from '../../src/read/limits.ts';
 import type { AuditFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { rounds } from '../support/rounds.ts';
 import { createRecorder, newestFirst, type Recorded } from './support.ts';
 
 const hour = 3_600_000_000;
@@ -152,7 +153,7 @@ describe('pages at deep offsets', () => {
           offset,
           (filter, limit, skip) => assertPage(readPage, rows, filter, limit, skip),
         ),
-        { numRuns: 50 },
+        { numRuns: rounds(25, 100) },
       );
     });
 
@@ -172,7 +173,7 @@ describe('pages at deep offsets', () => {
           (columns, filter, limit, skip) =>
             assertPage(readPage, rows, { ...filter, ...columns }, limit, skip),
         ),
-        { numRuns: 50 },
+        { numRuns: rounds(25, 100) },
       );
     });
 
@@ -230,7 +231,7 @@ describe('pages at deep offsets', () => {
           }
         }
       }),
-      { numRuns: 5 },
+      { numRuns: rounds(3, 10) },
     );
   });
 
@@ -247,7 +248,7 @@ describe('pages at deep offsets', () => {
       for (let n = 0; !ending.signal.aborted; n++) await add(org, [base + (count + n) * 1_000_000, base - n]);
     })();
     try {
-      for (let n = 0; n < 60; n++) {
+      for (let n = 0; n < 40; n++) {
         const offset = 11_500 + n;
         const { data, meta } = await readPage({}, 1000, offset);
         assert.equal(data.length, Math.min(1000, meta.total - offset));

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { FairQueue } from '../../src/base/fair-queue.ts';
 import { limits } from '../../src/read/limits.ts';
@@ -8,7 +8,7 @@ import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { type Chunk, dividePages, ReadAhead } from '../../src/read/feed-ahead.ts';
 import { createFeedReader, type FeedReader } from '../../src/read/feed.ts';
 import { createFeedCursors } from '../../src/read/feed-cursor.ts';
-import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { eventually } from '../support/http.ts';
 import { createRecorder } from './support.ts';
 
@@ -29,10 +29,10 @@ describe('the feed of large events', () => {
   const organization = randomUUID();
   /** Of a megabyte each, so more together than is held of a page. */
   const events = 36;
-  let engine: TestEngine;
+  let engine: SharedEngine;
   let last = 0n;
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
     const record = createRecorder(engine.storage);
     const big = 'x'.repeat(1_000_000);
     for (let first = 0; first < events; first += 12) {
@@ -42,7 +42,6 @@ describe('the feed of large events', () => {
       last = (await record(organization, some)).at(-1)?.seq ?? 0n;
     }
   });
-  after(() => engine.stop());
 
   /** A reader, and how often it has read events (and not only their places). */
   function createScene(): { queue: FairQueue; read: FeedReader; reads: () => number; stop: () => void } {

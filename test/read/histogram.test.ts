@@ -1,11 +1,11 @@
 import { strict as assert } from 'node:assert';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { formatMicros, parseRfc3339Micros } from '../../src/base/timestamp.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { histogramHandler } from '../../src/http/routes/histogram.ts';
 import { bucketsOver, createHistogramReader } from '../../src/read/histogram.ts';
-import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { answerOf, createCaller, createRecorder, type Recorded, type Recorder } from './support.ts';
 
 interface HistogramAnswer {
@@ -23,13 +23,12 @@ const base = 1_700_000_000 * second;
 const latest = 7_258_118_400 * second;
 
 describe('counts over time', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   let record: Recorder;
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
     record = createRecorder(engine.storage);
   });
-  after(() => engine.stop());
 
   const read = (caller: SessionCaller, query: Readonly<Record<string, string>> = {}) =>
     answerOf<HistogramAnswer>(histogramHandler(createHistogramReader(engine.storage)), caller, query);

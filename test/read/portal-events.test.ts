@@ -1,23 +1,22 @@
 import { strict as assert } from 'node:assert';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { auditHandler } from '../../src/http/routes/audit.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { sourceEventsHandler } from '../../src/http/routes/source-events.ts';
 import { readFilter, readPortalFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
 import { createSourceEventsReader } from '../../src/read/source-events.ts';
-import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import type { Page } from '../support/http.ts';
 import { answerOf, createCaller, createRecorder, newestFirst, type Recorded } from './support.ts';
 
 const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
 
 describe('events for the portal', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
   });
-  after(() => engine.stop());
 
   it('are the page that the audit endpoint gives, of the session’s organization', async () => {
     const record = createRecorder(engine.storage);

@@ -1,12 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { receiptsHandler } from '../../src/http/routes/receipts.ts';
 import { createReceiptsReader } from '../../src/read/receipts.ts';
-import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import {
   answerOf,
   createCaller,
@@ -24,13 +24,12 @@ interface ReceiptsAnswer {
 const base = 1_700_000_000_000_000;
 
 describe('receipts', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   let record: Recorder;
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
     record = createRecorder(engine.storage);
   });
-  after(() => engine.stop());
 
   const read = (caller: SessionCaller, query: Readonly<Record<string, string | number>> = {}) =>
     answerOf<ReceiptsAnswer>(receiptsHandler(createReceiptsReader(engine.storage)), caller, query);

@@ -1,10 +1,10 @@
 import { strict as assert } from 'node:assert';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { SessionCaller } from '../../src/http/endpoint.ts';
 import { topValuesHandler } from '../../src/http/routes/top-values.ts';
 import { createTopValuesReader } from '../../src/read/top-values.ts';
-import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { answerOf, createCaller, createRecorder, type Recorded, type Recorder } from './support.ts';
 
 interface TopAnswer {
@@ -28,13 +28,12 @@ interface TopAnswer {
 const base = 1_700_000_000_000_000;
 
 describe('most frequent values', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   let record: Recorder;
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
     record = createRecorder(engine.storage);
   });
-  after(() => engine.stop());
 
   const read = (caller: SessionCaller, query: Readonly<Record<string, string>> = {}) =>
     answerOf<TopAnswer>(topValuesHandler(createTopValuesReader(engine.storage)), caller, query);

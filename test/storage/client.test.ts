@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { toReadable } from '../../src/base/byte-flow.ts';
@@ -11,14 +11,13 @@ import { limits } from '../../src/storage/limits.ts';
 import { EngineError } from '../../src/base/engine-error.ts';
 import type { EngineFailure } from '../../src/base/engine-error.ts';
 import type { Parameters, QueryOptions, Storage } from '../../src/storage/storage.ts';
-import { silentLog, startTestEngine } from '../support/engine.ts';
-import type { TestEngine } from '../support/engine.ts';
+import { silentLog } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
-let engine: TestEngine;
+let engine: SharedEngine;
 before(async () => {
-  engine = await startTestEngine();
+  engine = await sharedEngine();
 });
-after(async () => engine.stop());
 
 /** A flow as a stream. */
 async function open(

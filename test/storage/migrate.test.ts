@@ -7,19 +7,18 @@ import { pathToFileURL } from 'node:url';
 import { openStorage } from '../../src/storage/client.ts';
 import { isVersionSupported, migrate } from '../../src/storage/migrate.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { silentLog, startTestEngine } from '../support/engine.ts';
-import type { TestEngine } from '../support/engine.ts';
+import { silentLog } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
-let engine: TestEngine;
+let engine: SharedEngine;
 const opened: Storage[] = [];
 const directories: string[] = [];
 
 before(async () => {
-  engine = await startTestEngine();
+  engine = await sharedEngine();
 });
 after(async () => {
   await Promise.all(opened.map((storage) => storage.close()));
-  await engine.stop();
   await Promise.all(directories.map((directory) => rm(directory, { recursive: true })));
 });
 

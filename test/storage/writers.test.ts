@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { claimWriter, renewWriter } from '../../src/storage/writers.ts';
-import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 describe('writer numbers', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
   });
-  after(() => engine.stop());
 
   test('differ between processes that claim at the same moment, and stay with a process', async () => {
     const instances = Array.from({ length: 5 }, () => randomUUID());

@@ -10,6 +10,8 @@ import { patience } from './patience.ts';
 const requestTimeoutMsDefault = 15_000;
 /** The service closes a connection that is idle for 10 s: one must not be used again at that very moment. */
 const idleConnectionMsMax = 5_000;
+const firstPauseMs = 20;
+const pauseMsMax = 250;
 const agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: idleConnectionMsMax });
 
 /** Services whose every answer is held to the OpenAPI document. */
@@ -173,21 +175,25 @@ export function retryAfterOf(answer: HttpAnswer): number {
   return Number(text);
 }
 
-/** Calls `probe` until it gives something other than undefined; fails with `what` after `timeoutMs` (of a quiet machine). */
+/**
+ * Calls `probe` until it gives something other than undefined; fails with `what` after `timeoutMs` (of a quiet machine).
+ * The pauses between grow, since a probe is a read that takes the processor from what it waits for; with `pauseMs` they
+ * are all the same.
+ */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined>,
   timeoutMs = 15_000,
-  pauseMs = 20,
+  pauseMs?: number,
 ): Promise<T> {
   const bounded = patience(timeoutMs);
   const deadline = performance.now() + bounded;
-  for (;;) {
+  for (let growingMs = firstPauseMs; ; growingMs = Math.min(growingMs * 1.5, pauseMsMax)) {
     const found = await probe();
     if (found !== undefined) return found;
     if (performance.now() > deadline)
       throw new Error(`gave up after ${Math.round(bounded)} ms waiting: ${what}`);
-    await sleep(pauseMs);
+    await sleep(pauseMs ?? growingMs);
   }
 }
 

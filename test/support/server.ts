@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cliCommand } from './cli-command.ts';
 import { patience } from './patience.ts';
@@ -26,6 +27,8 @@ import { projectRoot } from './project-root.ts';
 /** The service as a process of its own, started the way an operator starts it, for black-box tests. */
 
 const strictWriter = fileURLToPath(new URL('./strict-writer.cjs', import.meta.url));
+/** An event is not readable sooner, with the FLUSH_INTERVAL below, so to ask for it sooner only costs the engine. */
+export const flushMs = 60;
 const startMsMax = 40_000;
 const stopMsMax = 30_000;
 /** Far above what the contract allows, for machines that run other tests beside; `defaults` holds the bound itself. */
@@ -40,7 +43,8 @@ export interface CliAnswer {
   readonly stderr: string;
 }
 
-export interface TestServer {
+/** A service that a test asks, and does not stop: others may use it. */
+export interface SharedServer {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
@@ -51,16 +55,19 @@ export interface TestServer {
   stderrLines(): readonly string[];
   /** Pid of the embedded engine as `DATA_DIR/engine.json` has it now; undefined while none is announced. */
   enginePid(): number | undefined;
+  /** Runs the command line beside the server, on the same data directory. */
+  cli(args: readonly string[], stdin?: string): Promise<CliAnswer>;
+  /** The same in the process of the test. */
+  cliHere(args: readonly string[], stdin?: string): Promise<CliAnswer>;
+}
+
+export interface TestServer extends SharedServer {
   /** SIGTERM, then the exit code (null when it had to be killed). Removes the data directory unless it was given. */
   stop(): Promise<number | null>;
   /** Sends a signal; after SIGKILL waits until server and engine are gone. The data directory stays. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Resolves with the exit code once the process has ended by itself or by a signal sent before. */
   exited(): Promise<number | null>;
-  /** Runs the command line beside the server, on the same data directory. */
-  cli(args: readonly string[], stdin?: string): Promise<CliAnswer>;
-  /** The same in the process of the test. */
-  cliHere(args: readonly string[], stdin?: string): Promise<CliAnswer>;
 }
 
 export interface ServerOptions {
@@ -117,12 +124,15 @@ function alive(pid: number): boolean {
   }
 }
 
+/** Lines that are not empty. */
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
 function collectLines(child: ChildProcess, name: 'stdout' | 'stderr'): () => readonly string[] {
   let text = '';
   child[name]?.setEncoding('utf8').on('data', (piece: string) => {
     text += piece;
   });
-  return () => text.split('\n').filter((line) => line !== '');
+  return () => linesOf(text);
 }
 
 /** Exit of a child as a promise that never rejects; undefined after `timeoutMs`. */
@@ -168,32 +178,39 @@ export async function runCli(
  * The same in this process: a command as a process of its own takes half a second of the processor, and nearly every
  * test makes organizations and keys.
  */
-async function runCliHere(
+export async function runCliHere(
   args: readonly string[],
-  { dataDir, env, stdin = '' }: { dataDir: string; env: ServerOptions['env']; stdin: string | undefined },
+  { dataDir, env, stdin = '' }: { dataDir: string; env?: ServerOptions['env']; stdin?: string | undefined },
 ): Promise<CliAnswer> {
-  const [{ runCli: run }, { recordEvents }] = await Promise.all([
+  const [{ runCli: run }, { recordEvents }, { eventHead, eventTail }] = await Promise.all([
     import('../../src/cli/program.ts'),
     import('../../src/cli/record-events.ts'),
+    import('../../src/ocsf/envelope.ts'),
   ]);
   let stdout = '';
   let stderr = '';
-  const needless = (): never => assert.fail('not for a command that tests run in their own process');
+  const text = new TextDecoder();
+  const serves = (): never => assert.fail('a service runs in a process of its own');
   const code = await run([...args], {
     environment: environment(dataDir, env),
     io: {
-      out: (text) => (stdout += text),
-      error: (text) => (stderr += text),
-      output: new Writable({ write: needless }),
+      out: (said) => (stdout += said),
+      error: (said) => (stderr += said),
+      output: new Writable({
+        write: (bytes: Buffer, _encoding, done) => {
+          stdout += text.decode(bytes, { stream: true });
+          done();
+        },
+      }),
       input: Readable.from([Buffer.from(stdin)]),
     },
     recordEvents,
-    eventEnvelope: needless,
-    startService: needless,
-    untilStopped: needless,
+    eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
+    startService: serves,
+    untilStopped: serves,
   });
   holdOutput(args, stdout.trim());
-  return { code, stdout, stderr };
+  return { code, stdout: linesOf(stdout).join('\n'), stderr: linesOf(stderr).join('\n') };
 }
 
 function listeningPort(lines: readonly string[]): number | undefined {
@@ -310,21 +327,21 @@ export function printed(answer: CliAnswer): unknown {
 }
 
 /** A new organization by the command line. */
-export async function createOrganization(server: TestServer, slug: string): Promise<Organization> {
+export async function createOrganization(server: SharedServer, slug: string): Promise<Organization> {
   return printed(
     await server.cliHere(['org', 'create', '--slug', slug, '--name', `Org ${slug}`, '--json']),
   ) as Organization;
 }
 
 /** A new API key by the command line, once the running server knows it. */
-export async function createKey(server: TestServer, args: readonly string[]): Promise<Key> {
+export async function createKey(server: SharedServer, args: readonly string[]): Promise<Key> {
   const key = printed(await server.cliHere(['key', 'create', ...args, '--json'])) as Key;
   await keyKnown(server, key.key);
   return key;
 }
 
 /** Waits until the server tells this key from an unknown one: only an unknown one gets 401 on a write. */
-export function keyKnown(server: TestServer, key: string): Promise<true> {
+export function keyKnown(server: SharedServer, key: string): Promise<true> {
   return eventually('the server to know a new key', async () => {
     const answer = await call(`${server.url}/api/v1/audit`, {
       method: 'POST',
@@ -337,7 +354,7 @@ export function keyKnown(server: TestServer, key: string): Promise<true> {
 
 /** An organization as its producer and its reader see it: one key with both scopes. */
 export interface Tenant {
-  readonly server: TestServer;
+  readonly server: SharedServer;
   readonly organization: Organization;
   readonly key: string;
   /** GET on the audit endpoint; `query` goes out as written. */
@@ -364,7 +381,7 @@ export interface Tenant {
   /** Waits until everything answered so far would be readable, by an event of its own that comes after it. */
   caughtUp(): Promise<void>;
   /** The same organization through another key, or through another (restarted) server. */
-  with(changes: { key?: string; server?: TestServer }): Tenant;
+  with(changes: { key?: string; server?: SharedServer }): Tenant;
 }
 
 function queryText(query: string | Readonly<Record<string, string>> = ''): string {
@@ -378,7 +395,7 @@ interface Made {
   readonly endTime: string;
 }
 
-function tenantOf(server: TestServer, organization: Organization, key: string, made: Made): Tenant {
+function tenantOf(server: SharedServer, organization: Organization, key: string, made: Made): Tenant {
   const endpoint = `${server.url}/api/v1/audit`;
   const tenant: Tenant = {
     server,
@@ -410,6 +427,7 @@ function tenantOf(server: TestServer, organization: Organization, key: string, m
         const whole = page.meta.total === expected && page.data.length === Math.min(expected, 1000);
         return whole ? page : undefined;
       };
+      await sleep(flushMs);
       return eventually(`${total} events to be readable`, probe, settleMsMax);
     },
     caughtUp: async () => {
@@ -428,7 +446,7 @@ function tenantOf(server: TestServer, organization: Organization, key: string, m
 }
 
 /** A new organization with one key for reading and writing. */
-export async function createTenant(server: TestServer, slug: string): Promise<Tenant> {
+export async function createTenant(server: SharedServer, slug: string): Promise<Tenant> {
   const startTime = new Date().toISOString();
   const organization = await createOrganization(server, slug);
   const key = await createKey(server, ['--org', slug, '--scopes', 'read,write']);

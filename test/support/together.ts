@@ -1,0 +1,13 @@
+import { describe } from 'node:test';
+import { projectRoot } from './project-root.ts';
+// First, so that what the files share ends with the last of them and not with the first.
+import './shared.ts';
+import { testFiles } from './test-files.mjs';
+
+/** Runs every `of`-th test file of a kind in this process, one after the other; hooks of a file are its own. */
+export function runTogether(kind: 'plain' | 'server' | 'engine' | 'service', part: number, of: number): void {
+  for (const path of testFiles(kind).filter((_, n) => n % of === part - 1))
+    describe(path, async () => {
+      await import(new URL(path, projectRoot).href);
+    });
+}
