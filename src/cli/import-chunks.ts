@@ -14,7 +14,7 @@ export interface ImportChunk {
   readonly tooLong: readonly number[];
 }
 
-interface Line {
+export interface Line {
   /** Without its end; undefined where it is too long. */
   readonly content: Buffer | undefined;
   /** With its end. */
@@ -23,14 +23,21 @@ interface Line {
 
 const newline = 0x0a;
 const byteOrderMark = Buffer.from('\ufeff');
-const lineBytesHeldMax = limits.importLineBytesMax + byteOrderMark.length;
+/** A line and a byte order mark: one that is longer is too long. */
+export const lineBytesHeldMax = limits.importLineBytesMax + byteOrderMark.length;
+
+/** Finds lines, or records, in pieces of a text. */
+export interface TextSplitter {
+  push(piece: Buffer): Iterable<Line>;
+  end(): Iterable<Line>;
+}
 
 /** Divides a text, which begins at `offset` with line `firstLine`, into chunks; holds one chunk and one line. */
 export async function* chunksOf(
   text: AsyncIterable<Buffer>,
   { offset, firstLine }: { readonly offset: number; readonly firstLine: number },
+  splitter: TextSplitter = new LineSplitter(),
 ): AsyncGenerator<ImportChunk, void, undefined> {
-  const splitter = new LineSplitter();
   let chunk = new OpenChunk(offset, firstLine);
   for await (const piece of text) {
     for (const line of splitter.push(piece)) {
@@ -44,7 +51,7 @@ export async function* chunksOf(
   if (chunk.end > chunk.offset) yield chunk;
 }
 
-class LineSplitter {
+export class LineSplitter implements TextSplitter {
   #held: Buffer[] = [];
   #heldBytes = 0;
 

@@ -1,9 +1,12 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { limits as baseLimits } from '../base/limits.ts';
 import { AuditlogError } from '../client/client.ts';
 import { retryPolicy } from '../client/retry.ts';
 import { type BatchRoute, sendBatch } from '../client/send-batch.ts';
 import { baseUrl } from '../client/transport.ts';
+import type { Mapping } from '../foreign/mapping.ts';
+import { windowOf } from '../ocsf/byte-text.ts';
 import type { ImportChunk } from './import-chunks.ts';
 import { limits } from './limits.ts';
 
@@ -28,7 +31,12 @@ export interface ImportTarget {
   readonly keyIsNew: boolean;
 }
 
-type Lines = Pick<ImportChunk, 'lines' | 'numbers'>;
+/** A line, and the source event that is sent for it: the line itself unless it is a foreign record. */
+interface Entry {
+  readonly line: number;
+  readonly original: Buffer;
+  readonly event: Buffer;
+}
 
 const lineEnd = Buffer.from('\n');
 
@@ -40,10 +48,13 @@ export class ImportSender {
   readonly #target: ImportTarget;
   readonly #source: string;
   readonly #route: BatchRoute;
+  readonly #mapping: Mapping | undefined;
 
-  constructor(target: ImportTarget, source: string, signal: AbortSignal) {
+  /** With a mapping the lines are foreign records. */
+  constructor(target: ImportTarget, source: string, signal: AbortSignal, mapping?: Mapping) {
     this.#target = target;
     this.#source = source;
+    this.#mapping = mapping;
     const keyIsKnownMs = performance.now() + (target.keyIsNew ? limits.cliKeyKnownMsMax : 0);
     const mayPass = ({ status }: AuditlogError): boolean =>
       status === 401 && performance.now() < keyIsKnownMs;
@@ -58,47 +69,62 @@ export class ImportSender {
   }
 
   async send(chunk: ImportChunk): Promise<SentChunk> {
-    const { accepted, rejected } = await this.#sendLines(chunk, chunk.offset);
+    const { entries, unmapped } = this.#entriesOf(chunk);
+    const { accepted, rejected } = await this.#sendEntries(entries, chunk.offset);
     const error = `is longer than ${limits.importLineBytesMax} bytes`;
     const tooLong = chunk.tooLong.map((line) => ({ line, error, bytes: undefined }));
-    return { accepted, rejected: [...rejected, ...tooLong].sort((a, b) => a.line - b.line) };
+    return { accepted, rejected: [...rejected, ...unmapped, ...tooLong].sort((a, b) => a.line - b.line) };
   }
 
-  async #sendLines({ lines, numbers }: Lines, offset: number): Promise<SentChunk> {
-    if (lines.length === 0) return { accepted: 0, rejected: [] };
-    const body = Buffer.concat(lines.flatMap((line) => [line, lineEnd]));
+  #entriesOf({ lines, numbers }: ImportChunk): {
+    readonly entries: readonly Entry[];
+    readonly unmapped: readonly RejectedLine[];
+  } {
+    const entries: Entry[] = [];
+    const unmapped: RejectedLine[] = [];
+    for (const [index, original] of lines.entries()) {
+      const line = numbers[index] ?? 0;
+      const event = this.#mapping === undefined ? original : mapLine(this.#mapping, original);
+      if (typeof event === 'string') unmapped.push({ line, error: event, bytes: original });
+      else entries.push({ line, original, event });
+    }
+    return { entries, unmapped };
+  }
+
+  async #sendEntries(entries: readonly Entry[], offset: number): Promise<SentChunk> {
+    if (entries.length === 0) return { accepted: 0, rejected: [] };
+    const body = Buffer.concat(entries.flatMap(({ event }) => [event, lineEnd]));
     const digest = createHash('sha256').update(`${this.#source} ${offset} `).update(body).digest('base64url');
     const idempotencyKey = `import-${offset}-${digest}`;
     try {
-      const answer = await sendBatch(this.#route, { body, events: lines.length, idempotencyKey });
+      const answer = await sendBatch(this.#route, { body, events: entries.length, idempotencyKey });
       const rejected: RejectedLine[] = answer.errors.map(({ index, error }) => ({
-        line: numbers[index] ?? 0,
+        line: entries[index]?.line ?? 0,
         error,
-        bytes: lines[index],
+        bytes: entries[index]?.original,
       }));
       // A server that does not know `maxErrors` names the first hundred.
       const unnamed = answer.rejected - rejected.length;
       const error = `${unnamed} more lines up to this one were rejected; the server did not say which`;
-      if (unnamed > 0) rejected.push({ line: numbers.at(-1) ?? 0, error, bytes: undefined });
+      if (unnamed > 0) rejected.push({ line: entries.at(-1)?.line ?? 0, error, bytes: undefined });
       return { accepted: answer.accepted, rejected };
     } catch (error) {
       if (!(error instanceof AuditlogError && error.status === 413)) throw this.#explained(error);
-      return this.#sendHalves({ lines, numbers }, offset);
+      return this.#sendHalves(entries, offset);
     }
   }
 
   /** Sends the halves of a chunk that is too large, each under a key of its own. */
-  async #sendHalves({ lines, numbers }: Lines, offset: number): Promise<SentChunk> {
-    if (lines.length === 1) {
+  async #sendHalves(entries: readonly Entry[], offset: number): Promise<SentChunk> {
+    const [first] = entries;
+    if (first !== undefined && entries.length === 1) {
       const error = 'is larger than the server takes';
-      return { accepted: 0, rejected: [{ line: numbers[0] ?? 0, error, bytes: lines[0] }] };
+      return { accepted: 0, rejected: [{ line: first.line, error, bytes: first.original }] };
     }
-    const middle = lines.length >> 1;
-    const half = (from: number, to?: number): Promise<SentChunk> =>
-      this.#sendLines({ lines: lines.slice(from, to), numbers: numbers.slice(from, to) }, offset);
-    const first = await half(0, middle);
-    const second = await half(middle);
-    return { accepted: first.accepted + second.accepted, rejected: [...first.rejected, ...second.rejected] };
+    const middle = entries.length >> 1;
+    const low = await this.#sendEntries(entries.slice(0, middle), offset);
+    const high = await this.#sendEntries(entries.slice(middle), offset);
+    return { accepted: low.accepted + high.accepted, rejected: [...low.rejected, ...high.rejected] };
   }
 
   /** Words the client's error for an operator. */
@@ -110,6 +136,13 @@ export class ImportSender {
     const why = cause instanceof Error && cause.message !== '' ? cause.message : error.message;
     return new Error(`the server at ${this.#target.url} does not answer: ${why}`, { cause });
   }
+}
+
+/** The record of a line as a source event, or why it cannot be one. */
+export function mapLine(mapping: Mapping, line: Buffer): Buffer | string {
+  if (!isUtf8(line)) return ': is not valid UTF-8';
+  const mapped = mapping.map(windowOf(line), 0, line.length);
+  return typeof mapped === 'string' ? mapped : Buffer.from(mapped.text);
 }
 
 const refusals: Readonly<Record<number, string>> = {

@@ -1,22 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { foreignNames } from '../foreign/definition.ts';
+import type { Mapping } from '../foreign/mapping.ts';
 import type { CliDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
+import { dryRun, importMapping, type MappingOptions } from './import-mapping.ts';
+import { openRecords } from './import-records.ts';
 import { ImportSender, type ImportTarget, type SentChunk } from './import-send.ts';
 import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
 import { type ImportPaths, ImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
 import { limits } from './limits.ts';
-import { option, serviceAddress } from './option.ts';
+import { oneOf, option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 
-interface ImportOptions extends TargetOptions {
+interface ImportOptions extends TargetOptions, MappingOptions {
   readonly checkpoint?: string;
   readonly rejected?: string;
   readonly restart?: true;
+  readonly dryRun?: true;
   readonly json?: true;
 }
 
@@ -60,6 +65,7 @@ async function sendAll(
   source: ImportSource,
   target: ImportTarget,
   state: ImportState,
+  mapping: Mapping | undefined,
 ): Promise<void> {
   const { offset, nextLine: firstLine, accepted: acceptedBefore } = state.first;
   if (offset > 0) deps.io.error(`Going on after line ${firstLine - 1}.\n`);
@@ -70,8 +76,9 @@ async function sendAll(
   });
   const ending = new AbortController();
   const identity = source.path === undefined ? randomUUID() : state.identity;
-  const sender = new ImportSender(target, identity, ending.signal);
-  const chunks = chunksOf(source.text(offset), { offset, firstLine });
+  const sender = new ImportSender(target, identity, ending.signal, mapping);
+  const { text, splitter } = await openRecords(source, offset, mapping);
+  const chunks = chunksOf(text, { offset, firstLine }, splitter);
   try {
     for await (const { chunk, sent } of sendInOrder(chunks, sender)) {
       await state.advance(chunk, await sent);
@@ -114,13 +121,15 @@ function report(
 
 async function run(deps: CliDeps, file: string, options: ImportOptions): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(resolve(file));
+  const mapping = await importMapping(options);
+  if (options.dryRun === true) return dryRun(deps, source, mapping);
   const paths = pathsOf(source, options);
   if (paths.checkpoint !== undefined) await checkOutputFile(paths.checkpoint);
   if (options.rejected !== undefined) await checkOutputFile(paths.rejected);
   await withTarget(deps, options, async (target) => {
     const begun = performance.now();
     const state = await ImportState.open(source, paths, options.restart === true);
-    await sendAll(deps, source, target, state);
+    await sendAll(deps, source, target, state, mapping);
     report(deps, options.json === true, state, paths.rejected, (performance.now() - begun) / 1000);
     const { accepted, rejected } = state.position;
     if (accepted === 0 && rejected > 0) throw new Error('nothing was imported: every line was rejected');
@@ -133,6 +142,11 @@ export function registerImport(program: Command, deps: CliDeps): void {
     .command('import')
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
     .argument('<file>', 'file, or - for standard input')
+    .addOption(
+      option('--from <kind>', `records of another program: ${foreignNames.join(', ')}`, oneOf(foreignNames)),
+    )
+    .option('--map <file>', 'a mapping of your own for records of another program')
+    .option('--dry-run', 'store nothing: print the first five as they would be read back')
     .option('--org <slug>', 'organization of events that name none (without a key)')
     .addOption(
       option('--url <url>', 'server (default: the one on DATA_DIR, else HOST and PORT)', serviceAddress),

@@ -18,6 +18,8 @@ export const limits = {
   /** How long an import retries one request. */
   importRetryMsMax: 600_000,
   importCheckpointMs: 1_000,
+  /** Records that a dry run shows. */
+  importShownMax: 5,
   importHeadBytes: 64 * 1024,
   demoBodiesAtOnceMax: 4,
   demoFlushMsMax: 60_000,

@@ -69,6 +69,7 @@ export class LargeBodies {
       kind: 'split',
       input: request.body,
       form: request.form,
+      ...(request.foreign && { foreign: request.foreign }),
       encoding: request.encoding,
       hashed: request.idempotency !== undefined,
       bodyBytesMax,
@@ -114,8 +115,9 @@ export class LargeBodies {
 }
 
 function kindOf(request: IngestRequest): RequestKind {
-  const { form, organization } = request;
-  return { form, organization, ownBlocks: false, errorsMax: errorsMaxOf(request) };
+  const { form, foreign, organization } = request;
+  const errorsMax = errorsMaxOf(request);
+  return { form, ...(foreign && { foreign }), organization, ownBlocks: false, errorsMax };
 }
 
 function mappedRequest(results: readonly MapResult[], outcome: Outcome): MappedRequest {

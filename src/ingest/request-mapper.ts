@@ -1,4 +1,7 @@
-import { Mapper } from '../ocsf/audit-event.ts';
+import { mappingOf } from '../foreign/built-in.ts';
+import type { Mapping } from '../foreign/mapping.ts';
+import { type MappedEvent, Mapper, type ResolveOrg } from '../ocsf/audit-event.ts';
+import { toWindow, type Window } from '../ocsf/byte-text.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
 import { BlockOutput } from './block-output.ts';
 import { BlockBuilder } from './native-block.ts';
@@ -57,11 +60,12 @@ export class RequestMapper {
     const rows = kind.ownBlocks ? this.#ownRows : this.#sharedRows;
     const owner = kind.ownBlocks ? index : undefined;
     const begin = output.end();
+    const foreign = kind.foreign && mappingOf(kind.foreign);
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
     const rejections = new RejectionCounts();
     const resolveOrg = this.#organizations.resolver(kind.organization, task.directory);
     const onEvent: OnEvent = (window, start, end, error) => {
-      const mapped = error ?? this.#mapper.map(window, start, end, resolveOrg);
+      const mapped = error ?? this.#mapEvent(foreign, window, start, end, resolveOrg);
       if (typeof mapped !== 'string') {
         rows.add(mapped);
         answer.accepted += 1;
@@ -75,7 +79,7 @@ export class RequestMapper {
       rejections.add(mapped);
       return answer.rejected <= task.rejectedMax;
     };
-    const fault = splitBody(body, kind.form, onEvent);
+    const fault = splitBody(body, kind.form, onEvent, foreign?.records);
     if (fault !== undefined) return malformed(fault);
     const isOneBad = kind.form === 'json' && answer.rejected === 1 && answer.accepted === 0;
     if (isOneBad && looksLikeLines(body)) return mislabelledLines;
@@ -88,5 +92,21 @@ export class RequestMapper {
     if (kind.ownBlocks) output.write(rows, owner);
     const bodyHash = kind.ownBlocks ? hashOf(body) : undefined;
     return { kind: 'answered', answer, bodyHash, rejections: rejections.list(), hasTooManyRejected };
+  }
+
+  /** A record of another program becomes a source event first, which is checked as any other. */
+  #mapEvent(
+    foreign: Mapping | undefined,
+    window: Window,
+    start: number,
+    end: number,
+    resolveOrg: ResolveOrg,
+  ): MappedEvent | string {
+    if (foreign === undefined) return this.#mapper.map(window, start, end, resolveOrg);
+    const event = foreign.map(window, start, end);
+    if (typeof event === 'string') return event;
+    const own = toWindow(event.text);
+    const mapped = this.#mapper.map(own, 0, own.bytes.length, resolveOrg);
+    return typeof mapped === 'string' ? `${mapped} (as mapped from ${foreign.name})` : mapped;
   }
 }

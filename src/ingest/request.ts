@@ -1,4 +1,5 @@
 import type { OrganizationFacts } from '../base/organization-facts.ts';
+import type { ForeignName } from '../foreign/definition.ts';
 import type { ContentEncoding } from './decompress.ts';
 import { limits } from './limits.ts';
 import type { MappedFrame } from './segment.ts';
@@ -10,6 +11,8 @@ export interface IngestRequest {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly form: BodyForm;
   readonly encoding: ContentEncoding;
+  /** Whose records the body holds, if these are no source events. */
+  readonly foreign?: ForeignName;
   /** Undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Id of the API key that sends; undefined for events of the service itself. */

@@ -144,15 +144,18 @@ export class SmallBodies {
 
 /** Where among the kinds a request's is, added if it is new. */
 function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
-  const { form, organization } = request;
+  const { form, foreign, organization } = request;
   const ownBlocks = request.idempotency !== undefined;
   const errorsMax = errorsMaxOf(request);
   const known = kinds.findIndex(
     (kind) =>
       kind.organization === organization &&
       kind.form === form &&
+      kind.foreign === foreign &&
       kind.ownBlocks === ownBlocks &&
       kind.errorsMax === errorsMax,
   );
-  return known >= 0 ? known : kinds.push({ form, organization, ownBlocks, errorsMax }) - 1;
+  return known >= 0
+    ? known
+    : kinds.push({ form, ...(foreign && { foreign }), organization, ownBlocks, errorsMax }) - 1;
 }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { limits } from './limits.ts';
 import { limits as ocsfLimits } from '../ocsf/limits.ts';
+import { listIn } from '../foreign/records.ts';
 import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
 import { openBrace, openBracket } from '../ocsf/json-cursor.ts';
 import type { Window } from '../ocsf/byte-text.ts';
@@ -19,7 +20,8 @@ export class TooManyElements extends Error {}
 const newline = 0x0a;
 
 /**
- * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is.
+ * Finds the events of a body: a JSON array's elements, NDJSON's lines, or the one JSON value that the body is; with
+ * `records` also the elements of the array that the member of that name holds.
  * Returns undefined, or what is wrong with the body as a whole (nothing of it may be stored then). Throws
  * TooManyElements for an array of more than it may hold, before any of it is handed out.
  *
@@ -27,7 +29,12 @@ const newline = 0x0a;
  * Bytes that are not UTF-8 cost the event they stand in. Texts are cut from the body a window at a time: small strings
  * stay in the processor's cache and in the collector's nursery, where one of a whole body would do neither.
  */
-export function splitBody(body: Uint8Array, form: RequestKind['form'], onEvent: OnEvent): string | undefined {
+export function splitBody(
+  body: Uint8Array,
+  form: RequestKind['form'],
+  onEvent: OnEvent,
+  records?: string,
+): string | undefined {
   const bytes = withoutByteOrderMark(body);
   const valid = isUtf8(bytes);
   const emit: Emit = (window, start, end) => {
@@ -38,9 +45,9 @@ export function splitBody(body: Uint8Array, form: RequestKind['form'], onEvent: 
     emitLines(bytes, emit);
     return undefined;
   }
-  const first = firstToken(bytes, 0, bytes.length);
-  if (form === 'json' && first === bytes.length) return undefined;
-  if (form === 'json' && bytes[first] !== openBracket) {
+  if (form === 'json' && firstToken(bytes, 0, bytes.length) === bytes.length) return undefined;
+  const list = form === 'json' ? listOf(bytes, records) : ([0, bytes.length] as const);
+  if (list === undefined) {
     emit(windowOf(bytes, 0, bytes.length), 0, bytes.length);
     return undefined;
   }
@@ -50,10 +57,22 @@ export function splitBody(body: Uint8Array, form: RequestKind['form'], onEvent: 
     spans.push(start, end);
     if (spans.length > limits.batchEventsMax * 2) throw new TooManyElements();
   };
-  const fault =
-    form === 'json' ? splitArray(bytes, 0, bytes.length, keep) : splitElements(bytes, 0, bytes.length, keep);
+  const fault = form === 'json' ? splitArray(bytes, ...list, keep) : splitElements(bytes, ...list, keep);
   if (fault === undefined) emitSpans(bytes, spans, emit);
   return fault;
+}
+
+/**
+ * Where the array stands that a JSON body is, or that its member `records` holds; undefined where it is one value. The
+ * bytes must hold more than whitespace.
+ */
+export function listOf(
+  bytes: Buffer,
+  records: string | undefined,
+): readonly [start: number, end: number] | undefined {
+  const first = firstToken(bytes, 0, bytes.length);
+  if (bytes[first] === openBracket) return [0, bytes.length];
+  return records === undefined ? undefined : listIn(bytes, first, bytes.length, records);
 }
 
 /** Whether a body that is no JSON is lines of JSON: its first line is an object, and something comes after it. */

@@ -1,9 +1,9 @@
-import { splitArray, firstToken } from '../ocsf/json-array.ts';
-import { openBracket } from '../ocsf/json-cursor.ts';
+import { mappingOf } from '../foreign/built-in.ts';
+import { splitArray } from '../ocsf/json-array.ts';
 import { decompressBody } from './decompress.ts';
 import { limits } from './limits.ts';
 import { malformed, refusedBy } from './refusals.ts';
-import { endOfLines, hashOf, TooManyElements, withoutByteOrderMark } from './split-body.ts';
+import { endOfLines, hashOf, listOf, TooManyElements, withoutByteOrderMark } from './split-body.ts';
 import type { Refused, SplitResult, SplitTask } from './task.ts';
 
 type Piece = [start: number, end: number];
@@ -29,14 +29,14 @@ export async function splitLarge(task: SplitTask): Promise<SplitResult> {
 /** Where a body can be divided, or what is wrong with it. Throws TooManyElements as soon as that is certain. */
 function piecesOf(
   bytes: Buffer,
-  { form, pieceBytes }: SplitTask,
+  { form, foreign, pieceBytes }: SplitTask,
 ): Pick<SplitResult, 'form' | 'pieces'> | Refused {
   if (form === 'ndjson') return { form, pieces: piecesOfLines(bytes, pieceBytes) };
-  const isArray = bytes[firstToken(bytes, 0, bytes.length)] === openBracket;
-  if (!isArray) return { form, pieces: [[0, bytes.length]] };
+  const list = listOf(bytes, foreign && mappingOf(foreign).records);
+  if (list === undefined) return { form, pieces: [[0, bytes.length]] };
   const pieces: Piece[] = [];
   let elements = 0;
-  const fault = splitArray(bytes, 0, bytes.length, (start, end) => {
+  const fault = splitArray(bytes, ...list, (start, end) => {
     elements += 1;
     if (elements > limits.batchEventsMax) throw new TooManyElements();
     const last = pieces.at(-1);

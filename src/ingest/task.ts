@@ -1,6 +1,7 @@
 import { buffers } from '../base/buffer-pool.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { ProblemCode } from '../base/problem.ts';
+import type { ForeignName } from '../foreign/definition.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
 import { limits } from './limits.ts';
@@ -18,6 +19,8 @@ export type BodyForm = 'json' | 'ndjson';
 export interface RequestKind {
   /** `elements`: a piece of a JSON array, without the brackets. */
   readonly form: BodyForm | 'elements';
+  /** What the elements are, where they are records of other programs and no source events (contract: Foreign records). */
+  readonly foreign?: ForeignName;
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
@@ -51,6 +54,7 @@ export interface SplitTask {
   readonly kind: 'split';
   readonly input: Uint8Array;
   readonly form: BodyForm;
+  readonly foreign?: ForeignName;
   readonly encoding: ContentEncoding;
   readonly hashed: boolean;
   readonly bodyBytesMax: number;

@@ -12,7 +12,10 @@ export interface Window {
 }
 
 export function toWindow(text: string): Window {
-  const bytes = Buffer.from(text, 'utf8');
+  return windowOf(Buffer.from(text, 'utf8'));
+}
+
+export function windowOf(bytes: Buffer): Window {
   return { text: bytes.toString('latin1'), bytes };
 }
 

@@ -1,10 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { before, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
-import { acceptedOf, problemOf, rawExchange } from '../support/http.ts';
+import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
 import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
 
@@ -218,4 +219,26 @@ test('a body that comes in slow small pieces is read whole', async () => {
   });
   assert.match(received, /^HTTP\/1\.1 202 /);
   assert.deepEqual(await storedOf(flow, 3), range(3));
+});
+
+test('records of other programs become events, and what they were is kept to the digit', async () => {
+  const file = new URL('../fixtures/foreign/cloudtrail.json', import.meta.url);
+  const post = (kind: string, body: Buffer, headers = {}) =>
+    call(`${server.url}/api/v1/audit?from=${kind}`, {
+      method: 'POST',
+      headers: { 'x-api-key': tenant.key, 'content-type': 'application/json', ...headers },
+      body,
+    });
+  const body = readFileSync(file);
+  const answer = await post('cloudtrail', gzipSync(body), { 'content-encoding': 'gzip' });
+  assert.deepEqual(acceptedOf(answer), { accepted: 3, rejected: 0, errors: [] });
+  const { data } = await tenant.settled(1, { actor: 'mary@example.com' });
+  assert.deepEqual([data[0]?.activity_id, data[0]?.status], [1002, 'Failure']);
+
+  const mixed = await post('okta', Buffer.from('[{"eventType":"a","published":"yesterday"},7]'));
+  assert.deepEqual(
+    problemOf(mixed, 400).errors?.map(({ error }) => error.replace(/ an RFC .* 2200-01-01/, ' …')),
+    ['/message/timestamp: must be … (as mapped from okta)', ': must be a record, which is a JSON object'],
+  );
+  assert.match(problemOf(await post('nobody', body), 400).detail, /^from must be one of azure, cloudtrail, /);
 });

@@ -2,6 +2,7 @@ import { limits as baseLimits } from '../../base/limits.ts';
 import { limits } from '../limits.ts';
 import { limits as ingestLimits } from '../../ingest/limits.ts';
 import { Problem } from '../../base/problem.ts';
+import { foreignNames, isForeignName } from '../../foreign/definition.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
@@ -31,6 +32,7 @@ function readHeaders(context: RequestContext, { key, organization }: KeyCaller):
   return {
     form: bodyForm(context.header('content-type')),
     encoding: contentEncoding(context.header('content-encoding')),
+    ...foreignRecords(context.first('from')),
     organization,
     apiKey: key.id,
     idempotency: idempotency(context.header('idempotency-key'), key.id),
@@ -61,6 +63,13 @@ function bodyForm(header: string | undefined): BodyForm {
     `Content-Type must be one of ${Object.keys(forms).join(', ')}, in UTF-8.`,
     { headers: { Accept: Object.keys(forms).join(', ') } },
   );
+}
+
+/** Whose records the body holds (contract: Foreign records); nothing where it holds source events. */
+function foreignRecords(name: string | undefined): Pick<IngestRequest, 'foreign'> {
+  if (name === undefined || name === '') return {};
+  if (isForeignName(name)) return { foreign: name };
+  throw new Problem('malformed', `from must be one of ${foreignNames.join(', ')}.`);
 }
 
 function contentEncoding(header: string | undefined): ContentEncoding {

@@ -1,0 +1,134 @@
+import type { Mapping } from '../foreign/mapping.ts';
+import { listStartIn } from '../foreign/records.ts';
+import { firstToken } from '../ocsf/json-array.ts';
+import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from '../ocsf/json-cursor.ts';
+import { type Line, LineSplitter, lineBytesHeldMax, type TextSplitter } from './import-chunks.ts';
+import type { ImportSource } from './import-source.ts';
+import { limits } from './limits.ts';
+
+const backslash = 0x5c;
+
+/**
+ * The text of a source from `offset` on, and how to find the records in it: by line, or in the list that the text is
+ * or holds. The beginning of the text tells which, so that is read first wherever the import goes on.
+ */
+export async function openRecords(
+  source: ImportSource,
+  offset: number,
+  mapping: Mapping | undefined,
+): Promise<{ readonly text: AsyncIterable<Buffer>; readonly splitter: TextSplitter }> {
+  if (mapping === undefined) return { text: source.text(offset), splitter: new LineSplitter() };
+  const { head, whole } = await peek(source.text(0));
+  const listStart = startOfList(head, mapping.records);
+  const splitter =
+    listStart === undefined ? new LineSplitter() : new ListSplitter(Math.max(0, listStart + 1 - offset));
+  if (offset === 0) return { text: whole, splitter };
+  await whole.return();
+  return { text: source.text(offset), splitter };
+}
+
+/** Reads the beginning of a text; `whole` has all of it. */
+async function peek(
+  text: AsyncIterable<Buffer>,
+): Promise<{ readonly head: Buffer; readonly whole: AsyncGenerator<Buffer, void, undefined> }> {
+  const pieces = text[Symbol.asyncIterator]();
+  const read: Buffer[] = [];
+  for (let bytes = 0; bytes < limits.importHeadBytes; ) {
+    const next = await pieces.next();
+    if (next.done === true) break;
+    read.push(next.value);
+    bytes += next.value.length;
+  }
+  const head = Buffer.concat(read);
+  async function* all(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      yield head;
+      for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) yield next.value;
+    } finally {
+      await pieces.return?.();
+    }
+  }
+  return { head, whole: all() };
+}
+
+/** Where the bracket stands that opens the list of records; undefined where each line is one. */
+function startOfList(head: Buffer, records: string | undefined): number | undefined {
+  const mark = head.subarray(0, 3).equals(Buffer.from('\ufeff')) ? 3 : 0;
+  const first = firstToken(head, mark, head.length);
+  if (head[first] === openBracket) return first;
+  return records === undefined ? undefined : listStartIn(head, first, head.length, records);
+}
+
+/**
+ * Finds the elements of a JSON array in pieces of its text. Looks at strings and brackets only, so a record that is
+ * no JSON costs itself; each ends with the comma after it. What comes after the array is passed over.
+ */
+class ListSplitter implements TextSplitter {
+  /** Bytes before the first element. */
+  #skip: number;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  #isOver = false;
+
+  constructor(skip: number) {
+    this.#skip = skip;
+  }
+
+  *push(piece: Buffer): Generator<Line> {
+    let start = 0;
+    const first = Math.max(0, this.#skip - this.#heldBytes);
+    for (let at = first; at < piece.length && !this.#isOver; at++) {
+      if (!this.#ends(piece[at] as number)) continue;
+      yield this.#take(piece.subarray(start, at), 1);
+      start = at + 1;
+    }
+    this.#hold(piece.subarray(start));
+  }
+
+  *end(): Generator<Line> {
+    if (this.#heldBytes > 0) yield this.#take(Buffer.alloc(0), 0);
+  }
+
+  /** Whether an element ends before this byte. */
+  #ends(code: number): boolean {
+    if (this.#inString) {
+      if (this.#escaped) this.#escaped = false;
+      else if (code === backslash) this.#escaped = true;
+      else if (code === quote) this.#inString = false;
+      return false;
+    }
+    const closes = code === closeBracket || code === closeBrace;
+    if (code === quote) this.#inString = true;
+    else if (code === openBrace || code === openBracket) this.#depth++;
+    else if (closes && this.#depth === 0) this.#isOver = true;
+    else if (closes) this.#depth--;
+    return this.#isOver || (this.#depth === 0 && code === comma);
+  }
+
+  /** Of a record that is too long, and of what comes after the list, only the length matters. */
+  #hold(bytes: Buffer, isOver = this.#isOver): void {
+    this.#heldBytes += bytes.length;
+    if (this.#heldBytes - this.#skip > lineBytesHeldMax || isOver) this.#held = [];
+    else this.#held.push(bytes);
+  }
+
+  #take(last: Buffer, endBytes: number): Line {
+    this.#hold(last, false);
+    const bytes = this.#heldBytes;
+    const isTooLong = bytes - this.#skip > lineBytesHeldMax;
+    const content = isTooLong ? undefined : onOneLine(Buffer.concat(this.#held).subarray(this.#skip));
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#skip = 0;
+    return { content, bytes: bytes + endBytes };
+  }
+}
+
+/** A record without line ends: between the tokens of JSON they are spaces, and within them there is none. */
+function onOneLine(record: Buffer): Buffer {
+  if (!record.includes(0x0a) && !record.includes(0x0d)) return record;
+  return Buffer.from(record.map((byte) => (byte === 0x0a || byte === 0x0d ? 0x20 : byte)));
+}

@@ -1,0 +1,50 @@
+import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
+import type { Members } from './definition.ts';
+import { registerFunctions } from './functions.ts';
+
+/** An expression without its value: where it stands in the mapping, and what it cannot do. Holds no content. */
+export class ExpressionError extends Error {}
+
+export type Evaluate = (record: JSONValue) => unknown;
+
+registerFunctions();
+
+/** Throws ExpressionError where the text is no expression of JMESPath. */
+export function compileExpression(at: string, text: string): Evaluate {
+  try {
+    const expression = compile(text);
+    return (record) => evaluated(at, () => TreeInterpreter.search(expression, record));
+  } catch (error) {
+    throw new ExpressionError(`${at}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function evaluated(at: string, search: () => unknown): unknown {
+  try {
+    const value = search();
+    return value === null || value === '' ? undefined : value;
+  } catch (error) {
+    throw new ExpressionError(`${at}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** The library words its errors by types and functions, not by values. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The object that the expressions make of a record, without members that have no value; undefined where none has. */
+export function compileMembers(at: string, members: Members): Evaluate {
+  const parts = Object.entries(members).map(([name, part]) => {
+    const path = `${at}/${name}`;
+    const evaluate = typeof part === 'string' ? compileExpression(path, part) : compileMembers(path, part);
+    return [name, evaluate] as const;
+  });
+  return (record) => {
+    const made = parts.flatMap(([name, evaluate]) => {
+      const value = evaluate(record);
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return made.length === 0 ? undefined : Object.fromEntries(made);
+  };
+}

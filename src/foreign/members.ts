@@ -1,0 +1,54 @@
+import { fromByteText, type Window } from '../ocsf/byte-text.ts';
+import {
+  closeBrace,
+  codeAt,
+  comma,
+  Cursor,
+  failExpected,
+  noBytes,
+  openBrace,
+  scanKey,
+  skipSpace,
+  stringValue,
+  textSlice,
+} from '../ocsf/json-cursor.ts';
+import { describeFault, isAtEnd, skipValue } from '../ocsf/json-text.ts';
+
+/** A record's members as they were sent: names, and values as JSON text. Of a name that stands twice the last counts. */
+export type RawMembers = ReadonlyMap<string, string>;
+
+/** Reads records strictly, without changing a digit of them; one a thread, calls do not overlap. */
+export class RecordReader {
+  readonly #cursor = new Cursor();
+
+  /** Returns the members, or why [start, end) of the window is no record: `: <rule>`. */
+  read({ bytes, text }: Window, start: number, end: number): RawMembers | string {
+    const c = this.#cursor;
+    const first = c.open(bytes, start, end, text, start);
+    if (codeAt(c, first) !== openBrace) return ': must be a record, which is a JSON object';
+    const members = new Map<string, string>();
+    const isWhole = isAtEnd(c, readMembers(c, first + 1, members));
+    const fault = isWhole ? undefined : `: ${describeFault(c, start)}`;
+    c.open(noBytes, 0, 0, '', 0);
+    return fault ?? members;
+  }
+}
+
+/** Returns the position after the object whose first member may begin at `at`, or -1 with a fault. */
+function readMembers(c: Cursor, at: number, members: Map<string, string>): number {
+  let next = skipSpace(c, at);
+  if (codeAt(c, next) === closeBrace) return next + 1;
+  for (;;) {
+    const value = scanKey(c, next);
+    if (value < 0) return -1;
+    const name = fromByteText(stringValue(c, c.keyStart, c.keyEnd, c.keyEscaped));
+    next = skipValue(c, value, 1);
+    if (next < 0) return -1;
+    members.set(name, fromByteText(textSlice(c, value, next)));
+    next = skipSpace(c, next);
+    const code = codeAt(c, next);
+    if (code === closeBrace) return next + 1;
+    if (code !== comma) return failExpected(c, next, '"," or "}"');
+    next = skipSpace(c, next + 1);
+  }
+}

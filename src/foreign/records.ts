@@ -1,0 +1,73 @@
+import { firstToken } from '../ocsf/json-array.ts';
+import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from '../ocsf/json-cursor.ts';
+
+const backslash = 0x5c;
+const colon = 0x3a;
+
+/**
+ * Where the list stands that the member `name` of the JSON object bytes[start, end) holds, brackets included, or
+ * undefined where there is none. Looks at strings and brackets only: what is wrong inside of a record costs that record.
+ */
+export function listIn(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  name: string,
+): readonly [start: number, end: number] | undefined {
+  const { listStart, listEnd, depth } = findList(bytes, start, end, name);
+  return depth === 0 && listEnd > listStart ? [listStart, listEnd] : undefined;
+}
+
+/** Where the list begins whose end need not be among the bytes, as of a document of which that is the beginning. */
+export function listStartIn(bytes: Buffer, start: number, end: number, name: string): number | undefined {
+  const { listStart } = findList(bytes, start, end, name);
+  return listStart >= 0 ? listStart : undefined;
+}
+
+interface FoundList {
+  readonly listStart: number;
+  readonly listEnd: number;
+  /** How many objects and lists are open at the end of the bytes. */
+  readonly depth: number;
+}
+
+function findList(bytes: Buffer, start: number, end: number, name: string): FoundList {
+  const quoted = Buffer.from(JSON.stringify(name));
+  let depth = 0;
+  let isNamed = false;
+  let listStart = -1;
+  let listEnd = -1;
+  for (let at = start; at < end; at++) {
+    const code = bytes[at] as number;
+    if (code === quote) {
+      const stringStart = at;
+      at = endOfString(bytes, at, end);
+      if (depth === 1 && bytes.subarray(stringStart, at + 1).equals(quoted))
+        isNamed = isName(bytes, at + 1, end);
+    } else if (code === openBrace || code === openBracket) {
+      if (depth === 1 && isNamed && code === openBracket) listStart = at;
+      depth++;
+    } else if (code === closeBrace || code === closeBracket) {
+      depth--;
+      if (depth === 1 && isNamed && listStart >= 0) listEnd = at + 1;
+      if (depth === 0) return { listStart, listEnd, depth: isBlank(bytes, at + 1, end) ? 0 : -1 };
+    } else if (code === comma && depth === 1) isNamed = false;
+  }
+  return { listStart, listEnd, depth };
+}
+
+/** The position of the quote that ends the string whose first quote is at `at`. */
+function endOfString(bytes: Buffer, at: number, end: number): number {
+  let next = at + 1;
+  while (next < end && bytes[next] !== quote) next += bytes[next] === backslash ? 2 : 1;
+  return next;
+}
+
+function isBlank(bytes: Buffer, start: number, end: number): boolean {
+  return firstToken(bytes, start, end) === end;
+}
+
+/** Whether the string that ends before `at` names a member: whether a colon follows. */
+function isName(bytes: Buffer, at: number, end: number): boolean {
+  return bytes[firstToken(bytes, at, end)] === colon;
+}

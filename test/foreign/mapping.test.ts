@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { mappingOf } from '../../src/foreign/built-in.ts';
+import { checkedDefinition, type ForeignName } from '../../src/foreign/definition.ts';
+import { Mapping } from '../../src/foreign/mapping.ts';
+import { splitBody } from '../../src/ingest/split-body.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { map, type Row, spelledJson, storableJson, storableString } from '../ocsf/arbitrary.ts';
+
+const tail = eventTail({ vendorName: 'V', productName: 'P' });
+
+interface MappedRecord {
+  /** The record as it was sent, without whitespace between its tokens. */
+  readonly record: string;
+  readonly source: string;
+  readonly row: Row;
+}
+
+/** JSON without the whitespace between its tokens. */
+function minified(json: string): string {
+  return json.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
+}
+
+/** Maps every record of a sample as the service does; each must be accepted. */
+function mapSample(name: ForeignName, file: string): MappedRecord[] {
+  const body = readFileSync(new URL(`../fixtures/foreign/${file}`, import.meta.url));
+  const mapping = mappingOf(name);
+  const records: MappedRecord[] = [];
+  const form = file.endsWith('.ndjson') ? 'ndjson' : 'json';
+  const fault = splitBody(
+    body,
+    form,
+    (window, start, end) => {
+      const event = mapping.map(window, start, end);
+      if (typeof event === 'string') assert.fail(event);
+      const row = map(event.text);
+      if (typeof row === 'string') assert.fail(row);
+      const record = Buffer.from(window.bytes.subarray(start, end)).toString('utf8');
+      records.push({ record: minified(record), source: row.source, row });
+      return true;
+    },
+    mapping.records,
+  );
+  assert.equal(fault, undefined);
+  return records;
+}
+
+/** What one would look for first. */
+function summary({ row }: MappedRecord): string {
+  const event = JSON.parse(`${eventHead}${row.ocsf}"logged_time":0${tail}`) as {
+    actor: { user?: { name?: string; email_addr?: string } };
+    src_endpoint?: { ip?: string };
+    activity_id: number;
+  };
+  const time = new Date(row.timeMicros / 1000).toISOString();
+  const user = event.actor.user ?? {};
+  const parts = [time, event.activity_id, row.activityName, row.status, row.severity];
+  return [
+    ...parts,
+    user.email_addr ?? user.name ?? '-',
+    event.src_endpoint?.ip ?? '-',
+    row.names[0] ?? '-',
+  ].join(' | ');
+}
+
+const samples: readonly [ForeignName, string, readonly string[]][] = [
+  [
+    'azure',
+    'azure.json',
+    [
+      '2024-01-21T22:14:26.979Z | 3394495622 | MICROSOFT.COMPUTE/VIRTUALMACHINES/WRITE | Failure | Medium | john@contoso.com | 203.0.113.9 | /subscriptions/x/vm1',
+      '2024-01-22T08:00:00.000Z | 1002 | Sign-in activity | Failure | Informational | jane@contoso.com | 198.51.100.77 | -',
+    ],
+  ],
+  [
+    'cloudtrail',
+    'cloudtrail.json',
+    [
+      '2023-07-19T21:35:03.000Z | 1815987456 | DeleteTrail | Failure | Informational | Mary_Major | 192.0.2.0 | mytrail2',
+      '2023-07-19T21:44:40.000Z | 1002 | ConsoleLogin | Failure | Informational | mary@example.com | 2001:db8::1 | -',
+      '2024-02-01T00:00:01.000Z | 2001 | PutObject | Success | Informational | logging.s3.amazonaws.com | logging.s3.amazonaws.com | 2024/02/01/zürich é.log',
+    ],
+  ],
+  [
+    'gcp',
+    'gcp.ndjson',
+    [
+      '2024-04-04T04:04:04.123Z | 2003 | storage.objects.get | Failure | High | user@example.com | 192.0.2.44 | projects/_/buckets/b/objects/report.pdf',
+      '2024-04-04T05:00:00.000Z | 1300 | google.iam.admin.v1.CreateServiceAccountKey | Success | Informational | ci@p.iam.gserviceaccount.com | - | projects/-/serviceaccounts/1',
+    ],
+  ],
+  [
+    'github',
+    'github.ndjson',
+    [
+      '2020-12-02T17:24:34.512Z | 1210 | team.add_member | Success | Informational | octocat | 203.0.113.7 | octo-corp/example-team',
+      '2023-11-14T22:13:20.001Z | 1002 | user.failed_login | Failure | Informational | hubot@example.com | - | hubot',
+    ],
+  ],
+  [
+    'gworkspace',
+    'gworkspace.json',
+    [
+      '2024-05-02T09:10:11.123Z | 2003 | download | Success | Informational | liz@example.com | 198.51.100.4 | budget 2024.xlsx',
+      '2024-05-02T09:11:00.000Z | 1002 | login_failure | Failure | Informational | liz@example.com | - | -',
+    ],
+  ],
+  [
+    'kubernetes',
+    'kubernetes.json',
+    [
+      '2024-03-01T12:00:00.123Z | 3662326797 | get secrets | Failure | Informational | system:serviceaccount:prod:web | 10.1.2.3 | prod/db',
+      '2024-03-01T12:00:01.000Z | 1708083329 | get other | Success | Informational | admin@example.com | - | /healthz',
+    ],
+  ],
+  [
+    'okta',
+    'okta.json',
+    [
+      '2024-08-13T15:58:20.353Z | 1002 | User login to Okta | Failure | Medium | john.doe@example.com | 10.0.0.1 | password',
+    ],
+  ],
+];
+
+for (const [name, file, expected] of samples)
+  test(`${name} records are found, mapped, and kept whole`, () => {
+    const mapped = mapSample(name, file);
+    assert.deepEqual(mapped.map(summary), expected);
+    // Whatever has the name of a secret is redacted here as everywhere.
+    const kept = (record: string): string =>
+      record.replace(/"authorization":\{[^}]*\}/, '"authorization":"[redacted]"');
+    for (const { record, source } of mapped)
+      assert.ok(source.includes(`"extra":{"${name}":${kept(record)}}`), source);
+  });
+
+test('lines of log libraries are mapped, and what the mapping does not use is extra', () => {
+  const mapped = mapSample('json', 'json.ndjson');
+  const extraOf = ({ source }: MappedRecord): string => source.slice(source.indexOf('"extra":') + 8, -2);
+  assert.deepEqual(
+    mapped.map((one) => `${summary(one)} | ${one.row.level} | ${extraOf(one)}`),
+    [
+      '2018-07-09T21:17:54.631Z | 2813957823 | Log message | Success | Informational | - | - | - | INFO | {"pid":657,"hostname":"Davids-MBP-3.fritz.box"}',
+      '2024-06-01T10:00:00.000Z | 3484101079 | document.save | Success | High | ann@example.com | - | - | ERROR | {"service":"user-service"}',
+      '2024-06-01T10:00:00.123Z | 2813957823 | Log message | Success | Medium | - | - | - | WARN | {"caller":"main.go:42","url":"http://example.com","attempt":3,"backoff":1.50}',
+      '2024-06-01T10:00:00.123Z | 1001 | Login succeeded | Success | High | Bob | - | - | ERROR | {"User":"bob","actor":{"id":"7","name":"Bob"},"SourceContext":"Auth"}',
+    ],
+  );
+});
+
+test('a text of an action has the same code everywhere, beyond all families', () => {
+  const [first] = mapSample('kubernetes', 'kubernetes.json');
+  assert.equal(first?.row.activityId, 3_662_326_797);
+});
+
+const window = (value: unknown): [ReturnType<typeof toWindow>, number, number] => {
+  const made = toWindow(typeof value === 'string' ? value : JSON.stringify(value));
+  return [made, 0, made.bytes.length];
+};
+
+test('what cannot be mapped is told without its content', () => {
+  const refusal = (mapping: Mapping, record: unknown): string => {
+    const made = mapping.map(...window(record));
+    return typeof made === 'string' ? made : assert.fail(made.text);
+  };
+  const cloudtrail = mappingOf('cloudtrail');
+  assert.equal(refusal(cloudtrail, '7'), ': must be a record, which is a JSON object');
+  assert.match(refusal(cloudtrail, '{"a":secret}'), /^: is not acceptable JSON at byte 5: /);
+  assert.match(
+    refusal(mappingOf('github'), { action: 5 }),
+    /^: cannot be mapped: \/event\/target\/type: .*split\(\).* \(in the mapping github\)$/,
+  );
+});
+
+test('a mapping that cannot work is refused by the name of its member', () => {
+  const definition = { name: 'own', time: 'at', action: 'what' };
+  assert.throws(
+    () => checkedDefinition({ ...definition, name: 'No' }),
+    /^Error: \/name: must be lower-case letters/,
+  );
+  assert.throws(() => checkedDefinition({ name: 'own', time: 'at' }), /required property 'action'/);
+  assert.throws(() => checkedDefinition({ ...definition, extra: 'x' }), /additional properties \(extra\)/);
+  assert.throws(
+    () => checkedDefinition({ ...definition, event: { timestamp: 'at' } }),
+    /^Error: \/event: must not have timestamp, action or extra/,
+  );
+  assert.throws(() => new Mapping(checkedDefinition({ ...definition, time: 'at[' })), /^Error: \/time: /);
+  const own = new Mapping(checkedDefinition({ ...definition, event: { target: { name: 'to.name' } } }));
+  assert.deepEqual(own.map(...window('{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}')), {
+    text: '{"message":{"timestamp":"2024-01-01T00:00:00Z","action":7,"target":{"name":"x"},"extra":{"own":{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}}}}',
+  });
+});
+
+test('any record is kept to the byte, whatever its members are', () => {
+  const cloudtrail = mappingOf('cloudtrail');
+  fc.assert(
+    fc.property(spelledJson(fc.dictionary(storableString, storableJson, { maxKeys: 6 })), ({ text }) => {
+      const event = cloudtrail.map(...window(text));
+      if (typeof event === 'string') assert.fail(event);
+      assert.ok(event.text.endsWith(`"extra":{"cloudtrail":${text}}}}`), event.text);
+      JSON.parse(event.text);
+    }),
+  );
+});
