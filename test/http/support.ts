@@ -70,6 +70,8 @@ export async function startTestServer(
   };
 }
 
+const answerMsMax = 2500;
+
 /** Sends bytes on a socket of its own and gives everything that came back until the end or the time is over. */
 export async function exchangeRaw(
   port: number,
@@ -81,10 +83,13 @@ export async function exchangeRaw(
   socket.on('data', (chunk) => received.push(chunk));
   socket.on('error', (error) => received.push(Buffer.from(`<${String(error)}>`)));
   const closed = new Promise((resolve) => socket.once('close', resolve));
+  const answered = new Promise((resolve) => socket.once('data', resolve));
   for (const part of parts) {
     socket.write(part);
     await delay(5);
   }
+  // On a busy machine the answer takes its time; what comes after it does not.
+  await Promise.race([closed, answered, delay(answerMsMax, undefined, { ref: false })]);
   await Promise.race([closed, delay(ms)]);
   socket.destroy();
   return Buffer.concat(received).toString('latin1');
