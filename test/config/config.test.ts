@@ -16,6 +16,10 @@ describe('defaults', () => {
       dataDir: resolve('data'),
       clickhouse: { url: undefined, user: 'default', password: '', database: 'audit', cluster: undefined },
       deployment: 'cloud',
+      evidenceDir: undefined,
+      evidenceIntervalMs: 30_000,
+      evidenceKey: undefined,
+      evidenceKeyPrevious: undefined,
       tenantDomain: undefined,
       trustProxy: 0,
       serviceName: 'service',
@@ -96,6 +100,8 @@ const good: readonly (readonly [
   [{ WORKERS: '3' }, (c) => c.workers, 3],
   [{ LOG_LEVEL: 'debug' }, (c) => c.logLevel, 'debug'],
   [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
+  [{ EVIDENCE_INTERVAL: 'off' }, (c) => c.evidenceIntervalMs, undefined],
+  [{ EVIDENCE_DIR: '/mnt/evidence' }, (c) => c.evidenceDir, '/mnt/evidence'],
   [{ REDACT_KEYS: 'IBAN, ssn,i_ban' }, (c) => c.redactKeys, ['iban', 'ssn']],
   [{ REDACT_KEYS: 'Card Number,! Id-Token' }, (c) => c.redactKeys, ['cardnumber', '!idtoken']],
 ];
@@ -146,6 +152,7 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['0', '257', 'all'].map((value) => ['WORKERS', value] as const),
   ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
   ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
+  ...['on', '0s', '2m'].map((value) => ['EVIDENCE_INTERVAL', value] as const),
   ...['a,,b', ',', '!', '_-', '!.', 'x'.repeat(201)].map((value) => ['REDACT_KEYS', value] as const),
 ];
 
@@ -174,6 +181,7 @@ describe('bad values', () => {
   test('secrets are never repeated', () => {
     assert.ok(!messageOf({ SESSION_SECRET: 'tooshort' }).includes('tooshort'));
     assert.ok(!messageOf({ CLICKHOUSE_URL: 'http://u:secretpw@db' }).includes('secretpw'));
+    assert.ok(!messageOf({ EVIDENCE_KEY: 'PRIVATE+KEY+service+63dd8183+secretkey' }).includes('secretkey'));
   });
 
   test('every bad variable has its line', () => {
