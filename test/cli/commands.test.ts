@@ -332,6 +332,7 @@ describe('exit codes', () => {
       'import',
       'export',
       'forward',
+      'ocsf',
       'doctor',
       'completion',
       'help',
