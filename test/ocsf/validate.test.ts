@@ -75,7 +75,7 @@ const faults: readonly (readonly [
   [upload, 'time_dt', '2026-05-04T10:20:30Z', '/time_dt', /not an attribute/],
   [upload, 'observables.0.name', 'actor.user.uid', '/observables/0/name', /names no attribute/],
   [upload, 'observables.0.value', 'Bob', '/observables/0/value', /value of the attribute/],
-  [upload, 'observables.0.type', 'User', '/observables/0/type', /"User Name"/],
+  [upload, 'observables.0.type_id', 5, '/observables/0/type', /"Email Address"/],
   [logon, 'service', undefined, '', /at least one of service, dst_endpoint/],
   [revoked, 'group', { name: 'g' }, '', /just one of privileges, group/],
   [revoked, 'privileges', undefined, '', /just one of/],

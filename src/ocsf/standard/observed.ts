@@ -1,28 +1,31 @@
 import { type Output, type Range, shared } from './output.ts';
 
-/** What an observable of an attribute begins with, up to its value. */
-function observable(name: string, typeId: number, type: string): Range {
-  return shared.add(`,{"name":"${name}","type_id":${typeId},"type":"${type}","value":"`);
+/**
+ * What an observable of an attribute begins with, up to its value. The type is a caption beside 99, which every
+ * validator takes: OCSF's own files list 0 and 99 alone, and only its compiler adds a number for each type.
+ */
+function observable(name: string, type: string): Range {
+  return shared.add(`,{"name":"${name}","type_id":99,"type":"${type}","value":"`);
 }
 
 const userOf = (path: string) => ({
-  name: observable(`${path}.name`, 4, 'User Name'),
-  email: observable(`${path}.email_addr`, 5, 'Email Address'),
+  name: observable(`${path}.name`, 'User Name'),
+  email: observable(`${path}.email_addr`, 'Email Address'),
 });
 
 const placeOf = (path: string) => ({
-  ip: observable(`${path}.ip`, 2, 'IP Address'),
-  hostname: observable(`${path}.hostname`, 1, 'Hostname'),
+  ip: observable(`${path}.ip`, 'IP Address'),
+  hostname: observable(`${path}.hostname`, 'Hostname'),
 });
 
-/** The observables of our events, with the types that the schema has for them. */
+/** The observables of our events, with the captions that the schema has for their types. */
 export const observables = {
   actor: userOf('actor.user'),
   user: userOf('user'),
   endpoint: placeOf('src_endpoint'),
   device: placeOf('device'),
-  fileName: observable('file.name', 7, 'File Name'),
-  fileHash: observable('file.hashes.value', 8, 'Hash'),
+  fileName: observable('file.name', 'File Name'),
+  fileHash: observable('file.hashes.value', 'Hash'),
 };
 
 const opening = shared.add(',"observables":');
