@@ -333,6 +333,7 @@ describe('exit codes', () => {
       'export',
       'forward',
       'ocsf',
+      'verify',
       'doctor',
       'completion',
       'help',
