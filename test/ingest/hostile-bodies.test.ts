@@ -251,7 +251,8 @@ describe('the memory of a large body', () => {
       for (let round = 0; round < rounds; round += 1) await send();
     });
     isRead = true;
-    assert.ok(collections < rounds / 2, `${collections} major collections`);
+    // Without it more than one a body; what else allocates meanwhile may cause some.
+    assert.ok(collections < rounds, `${collections} major collections`);
   });
 
   it('is given back when its good events are refused with it', async () => {
