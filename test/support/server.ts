@@ -432,7 +432,10 @@ function tenantOf(server: SharedServer, organization: Organization, key: string,
     },
     caughtUp: async () => {
       const flowId = randomUUID();
-      await tenant.record([sourceEvent({ flow_id: flowId })]);
+      await eventually('the rate limit to let an event in', async () => {
+        const answer = await tenant.post([sourceEvent({ flow_id: flowId })]);
+        return answer.status === 429 ? undefined : acceptedOf(answer).accepted === 1;
+      });
       await tenant.settled(1, { flowId });
       // Segments go to the engine side by side, so one sealed before may still be on its way.
       await eventually('older segments to be readable', async () => {
