@@ -332,10 +332,10 @@ export interface Schemas {
       readonly actor?: string | Readonly<Record<string, unknown>> | null;
       readonly action: number | Readonly<Record<string, unknown>>;
       readonly target?: string | Readonly<Record<string, unknown>> | null;
-      readonly result?: Readonly<Record<string, unknown>> | null;
-      readonly remote?: Readonly<Record<string, unknown>> | null;
-      readonly sender?: Readonly<Record<string, unknown>> | null;
-      readonly extra?: Readonly<Record<string, unknown>> | null;
+      readonly result?: Readonly<Record<string, unknown>> | string | null;
+      readonly remote?: Readonly<Record<string, unknown>> | string | null;
+      readonly sender?: Readonly<Record<string, unknown>> | string | null;
+      readonly extra?: Readonly<Record<string, unknown>> | string | null;
       readonly org?: string | null;
     };
   };
