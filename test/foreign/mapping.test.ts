@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { mappingOf } from '../../src/foreign/built-in.ts';
-import { checkedDefinition, type ForeignName } from '../../src/foreign/definition.ts';
+import { checkedDefinition, type ForeignName, foreignNames } from '../../src/foreign/definition.ts';
 import { Mapping } from '../../src/foreign/mapping.ts';
 import { splitBody } from '../../src/ingest/split-body.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
@@ -203,4 +203,14 @@ test('any record is kept to the byte, whatever its members are', () => {
       JSON.parse(event.text);
     }),
   );
+});
+
+test('the names that `from` takes are those of the OpenAPI document, each with a mapping', () => {
+  const file = new URL('../../schema/openapi.json', import.meta.url);
+  const document = JSON.parse(readFileSync(file, 'utf8')) as {
+    paths: Record<string, { post: { parameters: { name?: string; schema?: { enum?: string[] } }[] } }>;
+  };
+  const from = document.paths['/api/v1/audit']?.post.parameters.find(({ name }) => name === 'from');
+  assert.deepEqual(from?.schema?.enum, [...foreignNames]);
+  for (const name of foreignNames) assert.equal(mappingOf(name).name, name);
 });
