@@ -8,7 +8,7 @@ import { runLoadCases, type Sink } from './load-cases.ts';
 import { measureInProcesses, microIds } from './micro/run.ts';
 import { isWanted, type Options, readOptions, usage } from './options.ts';
 import { reportPage } from './report/page.ts';
-import { notesList, progressLine, resultNotes, resultTable } from './report/table.ts';
+import { type KeptRun, keptRun, notesList, progressLine, resultTable, withRun } from './report/table.ts';
 import type { CaseResult, RunResult, Series } from './stats/result.ts';
 
 /** The bench's entry: `npm run bench -- …`. */
@@ -53,15 +53,16 @@ function readRun(path: string): RunResult {
 
 const inBench = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
 
-/** Puts the table between the two marks of the README, and the notes of each case into results.json. */
+/** Adds a run to results.json, and puts a table for each run of it between the two marks of the README. */
 function writeResults(run: RunResult): void {
+  const results = inBench('results.json');
+  const runs = withRun(JSON.parse(readFileSync(results, 'utf8')) as KeptRun[], keptRun(run));
+  writeFileSync(results, `${JSON.stringify(runs, undefined, 2)}\n`);
   const text = readFileSync(inBench('README.md'), 'utf8');
   const [begin, end] = ['<!-- results -->', '<!-- /results -->'];
   const head = text.slice(0, text.indexOf(begin) + begin.length);
-  writeFileSync(inBench('README.md'), `${head}\n${resultTable(run)}${text.slice(text.indexOf(end))}`);
-  const { commit, startedAt, machine, skipped } = run;
-  const results = { commit, startedAt, machine, notes: resultNotes(run), skipped };
-  writeFileSync(inBench('results.json'), `${JSON.stringify(results, undefined, 2)}\n`);
+  const tables = runs.map(resultTable).join('\n');
+  writeFileSync(inBench('README.md'), `${head}\n${tables}${text.slice(text.indexOf(end))}`);
 }
 
 async function main(): Promise<number> {
@@ -75,7 +76,7 @@ async function main(): Promise<number> {
   if (options.guard || options.writeBaseline) return (await runGuard(options)) ? 0 : 1;
   const base = options.compare === undefined ? undefined : readRun(options.compare);
   const run = options.from === undefined ? await measure(options) : readRun(options.from);
-  process.stdout.write(`${resultTable(run)}\n${notesList(run)}`);
+  process.stdout.write(`${resultTable(keptRun(run))}\n${notesList(run)}`);
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(run)}\n`);
   if (options.report !== undefined) writeFileSync(options.report, reportPage(run));
   if (options.readme) writeResults(run);

@@ -23,6 +23,7 @@ function micros({ serviceMicros, engineMicros }: Side): string {
   return parts.every((part) => part === '–') ? '' : parts.join(' + ');
 }
 
+/** The cells of a case, as `columns` names them. */
 function row(result: CaseResult): string[] {
   const { service, reference, ratio, growth } = result;
   const [p50, p99] = service.latency === undefined ? [] : quantilesMs(service.latency, [0.5, 0.99]);
@@ -56,17 +57,40 @@ function markdown(rows: readonly (readonly string[])[]): string {
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+/** What a run leaves in bench/results.json: the cells of each case by its name, and its notes; no samples. */
+export interface KeptRun extends Pick<RunResult, 'commit' | 'startedAt' | 'machine' | 'skipped'> {
+  readonly rows: Readonly<Record<string, readonly string[]>>;
+  readonly notes: Readonly<Record<string, readonly string[]>>;
+}
+
+export function keptRun(run: RunResult): KeptRun {
+  const { commit, startedAt, machine, skipped } = run;
+  const rows = run.cases.map((result): [string, string[]] => {
+    const [id = '', ...cells] = row(result);
+    return [id, cells];
+  });
+  return { commit, startedAt, machine, rows: Object.fromEntries(rows), notes: resultNotes(run), skipped };
+}
+
+/** Kept runs with a newer one, newest first. A case that was measured anew leaves the older ones. */
+export function withRun(older: readonly KeptRun[], run: KeptRun): KeptRun[] {
+  const without = <T>(of: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(of).filter(([id]) => !(id in run.rows)));
+  const left = older.map((old) => ({ ...old, rows: without(old.rows), notes: without(old.notes) }));
+  return [run, ...left.filter(({ rows }) => Object.keys(rows).length > 0)];
+}
+
 /** The results as a Markdown table, under a line that says where they are from. */
-export function resultTable(run: RunResult): string {
-  const { machine } = run;
+export function resultTable({ commit, startedAt, machine, rows }: KeptRun): string {
   const origin =
-    `Commit ${run.commit}, ${run.startedAt.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ` +
+    `Commit ${commit}, ${startedAt.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ` +
     `${machine.memoryGigabytes} GB, Node ${machine.node}, ${machine.system}.`;
-  return [origin, '', markdown(run.cases.map(row)), ''].join('\n');
+  const lines = Object.entries(rows).map(([id, cells]) => [id, ...cells]);
+  return [origin, '', markdown(lines), ''].join('\n');
 }
 
 /** Further figures of each case that has some, by its name. */
-export function resultNotes(run: RunResult): Record<string, string[]> {
+function resultNotes(run: RunResult): Record<string, string[]> {
   const notes = run.cases.map(({ id, notes, bytes = {} }): [string, string[]] => {
     const sizes = Object.entries(bytes).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name} ${megabytes(value)}`],
