@@ -1,16 +1,14 @@
 import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
-import { lockDirectory } from './base/directory-lock.ts';
-import { errorFacts, type Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import { localUrl, removeServerFile, writeServerFile } from './base/server-file.ts';
 import { StopStack } from './base/stop-stack.ts';
 import { fullDiskWords } from './base/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
-import { type Config, ConfigError } from './config/config.ts';
-import { prepareDataDir } from './config/data-dir.ts';
-import { checkOpenFiles } from './config/open-files.ts';
+import type { Config } from './config/config.ts';
+import { takeDataDir } from './config/data-dir.ts';
+import { checkListener } from './config/listener.ts';
 import { evidenceKeys, sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
@@ -22,11 +20,10 @@ import { PasswordThrottle } from './control/password-throttle.ts';
 import { Sessions } from './control/sessions.ts';
 import { newEvidenceKey, openEvidence } from './evidence/evidence.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
-import { AddressError, checkAddress } from './http/address.ts';
 import { startFrontEnd } from './http/front-end.ts';
-import { limits as httpLimits } from './http/limits.ts';
+import { drain } from './http/drain.ts';
 import type { HttpServer } from './http/server.ts';
-import { type Ingest, openIngest } from './ingest/ingest.ts';
+import { openIngest } from './ingest/ingest.ts';
 import { IngestOrder } from './ingest/ingest-order.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
@@ -61,7 +58,8 @@ export async function startService(config: Config, outputs: ServiceOutputs): Pro
 async function start(config: Config, outputs: ServiceOutputs, stops: StopStack): Promise<RunningService> {
   const { log } = outputs;
   collectProcessMetrics();
-  await takeDataDir(config, log, stops);
+  const lock = await takeDataDir(config.dataDir, log);
+  stops.add(() => lock.release());
   await checkListener(config);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops };
@@ -89,8 +87,14 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const record = async (slug: string, ndjson: Uint8Array) => {
     const organization = organizations.organization(directory.organizationBySlug(slug)?.id ?? '');
     if (organization === undefined) throw new Problem('not_found', `there is no organization "${slug}"`);
-    const kind = { form: 'ndjson', encoding: 'identity', idempotency: undefined } as const;
-    return ingest.accept({ ...kind, body: new Uint8Array(ndjson), organization });
+    const body = new Uint8Array(ndjson);
+    return ingest.accept({
+      form: 'ndjson',
+      encoding: 'identity',
+      idempotency: undefined,
+      body,
+      organization,
+    });
   };
   const stop = async () => {
     server.stopAccepting();
@@ -99,26 +103,6 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
     await stops.run();
   };
   return { url, storage: stored.storage, directory, record, flush: ingest.flush, stop };
-}
-
-/** Makes sure that no other server uses the data directory. */
-async function takeDataDir({ dataDir }: Config, log: Logger, stops: StopStack): Promise<void> {
-  await checkOpenFiles();
-  await prepareDataDir(dataDir, log);
-  const lock = await lockDirectory(dataDir);
-  stops.add(() => lock.release());
-  // Of a server that was killed, or on the directory that this one is a copy of.
-  await removeServerFile(dataDir);
-}
-
-/** Before the engine starts and migrates, since that is in vain when nobody can listen. */
-async function checkListener({ host, port }: Config): Promise<void> {
-  try {
-    await checkAddress(host, port);
-  } catch (error) {
-    if (error instanceof AddressError && error.reason === 'unusable') throw new ConfigError([error.message]);
-    throw error;
-  }
 }
 
 /** What every part is started with. */
@@ -211,14 +195,4 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       damage: () => damage.list(),
     },
   });
-}
-
-async function drain(server: HttpServer, ingest: Ingest, log: Logger): Promise<void> {
-  const answered = await server.drained(httpLimits.shutdownRequestsMsMax);
-  const flushed = await ingest.flush(ingestLimits.shutdownFlushMsMax).catch((error: unknown) => {
-    log.warn(errorFacts(error), 'the log could not be sealed');
-    return false;
-  });
-  const words = flushed ? 'drained' : 'stopped with events in the log; the next start sends them';
-  log.info({ answered, flushed }, words);
 }

@@ -1,8 +1,11 @@
 import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
+import { removeServerFile } from '../base/server-file.ts';
 import { errorCode, isDiskFull } from '../base/system-error.ts';
 import type { Logger } from '../base/log.ts';
 import { ConfigError } from './config.ts';
+import { checkOpenFiles } from './open-files.ts';
 
 type Warn = Pick<Logger, 'warn'>;
 
@@ -121,4 +124,17 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
       `DATA_DIR is ${JSON.stringify(dataDir)}: ${why}; allowed is a directory that this user can make files in`,
     ]);
   }
+}
+
+/**
+ * Makes sure that no other server uses the directory, and that an engine could run in it. Rejects with a ConfigError, or
+ * where another process has it.
+ */
+export async function takeDataDir(dataDir: string, log: Logger): Promise<DirectoryLock> {
+  await checkOpenFiles();
+  await prepareDataDir(dataDir, log);
+  const lock = await lockDirectory(dataDir);
+  // Of a server that was killed, or on the directory that this one is a copy of.
+  await removeServerFile(dataDir);
+  return lock;
 }

@@ -1,5 +1,5 @@
 import { limits } from '../base/limits.ts';
-import { checkAddress } from './address.ts';
+import { checkAddress } from '../base/address.ts';
 import { BodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
