@@ -13,6 +13,12 @@ export class ConfigError extends Error {
   }
 }
 
+interface EngineTls {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
 const segmentBytesDefault = 64 * 1024 ** 2;
 const shownCharactersMax = 100;
 
@@ -50,6 +56,19 @@ function segmentBytes(values: Values): number {
   ]);
 }
 
+/** How the service and a ClickHouse server trust each other, as texts of PEM; undefined: as Node.js does by itself. */
+function engineTls(values: Values): EngineTls | undefined {
+  const { CLICKHOUSE_URL: url, CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert, CLICKHOUSE_KEY: key } = values;
+  if (ca === undefined && cert === undefined && key === undefined) return undefined;
+  if (url?.startsWith('https:') !== true)
+    throw new ConfigError([
+      'CLICKHOUSE_CA, CLICKHOUSE_CERT and CLICKHOUSE_KEY are allowed with a CLICKHOUSE_URL of https:// alone',
+    ]);
+  if ((cert === undefined) !== (key === undefined))
+    throw new ConfigError(['CLICKHOUSE_CERT and CLICKHOUSE_KEY are allowed together alone']);
+  return Object.freeze({ ca, cert, key });
+}
+
 /**
  * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
  * service does not know are left alone.
@@ -69,6 +88,7 @@ export function loadConfig(environment: Environment) {
       user: values.CLICKHOUSE_USER,
       password: values.CLICKHOUSE_PASSWORD,
       database: values.CLICKHOUSE_DATABASE,
+      tls: engineTls(values),
       cluster: values.CLICKHOUSE_CLUSTER,
     }),
     deployment: values.DEPLOYMENT,

@@ -1,3 +1,5 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { formatDurationMs, parseDurationMs } from '../base/durations.ts';
 import { parseRate, type Rate } from '../base/rates.ts';
@@ -115,3 +117,21 @@ export function secretNames(countMax: number, charactersMax: number): Kind<reado
     return areNames && areShort && names.length <= countMax ? [...new Set(names)] : undefined;
   });
 }
+
+/** The text of a file that holds PEM; `isGood` throws where it is not what is wanted. */
+function pemFile(what: string, isGood: (text: string) => unknown): Kind<string> {
+  return kind(`the path of a file that this user can read, with ${what} in PEM`, (path) => {
+    try {
+      const text = readFileSync(path, 'utf8');
+      isGood(text);
+      return text;
+    } catch {
+      // Whatever is wrong with it, the operator is told what it has to be.
+      return undefined;
+    }
+  });
+}
+
+export const certificateFile = pemFile('one or more certificates', (text) => new X509Certificate(text));
+/** Without a passphrase. */
+export const privateKeyFile = pemFile('a private key without a passphrase', (text) => createPrivateKey(text));

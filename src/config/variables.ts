@@ -3,6 +3,7 @@ import { limits } from '../base/limits.ts';
 import { logLevels } from '../base/log.ts';
 import {
   bytes,
+  certificateFile,
   domain,
   duration,
   host,
@@ -14,6 +15,7 @@ import {
   oneOf,
   orOff,
   pattern,
+  privateKeyFile,
   rate,
   secretNames,
 } from './kinds.ts';
@@ -84,6 +86,13 @@ export const variables = {
     'database of every table',
     pattern(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a name of letters, digits and _, not beginning with a digit'),
   ),
+  CLICKHOUSE_CA: optional(
+    'unset: those that Node.js trusts',
+    'file with the authorities that may vouch for that server, with an https:// URL',
+    certificateFile,
+  ),
+  CLICKHOUSE_CERT: optional('unset', 'file with a certificate that the service shows it', certificateFile),
+  CLICKHOUSE_KEY: optional('unset', 'file with the key of that certificate', privateKeyFile),
   CLICKHOUSE_CLUSTER: optional(
     'unset',
     'cluster name: replicated and distributed tables, DDL ON CLUSTER',

@@ -94,11 +94,11 @@ class EngineStorage implements Storage {
   readonly #onFailure: (error: EngineError, queryId: string) => void;
 
   constructor(connection: EngineConnection, onFailure: (error: EngineError, queryId: string) => void) {
-    const { url, database, user, password, headers } = connection;
+    const { url, database, user, password, headers, tls } = connection;
     this.database = database;
     this.#path = new URL(url).pathname.replace(/\/+$/, '');
     const credentials = Buffer.from(`${user}:${password}`).toString('base64');
-    this.#reader = new ByteReader(new URL(url), { Authorization: `Basic ${credentials}`, ...headers });
+    this.#reader = new ByteReader(new URL(url), { Authorization: `Basic ${credentials}`, ...headers }, tls);
     this.#statements = new StatementClient(connection);
     this.#onFailure = onFailure;
   }

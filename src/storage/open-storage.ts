@@ -17,7 +17,7 @@ import { migrate } from './migrate.ts';
 import type { MigrationMode } from './migration-claims.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
-import type { EngineConnection, Storage } from './storage.ts';
+import type { EngineConnection, EngineTls, Storage } from './storage.ts';
 import { WriteHealth } from './write-health.ts';
 import { WrittenParts } from './written-parts.ts';
 
@@ -30,6 +30,7 @@ interface EngineOptions {
     readonly user: string;
     readonly password: string;
     readonly database: string;
+    readonly tls: EngineTls | undefined;
     readonly cluster: string | undefined;
   };
   readonly log: Logger;
@@ -78,8 +79,8 @@ async function startEmbedded(options: StorageOptions): Promise<ServiceStorage> {
 }
 
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
-  const { user, password, database, cluster } = options.clickhouse;
-  const storage = connect(options, { url, user, password, database, headers: {} });
+  const { user, password, database, tls, cluster } = options.clickhouse;
+  const storage = connect(options, { url, user, password, database, headers: {}, tls });
   await waitForServer(storage, url, user, options.log);
   await checkRights(storage, user, cluster);
   const instance = (await readOrCreateFile(join(options.dataDir, 'instance-id'), randomUUID())).trim();
@@ -132,12 +133,12 @@ async function startUnlessLocked(
  */
 export async function reachStorage(options: EngineOptions): Promise<Storage> {
   const { clickhouse, log, stops } = options;
-  const { url, user, password, database, cluster } = clickhouse;
+  const { url, user, password, database, tls, cluster } = clickhouse;
   const { connection, mode } =
     url === undefined
       ? await reachEngine(options)
       : {
-          connection: { url, user, password, database, headers: {} },
+          connection: { url, user, password, database, headers: {}, tls },
           mode: { kind: 'shared', instance: randomUUID() } as const,
         };
   const storage = openStorage(connection, log);

@@ -14,7 +14,14 @@ describe('defaults', () => {
       host: '127.0.0.1',
       port: 8080,
       dataDir: resolve('data'),
-      clickhouse: { url: undefined, user: 'default', password: '', database: 'audit', cluster: undefined },
+      clickhouse: {
+        url: undefined,
+        user: 'default',
+        password: '',
+        database: 'audit',
+        tls: undefined,
+        cluster: undefined,
+      },
       deployment: 'cloud',
       evidenceDir: undefined,
       evidenceIntervalMs: 30_000,
@@ -126,6 +133,9 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ].map((value) => ['CLICKHOUSE_URL', value] as const),
   ...['1x', 'a-b', 'a b', 'ä', 'x'.repeat(64)].map((value) => ['CLICKHOUSE_DATABASE', value] as const),
   ['CLICKHOUSE_CLUSTER', 'a b'],
+  ...['CLICKHOUSE_CA', 'CLICKHOUSE_CERT', 'CLICKHOUSE_KEY'].flatMap((name) =>
+    ['/no/such/file', 'package.json', 'test'].map((value) => [name, value] as const),
+  ),
   ['CLICKHOUSE_USER', 'a\nb'],
   ...['Cloud', 'selfhosted'].map((value) => ['DEPLOYMENT', value] as const),
   ...['https://x.example', '.example.com', 'a..b', '127.0.0.1', 'x.example:80'].map(
