@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
 import { createSigner, seedOf } from '../../src/tlog/note.ts';
-import { call, eventually } from '../support/http.ts';
+import { call, eventually, problemOf } from '../support/http.ts';
 import {
   createTenant,
   printed,
@@ -83,6 +83,30 @@ async function audited(slug: string): Promise<Audited> {
   return { tenant, slug, id: tenant.organization.id, ...files, size: Number(text.split('\n')[1]) };
 }
 
+/** An event of OCSF is asked for by its `metadata.uid`, and by nobody else's. */
+async function holdByUid({ tenant, id }: Audited): Promise<void> {
+  const moment = new Date(timeOf(100) / 1000).toISOString().replace('Z', `${String(timeOf(100)).slice(-3)}Z`);
+  const query = new URLSearchParams({ schema: 'ocsf', startTime: moment, endTime: moment });
+  const page = await call(`${tenant.server.url}/api/v1/audit?${query.toString()}`, {
+    headers: { 'x-api-key': tenant.key },
+  });
+  const [event] = (JSON.parse(page.text) as { data: { metadata: { uid: string } }[] }).data;
+  const { uid } = event?.metadata ?? { uid: '' };
+  const answer = await get(tenant, `proof?uid=${uid}`);
+  const proof = JSON.parse(answer.text) as { seq: string; time: number };
+  assert.deepEqual([`${id}-${proof.seq}`, proof.time], [uid, timeOf(100)]);
+  assert.equal(answer.text, (await get(tenant, `proof?seq=${proof.seq}`)).text);
+  for (const [wrong, status, detail] of [
+    [`00000000-0000-7000-8000-000000000001-${proof.seq}`, 404, /^No checkpoint covers such/],
+    [`${id}-1`, 404, /^No checkpoint covers such/],
+    [proof.seq, 400, /^The parameter "uid" must be the metadata\.uid of an event: the id of an organization/],
+    [`${uid}x`, 400, /"uid"/],
+  ] as const) {
+    const refused = await get(tenant, `proof?uid=${wrong}`);
+    assert.match(problemOf(refused, status).detail ?? '', detail, wrong);
+  }
+}
+
 /** Sends until nobody answers. */
 async function sendUntilKilled(tenant: Tenant): Promise<void> {
   try {
@@ -130,6 +154,7 @@ describe('what an auditor finds', () => {
     const proof = join(kept, 'honest.proof.json');
     writeFileSync(proof, (await get(one.tenant, 'proof?position=100')).text);
     assert.deepEqual((await verify([proof, '--key', one.key])).findings, []);
+    await holdByUid(one);
     const other = join(kept, 'other.key');
     writeFileSync(
       other,
