@@ -51,6 +51,8 @@ export const limits = {
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   /** Checkpoints that are held against one tree: each is a root to compare. */
   verifyCheckpointsMax: 10_000,
+  /** Those of a copy: its entries say where a change is, so a few are enough. */
+  verifyCopyCheckpointsMax: 1_000,
   /** Tiles of entries that are read at once: 131,072 events. */
   verifyTilesAtOnce: 512,
   /** Tiles whose events an export with evidence reads at once: 2,048 events. */
