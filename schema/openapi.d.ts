@@ -690,6 +690,18 @@ export interface Schemas {
     readonly bytes: number;
     readonly sha256: string;
   };
+  /** `export --partition-by day`: files by class and day, each by its path in the directory */
+  readonly CliExportDirectory: {
+    readonly directory: string;
+    readonly rows: number;
+    readonly bytes: number;
+    readonly files: readonly ({
+      readonly file: string;
+      readonly rows: number;
+      readonly bytes: number;
+      readonly sha256: string;
+    })[];
+  };
   /** `ocsf validate`; the first 1,000 faults */
   readonly CliOcsfValidation: {
     readonly events: number;

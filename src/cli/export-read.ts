@@ -14,6 +14,8 @@ import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
 import type { AuditFilter } from '../read/filter.ts';
 import { type ExportSnapshot, SnapshotGoneError } from './export-file.ts';
+import { eventColumns } from './parquet/columns.ts';
+import { parquetOf } from './parquet/file.ts';
 import type { Session } from './session.ts';
 
 export const formats = [...exportFormats, 'parquet'] as const;
@@ -32,10 +34,10 @@ export interface ExportRun extends Session {
 /** Never aborted: a command ends with its process. */
 export const untilTheEnd: AbortSignal = new AbortController().signal;
 
-type Plan = ExportSnapshot & ExportPlan;
+export type Plan = ExportSnapshot & ExportPlan;
 
-/** Rejects with SnapshotGoneError when the table does not hold as many events of the snapshot any more. */
-export async function openParquet(run: ExportRun, { seqMax, rows }: Plan): Promise<Readable> {
+/** Rejects with SnapshotGoneError when the table does not hold as many events of the snapshot any more, as the next. */
+async function openEngineParquet(run: ExportRun, { seqMax, rows }: Plan): Promise<Readable> {
   const { storage, organization, filter } = run;
   try {
     return await streamParquet(storage, organization.id, { filter, seqMax, rows }, untilTheEnd);
@@ -48,6 +50,21 @@ export async function openParquet(run: ExportRun, { seqMax, rows }: Plan): Promi
 export function readerOf({ deps, config, storage, pool }: ExportRun): ExportReader {
   if (pool !== undefined) return createStandardExportReader({ storage, pool });
   return createExportReader(storage, deps.eventEnvelope(config));
+}
+
+/** The same as NDJSON in the schema of OCSF 1.1.0. */
+export async function openStandard(run: ExportRun, { seqMax, rows, takenMicros }: Plan): Promise<Readable> {
+  const request = { format: 'ndjson', filter: run.filter, seqMax } as const;
+  const { total, stream } = await readerOf(run)(run.organization.id, request, takenMicros, untilTheEnd);
+  if (total === rows) return toReadable(stream);
+  stream.destroy();
+  throw new SnapshotGoneError();
+}
+
+/** One Parquet file: of the engine's making, or, with OCSF 1.1.0, of ours, all classes together. */
+export async function openParquet(run: ExportRun, plan: Plan): Promise<AsyncIterable<Buffer>> {
+  if (run.pool === undefined) return openEngineParquet(run, plan);
+  return parquetOf(await openStandard(run, plan), eventColumns());
 }
 
 type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Buffer>>;

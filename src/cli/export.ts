@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { basename, resolve } from 'node:path';
-import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { toReadable } from '../base/byte-flow.ts';
 import { systemClock } from '../base/clock.ts';
@@ -14,12 +14,15 @@ import { StandardPool } from '../read/standard/pool.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
 import { exportEvidence } from './export-evidence.ts';
-import { type ExportResult, PartialExport, SnapshotGoneError } from './export-file.ts';
+import { type ExportResult, type ExportSnapshot, PartialExport, SnapshotGoneError } from './export-file.ts';
+import { PartitionedExport, type PartitionResult } from './export-partitions.ts';
 import {
   type ExportRun,
   type Format,
   formats,
   openParquet,
+  openStandard,
+  type Plan,
   planOf,
   readerOf,
   sliceReader,
@@ -28,14 +31,16 @@ import {
 import { limits } from './limits.ts';
 import { filterOptions, type Filters, filtersOf, oneOf, option, type OptionRow, wrong } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
-import { printJson } from './output.ts';
+import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
+import { linesOf } from './verify/lines.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
 interface ExportOptions extends Filters {
   readonly org: string;
   readonly format?: string;
   readonly schema?: 'default' | 'ocsf';
+  readonly partitionBy?: 'day';
   readonly output?: string;
   readonly restart?: true;
   readonly evidence?: true;
@@ -43,7 +48,8 @@ interface ExportOptions extends Filters {
 }
 
 /** By `--format`, else by the end of the file's name. */
-function readFormat({ format, output = '-' }: ExportOptions): Format {
+function readFormat({ format, output = '-', partitionBy }: ExportOptions): Format {
+  if (partitionBy !== undefined && (format ?? 'parquet') === 'parquet') return 'parquet';
   const name = output.replace(/\.(?:gz|zst)$/, '');
   const known =
     format !== undefined
@@ -67,6 +73,7 @@ async function recordExport(
   run: Omit<ExportRun, 'format'> & { readonly format: string },
   events: number,
   resumedEvents: number,
+  partitionBy?: 'day',
 ): Promise<void> {
   const { deps, organization, format, pool, filtersGiven } = run;
   const name = operator();
@@ -81,6 +88,7 @@ async function recordExport(
       extra: {
         format,
         ...(pool !== undefined && { schema: 'ocsf' }),
+        ...(partitionBy !== undefined && { partition_by: partitionBy }),
         filters: filtersGiven,
         events,
         ...(resumedEvents > 0 && { resumed_after: resumedEvents }),
@@ -144,26 +152,82 @@ async function writeSlices(run: ExportRun, partial: PartialExport): Promise<void
 }
 
 function manifestOf(run: ExportRun, file: string, compression: string, result: ExportResult): object {
-  const { organization, format, pool, filtersGiven } = run;
-  const { takenMicros, seqMax, rows, bytes, sha256 } = result;
+  const { rows, bytes, sha256 } = result;
+  const whole = { rows, bytes, sha256, completed_at: formatMicros(systemClock()) };
   return {
     version: 1,
     file: basename(file),
-    organization: { id: organization.id, slug: organization.slug },
-    format,
-    ...(pool !== undefined && { schema: 'ocsf' }),
+    ...subjectOf(run),
     compression,
-    filters: filtersGiven,
-    snapshot: { taken_at: formatMicros(takenMicros), logged_time: takenMicros, seq_max: seqMax },
-    rows,
-    bytes,
-    sha256,
-    completed_at: formatMicros(systemClock()),
+    ...momentOf(run, result),
+    ...whole,
   };
 }
 
+function subjectOf({ organization: { id, slug }, format, pool }: ExportRun): object {
+  return { organization: { id, slug }, format, ...(pool !== undefined && { schema: 'ocsf' }) };
+}
+
+function momentOf({ filtersGiven }: ExportRun, { takenMicros, seqMax }: ExportSnapshot): object {
+  const snapshot = { taken_at: formatMicros(takenMicros), logged_time: takenMicros, seq_max: seqMax };
+  return { filters: filtersGiven, snapshot };
+}
+
+/** Files of one moment by class and day. Where the table no longer holds its events, they are made of a later one. */
+async function toDirectory(run: ExportRun, options: ExportOptions, directory: string): Promise<void> {
+  const { deps, organization, filtersGiven } = run;
+  // The same command gives the same names; another range of the same day stands beside it.
+  const filters = createHash('sha256').update(JSON.stringify(filtersGiven)).digest('hex').slice(0, 8);
+  const made = await PartitionedExport.open(directory, `${organization.slug}-${filters}`);
+  try {
+    const plan = await withPlans(async (attempt) => {
+      const found = await planOf(run);
+      if (attempt === 1) await recordExport(run, found.rows, 0, 'day');
+      else await made.restart();
+      await writePartitions(run, found, made);
+      return found;
+    });
+    const files = await made.finish((all) => directoryManifest(run, directory, plan, all));
+    const bytes = files.reduce((sum, one) => sum + one.bytes, 0);
+    const told = { directory, rows: plan.rows, bytes, files: [...files] };
+    if (options.json === true) printJson(deps, 'CliExportDirectory', told);
+    else
+      deps.io.error(
+        `${plan.rows} events in ${counted(files.length, 'file')} of ${directory}, ${bytes} bytes\n`,
+      );
+  } finally {
+    await made.close();
+  }
+}
+
+/** Rejects with SnapshotGoneError. */
+async function writePartitions(run: ExportRun, plan: Plan, made: PartitionedExport): Promise<void> {
+  const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows });
+  let done = 0;
+  try {
+    for await (const lines of linesOf(await openStandard(run, plan), limits.parquetLineBytesMax)) {
+      for (const line of lines) await made.add(line.toString());
+      done += lines.length;
+      progress.at(done, done);
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+function directoryManifest(
+  run: ExportRun,
+  directory: string,
+  plan: Plan,
+  files: readonly PartitionResult[],
+): object {
+  const whole = { rows: plan.rows, files, completed_at: formatMicros(systemClock()) };
+  const head = { version: 1, directory: basename(directory), ...subjectOf(run), partition_by: 'day' };
+  return { ...head, ...momentOf(run, plan), ...whole };
+}
+
 /** All events of now, as a stream. */
-async function eventsNow(run: ExportRun): Promise<Readable> {
+async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   const { organization, filter, format } = run;
   if (format === 'parquet') {
     const plan = await planOf(run);
@@ -174,7 +238,7 @@ async function eventsNow(run: ExportRun): Promise<Readable> {
   const read = readerOf(run);
   const { total, stream } = await read(organization.id, { format, filter }, systemClock(), untilTheEnd);
   await recordExport(run, total, 0);
-  return toReadable(stream);
+  return toReadable(stream) as AsyncIterable<Buffer>;
 }
 
 /** One query reads one moment, however slow the reader is. A reader that goes away is no error. */
@@ -182,7 +246,7 @@ async function toOutput(run: ExportRun): Promise<void> {
   const { output } = run.deps.io;
   const source = await withPlans(() => eventsNow(run));
   try {
-    for await (const chunk of source as AsyncIterable<Buffer>) {
+    for await (const chunk of source) {
       if (!output.write(chunk)) await once(output, 'drain');
     }
   } catch (error) {
@@ -192,10 +256,10 @@ async function toOutput(run: ExportRun): Promise<void> {
 
 /** All entries of the tree, with the source events that match: what `verify` needs without the engine. */
 async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void> {
-  const { output, format, restart } = options;
+  const { output, format, restart, partitionBy } = options;
   if (output === undefined || output === '-')
     throw wrong('--output', 'a file, for an export with --evidence');
-  if (format !== undefined || restart !== undefined)
+  if (format !== undefined || restart !== undefined || partitionBy !== undefined)
     throw new Problem(
       'malformed',
       'an export with --evidence has its own format, and is made anew each time',
@@ -225,10 +289,13 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   const setup = setUp(deps);
   const format = readFormat(options);
   const filtersGiven = filtersOf(options);
-  const { output = '-', schema } = options;
-  if (schema === 'ocsf' && format !== 'ndjson' && format !== 'json')
-    throw wrong('--schema', `ocsf is for --format ndjson or json; ${format} has columns of its own`);
-  if (output !== '-') await checkOutputFile(resolve(output));
+  const { output = '-', schema, partitionBy } = options;
+  if (schema === 'ocsf' && format === 'csv')
+    throw wrong('--schema', 'ocsf is for --format ndjson, json or parquet; csv has columns of its own');
+  if (partitionBy !== undefined && (schema !== 'ocsf' || format !== 'parquet' || output === '-'))
+    throw wrong('--partition-by', 'for --schema ocsf and --format parquet, with a directory as --output');
+  if (output !== '-')
+    await checkOutputFile(resolve(output), partitionBy === undefined ? 'file' : 'directory');
   const pool = schema === 'ocsf' ? new StandardPool(setup.config, setup.log) : undefined;
   try {
     await withStorage(setup, async (session) => {
@@ -236,6 +303,7 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
       const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
       const one: ExportRun = { ...session, organization, format, pool, filter, filtersGiven };
       if (output === '-') await toOutput(one);
+      else if (partitionBy !== undefined) await toDirectory(one, options, resolve(output));
       else await toFile(one, options, resolve(output));
     });
   } finally {
@@ -259,6 +327,13 @@ export function registerExport(program: Command, deps: CliDeps): void {
       ),
     )
     .option('-o, --output <file>', 'file, compressed as .gz or .zst if named so (default: standard output)')
+    .addOption(
+      option(
+        '--partition-by <unit>',
+        'day: a directory of Parquet files by class and day, as Security Lake takes them',
+        oneOf(['day']),
+      ),
+    )
     .option(
       '--evidence',
       'what "verify" needs: every entry of the tree with its source event, in the order of ingest',

@@ -5,6 +5,11 @@ export const limits = {
   validateFaultsMax: 1_000,
   /** Snapshots that an export tries on a table that keeps changing. */
   exportSnapshotsMax: 5,
+  /** A row group of Parquet: so many events, or fewer that have so many characters. Eight files may be open at once. */
+  parquetGroupRowsMax: 65_536,
+  parquetGroupCharactersMin: 16 * 1024 * 1024,
+  /** An event of 1 MiB, with all that its attributes repeat of it. */
+  parquetLineBytesMax: 32 * 1024 * 1024,
   cliServerAskMsMax: 2_000,
   /** A running server knows a new key within this. */
   cliKeyKnownMsMax: 10_000,
@@ -46,6 +51,8 @@ export const limits = {
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   /** Checkpoints that are held against one tree: each is a root to compare. */
   verifyCheckpointsMax: 10_000,
+  /** Those of a copy: its entries say where a change is, so a few are enough. */
+  verifyCopyCheckpointsMax: 1_000,
   /** Tiles of entries that are read at once: 131,072 events. */
   verifyTilesAtOnce: 512,
   /** Tiles whose events an export with evidence reads at once: 2,048 events. */

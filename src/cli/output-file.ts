@@ -3,12 +3,13 @@ import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode } from '../base/system-error.ts';
 
-/** Throws, with file and reason, where a file cannot be written; so work that ends there is not begun. */
-export async function checkOutputFile(path: string): Promise<void> {
+/** Throws, with file and reason, where one cannot be written; so work that ends there is not begun. */
+export async function checkOutputFile(path: string, kind: 'file' | 'directory' = 'file'): Promise<void> {
   const directory = dirname(path);
   if (!(await isDirectory(directory)))
     throw new Error(`cannot write ${path}: there is no directory ${directory}`);
-  if (await isDirectory(path)) throw new Error(`cannot write ${path}: it is a directory`);
+  if (kind === 'file' && (await isDirectory(path)))
+    throw new Error(`cannot write ${path}: it is a directory`);
   try {
     await access(directory, constants.W_OK);
   } catch (error) {

@@ -35,7 +35,9 @@ async function examine(deps: CliDeps, file: string | undefined, options: VerifyO
   if (org !== undefined) return withStorage(setUp(deps), (session) => verifyEngine(session, org, options));
   const path = file ?? '';
   const proof = asProof(await beginningOf(path));
-  return proof === undefined ? verifyFile(deps, path, options) : verifyProof(proof, options);
+  if (proof === undefined) return verifyFile(deps, path, options);
+  if (options.copy !== undefined) throw new Problem('malformed', '--copy: a proof is verified without one');
+  return verifyProof(proof, options);
 }
 
 function textOf({ origin, events, covered, findings, notes }: Report): string {
@@ -67,6 +69,10 @@ export function registerVerify(program: Command, deps: CliDeps): void {
       '--checkpoint <file>',
       'checkpoint that was kept, or a directory of them; may be repeated',
       collect,
+    )
+    .option(
+      '--copy <directory>',
+      'copy of the tree (EVIDENCE_DIR, or what is in it of the organization), to hold each event against',
     )
     .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
     .option('--json', 'print JSON')

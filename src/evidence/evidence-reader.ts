@@ -14,6 +14,9 @@ import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 /** What stands in a table by its place in the order of ingest alone. */
 const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_index: 0 };
 
+/** Said of an event of another organization as of one that is in no tree. */
+export const noSuchEvent = 'No checkpoint covers such an event yet.';
+
 /** An event, named by its place in its tree or by its order number. */
 export type EventName = { readonly position: number } | { readonly seq: bigint };
 
@@ -94,7 +97,7 @@ export class EvidenceReader {
       'seq' in event
         ? await this.#tree.entryOf(organization, event.seq)
         : await this.#tree.entry(organization, event.position);
-    if (entry === undefined) throw new Problem('not_found', 'No checkpoint covers such an event yet.');
+    if (entry === undefined) throw new Problem('not_found', noSuchEvent);
     const checkpoint = await this.checkpoint(organization, Math.max(size ?? 0, entry.position + 1));
     const hashes = await this.#hashes(organization, inclusionRanges(entry.position, checkpoint.size));
     const source = await this.#source(organization, entry.seq);

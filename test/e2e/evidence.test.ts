@@ -1,11 +1,13 @@
 import { strict as assert } from 'node:assert';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
 import { createSigner, seedOf } from '../../src/tlog/note.ts';
-import { call, eventually } from '../support/http.ts';
+import { call, eventually, problemOf } from '../support/http.ts';
 import {
   createTenant,
   printed,
@@ -38,12 +40,14 @@ interface Verification {
 
 let server: TestServer;
 let dataDir: string;
-/** Not in the data directory: what an auditor keeps. */
+/** Not in the data directory: what an auditor keeps, and where the service copies its trees to. */
 let kept: string;
+let copy: string;
 before(async () => {
   dataDir = await temporaryDirectory();
   kept = await temporaryDirectory();
-  server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms' } });
+  copy = join(kept, 'copy');
+  server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms', EVIDENCE_DIR: copy } });
 });
 after(async () => {
   await server?.stop();
@@ -81,6 +85,98 @@ async function audited(slug: string): Promise<Audited> {
   writeFileSync(files.key, `${keys[0]?.key}\n`);
   writeFileSync(files.checkpoint, text);
   return { tenant, slug, id: tenant.organization.id, ...files, size: Number(text.split('\n')[1]) };
+}
+
+/** An event of OCSF is asked for by its `metadata.uid`, and by nobody else's. */
+async function holdByUid({ tenant, id }: Audited): Promise<void> {
+  const moment = new Date(timeOf(100) / 1000).toISOString().replace('Z', `${String(timeOf(100)).slice(-3)}Z`);
+  const query = new URLSearchParams({ schema: 'ocsf', startTime: moment, endTime: moment });
+  const page = await call(`${tenant.server.url}/api/v1/audit?${query.toString()}`, {
+    headers: { 'x-api-key': tenant.key },
+  });
+  const [event] = (JSON.parse(page.text) as { data: { metadata: { uid: string } }[] }).data;
+  const { uid } = event?.metadata ?? { uid: '' };
+  const answer = await get(tenant, `proof?uid=${uid}`);
+  const proof = JSON.parse(answer.text) as { seq: string; time: number };
+  assert.deepEqual([`${id}-${proof.seq}`, proof.time], [uid, timeOf(100)]);
+  assert.equal(answer.text, (await get(tenant, `proof?seq=${proof.seq}`)).text);
+  for (const [wrong, status, detail] of [
+    [`00000000-0000-7000-8000-000000000001-${proof.seq}`, 404, /^No checkpoint covers such/],
+    [`${id}-1`, 404, /^No checkpoint covers such/],
+    [proof.seq, 400, /^The parameter "uid" must be the metadata\.uid of an event: the id of an organization/],
+    [`${uid}x`, 400, /"uid"/],
+  ] as const) {
+    const refused = await get(tenant, `proof?uid=${wrong}`);
+    assert.match(problemOf(refused, status).detail ?? '', detail, wrong);
+  }
+}
+
+async function copied({ id, size }: Audited): Promise<void> {
+  await eventually('the copy of the tree', async () => {
+    try {
+      return Number(readFileSync(join(copy, id, 'checkpoint'), 'utf8').split('\n')[1]) >= size
+        ? true
+        : undefined;
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+/** A copy of the tree agrees with what is stored and with a file; and names the event that was altered in a file. */
+async function holdToCopy(one: Audited, file: string): Promise<void> {
+  await copied(one);
+  const withKey = ['--key', one.key, '--copy'];
+  const stored = await verify(['--org', one.slug, ...withKey, copy]);
+  assert.deepEqual(
+    [stored.code, stored.findings, stored.notes.filter((note) => note.includes('--'))],
+    [0, [], []],
+  );
+  assert.deepEqual((await verify([file, ...withKey, join(copy, one.id)])).findings, []);
+
+  // Somebody has altered a line so that entry and source event agree.
+  const lines = gunzipSync(readFileSync(file)).toString().split('\n');
+  const [place, line = ''] = [...lines.entries()].find(([, text]) => text.includes('"extra":{"n":400}')) ?? [
+    0,
+  ];
+  const [, base64 = '', source = ''] = /"entry":"([^"]+)","source":(.*)\}$/.exec(line) ?? [];
+  const altered = source.replace('{"n":400}', '{"n":401}');
+  const entry = Buffer.from(base64, 'base64');
+  createHash('sha256').update(altered).digest().copy(entry, 20);
+  lines[place] = line.replace(base64, entry.toString('base64')).replace(source, altered);
+  const forged = join(kept, 'forged.ndjson');
+  writeFileSync(forged, lines.join('\n'));
+  const found = (await verify([forged, ...withKey, copy])).findings;
+  assert.deepEqual(
+    found.map(({ kind, position }) => [kind, position])[0],
+    ['altered', place - 1],
+    JSON.stringify(found),
+  );
+  assert.equal(found[0]?.time, formatMicros(timeOf(400)));
+  assert.equal((await verify([forged, '--key', one.key])).findings[0]?.kind, 'contradicted');
+
+  // A copy that was altered contradicts its own checkpoint; one that is not there is told.
+  const other = join(kept, 'other-copy');
+  cpSync(join(copy, one.id), other, { recursive: true });
+  const tile = join(other, 'tile', 'entries', '001');
+  const bytes = readFileSync(tile);
+  bytes.writeUInt8((bytes.at(-1) ?? 0) ^ 1, bytes.length - 1);
+  writeFileSync(tile, bytes);
+  const { findings } = await verify(['--org', one.slug, ...withKey, other]);
+  assert.deepEqual(
+    [findings.map(({ kind }) => kind), findings.slice(0, 2).map(({ position }) => position)],
+    [
+      ['altered', 'contradicted', 'contradicted'],
+      [511, 511],
+    ],
+    JSON.stringify(findings),
+  );
+  const nowhere = await server.cliHere(['verify', '--org', one.slug, ...withKey, kept]);
+  assert.deepEqual(
+    [nowhere.code, /has no copy of the tree of/.test(nowhere.stderr)],
+    [1, true],
+    nowhere.stderr,
+  );
 }
 
 /** Sends until nobody answers. */
@@ -130,6 +226,8 @@ describe('what an auditor finds', () => {
     const proof = join(kept, 'honest.proof.json');
     writeFileSync(proof, (await get(one.tenant, 'proof?position=100')).text);
     assert.deepEqual((await verify([proof, '--key', one.key])).findings, []);
+    await holdByUid(one);
+    await holdToCopy(one, file);
     const other = join(kept, 'other.key');
     writeFileSync(
       other,
@@ -169,7 +267,7 @@ describe('what an auditor finds', () => {
     const sent = sendUntilKilled(one.tenant);
     await server.kill('SIGKILL');
     await sent;
-    server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms' } });
+    server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms', EVIDENCE_DIR: copy } });
     const tenant = { ...one.tenant, server };
     await eventually('a checkpoint of what came since', async () => {
       const [, size = '0'] = (await get(tenant, 'checkpoint')).text.split('\n');
@@ -230,6 +328,7 @@ describe('what an auditor finds', () => {
 
   test('a table that was replaced with all that follows from it, and one that was set back', async () => {
     const one = await audited('forged');
+    await copied(one);
     // The operator of the engine has altered an event and lets the tree be built anew, for a server with another key.
     await change(`${altered} WHERE org = {id:UUID} AND ${micros} = {first:Int64}`, {
       id: one.id,
@@ -260,11 +359,29 @@ describe('what an auditor finds', () => {
       notes.join(),
     );
 
+    // The copy, where the operator of the engine does not get at, tells which event it is.
+    const byCopy = () => verify(['--org', 'forged', '--key', one.key, '--copy', copy]);
+    const named = await byCopy();
+    const proof = await get(tenant, `proof?position=${named.findings[0]?.position}`);
+    assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(10));
+    assert.deepEqual(
+      named.findings.map(({ kind, time }) => [kind, time]),
+      ['altered', 'contradicted'].map((kind) => [kind, formatMicros(timeOf(10))]),
+    );
+    assert.match(
+      named.findings[1]?.detail ?? '',
+      /has another entry in the tree of the engine than in the copy/,
+    );
+
     await withEngine(server, (storage) =>
       storage.command('DELETE FROM evidence_tiles WHERE org = {id:UUID} AND level = 0 AND tile > 0', {
         id: one.id,
       }),
     );
     assert.equal((await inEngine(one)).findings.at(-1)?.kind, 'shorter');
+    assert.deepEqual(
+      (await byCopy()).findings.map(({ kind }) => kind),
+      ['altered', 'contradicted'],
+    );
   });
 });

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { createClient } from '../../src/client/client.ts';
@@ -9,6 +9,8 @@ import { demoEvents } from '../../src/demo/events.ts';
 import { validateEvent } from '../../src/ocsf/standard/validate.ts';
 import type { OcsfEvent } from '../ocsf/standard-support.ts';
 import { acceptedOf, type AuditEvent, call, type HttpAnswer, problemOf } from '../support/http.ts';
+import { withEngine } from './export-support.ts';
+import { eventsOfParquet } from '../support/parquet.ts';
 import {
   createTenant,
   removeDirectory,
@@ -219,4 +221,57 @@ test('the client, export, forward and validate of the command line know the sche
   assert.equal(found.code, 1);
   assert.match(found.stdout, /^line \d+: \/severity_id: must be one of/);
   assert.match(found.stderr, /1 of \d+ events/);
+});
+
+test('Parquet has the events of NDJSON: in one file, and by class and day', async () => {
+  const range = ['--start-time', '2026-08-01T00:00:00Z', '--end-time', '2026-09-20T00:00:00Z'];
+  const options = ['export', '--org', 'acme', '--schema', 'ocsf', ...range];
+  const run = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await server.cliHere([...options, ...args, '--json']);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const [lines, file, byDay] = ['e.ndjson', 'e.parquet', 'by-day'].map((name) => join(directory, name));
+  await run('-o', lines as string);
+  const expected = (await readFile(lines as string, 'utf8'))
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as OcsfEvent);
+  assert.ok(expected.length > 100, String(expected.length));
+  await run('-o', file as string);
+  assert.deepEqual(await eventsOfParquet(await readFile(file as string)), expected);
+  const told = await run('--format', 'parquet', '--partition-by', 'day', '-o', byDay as string);
+  const { rows, files } = JSON.parse(told) as { rows: number; files: { file: string; rows: number }[] };
+  assert.equal(rows, expected.length);
+  const found: OcsfEvent[] = [];
+  for (const { file } of files)
+    found.push(...((await eventsOfParquet(await readFile(join(byDay as string, file)))) as OcsfEvent[]));
+  const byId = (events: readonly OcsfEvent[]) => new Map(events.map((one) => [idOf(one), one]));
+  assert.deepEqual(byId(found), byId(expected));
+  assert.equal(found.length, rows);
+  // Another reader: the engine.
+  const [some] = files.toSorted((a, b) => b.rows - a.rows);
+  const bytes = await readFile(join(byDay as string, some?.file ?? ''));
+  const read = await withEngine(server, (storage) =>
+    storage.rows<{ id: string; activity: string }>(
+      "SELECT metadata.uid AS id, JSONExtractRaw(assumeNotNull(unmapped), 'activity_id') AS activity " +
+        `FROM format(Parquet, unhex('${bytes.toString('hex')}'))`,
+    ),
+  );
+  assert.deepEqual(
+    read.map(({ id, activity }) => [id, Number(activity)]),
+    read.map(({ id }) => [id, byId(expected).get(id)?.['unmapped'].activity_id]),
+  );
+  assert.equal(read.length, some?.rows);
+  for (const [args, code] of [
+    [['--format', 'parquet', '--partition-by', 'day'], 2],
+    [['--format', 'ndjson', '--partition-by', 'day', '-o', join(directory, 'x')], 2],
+    [['--partition-by', 'month', '-o', join(directory, 'x')], 2],
+    [['--partition-by', 'day', '-o', byDay as string], 1],
+    [['--partition-by', 'day', '-o', join(directory, 'no', 'place')], 1],
+  ] as const) {
+    const refused = await server.cliHere([...options, ...args]);
+    assert.equal(refused.code, code, refused.stderr);
+    assert.match(refused.stderr, code === 2 ? /--partition-by/ : /cannot write .*(not empty|no directory)/);
+  }
 });

@@ -367,6 +367,8 @@ async function evidence(admin: SignedIn): Promise<Check[]> {
     status,
     await get(`${path === 'tile/{path}' ? 'tile/' : path}${query}`),
   ];
+  const organization = checkpoint.text.split('\n')[0]?.split('/')[1] ?? '';
+  const { seq } = JSON.parse((await get('proof?position=0')).text) as { seq: string };
   return [
     ['GET', `${portal}/evidence/checkpoint`, 200, checkpoint],
     await check('checkpoint', 404, '?size=99999999'),
@@ -375,6 +377,8 @@ async function evidence(admin: SignedIn): Promise<Check[]> {
     await check('tile/{path}', 200, 'entries/000.p/1'),
     await check('tile/{path}', 404, '0/001'),
     await check('proof', 200, '?position=0'),
+    await check('proof', 200, `?uid=${organization}-${seq}`),
+    await check('proof', 400, `?uid=${seq}`),
     await check('proof', 200, '?older=1'),
     await check('proof', 400),
     await check('proof', 404, '?seq=1'),

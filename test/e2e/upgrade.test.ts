@@ -11,10 +11,17 @@ import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
 import { silentLog } from '../support/engine.ts';
-import { call, eventually, type Page, pageOf } from '../support/http.ts';
+import { acceptedOf, call, eventually, type Page, pageOf } from '../support/http.ts';
 import { migrateAsRelease010 } from '../support/old-release.ts';
-import { createKey, removeDirectory, startServer, temporaryDirectory } from '../support/server.ts';
+import {
+  createKey,
+  removeDirectory,
+  startServer,
+  temporaryDirectory,
+  type TestServer,
+} from '../support/server.ts';
 import { projectRoot } from '../support/project-root.ts';
+import { withEngine } from './export-support.ts';
 
 /** A data directory of release 0.1.0: the first start of this one moves its events to other partitions. */
 const org = randomUUID();
@@ -116,6 +123,18 @@ test('an upgrade that is killed again and again ends with every event once, as i
   }
 });
 
+/** Source events of an organization in the order of ingest, without those that commands recorded in this test. */
+function sourcesOf(server: TestServer, slug: string): Promise<string[]> {
+  return withEngine(server, async (storage) => {
+    const rows = await storage.rows<{ source: string }>(
+      `SELECT source FROM events WHERE org = (SELECT id FROM organizations FINAL WHERE slug = {slug:String} LIMIT 1)
+         AND (time < '2026-10-01 00:00:00' OR time >= '2100-01-01 00:00:00') ORDER BY seq`,
+      { slug },
+    );
+    return rows.map(({ source }) => source);
+  });
+}
+
 test('a directory that release 0.1.0 has left, killed with events in its log, reads as it did', async () => {
   const parent = await temporaryDirectory();
   const archive = fileURLToPath(new URL('test/fixtures/release-0.1.0.tgz', projectRoot));
@@ -126,17 +145,19 @@ test('a directory that release 0.1.0 has left, killed with events in its log, re
     const keyOf = async (slug: string): Promise<string> =>
       (await createKey(server, ['--org', slug, '--scopes', 'read,write'])).key;
     const [acme, globex] = [await keyOf('acme'), await keyOf('globex')];
+    const holdAnswers = async (key: string): Promise<void> => {
+      for (const [query, before] of Object.entries(answers)) {
+        const text = (await read(key, query)).replaceAll(/"logged_time":\d+/g, '"logged_time":0');
+        assert.equal(text.replace(/,"meta":\{"next_cursor".*$/, '}'), before, query);
+      }
+    };
     const read = async (key: string, query: string): Promise<string> => {
       const answer = await call(`${server.url}/api/v1/${query}`, { headers: { 'x-api-key': key } });
       assert.equal(answer.status, 200, answer.text);
       return answer.text;
     };
-    const queries = Object.entries(answers);
-    assert.equal(queries.length, 10);
-    for (const [query, before] of queries) {
-      const text = (await read(acme, query)).replaceAll(/"logged_time":\d+/g, '"logged_time":0');
-      assert.equal(text.replace(/,"meta":\{"next_cursor".*$/, '}'), before, query);
-    }
+    assert.equal(Object.keys(answers).length, 10);
+    await holdAnswers(acme);
     const count = async (query: string): Promise<number> =>
       (JSON.parse(await read(globex, `audit?limit=1&${query}`)) as Page).meta.total;
     await eventually('the events of the old log', async () => {
@@ -146,6 +167,25 @@ test('a directory that release 0.1.0 has left, killed with events in its log, re
       ];
       return found[0] === 16 && found[1] === 8 ? true : undefined;
     });
+    // What this release makes of the same source events is what that one made of them, to the byte.
+    await server.cliHere(['org', 'create', '--slug', 'again', '--name', 'Again']);
+    const again = await keyOf('again');
+    const sources = await sourcesOf(server, 'acme');
+    assert.ok(sources.length > 100, String(sources.length));
+    const sent = { 'x-api-key': again, 'content-type': 'application/x-ndjson' };
+    const answer = await call(`${server.url}/api/v1/audit`, {
+      method: 'POST',
+      headers: sent,
+      body: sources.join('\n'),
+    });
+    assert.equal(acceptedOf(answer).accepted, sources.length);
+    await eventually('the same events once more', async () => {
+      const stored = await sourcesOf(server, 'again');
+      if (stored.length < sources.length) return undefined;
+      assert.deepEqual(stored, sources);
+      return true;
+    });
+    await holdAnswers(again);
   } finally {
     await server.stop();
     await removeDirectory(parent);

@@ -11,6 +11,8 @@ export interface TrustOptions {
   readonly key?: readonly string[];
   readonly witness?: readonly string[];
   readonly checkpoint?: readonly string[];
+  /** A directory that trees have been copied to. */
+  readonly copy?: string;
 }
 
 /** Keys as they were given: in full, or as files that have one a line. */

@@ -5,7 +5,7 @@ import { entriesOf } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
 import { EventAudit } from '../../tlog/event-audit.ts';
-import { entryBytes } from '../../tlog/entry.ts';
+import { entryAt, entryBytes } from '../../tlog/entry.ts';
 import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
 import { tileWidth } from '../../tlog/tile.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
@@ -14,6 +14,7 @@ import { limits } from '../limits.ts';
 import { createProgress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
+import { CopyAudit, TreeCopy } from './copy.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
 
 /** Entries of the tree and of what is stored now, of one stretch of the order. */
@@ -43,7 +44,9 @@ export async function verifyEngine(session: Session, slug: string, options: Trus
   );
   const checkpoints = new Checkpoints(trust, origin);
   for (const text of await checkpointFiles(options.checkpoint)) checkpoints.add(text);
-  if (options.checkpoint === undefined)
+  const copy = options.copy === undefined ? undefined : await TreeCopy.open(options.copy, id);
+  for (const text of (await copy?.checkpoints()) ?? []) checkpoints.add(text);
+  if (options.checkpoint === undefined && copy === undefined)
     notes.push(
       'no --checkpoint was given: those in the engine can have been taken back together with events',
     );
@@ -52,7 +55,8 @@ export async function verifyEngine(session: Session, slug: string, options: Trus
   const tree = new TreeAudit(checkpoints.heads);
   const events = new EventAudit(systemClock());
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
-  for await (const chunk of chunksOf(session, id)) {
+  const source = new EntrySource(new TileTable(storage), id, copy);
+  for await (const chunk of chunksOf(session, id, source)) {
     tree.add(chunk.entries);
     events.compare(chunk.entries, chunk.events);
     progress.at(tree.size, tree.size);
@@ -62,7 +66,12 @@ export async function verifyEngine(session: Session, slug: string, options: Trus
   if (found.expired > 0) notes.push(`${found.expired} events are gone whose time was over`);
   const uncovered = tree.size - checkpoints.covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
-  const findings = [...checkpoints.findings, ...differencesIn(found), ...contradictionsIn(tree.findings())];
+  const findings = [
+    ...checkpoints.findings,
+    ...differencesIn(found),
+    ...source.findings,
+    ...contradictionsIn(tree.findings()),
+  ];
   if (checkpoints.covered === 0)
     findings.push({ kind: 'unproven', detail: 'there is no checkpoint that a trusted key has signed' });
   return {
@@ -92,17 +101,46 @@ async function addStored(
   return notes;
 }
 
+/** The entries of the tree: those of a copy, as far as there is one, else those in the engine. */
+class EntrySource {
+  readonly #tiles: TileTable;
+  readonly #organization: string;
+  readonly #copy: TreeCopy | undefined;
+  readonly #audit: CopyAudit | undefined;
+
+  constructor(tiles: TileTable, organization: string, copy: TreeCopy | undefined) {
+    this.#tiles = tiles;
+    this.#organization = organization;
+    this.#copy = copy;
+    this.#audit =
+      copy === undefined ? undefined : new CopyAudit(copy, 'contradicted', 'the tree of the engine');
+  }
+
+  /** Where the tree in the engine is another one than the copy. */
+  get findings(): CopyAudit['findings'] {
+    return this.#audit?.findings ?? [];
+  }
+
+  /** The entries of so many tiles as are looked at at once; empty behind the last. */
+  async read(firstTile: number): Promise<Buffer> {
+    const found = await this.#tiles.lowest(this.#organization, firstTile, limits.verifyTilesAtOnce);
+    const stored = Buffer.concat(found.map(({ content, width }) => content.subarray(0, width * entryBytes)));
+    const copied = await this.#copy?.entries(firstTile, limits.verifyTilesAtOnce);
+    if (copied === undefined) return stored;
+    this.#audit?.compare(stored, copied, firstTile * tileWidth);
+    return Buffer.concat([copied, stored.subarray(copied.length)]);
+  }
+}
+
 /** Stretch by stretch, the next one being read while this one is looked at. The last has what is behind the tree. */
-async function* chunksOf(session: Session, organization: string): AsyncGenerator<Chunk> {
-  const tiles = new TileTable(session.storage);
+async function* chunksOf(session: Session, organization: string, source: EntrySource): AsyncGenerator<Chunk> {
   const read = async (from: number, after: bigint): Promise<Chunk | undefined> => {
-    const found = await tiles.lowest(organization, from, limits.verifyTilesAtOnce);
-    const last = found.at(-1);
-    if (last === undefined) return undefined;
-    const entries = Buffer.concat(found.map(({ content, width }) => content.subarray(0, width * entryBytes)));
-    const stretch = { from: after + 1n, before: last.lastSeq + 1n };
+    const entries = await source.read(from);
+    if (entries.length === 0) return undefined;
+    const lastSeq = entryAt(entries, entries.length / entryBytes - 1).seq;
+    const stretch = { from: after + 1n, before: lastSeq + 1n };
     const events = await entriesOf(session.storage, organization, stretch);
-    return { entries, events, lastSeq: last.lastSeq };
+    return { entries, events, lastSeq };
   };
   let next = read(0, -1n);
   for (let from = limits.verifyTilesAtOnce; ; from += limits.verifyTilesAtOnce) {

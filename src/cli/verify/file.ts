@@ -1,10 +1,12 @@
 import { Problem } from '../../base/problem.ts';
+import { parseCheckpoint } from '../../tlog/checkpoint.ts';
 import { type Entry, entryAt, isEntryOf } from '../../tlog/entry.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import type { CliDeps } from '../context.ts';
 import { openFileSource } from '../import-source.ts';
 import { createProgress } from '../progress.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
+import { CopyAudit, TreeCopy } from './copy.ts';
 import { evidenceHead, readLine } from './evidence-file.ts';
 import { linesOf } from './lines.ts';
 import { atPlace, contradictionsIn, type Report } from './report.ts';
@@ -68,8 +70,19 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     throw new Problem('malformed', `${path} is neither a proof nor a file of "export --evidence"`);
   const checkpoints = new Checkpoints(trust, head.origin);
   for (const text of [head.checkpoint, ...(await checkpointFiles(options.checkpoint))]) checkpoints.add(text);
+  const copy =
+    options.copy === undefined ? undefined : await TreeCopy.open(options.copy, head.organization.id);
+  // A copy goes on where the file has ended.
+  for (const text of (await copy?.checkpoints(parseCheckpoint(head.checkpoint).size)) ?? [])
+    checkpoints.add(text);
+  const copied = copy === undefined ? undefined : new CopyAudit(copy, 'altered', 'the file');
   const tree = new TreeAudit(checkpoints.heads);
-  return { checkpoints, tree, audit: new FileAudit(tree) };
+  return { checkpoints, tree, audit: new FileAudit(tree), copied };
+}
+
+/** Lines that are none of an export are told of already; they hold the place of an event. */
+async function holdToCopy(copied: CopyAudit, lines: readonly Buffer[]): Promise<void> {
+  for (const line of lines) await copied.add(readLine(line)?.entry ?? Buffer.alloc(0));
 }
 
 /** A file of `export --evidence`, with nothing but the file, checkpoints and the key. */
@@ -81,16 +94,24 @@ export async function verifyFile(deps: CliDeps, path: string, options: TrustOpti
     if (begun === undefined && lines.length > 0)
       begun = await begin(lines.shift() ?? Buffer.alloc(0), path, options);
     for (const line of lines) begun?.audit.add(line);
+    if (begun?.copied !== undefined) await holdToCopy(begun.copied, lines);
     progress.at(file.fileBytesRead(), begun?.tree.size ?? 0);
   }
   progress.end();
-  const { checkpoints, tree, audit } = begun ?? (await begin(Buffer.alloc(0), path, options));
+  const { checkpoints, tree, audit, copied } = begun ?? (await begin(Buffer.alloc(0), path, options));
+  // What stands behind a line that is missing is told once.
+  const toldFrom = audit.findings[0]?.position ?? Number.POSITIVE_INFINITY;
   const notes = [`${audit.sources} events are in the file; of ${audit.removed} it has the entry alone`];
   return {
     origin: checkpoints.origin,
     events: tree.size,
     covered: checkpoints.covered,
-    findings: [...checkpoints.findings, ...audit.findings, ...contradictionsIn(tree.findings())],
+    findings: [
+      ...checkpoints.findings,
+      ...audit.findings,
+      ...(copied?.findings ?? []).filter(({ position = 0 }) => position < toldFrom),
+      ...contradictionsIn(tree.findings()),
+    ],
     notes: [...notes, ...checkpoints.notes],
   };
 }

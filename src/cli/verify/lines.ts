@@ -2,7 +2,10 @@ import { Problem } from '../../base/problem.ts';
 import { limits } from '../limits.ts';
 
 /** The lines of a text, without their ends: those of each piece together, as one by one they would cost twice as much. */
-export async function* linesOf(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer[]> {
+export async function* linesOf(
+  text: AsyncIterable<Buffer>,
+  lineBytesMax: number = limits.importLineBytesMax,
+): AsyncGenerator<Buffer[]> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of text) {
     const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
@@ -13,8 +16,7 @@ export async function* linesOf(text: AsyncIterable<Buffer>): AsyncGenerator<Buff
       at = end + 1;
     }
     rest = bytes.subarray(at);
-    if (rest.length > limits.importLineBytesMax)
-      throw new Problem('malformed', 'a line is too long to be an event');
+    if (rest.length > lineBytesMax) throw new Problem('malformed', 'a line is too long to be an event');
     yield lines;
   }
   if (rest.length > 0) yield [rest];

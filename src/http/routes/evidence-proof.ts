@@ -1,13 +1,13 @@
 import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
-import type { EventName, Inclusion } from '../../evidence/evidence-reader.ts';
+import { type EventName, type Inclusion, noSuchEvent } from '../../evidence/evidence-reader.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import type { RequestContext } from '../request-context.ts';
 import { jsonReply } from '../response.ts';
 
 /**
- * GET /api/v1/audit/evidence/proof: that an event (`position` or `seq`) is covered by a checkpoint, or, with `older`,
+ * GET /api/v1/audit/evidence/proof: that an event (`uid`, `seq` or `position`) is covered by a checkpoint, or, with `older`,
  * that a checkpoint continues an older one (contract: Read, evidence).
  */
 export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
@@ -15,7 +15,7 @@ export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'
     const size = readSize(context, 'size');
     const older = readSize(context, 'older');
     if (older === undefined) {
-      const inclusion = await evidence.inclusion(organization.id, readEvent(context), size);
+      const inclusion = await evidence.inclusion(organization.id, readEvent(context, organization.id), size);
       return jsonReply(200, 'EvidenceInclusion', view(inclusion));
     }
     const { older: from, newer, hashes } = await evidence.consistency(organization.id, older, size);
@@ -52,10 +52,24 @@ export function readSize(context: RequestContext, name: string): number | undefi
   return Number.isSafeInteger(size) ? size : wrong(name);
 }
 
-function readEvent(context: RequestContext): EventName {
+/** The `metadata.uid` of an event with `schema=ocsf`: the organization, and the order number. */
+const uidPattern = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-(\d{1,19})$/;
+
+function readEvent(context: RequestContext, organization: string): EventName {
+  const uid = context.first('uid') ?? '';
+  if (uid !== '') {
+    const [, ofOrganization, seq = ''] = uidPattern.exec(uid) ?? [];
+    if (ofOrganization === undefined)
+      throw new Problem(
+        'malformed',
+        'The parameter "uid" must be the metadata.uid of an event: the id of an organization, a hyphen and an order number.',
+      );
+    if (ofOrganization !== organization) throw new Problem('not_found', noSuchEvent);
+    return { seq: BigInt(seq) };
+  }
   const seq = context.first('seq') ?? '';
   if (seq !== '') return /^\d{1,19}$/.test(seq) ? { seq: BigInt(seq) } : wrong('seq');
   const position = readSize(context, 'position');
   if (position !== undefined) return { position };
-  throw new Problem('malformed', 'Name an event by "position" or "seq", or a checkpoint by "older".');
+  throw new Problem('malformed', 'Name an event by "uid", "seq" or "position", or a checkpoint by "older".');
 }

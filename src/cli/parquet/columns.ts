@@ -1,0 +1,92 @@
+import type { SchemaElement } from 'hyparquet-writer';
+import { ocsfEventSchema } from '../../contract/document.ts';
+import { type AttributeFacts, type ClassFacts, ocsfFacts } from '../../ocsf/standard/facts.ts';
+
+/** Columns of a Parquet file for events of OCSF 1.1.0: an attribute each, with the types that the schema gives it. */
+export interface EventColumns {
+  readonly names: readonly string[];
+  /** In the order of Parquet: each group stands before its members. */
+  readonly elements: readonly SchemaElement[];
+  /** Where numbers of 64 bits are in an event: names from the outside in. */
+  readonly longs: readonly (readonly string[])[];
+}
+
+/** The attributes that our events have, by class and object: those that schema/ocsf-event.schema.json names. */
+interface EventSchema {
+  readonly $defs: Readonly<Record<string, { readonly properties?: Readonly<Record<string, unknown>> }>>;
+}
+
+const longTypes = new Set(['long_t', 'timestamp_t']);
+const integerTypes = new Set(['integer_t', 'port_t']);
+
+/** An attribute of no fixed form (`unmapped`): Parquet has no such type that all readers know, so it is JSON text. */
+const isFree = ({ type }: AttributeFacts): boolean => type === 'object';
+
+/** Columns of one class, or of all classes that our events have. */
+export function eventColumns(classUid?: number): EventColumns {
+  const { $defs } = JSON.parse(ocsfEventSchema()) as EventSchema;
+  const namesOf = (entity: string): string[] => Object.keys($defs[entity]?.properties ?? {});
+  const attributes = new Map<string, AttributeFacts>();
+  for (const [uid, facts] of ocsfFacts().classes) {
+    if (classUid !== undefined && uid !== classUid) continue;
+    for (const name of namesOf(facts.name)) attributes.set(name, attributeOf(facts, name));
+  }
+  const longs: string[][] = [];
+  const members = [...attributes].flatMap(([name, attribute]) =>
+    elementsOf([name], attribute, { namesOf, longs }),
+  );
+  const root: SchemaElement = { name: 'event', num_children: attributes.size };
+  return { names: [...attributes.keys()], elements: [root, ...members], longs };
+}
+
+/** Of the class itself, or of a profile that our events name. */
+function attributeOf({ name: className, attributes }: ClassFacts, name: string): AttributeFacts {
+  const profiles = [...ocsfFacts().profiles.values()];
+  const found = [attributes, ...profiles.map((one) => one.attributes)]
+    .find((one) => one.has(name))
+    ?.get(name);
+  if (found === undefined) throw new Error(`the schema has no attribute ${name} of class ${className}`);
+  return found;
+}
+
+interface Context {
+  namesOf(entity: string): string[];
+  readonly longs: string[][];
+}
+
+/** Every attribute may be absent, required ones too: readers that join files of several releases expect no less. */
+function elementsOf(
+  path: readonly string[],
+  attribute: AttributeFacts,
+  context: Context,
+  name = path.at(-1) ?? '',
+): SchemaElement[] {
+  const optional = { name, repetition_type: 'OPTIONAL' } as const;
+  if (attribute.isArray) {
+    const one = elementsOf(path, { ...attribute, isArray: false }, context, 'element');
+    return [
+      { ...optional, converted_type: 'LIST', num_children: 1 },
+      { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+      ...one,
+    ];
+  }
+  if (!attribute.isObject || isFree(attribute)) {
+    if (longTypes.has(attribute.type)) context.longs.push([...path]);
+    return [{ ...optional, ...primitiveOf(attribute) }];
+  }
+  const known = ocsfFacts().objects.get(attribute.type)?.attributes;
+  const names = context.namesOf(attribute.type);
+  const members = names.flatMap((one) => {
+    const member = known?.get(one);
+    if (member === undefined) throw new Error(`the schema has no attribute ${one} of ${attribute.type}`);
+    return elementsOf([...path, one], member, context);
+  });
+  return [{ ...optional, num_children: names.length }, ...members];
+}
+
+function primitiveOf({ type }: AttributeFacts): Omit<SchemaElement, 'name'> {
+  if (longTypes.has(type)) return { type: 'INT64' };
+  if (integerTypes.has(type)) return { type: 'INT32' };
+  if (type === 'boolean_t') return { type: 'BOOLEAN' };
+  return { type: 'BYTE_ARRAY', converted_type: 'UTF8' };
+}

@@ -1,0 +1,121 @@
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import { compressZstd, loadZstd } from '../../base/zstd.ts';
+import { limits } from '../limits.ts';
+import { linesOf } from '../verify/lines.ts';
+import type { EventColumns } from './columns.ts';
+
+type Row = Record<string, unknown>;
+
+const zstdLevel = 3;
+/**
+ * The last member of an event. The text cannot occur before it: quotation marks within strings have a backslash before
+ * them, and no attribute before it holds members of the producer's choice.
+ */
+const unmappedStart = ',"unmapped":{';
+const unmappedName = 'unmapped';
+
+/**
+ * A Parquet file of events of OCSF 1.1.0, made a row group at a time: events wait as text until they are enough for
+ * one. All that a file keeps until its end is where its row groups begin.
+ */
+export class ParquetFile {
+  readonly #columns: EventColumns;
+  readonly #longNumber: RegExp;
+  readonly #bytes = new ByteWriter();
+  readonly #parquet: ParquetWriter;
+  #lines: string[] = [];
+  #lineCharacters = 0;
+
+  private constructor(columns: EventColumns) {
+    this.#columns = columns;
+    // An attribute of one of these names is such a number wherever it stands.
+    const names = columns.longs.map((path) => path.at(-1)).join('|');
+    this.#longNumber = new RegExp(`,"(${names})":(-?\\d+)`, 'g');
+    const compressors = { ZSTD: (page: Uint8Array) => compressZstd(page, zstdLevel) };
+    const schema = [...columns.elements];
+    this.#parquet = new ParquetWriter({
+      writer: this.#bytes,
+      schema,
+      codec: 'ZSTD',
+      compressors,
+      createdBy: 'auditlog',
+    });
+  }
+
+  static async create(columns: EventColumns): Promise<ParquetFile> {
+    await loadZstd();
+    return new ParquetFile(columns);
+  }
+
+  /** Takes an event in, as the text of a line. */
+  add(line: string): void {
+    this.#lines.push(line);
+    this.#lineCharacters += line.length;
+  }
+
+  /** Whether the events that wait are enough for a row group. */
+  get isFull(): boolean {
+    return (
+      this.#lines.length >= limits.parquetGroupRowsMax ||
+      this.#lineCharacters >= limits.parquetGroupCharactersMin
+    );
+  }
+
+  /** Makes a row group of the events that wait; returns what the file goes on with. */
+  async group(): Promise<Buffer> {
+    const rows = this.#lines.map((line) => this.#rowOf(line));
+    this.#lines = [];
+    this.#lineCharacters = 0;
+    const columnData = this.#columns.names.map((name) => ({ name, data: rows.map((row) => row[name]) }));
+    if (rows.length > 0) await this.#parquet.write({ columnData, rowGroupSize: rows.length });
+    return this.#take();
+  }
+
+  /** The rest of the file. */
+  async end(): Promise<Buffer> {
+    const last = await this.group();
+    await this.#parquet.finish();
+    return Buffer.concat([last, this.#take()]);
+  }
+
+  #take(): Buffer {
+    const taken = Buffer.from(this.#bytes.getBytes());
+    // The library's own writer of files does the same after each piece: its offset goes on, its memory begins anew.
+    this.#bytes.index = 0;
+    return taken;
+  }
+
+  /** The attributes by name. What is `unmapped` stays text, with every digit; numbers of 64 bits are not rounded. */
+  #rowOf(line: string): Row {
+    const at = line.indexOf(unmappedStart);
+    if (at < 0) throw new Error('an event of OCSF has nothing unmapped');
+    const mapped = `${line.slice(0, at)}}`.replaceAll(this.#longNumber, ',"$1":"$2"');
+    const row = JSON.parse(mapped) as Row;
+    row[unmappedName] = line.slice(at + unmappedStart.length - 1, -1);
+    for (const path of this.#columns.longs) makeLong(row, path);
+    return row;
+  }
+}
+
+/** Puts a number of 64 bits in the place of its digits. */
+function makeLong(row: Row, [name = '', ...inner]: readonly string[]): void {
+  const value = row[name];
+  if (value === undefined) return;
+  if (inner.length > 0) makeLong(value as Row, inner);
+  else row[name] = BigInt(value as string);
+}
+
+/** NDJSON of such events as the bytes of one file. */
+export async function* parquetOf(
+  ndjson: AsyncIterable<Buffer>,
+  columns: EventColumns,
+): AsyncGenerator<Buffer> {
+  const file = await ParquetFile.create(columns);
+  for await (const lines of linesOf(ndjson, limits.parquetLineBytesMax)) {
+    for (const line of lines) {
+      file.add(line.toString());
+      if (file.isFull) yield await file.group();
+    }
+  }
+  yield await file.end();
+}

@@ -1,0 +1,109 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readIfThere } from '../../base/durable-file.ts';
+import { parseCheckpoint } from '../../tlog/checkpoint.ts';
+import { entryAt, entryBytes, fromBundle } from '../../tlog/entry.ts';
+import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
+import { limits } from '../limits.ts';
+import { atPlace, type Report } from './report.ts';
+
+type Finding = Report['findings'][number];
+
+const chunkEntries = limits.verifyTilesAtOnce * tileWidth;
+const organizationPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * A tree in files as EVIDENCE_DIR has it (evidence/mirror.ts), which whoever altered the engine has not altered: its
+ * entries say of each event what was recorded. It is believed as far as the checkpoints go that a trusted key has signed.
+ */
+export class TreeCopy {
+  readonly #directory: string;
+  /** Events that the copy has. */
+  readonly size: number;
+
+  private constructor(directory: string, size: number) {
+    this.#directory = directory;
+    this.size = size;
+  }
+
+  /** `directory` holds the trees of all organizations, or this one's alone. */
+  static async open(directory: string, organization: string): Promise<TreeCopy> {
+    const ofAll = organizationPattern.test(organization) ? [join(directory, organization)] : [];
+    for (const place of [...ofAll, directory]) {
+      const newest = await readIfThere(join(place, 'checkpoint'));
+      if (newest !== undefined) return new TreeCopy(place, parseCheckpoint(newest).size);
+    }
+    throw new Error(`${directory} has no copy of the tree of ${organization}: there is no checkpoint`);
+  }
+
+  /** The texts of its checkpoints of up to `sizeMax` events: the newest, and so many before it, spread evenly. */
+  async checkpoints(sizeMax = this.size): Promise<string[]> {
+    const all = (await readdir(join(this.#directory, 'checkpoints'))).toSorted();
+    const names = all.filter((name) => Number(name) <= sizeMax);
+    const step = Math.ceil(names.length / limits.verifyCopyCheckpointsMax);
+    const chosen = names.filter((_, index) => (names.length - 1 - index) % step === 0);
+    const paths = chosen.map((name) => join(this.#directory, 'checkpoints', name));
+    return Promise.all(paths.map((path) => readFile(path, 'utf8')));
+  }
+
+  /** The entries of so many tiles, as far as the copy goes. */
+  async entries(firstTile: number, tiles: number): Promise<Buffer> {
+    const end = Math.min(firstTile + tiles, Math.ceil(this.size / tileWidth));
+    const wanted = Array.from({ length: Math.max(0, end - firstTile) }, (_, n) => firstTile + n);
+    return Buffer.concat(await Promise.all(wanted.map((index) => this.#bundle(index))));
+  }
+
+  async #bundle(index: number): Promise<Buffer> {
+    const width = widthIn({ level: 0, index }, this.size);
+    const path = join(this.#directory, tilePath({ kind: 'entries', level: 0, index, width }));
+    const entries = fromBundle(await readFile(path));
+    if (entries.length === width * entryBytes) return entries;
+    throw new Error(`${path} has ${entries.length / entryBytes} entries and not ${width}`);
+  }
+}
+
+/** Holds entries against those of a copy: one after the other from place 0 on, or many at once. */
+export class CopyAudit {
+  readonly #copy: TreeCopy;
+  readonly #kind: 'altered' | 'contradicted';
+  readonly #what: string;
+  #position = 0;
+  #chunk: Buffer = Buffer.alloc(0);
+  #finding: Finding | undefined;
+
+  /** `kind` is that of a difference, `what` has the entries: "the file". */
+  constructor(copy: TreeCopy, kind: 'altered' | 'contradicted', what: string) {
+    this.#copy = copy;
+    this.#kind = kind;
+    this.#what = what;
+  }
+
+  /** The first entry that is another, or that is not there. */
+  get findings(): readonly Finding[] {
+    return this.#finding === undefined ? [] : [this.#finding];
+  }
+
+  async add(entry: Buffer): Promise<void> {
+    const place = this.#position % chunkEntries;
+    if (place === 0)
+      this.#chunk = await this.#copy.entries(this.#position / tileWidth, limits.verifyTilesAtOnce);
+    const at = place * entryBytes;
+    this.compare(entry, this.#chunk.subarray(at, at + entryBytes), this.#position);
+    this.#position += 1;
+  }
+
+  /** All entries of the copy from a place on must be among those that were found there. */
+  compare(found: Buffer, copied: Buffer, position: number): void {
+    if (this.#finding !== undefined || found.subarray(0, copied.length).equals(copied)) return;
+    let at = 0;
+    const isSame = (): boolean =>
+      found.subarray(at, at + entryBytes).equals(copied.subarray(at, at + entryBytes));
+    while (isSame()) at += entryBytes;
+    const index = at / entryBytes;
+    const words =
+      at < found.length
+        ? `has another entry in ${this.#what} than in the copy`
+        : `is in the copy and not in ${this.#what}`;
+    this.#finding = atPlace(this.#kind, position + index, entryAt(copied, index), words);
+  }
+}

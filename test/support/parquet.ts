@@ -1,0 +1,38 @@
+import { strict as assert } from 'node:assert';
+import { decompress } from 'fzstd';
+import { parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+
+/** Parquet of events of OCSF, as others read it. */
+
+/** Events of a Parquet file as NDJSON has them: without what is null, `unmapped` parsed, numbers of 64 bits too. */
+export async function eventsOfParquet(bytes: Uint8Array): Promise<unknown[]> {
+  const rows = await parquetReadObjects({
+    file: Uint8Array.from(bytes).buffer,
+    compressors: { ZSTD: (page) => decompress(page) },
+    useOffsetIndex: true,
+  });
+  return rows.map((row) => {
+    const event = withoutNulls(row) as Record<string, unknown>;
+    assert.equal(typeof event['unmapped'], 'string');
+    return { ...event, unmapped: JSON.parse(event['unmapped'] as string) as unknown };
+  });
+}
+
+/** Events in each row group, and the codecs of all columns. */
+export async function groupsOfParquet(
+  bytes: Uint8Array,
+): Promise<{ readonly rows: readonly number[]; readonly codecs: ReadonlySet<string | undefined> }> {
+  const { row_groups: groups } = await parquetMetadataAsync(Uint8Array.from(bytes).buffer);
+  return {
+    rows: groups.map((one) => Number(one.num_rows)),
+    codecs: new Set(groups.flatMap(({ columns }) => columns.map((one) => one.meta_data?.codec))),
+  };
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutNulls(member)]));
+}
