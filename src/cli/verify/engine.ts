@@ -1,31 +1,41 @@
 import { systemClock } from '../../base/clock.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
-import { entriesOf } from '../../evidence/event-entries.ts';
+import { endOfSlice, entriesOf, type Run } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
+import { readProgress } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
 import { EventAudit } from '../../tlog/event-audit.ts';
-import { entryBytes } from '../../tlog/entry.ts';
+import { entryAt, entryBytes } from '../../tlog/entry.ts';
 import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
-import { tileWidth } from '../../tlog/tile.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
-import { createProgress } from '../progress.ts';
-import type { Session } from '../session.ts';
+import { createProgress, type ProgressIo } from '../progress.ts';
+import type { Config } from '../../config/config.ts';
+import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
 
-/** Entries of the tree and of what is stored now, of one stretch of the order. */
+/** Entries of the tree, and what is stored now, of one stretch of the order. */
 interface Chunk {
   readonly entries: Buffer;
-  readonly events: Buffer;
-  readonly lastSeq: bigint;
+  readonly events: Run;
+}
+
+/** What it takes of a session. */
+interface Verifying {
+  readonly storage: Storage;
+  readonly config: Pick<Config, 'serviceName'>;
+  readonly deps: { readonly io: ProgressIo };
 }
 
 /** An organization in the engine against its checkpoints: those that were given, and those that the engine has. */
-export async function verifyEngine(session: Session, slug: string, options: TrustOptions): Promise<Report> {
-  const { storage, config, deps } = session;
+export async function verifyEngine(
+  { storage, config, deps }: Verifying,
+  slug: string,
+  options: TrustOptions,
+): Promise<Report> {
   const { id } = await findOrganization(storage, slug);
   const origin = `${config.serviceName}/${id}`;
   const keys = await readKeys(storage);
@@ -52,9 +62,11 @@ export async function verifyEngine(session: Session, slug: string, options: Trus
   const tree = new TreeAudit(checkpoints.heads);
   const events = new EventAudit(systemClock());
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
-  for await (const chunk of chunksOf(session, id)) {
-    tree.add(chunk.entries);
-    events.compare(chunk.entries, chunk.events);
+  for await (const { entries, events: now } of chunksOf(storage, id)) {
+    // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
+    const isSame = entries.equals(now.entries);
+    tree.add(entries, isSame ? now.leaves : undefined);
+    events.compare(entries, now.entries);
     progress.at(tree.size, tree.size);
   }
   progress.end();
@@ -92,26 +104,36 @@ async function addStored(
   return notes;
 }
 
-/** Stretch by stretch, the next one being read while this one is looked at. The last has what is behind the tree. */
-async function* chunksOf(session: Session, organization: string): AsyncGenerator<Chunk> {
-  const tiles = new TileTable(session.storage);
-  const read = async (from: number, after: bigint): Promise<Chunk | undefined> => {
-    const found = await tiles.lowest(organization, from, limits.verifyTilesAtOnce);
-    const last = found.at(-1);
-    if (last === undefined) return undefined;
-    const entries = Buffer.concat(found.map(({ content, width }) => content.subarray(0, width * entryBytes)));
-    const stretch = { from: after + 1n, before: last.lastSeq + 1n };
-    const events = await entriesOf(session.storage, organization, stretch);
-    return { entries, events, lastSeq: last.lastSeq };
-  };
-  let next = read(0, -1n);
-  for (let from = limits.verifyTilesAtOnce; ; from += limits.verifyTilesAtOnce) {
-    const chunk = await next;
-    if (chunk === undefined) return;
-    next = read(from, chunk.lastSeq);
-    // Looked at when it is waited for.
-    next.catch(() => undefined);
-    yield chunk;
-    if (chunk.entries.length < limits.verifyTilesAtOnce * tileWidth * entryBytes) return;
+/**
+ * Stretch by stretch, the next one being read while this one is looked at. Behind the tree come the events up to where
+ * trees had come by the beginning: what is there has been put in afterwards.
+ */
+async function* chunksOf(storage: Storage, organization: string): AsyncGenerator<Chunk> {
+  const settled = (await readProgress(storage))?.settled ?? 0n;
+  const tiles = new TileTable(storage);
+  const entriesFrom = (tile: number) => tiles.entries(organization, tile, limits.verifyTilesAtOnce);
+  const eventsOf = (from: bigint, before: bigint) => entriesOf(storage, organization, { from, before });
+  let from = 0n;
+  let entries = await entriesFrom(0);
+  let events: Promise<Run> | undefined;
+  for (let tile = limits.verifyTilesAtOnce; entries.length > 0; tile += limits.verifyTilesAtOnce) {
+    const end = entryAt(entries, entries.length / entryBytes - 1).seq + 1n;
+    const [now, next] = await Promise.all([events ?? eventsOf(from, end), entriesFrom(tile)]);
+    if (next.length > 0)
+      events = handled(eventsOf(end, entryAt(next, next.length / entryBytes - 1).seq + 1n));
+    yield { entries, events: now };
+    from = end;
+    entries = next;
   }
+  while (from < settled) {
+    const end = await endOfSlice(storage, organization, { from, before: settled });
+    yield { entries: Buffer.alloc(0), events: await eventsOf(from, end) };
+    from = end;
+  }
+}
+
+/** A promise whose rejection is met where it is waited for, later. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }

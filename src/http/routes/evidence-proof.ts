@@ -27,14 +27,14 @@ export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'
   };
 }
 
-function view({ entry, source, checkpoint, proof }: Inclusion) {
+function view({ entry, source, asRecorded, checkpoint, proof }: Inclusion) {
   return {
     position: entry.position,
     seq: String(entry.seq),
     time: entry.time,
     ...(entry.expiryDay !== undefined && { expires: entry.expiryDay }),
     entry: entry.bytes.toString('base64'),
-    ...(source !== undefined && { source }),
+    ...(source !== undefined && { source, as_recorded: asRecorded === true }),
     signed_at: formatMicros(checkpoint.signedMicros),
     proof,
   };
