@@ -1,4 +1,5 @@
 import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
+import { benchEvidence } from './cases/evidence.ts';
 import { benchFollow } from './cases/follow.ts';
 import { benchGenerator } from './cases/generator.ts';
 import { benchHostile } from './cases/hostile.ts';
@@ -28,7 +29,7 @@ export interface Sink {
 }
 
 /** Cases over the events of one large organization. */
-const ofReadData = ['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'web'];
+const ofReadData = ['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'web', 'evidence'];
 const sliceEvents = 400_000;
 const readRounds = 6;
 /** What the other build takes in within a minute. */
@@ -143,6 +144,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
     }
   });
   if (sink.wanted('export.ocsf')) sink.add([await benchOcsfExport(lab, data, 3)]);
+  if (sink.wanted('evidence')) sink.add(await benchEvidence(lab, data, sink.wanted));
   await attempt(sink, 'feed.page', async () => sink.add(await benchFeed(lab, data, plan)));
   await attempt(sink, 'web', async () => sink.add(await benchWeb(lab, data, plan, sink.wanted)));
   if (sink.wanted('mixed')) await runMixed(lab, data, options, sink, eventsPerSecond);

@@ -258,6 +258,8 @@ export interface Schemas {
     readonly entry: string;
     /** The source event as it is stored; absent where it is no longer there. */
     readonly source?: string;
+    /** Whether time, day of expiry and source event are stored now as the entry says; with `source`. */
+    readonly as_recorded?: boolean;
     /** When the checkpoint was signed. */
     readonly signed_at: string;
     /** The proof with its checkpoint (C2SP tlog-proof). */
@@ -581,6 +583,8 @@ export interface Schemas {
     readonly checks?: Schemas['Checks'];
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
+    /** Why no checkpoint covers an event. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
+    readonly evidence?: 'pending' | 'off' | 'absent';
   };
   /** RFC 3339 in UTC with three fraction digits. */
   readonly CliMoment: string;

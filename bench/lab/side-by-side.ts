@@ -19,6 +19,8 @@ export interface Comparison {
   readonly unit: string;
   readonly rounds: number;
   readonly service: (round: number) => Promise<Slice>;
+  /** The process that does this work, where it is not the service's. */
+  readonly pid?: number;
   readonly reference?: {
     readonly name: string;
     readonly run: (round: number) => Promise<Slice>;
@@ -54,7 +56,7 @@ function difference(after: number | undefined, before: number | undefined): numb
  */
 export async function sideBySide(lab: Lab, comparison: Comparison): Promise<CaseResult> {
   const { id, title, unit, rounds, reference, settle } = comparison;
-  const { pid } = lab.service;
+  const pid = comparison.pid ?? lab.service.pid;
   const enginePid = lab.engine.access.pid;
 
   async function measure(run: (round: number) => Promise<Slice>, round: number): Promise<Measured> {

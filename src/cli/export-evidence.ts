@@ -15,8 +15,7 @@ import { entryAt, entryBytes } from '../tlog/entry.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
 import { limits } from './limits.ts';
-import { createProgress } from './progress.ts';
-import type { Session } from './session.ts';
+import { createProgress, type ProgressIo } from './progress.ts';
 import { eventLine, headLine } from './verify/evidence-file.ts';
 
 interface EvidenceExport {
@@ -28,6 +27,12 @@ interface EvidenceExport {
   record(events: number): Promise<void>;
 }
 
+/** What it takes of a session. */
+interface Exporting {
+  readonly storage: Storage;
+  readonly deps: { readonly io: ProgressIo };
+}
+
 interface Written {
   readonly file: string;
   readonly rows: number;
@@ -36,7 +41,7 @@ interface Written {
 }
 
 /** Writes the tree up to its newest checkpoint (evidence-file.ts). Rejects where there is none. */
-export async function exportEvidence(session: Session, options: EvidenceExport): Promise<Written> {
+export async function exportEvidence(session: Exporting, options: EvidenceExport): Promise<Written> {
   const { organization, file, record } = options;
   const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
   if (checkpoint === undefined) throw new Error('there is no checkpoint of this organization yet');
@@ -76,7 +81,7 @@ export async function exportEvidence(session: Session, options: EvidenceExport):
 
 /** The lines of all events of the tree, some thousand together; `each` hears of each whose source event is there. */
 async function* eventLines(
-  { storage, deps }: Session,
+  { storage, deps }: Exporting,
   { organization, filter }: EvidenceExport,
   size: number,
   each: () => void,
@@ -85,11 +90,8 @@ async function* eventLines(
   const where = whereClause(organization.id, filter);
   const progress = createProgress(deps.io, { items: 'events', total: size });
   for (let position = 0; position < size; ) {
-    const found = await tiles.lowest(organization.id, position / tileWidth, limits.evidenceTilesAtOnce);
-    const entries = Buffer.concat(found.map(({ content }) => content)).subarray(
-      0,
-      (size - position) * entryBytes,
-    );
+    const found = await tiles.entries(organization.id, position / tileWidth, limits.evidenceTilesAtOnce);
+    const entries = found.subarray(0, (size - position) * entryBytes);
     const count = entries.length / entryBytes;
     if (count === 0)
       throw new Error(`the tree has ${position} events, and its checkpoint ${size}: run verify`);

@@ -8,6 +8,9 @@ export interface Progress {
   end(): void;
 }
 
+/** Where it is drawn. */
+export type ProgressIo = Pick<CliIo, 'error' | 'errorIsTerminal'>;
+
 const silent: Progress = { at: () => {}, end: () => {} };
 const barCells = 24;
 
@@ -25,7 +28,7 @@ function clockText(seconds: number): string {
  * for the rate of this one.
  */
 export function createProgress(
-  io: CliIo,
+  io: ProgressIo,
   what: { readonly items: string; readonly total: number | undefined; readonly doneBefore?: number },
 ): Progress {
   if (io.errorIsTerminal !== true) return silent;

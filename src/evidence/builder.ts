@@ -7,8 +7,10 @@ import { Repeated } from '../base/repeated.ts';
 import { seqTimeMs } from '../base/sequence.ts';
 import type { Storage } from '../storage/storage.ts';
 import { checkpointText } from '../tlog/checkpoint.ts';
+import { entryBytes, risingRows } from '../tlog/entry.ts';
+import { hashBytes } from '../tlog/hash.ts';
 import type { CheckpointTable } from './checkpoint-table.ts';
-import { countEvents, eachEntry, endOfSlice, type Stretch } from './event-entries.ts';
+import { countEvents, endOfSlice, type Run, runsOf, type Stretch } from './event-entries.ts';
 import { limits } from './limits.ts';
 import { ForeignKeyError, type LogKey } from './log-key.ts';
 import { type Contradiction, contradictionOf, type OpenTree, OpenTrees } from './open-trees.ts';
@@ -28,6 +30,10 @@ export interface BuilderOptions {
   settledBefore(): Promise<bigint>;
   /** Milliseconds between turns, and so between the checkpoints of an organization. */
   readonly intervalMs: number;
+  /** How much of the machine a backlog may take, as a share of it. */
+  readonly shareOfMachine: number;
+  /** How long the end waits for the last checkpoints; what is left then is for the next start. */
+  readonly stopMsMax: number;
   /** Undefined: nowhere is a copy. */
   readonly mirror: Mirror | undefined;
   readonly damage: DamageRegister;
@@ -44,6 +50,7 @@ export class Builder {
   readonly #trees: OpenTrees;
   readonly #turning: Repeated;
   readonly #contradicted = new Set<string>();
+  #hasForeignKey = false;
   readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
   #progress: Progress | undefined;
   #savedMs = 0;
@@ -63,28 +70,54 @@ export class Builder {
     );
   }
 
-  /** Signs for what has settled by now, as far as time allows, and ends. */
+  /** Whether a checkpoint will follow on events of an organization that are new. */
+  signs(organization: string): boolean {
+    return !this.#hasForeignKey && !this.#contradicted.has(organization);
+  }
+
+  /** Signs for all that is stored by now, as far as it settles in time, and ends. */
   async stop(): Promise<void> {
     await this.#turning.stop();
-    const ended = AbortSignal.timeout(limits.stopMsMax);
+    const ended = AbortSignal.timeout(this.#options.stopMsMax);
     try {
       await this.#turn(ended);
+      while (await this.#isBehind()) {
+        await sleep(limits.stopPollMs, undefined, { signal: ended });
+        await this.#turn(ended);
+      }
     } catch (error) {
       if (!ended.aborted) this.#tell(error);
     }
     await this.#options.turns.end();
   }
 
+  /**
+   * Whether events are stored that have not settled. Beside an own engine there are none; where processes share one, the
+   * order settles some seconds behind the clock, and nobody else may be there to sign for the last of them.
+   */
+  async #isBehind(): Promise<boolean> {
+    if (this.#progress === undefined) return false;
+    const counts = await countEvents(this.#options.storage, {
+      from: this.#progress.settled,
+      before: lastSeq,
+    });
+    return counts.size > 0;
+  }
+
   async #turn(signal: AbortSignal): Promise<void> {
     const { storage, turns, key } = this.#options;
     const { ours, isNew } = await turns.isOurs();
-    if (!ours) return;
+    if (!ours) {
+      this.#progress = undefined;
+      return;
+    }
     if (isNew) {
       this.#uncopied = undefined;
       this.#trees.forget();
       this.#progress = undefined;
     }
     await key.publish(storage);
+    this.#hasForeignKey = false;
     const before = await this.#options.settledBefore();
     this.#progress ??= (await readProgress(storage)) ?? (await this.#begin(before));
     const progress = this.#progress;
@@ -168,23 +201,25 @@ export class Builder {
     if (trees.size === 0) return;
     const begunMs = performance.now();
     const added = await this.#addSlice(trees, stretch);
-    await pauseAfter(added, performance.now() - begunMs, signal);
+    const elapsedMs = performance.now() - begunMs;
+    const pauseMs = pauseAfter(added, elapsedMs, this.#options.shareOfMachine);
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
   }
 
   async #addSlice(trees: Map<string, OpenTree>, stretch: Stretch): Promise<number> {
     const { storage, tiles, checkpoints, key } = this.#options;
     let added = 0;
     try {
-      await eachEntry(storage, [...trees.keys()], stretch, ({ organization, entry, leaf }) => {
-        const open = trees.get(organization);
-        if (open === undefined || entry.readBigUInt64BE(0) <= open.tree.lastSeq) return;
-        open.tree.add(entry, leaf);
-        added += 1;
-        const contradiction = contradictionOf(open);
-        if (contradiction === undefined) return;
+      for (const run of await runsOf(storage, [...trees.keys()], stretch)) {
+        const open = trees.get(run.organization);
+        if (open === undefined) continue;
+        const { size } = open.tree;
+        const contradiction = addRun(open, run);
+        added += open.tree.size - size;
+        if (contradiction === undefined) continue;
         this.#contradict(contradiction);
-        trees.delete(organization);
-      });
+        trees.delete(run.organization);
+      }
       await tiles.insert([...trees.values()].flatMap(({ tree }) => tree.takeChanged()));
       const grown = [...trees.values()].filter(({ tree, signed }) => tree.size > (signed?.size ?? 0));
       const heads = grown.map((open) => ({ open, head: { size: open.tree.size, root: open.tree.root() } }));
@@ -225,15 +260,39 @@ export class Builder {
       log.warn(errorFacts(error), 'the trees of evidence could not be added to yet');
       return;
     }
+    this.#hasForeignKey = true;
     if (damage.report({ kind: 'evidence', id: 'key', detail: error.message }))
       log.error({ id: 'key' }, error.message);
   }
 }
 
+const lastSeq = 2n ** 64n - 1n;
+
+/** Adds what is behind the last event of a tree. What contradicts its checkpoint is told as soon as it shows. */
+function addRun(open: OpenTree, run: Run): Contradiction | undefined {
+  const { tree, signed } = open;
+  for (const [from, to] of risingRows(run.entries, tree.lastSeq)) {
+    // At the size of the checkpoint the tree must have its root, so it stops there.
+    const toSigned = (signed?.size ?? 0) - tree.size;
+    const middle = toSigned > 0 ? Math.min(to, from + toSigned) : from;
+    for (const [start, end] of [
+      [from, middle],
+      [middle, to],
+    ] as const) {
+      if (start === end) continue;
+      tree.add(
+        run.entries.subarray(start * entryBytes, end * entryBytes),
+        run.leaves.subarray(start * hashBytes, end * hashBytes),
+      );
+      const contradiction = contradictionOf(open);
+      if (contradiction !== undefined) return contradiction;
+    }
+  }
+  return undefined;
+}
+
 /** By the time that a slice took, where nothing else ran, else by what it must have cost. */
-async function pauseAfter(events: number, elapsedMs: number, signal: AbortSignal): Promise<void> {
-  const share = limits.shareOfMachine * availableParallelism();
+function pauseAfter(events: number, elapsedMs: number, shareOfMachine: number): number {
   const costMs = Math.min((events * limits.eventCostMicros) / 1000, elapsedMs);
-  const pauseMs = costMs / share - elapsedMs;
-  if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
+  return costMs / (shareOfMachine * availableParallelism()) - elapsedMs;
 }

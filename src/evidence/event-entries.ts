@@ -15,7 +15,8 @@ const entryOfRow = `toFixedString(concat(${bigEndian('seq')},
 const columns = `org, ${entryOfRow} AS entry, SHA256(concat(unhex('00'), entry)) AS leaf`;
 
 const orgBytes = 16;
-const rowBytes = orgBytes + entryBytes + hashBytes;
+/** Of the columns, as the engine's Native format writes them. */
+const columnBytes = [orgBytes, entryBytes, hashBytes] as const;
 
 /**
  * One thread, as nobody waits. The engine would sort source events rather than their hashes, which takes all the
@@ -41,11 +42,11 @@ export interface Stretch {
   readonly before: bigint;
 }
 
-/** An event of an organization in the order of ingest; both are parts of memory that is used again. */
-export interface EventEntry {
+/** Events of an organization in the order of ingest: entries, and the hashes of their leaves, one behind the other. */
+export interface Run {
   readonly organization: string;
-  readonly entry: Buffer;
-  readonly leaf: Buffer;
+  readonly entries: Buffer;
+  readonly leaves: Buffer;
 }
 
 /** How many events each organization has in a stretch. Rejects with EngineError. */
@@ -76,33 +77,28 @@ export async function endOfSlice(
   return isFull ? BigInt(row?.last ?? 0) + 1n : before;
 }
 
-/** The entries of an organization's events in a stretch, one behind the other. Rejects with EngineError. */
-export async function entriesOf(storage: Storage, organization: string, stretch: Stretch): Promise<Buffer> {
-  const held = await storage.bytes(
-    `SELECT entry FROM (SELECT seq, ${entryOfRow} AS entry FROM events
-     WHERE org = {organization:UUID} AND seq >= {from:UInt64} AND seq < {before:UInt64}) ORDER BY seq FORMAT RowBinary`,
-    { organization, ...stretch },
-    { settings, timeoutMs: limits.sliceMsMax, headroom: 0, tailroom: 0, bytesMax: limits.sliceBytesMax },
-  );
-  if (!('release' in held)) {
-    held.destroy();
-    throw new Error(`more than ${limits.sliceBytesMax / entryBytes} events where the tree has a tenth of it`);
-  }
-  const bytes = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));
-  held.release();
-  return bytes;
+/** The entries of an organization's events in a stretch with their leaves. Rejects with EngineError. */
+export async function entriesOf(storage: Storage, organization: string, stretch: Stretch): Promise<Run> {
+  const runs = await runsOf(storage, [organization], stretch);
+  const [first] = runs;
+  if (runs.length === 1 && first !== undefined) return first;
+  const entries = Buffer.concat(runs.map((run) => run.entries));
+  return { organization, entries, leaves: Buffer.concat(runs.map((run) => run.leaves)) };
 }
 
-/** The entries of a stretch, of each organization in the order of ingest. Rejects with EngineError. */
-export async function eachEntry(
+/**
+ * The entries of a stretch, organization by organization and of each in the order of ingest; one may have several runs.
+ * Columns come as columns, so that nothing is done here for each event. Rejects with EngineError.
+ */
+export async function runsOf(
   storage: Storage,
   organizations: readonly string[],
   stretch: Stretch,
-  each: (event: EventEntry) => void,
-): Promise<void> {
+): Promise<Run[]> {
+  const order = organizations.length > 1 ? 'org, seq' : 'seq';
   const held = await storage.bytes(
     `SELECT ${columns} FROM events WHERE org IN {organizations:Array(UUID)} AND seq >= {from:UInt64}
-     AND seq < {before:UInt64} ORDER BY org, seq FORMAT RowBinary`,
+     AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
     { organizations, ...stretch },
     { settings, timeoutMs: limits.sliceMsMax, headroom: 0, tailroom: 0, bytesMax: limits.sliceBytesMax },
   );
@@ -110,17 +106,67 @@ export async function eachEntry(
     held.destroy();
     throw new Error(`more than ${limits.sliceBytesMax} bytes of entries in a slice`);
   }
+  // Memory of its own: what was read is read into again.
+  const bytes = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));
+  held.release();
   const names = new Map(organizations.map((one) => [uuidBytes(one).toString('latin1'), one]));
-  const rows = Buffer.from(held.buffer.buffer, held.start, held.end - held.start);
-  try {
-    for (let at = 0; at < rows.length; at += rowBytes) {
-      const organization = names.get(rows.toString('latin1', at, at + orgBytes));
-      if (organization === undefined) throw new Error('an event of an organization that was not asked for');
-      const leafAt = at + orgBytes + entryBytes;
-      const entry = rows.subarray(at + orgBytes, leafAt);
-      each({ organization, entry, leaf: rows.subarray(leafAt, leafAt + hashBytes) });
+  return blocksIn(bytes).flatMap((block) => runsIn(block, names));
+}
+
+type Block = readonly [orgs: Buffer, entries: Buffer, leaves: Buffer];
+
+/** Blocks of the Native format: numbers of columns and rows, then of each column its name, its type and its values. */
+function blocksIn(bytes: Buffer): Block[] {
+  const blocks: Block[] = [];
+  let at = 0;
+  const number = (): number => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const group = bytes.readUInt8(at++);
+      value += (group & 127) * factor;
+      if (group < 128) return value;
     }
-  } finally {
-    held.release();
+  };
+  const column = (length: number): Buffer => {
+    for (const _ of ['name', 'type']) {
+      const characters = number();
+      at += characters;
+    }
+    at += length;
+    if (at > bytes.length) throw new Error('a block of entries is cut short');
+    return bytes.subarray(at - length, at);
+  };
+  while (at < bytes.length) {
+    const [count, rows] = [number(), number()];
+    if (count !== columnBytes.length) throw new Error(`a block of entries has ${count} columns`);
+    const [orgs, entries, leaves] = columnBytes.map((each) => column(rows * each));
+    if (rows > 0 && orgs && entries && leaves) blocks.push([orgs, entries, leaves]);
   }
+  return blocks;
+}
+
+/** Where organizations follow each other in a block. */
+function runsIn([orgs, entries, leaves]: Block, names: ReadonlyMap<string, string>): Run[] {
+  const runs: Run[] = [];
+  const rows = orgs.length / orgBytes;
+  const nameAt = (row: number): string => orgs.toString('latin1', row * orgBytes, (row + 1) * orgBytes);
+  for (let row = 0; row < rows; ) {
+    const name = nameAt(row);
+    const organization = names.get(name);
+    if (organization === undefined) throw new Error('an event of an organization that was not asked for');
+    // The rows of one stand together, so halves tell where they end.
+    let [own, end] = [row, rows];
+    while (end - own > 1) {
+      const middle = Math.floor((own + end) / 2);
+      if (nameAt(middle) === name) own = middle;
+      else end = middle;
+    }
+    runs.push({
+      organization,
+      entries: entries.subarray(row * entryBytes, end * entryBytes),
+      leaves: leaves.subarray(row * hashBytes, end * hashBytes),
+    });
+    row = end;
+  }
+  return runs;
 }

@@ -1,7 +1,8 @@
 import { EngineError } from '../base/engine-error.ts';
 import { Problem } from '../base/problem.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { toBundle } from '../tlog/entry.ts';
+import { encodeEntry, toBundle } from '../tlog/entry.ts';
+import { sha256 } from '../tlog/hash.ts';
 import { parseTilePath } from '../tlog/tile.ts';
 import { consistencyRanges, inclusionRanges } from '../tlog/tree.ts';
 import { proofText } from '../tlog/proof-text.ts';
@@ -14,9 +15,6 @@ import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 /** What stands in a table by its place in the order of ingest alone. */
 const byPlace: Settings = { max_threads: 1, min_table_rows_to_use_projection_index: 0 };
 
-/** Said of an event of another organization as of one that is in no tree. */
-export const noSuchEvent = 'No checkpoint covers such an event yet.';
-
 /** An event, named by its place in its tree or by its order number. */
 export type EventName = { readonly position: number } | { readonly seq: bigint };
 
@@ -25,6 +23,8 @@ export interface Inclusion {
   readonly entry: PlacedEntry;
   /** As it is stored; undefined where the event is no longer there. */
   readonly source: string | undefined;
+  /** Whether what is stored is what the entry was made of; undefined where the event is no longer there. */
+  readonly asRecorded: boolean | undefined;
   readonly checkpoint: StoredCheckpoint;
   /** The proof as a text of its own (C2SP tlog-proof). */
   readonly proof: string;
@@ -42,6 +42,22 @@ interface ReaderOptions {
   readonly tiles: TileTable;
   readonly checkpoints: CheckpointTable;
   readonly key: LogKey;
+  /** Within how many milliseconds this process signs for new events of an organization; undefined: not at all. */
+  signsWithinMs(organization: string): number | undefined;
+}
+
+/** Why no checkpoint covers an event: one will, none will be signed here, or the tree has passed its place without it. */
+type Uncovered = 'pending' | 'off' | 'absent';
+
+const uncoveredWords: Readonly<Record<Uncovered, string>> = {
+  pending: 'No checkpoint covers such an event yet.',
+  off: 'No checkpoint covers such an event, and this server signs none at present.',
+  absent: 'The tree has no such event, and it has all that came at that time.',
+};
+
+export function uncovered(evidence: Uncovered, withinMs = 0): Problem {
+  const later = withinMs > 0 ? { retryAfterSeconds: withinMs / 1000 } : {};
+  return new Problem('not_found', uncoveredWords[evidence], { members: { evidence }, ...later });
 }
 
 /** What anybody who may read an organization's events may ask of its evidence. Every method rejects with EngineError. */
@@ -97,12 +113,41 @@ export class EvidenceReader {
       'seq' in event
         ? await this.#tree.entryOf(organization, event.seq)
         : await this.#tree.entry(organization, event.position);
-    if (entry === undefined) throw new Problem('not_found', noSuchEvent);
-    const checkpoint = await this.checkpoint(organization, Math.max(size ?? 0, entry.position + 1));
+    if (entry === undefined) throw await this.#uncovered(organization, event);
+    if (size !== undefined && size <= entry.position)
+      throw new Problem(
+        'malformed',
+        `The parameter "size" must be above ${entry.position}, the place of the event.`,
+      );
+    const checkpoint = await this.#covering(organization, size ?? entry.position + 1);
     const hashes = await this.#hashes(organization, inclusionRanges(entry.position, checkpoint.size));
-    const source = await this.#source(organization, entry.seq);
+    const stored = await this.#stored(organization, entry.seq);
     const proof = proofText({ index: entry.position, hashes, checkpoint: checkpoint.text });
-    return { entry, source, checkpoint, proof };
+    return {
+      entry,
+      source: stored?.source,
+      asRecorded: stored?.entry.equals(entry.bytes),
+      checkpoint,
+      proof,
+    };
+  }
+
+  async #covering(organization: string, size: number): Promise<StoredCheckpoint> {
+    const found = await this.#options.checkpoints.covering(organization, size);
+    if (found === undefined) throw this.#notSigned(organization);
+    return found;
+  }
+
+  /** What is stored before the trees have come so far is never added to them later. */
+  async #uncovered(organization: string, event: EventName): Promise<Problem> {
+    const progress = 'seq' in event ? await readProgress(this.#options.storage) : undefined;
+    const isPassed = 'seq' in event && progress !== undefined && event.seq < progress.settled;
+    return isPassed ? uncovered('absent') : this.#notSigned(organization);
+  }
+
+  #notSigned(organization: string): Problem {
+    const withinMs = this.#options.signsWithinMs(organization);
+    return withinMs === undefined ? uncovered('off') : uncovered('pending', withinMs);
   }
 
   /** Proves that the checkpoint of `newer` events (default: the newest) continues that of `older` events. */
@@ -120,12 +165,22 @@ export class EvidenceReader {
     throw new EngineError('refused', 'the tree has fewer events than its checkpoint');
   }
 
-  async #source(organization: string, seq: bigint): Promise<string | undefined> {
-    const [row] = await this.#options.storage.readRows<{ source: string }>(
-      'SELECT source FROM events WHERE org = {organization:UUID} AND seq = {seq:UInt64}',
+  async #stored(organization: string, seq: bigint): Promise<StoredEvent | undefined> {
+    const [row] = await this.#options.storage.readRows<{ source: string; time: string; expires: number }>(
+      `SELECT source, toUnixTimestamp64Micro(time) AS time, toUInt16(expires) AS expires FROM events
+       WHERE org = {organization:UUID} AND seq = {seq:UInt64}`,
       { organization, seq },
       { settings: byPlace },
     );
-    return row?.source;
+    if (row === undefined) return undefined;
+    const { source, time, expires } = row;
+    const sourceHash = sha256(Buffer.from(source));
+    return { source, entry: encodeEntry({ seq, time: Number(time), expires, sourceHash }) };
   }
+}
+
+interface StoredEvent {
+  readonly source: string;
+  /** As it would be in the tree. */
+  readonly entry: Buffer;
 }

@@ -6,6 +6,7 @@ import { seedOf, signerKey } from '../tlog/note.ts';
 import { Builder } from './builder.ts';
 import { CheckpointTable } from './checkpoint-table.ts';
 import { EvidenceReader } from './evidence-reader.ts';
+import { limits } from './limits.ts';
 import { LogKey } from './log-key.ts';
 import { Mirror } from './mirror.ts';
 import { TileTable } from './tile-table.ts';
@@ -50,6 +51,8 @@ export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader
   const builder =
     intervalMs === undefined
       ? undefined
-      : new Builder({ ...shared, intervalMs, mirror, turns: new Turns(storage, instance, log) });
-  return { reader: new EvidenceReader(shared), stop: async () => builder?.stop() };
+      : new Builder({ ...shared, ...limits, intervalMs, mirror, turns: new Turns(storage, instance, log) });
+  const signsWithinMs = (organization: string): number | undefined =>
+    builder?.signs(organization) === true ? intervalMs : undefined;
+  return { reader: new EvidenceReader({ ...shared, signsWithinMs }), stop: async () => builder?.stop() };
 }

@@ -15,6 +15,7 @@ export const limits = {
   shareOfMachine: 0.1,
   /** How long the end of the service waits for its last checkpoints; what is left then is for the next start. */
   stopMsMax: 5_000,
+  stopPollMs: 200,
   /** Of a slice: longer than it takes on a busy machine. */
   sliceMsMax: 120_000,
   /** Progress without any event is saved this often. */

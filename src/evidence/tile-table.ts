@@ -1,7 +1,7 @@
 import type { Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
-import type { TileId } from '../tlog/tile.ts';
+import { type TileId, tileWidth } from '../tlog/tile.ts';
 
 /** A row of `evidence_tiles`: of level 0 the entries of its events, above it hashes. */
 export interface StoredTile extends TileId {
@@ -29,15 +29,15 @@ function lengthPrefix(length: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** A row in the engine's RowBinary. */
-function encodeRow({ organization, level, index, width, firstSeq, lastSeq, content }: StoredTile): Buffer {
+/** A row in the engine's RowBinary, in two pieces. */
+function encodeRow({ organization, level, index, width, firstSeq, lastSeq, content }: StoredTile): Buffer[] {
   const fixed = Buffer.alloc(27);
   fixed.writeUInt8(level, 0);
   fixed.writeBigUInt64LE(BigInt(index), 1);
   fixed.writeUInt16LE(width, 9);
   fixed.writeBigUInt64LE(firstSeq, 11);
   fixed.writeBigUInt64LE(lastSeq, 19);
-  return Buffer.concat([uuidBytes(organization), fixed, lengthPrefix(content.length), content]);
+  return [Buffer.concat([uuidBytes(organization), fixed, lengthPrefix(content.length)]), content];
 }
 
 interface Row {
@@ -59,6 +59,28 @@ function toTile(row: Row): StoredTile {
   return { organization, level, index: Number(row.tile), width, firstSeq, lastSeq, content };
 }
 
+/** Of a row of `entries`, with what stands before its content. */
+const rowBytesMax = tileWidth * entryBytes + 8;
+
+/** The entries in rows of RowBinary: a width, and a content after its length. Less than the width says is a narrower tile. */
+function contentsIn(rows: Buffer): Buffer[] {
+  const contents: Buffer[] = [];
+  for (let at = 0; at < rows.length; ) {
+    const width = rows.readUInt16LE(at);
+    at += 2;
+    let length = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const group = rows.readUInt8(at++);
+      length += (group & 127) * factor;
+      if (group < 128) break;
+    }
+    const entries = Math.min(width, Math.floor(length / entryBytes));
+    contents.push(rows.subarray(at, at + entries * entryBytes));
+    at += length;
+  }
+  return contents;
+}
+
 /** A tile that has grown may be there several times, until the engine has merged its parts: the widest counts. */
 const columns = 'org, level, tile, width, first_seq, last_seq, base64Encode(content) AS base64';
 const widest = 'ORDER BY org, level, tile, width DESC LIMIT 1 BY org, level, tile';
@@ -77,7 +99,7 @@ export class TileTable {
     const into =
       'INSERT INTO evidence_tiles (org, level, tile, width, first_seq, last_seq, content) FORMAT RowBinary';
     const settings = { max_insert_block_size: tiles.length, min_insert_block_size_rows: tiles.length };
-    await this.#storage.insertNative(into, tiles.map(encodeRow), { settings });
+    await this.#storage.insertNative(into, tiles.flatMap(encodeRow), { settings });
   }
 
   /** The last tile of each level of the trees of organizations. */
@@ -107,14 +129,22 @@ export class TileTable {
     return rows.map(toTile);
   }
 
-  /** Tiles of level 0 in their order: so many from an index on. */
-  async lowest(organization: string, from: number, tiles: number): Promise<StoredTile[]> {
-    const rows = await this.#storage.readRows<Row>(
-      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
-       AND tile >= {from:UInt64} AND tile < {to:UInt64} ${widest}`,
+  /** The entries of so many tiles from an index on, one behind the other. */
+  async entries(organization: string, from: number, tiles: number): Promise<Buffer> {
+    const held = await this.#storage.bytes(
+      `SELECT width, content FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
+       AND tile >= {from:UInt64} AND tile < {to:UInt64} ${widest} FORMAT RowBinary`,
       { organization, from, to: from + tiles },
+      { headroom: 0, tailroom: 0, bytesMax: tiles * rowBytesMax },
     );
-    return rows.map(toTile);
+    if (!('release' in held)) {
+      held.destroy();
+      throw new Error('tiles of evidence are larger than tiles can be');
+    }
+    const rows = Buffer.from(held.buffer.buffer, held.start, held.end - held.start);
+    const entries = Buffer.concat(contentsIn(rows));
+    held.release();
+    return entries;
   }
 
   /** The index of the tile of level 0 in whose stretch of the order a place lies; undefined where none begins before. */

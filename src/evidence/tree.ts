@@ -1,5 +1,5 @@
 import { entryAt, entryBytes } from '../tlog/entry.ts';
-import { leafHash } from '../tlog/hash.ts';
+import { leafHashes } from '../tlog/hash.ts';
 import { RightEdge } from '../tlog/right-edge.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import type { StoredTile } from './tile-table.ts';
@@ -42,17 +42,34 @@ export class Tree {
     return this.#edge.root();
   }
 
-  /** Adds the next event in the order of ingest; throws on one that is not behind the last. */
-  add(entry: Buffer, leaf: Buffer): void {
-    const { seq } = entryAt(entry, 0);
+  /**
+   * Adds the next events, whose order numbers rise; throws on one that is not behind the last. Tiles keep parts of
+   * `entries` until they are taken.
+   */
+  add(entries: Buffer, leaves: Buffer): void {
+    if (entries.length === 0) return;
+    const { seq } = entryAt(entries, 0);
     if (seq <= this.#lastSeq) throw new Error(`the event ${seq} is not behind the event ${this.#lastSeq}`);
-    this.#lastSeq = seq;
+    this.#lastSeq = entryAt(entries, entries.length / entryBytes - 1).seq;
     this.#isChanged = true;
-    entry.copy(this.#entries, (this.size % tileWidth) * entryBytes);
-    this.#edge.add(leaf, ({ level, index, width, hashes }) => {
-      const content = level === 0 ? Buffer.from(this.#entries) : hashes;
+    // Of the entries, those of the tile that is being filled stand where this says; `taken` counts what is in tiles.
+    const filled = this.size % tileWidth;
+    let taken = -filled;
+    this.#edge.addAll(leaves, ({ level, index, width, hashes }) => {
+      const content = level > 0 ? Buffer.from(hashes) : this.#entriesFrom(entries, taken);
+      if (level === 0) taken += tileWidth;
       this.#full.push(this.#tile(level, index, width, content));
     });
+    const left = this.size % tileWidth;
+    if (taken < 0) entries.copy(this.#entries, filled * entryBytes);
+    else entries.copy(this.#entries, 0, taken * entryBytes, (taken + left) * entryBytes);
+  }
+
+  /** The entries of a tile that begins at a place of new ones; those before the first are here already. */
+  #entriesFrom(entries: Buffer, place: number): Buffer {
+    if (place >= 0) return entries.subarray(place * entryBytes, (place + tileWidth) * entryBytes);
+    entries.copy(this.#entries, -place * entryBytes, 0, (tileWidth + place) * entryBytes);
+    return Buffer.from(this.#entries);
   }
 
   /** The tiles that have to be stored since the last call. */
@@ -83,9 +100,5 @@ export class Tree {
 /** The hashes of a tile; those of level 0 are made of its entries. */
 export function hashesOf({ level, content, width }: Pick<StoredTile, 'level' | 'content' | 'width'>): Buffer {
   if (level > 0) return content;
-  return Buffer.concat(
-    Array.from({ length: width }, (_, place) =>
-      leafHash(content.subarray(place * entryBytes, (place + 1) * entryBytes)),
-    ),
-  );
+  return leafHashes(content.subarray(0, width * entryBytes), entryBytes);
 }

@@ -46,6 +46,31 @@ export function entryAt(bytes: Buffer, place: number): Entry {
   };
 }
 
+/**
+ * The rows of entries whose order numbers rise, from a number on that they must be above: usually all of them, `[0, rows)`.
+ * The halves of a number are compared, as a BigInt for each event would take as long as its hash.
+ */
+export function risingRows(entries: Buffer, after: bigint): (readonly [from: number, to: number])[] {
+  const rows: [number, number][] = [];
+  let high = after < 0n ? -1 : Number(after >> 32n);
+  let low = after < 0n ? -1 : Number(after & 0xff_ff_ff_ffn);
+  let from = 0;
+  const count = entries.length / entryBytes;
+  for (let row = 0; row < count; row++) {
+    const [rowHigh, rowLow] = [
+      entries.readUInt32BE(row * entryBytes),
+      entries.readUInt32BE(row * entryBytes + 4),
+    ];
+    if (rowHigh > high || (rowHigh === high && rowLow > low)) [high, low] = [rowHigh, rowLow];
+    else {
+      if (row > from) rows.push([from, row]);
+      from = row + 1;
+    }
+  }
+  if (count > from) rows.push([from, count]);
+  return rows;
+}
+
 /** Whether the bytes of an entry are of this text. */
 export function isEntryOf(entry: Buffer, source: Uint8Array): boolean {
   return sha256Text(source) === entry.toString('latin1', hashAt, entryBytes);

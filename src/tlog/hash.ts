@@ -29,15 +29,25 @@ export function sha256Text(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'binary');
 }
 
-/** Writes the hash of the leaf of an entry, which is `length` bytes of `entries` from `at` on, into `target`. */
-export function writeLeafHash(entries: Buffer, at: number, length: number, target: Buffer): void {
+/** The hashes of the leaves of entries of `length` bytes each, both one behind the other. */
+export function leafHashes(entries: Buffer, length: number): Buffer {
+  const count = entries.length / length;
+  const hashes = Buffer.allocUnsafe(count * hashBytes);
   if (leaf.length !== length + 1) leaf = Buffer.alloc(length + 1);
-  entries.copy(leaf, 1, at, at + length);
-  target.write(sha256Text(leaf), 0, 'latin1');
+  for (let n = 0; n < count; n++) {
+    copyBytes(entries, n * length, length, leaf, 1);
+    hashes.write(sha256Text(leaf), n * hashBytes, 'latin1');
+  }
+  return hashes;
 }
 
 /** Memory that is used again; begins with the prefix of leaves. */
 let leaf = Buffer.alloc(1);
+
+/** Byte by byte: for so few of them the methods of buffers take longer, as each makes an object. */
+function copyBytes(from: Buffer, at: number, length: number, to: Buffer, toAt: number): void {
+  for (let n = 0; n < length; n++) to[toAt + n] = from[at + n] ?? 0;
+}
 
 const pair = Buffer.alloc(1 + 2 * hashBytes);
 pair[0] = nodePrefix;
@@ -49,13 +59,26 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   return hash('sha256', pair, 'buffer');
 }
 
-/** The root above `count` hashes that stand one behind the other, a power of two of them. `hashes` is used up. */
+/**
+ * Nodes of a level of a tile, ready to be hashed: each its prefix and the two hashes below it. The hash of one goes
+ * where the level above has it, over nodes that have been hashed, so nothing is copied on the way to the root.
+ */
+const nodesMax = 128;
+const nodeBytes = 1 + 2 * hashBytes;
+const nodes = Buffer.alloc(nodesMax * nodeBytes);
+const nodeViews = Array.from({ length: nodesMax }, (_, n) => {
+  nodes[n * nodeBytes] = nodePrefix;
+  return nodes.subarray(n * nodeBytes, (n + 1) * nodeBytes);
+});
+
+/** Where a level of nodes has its n-th hash. */
+const placeOf = (n: number): number => (n >> 1) * nodeBytes + 1 + (n & 1) * hashBytes;
+
+/** The root above `count` hashes that stand one behind the other: a power of two, and no more than a tile's 256. */
 export function foldHashes(hashes: Buffer, count: number): Buffer {
-  for (let width = count; width > 1; width /= 2) {
-    for (let at = 0; at < width; at += 2) {
-      hashes.copy(pair, 1, at * hashBytes, (at + 2) * hashBytes);
-      hashes.write(sha256Text(pair), (at / 2) * hashBytes, 'latin1');
-    }
-  }
-  return hashes.subarray(0, hashBytes);
+  if (count > 2 * nodesMax) throw new RangeError(`a tile has no ${count} hashes`);
+  for (let n = 0; n < count; n++) copyBytes(hashes, n * hashBytes, hashBytes, nodes, placeOf(n));
+  for (let width = count / 2; width >= 1; width /= 2)
+    for (let n = 0; n < width; n++) nodes.write(sha256Text(nodeViews[n] ?? nodes), placeOf(n), 'latin1');
+  return Buffer.from(nodes.subarray(1, 1 + hashBytes));
 }

@@ -36,7 +36,10 @@ export class RightEdge {
     return this.#size;
   }
 
-  /** Adds the hash of a leaf; `onFull` gets each tile that it fills, the lowest first. */
+  /**
+   * Adds the hash of a leaf; `onFull` gets each tile that it fills, the lowest first, whose hashes are in memory that is
+   * used again.
+   */
   add(leaf: Uint8Array, onFull?: (tile: TileHashes) => void): void {
     let hash = leaf;
     this.#size += 1;
@@ -46,8 +49,23 @@ export class RightEdge {
       const room = this.#roomOf(level);
       room.set(hash, place * hashBytes);
       if (place < tileWidth - 1) return;
-      onFull?.({ level, index: Math.floor(index / tileWidth), width: tileWidth, hashes: Buffer.from(room) });
+      onFull?.({ level, index: Math.floor(index / tileWidth), width: tileWidth, hashes: room });
       hash = foldHashes(room, tileWidth);
+    }
+  }
+
+  /** Adds the hashes of leaves that stand one behind the other, a tile at a time. */
+  addAll(leaves: Buffer, onFull?: (tile: TileHashes) => void): void {
+    for (let at = 0; at < leaves.length; ) {
+      const place = this.#size % tileWidth;
+      const before = Math.min(tileWidth - 1 - place, leaves.length / hashBytes - at / hashBytes);
+      leaves.copy(this.#roomOf(0), place * hashBytes, at, at + before * hashBytes);
+      this.#size += before;
+      at += before * hashBytes;
+      if (at >= leaves.length) return;
+      // The one that fills the tile.
+      this.add(leaves.subarray(at, at + hashBytes), onFull);
+      at += hashBytes;
     }
   }
 

@@ -1,6 +1,6 @@
 import type { TreeHead } from './checkpoint.ts';
-import { type Entry, entryAt, entryBytes } from './entry.ts';
-import { hashBytes, writeLeafHash } from './hash.ts';
+import { type Entry, entryAt, entryBytes, risingRows } from './entry.ts';
+import { hashBytes, leafHashes } from './hash.ts';
 import { RightEdge } from './right-edge.ts';
 
 /** What entries say when they are held against checkpoints. */
@@ -23,10 +23,7 @@ export class TreeAudit {
   readonly #edge = new RightEdge();
   readonly #heads: readonly TreeHead[];
   #next = 0;
-  readonly #leaf = Buffer.alloc(hashBytes);
-  /** Of the last order number. */
-  #high = 0;
-  #low = -1;
+  #lastSeq = -1n;
   #agreed: TreeHead | undefined;
   #differing: TreeHead | undefined;
   #outOfOrder: number | undefined;
@@ -40,23 +37,26 @@ export class TreeAudit {
     return this.#edge.size;
   }
 
-  /** Takes entries one behind the other. */
-  add(entries: Buffer): void {
-    for (let at = 0; at + entryBytes <= entries.length; at += entryBytes) {
-      this.#holdOrder(entries.readUInt32BE(at), entries.readUInt32BE(at + 4));
-      this.#afterAgreed ??= entryAt(Buffer.from(entries.subarray(at, at + entryBytes)), 0);
-      writeLeafHash(entries, at, entryBytes, this.#leaf);
-      this.#edge.add(this.#leaf);
+  /** Takes entries one behind the other; `leaves` are the hashes of their leaves, where these are known. */
+  add(entries: Buffer, leaves = leafHashes(entries, entryBytes)): void {
+    this.#holdOrder(entries);
+    const count = entries.length / entryBytes;
+    for (let at = 0; at < count; ) {
+      const end = Math.min(count, at + (this.#heads[this.#next]?.size ?? Infinity) - this.size);
+      this.#afterAgreed ??= entryAt(Buffer.from(entries.subarray(at * entryBytes, (at + 1) * entryBytes)), 0);
+      this.#edge.addAll(leaves.subarray(at * hashBytes, end * hashBytes));
+      at = end;
       while (this.#heads[this.#next]?.size === this.size) this.#compare(this.#heads[this.#next]);
     }
   }
 
-  /** The halves of an order number, as numbers: a BigInt for each event would take as long as its hash. */
-  #holdOrder(high: number, low: number): void {
-    const isBehind = high > this.#high || (high === this.#high && low > this.#low);
-    if (!isBehind) this.#outOfOrder ??= this.size;
-    this.#high = high;
-    this.#low = low;
+  #holdOrder(entries: Buffer): void {
+    const count = entries.length / entryBytes;
+    if (count === 0) return;
+    const [first] = risingRows(entries, this.#lastSeq);
+    if (first?.[0] !== 0) this.#outOfOrder ??= this.size;
+    else if (first[1] < count) this.#outOfOrder ??= this.size + first[1];
+    this.#lastSeq = entryAt(entries, count - 1).seq;
   }
 
   #compare(head: TreeHead | undefined): void {

@@ -74,12 +74,16 @@ function rootOf(events: readonly Stored[]): string {
   return Buffer.from(edge.root()).toString('hex');
 }
 
-function builder(instance?: string, intervalMs = 60_000, mirror?: Mirror) {
+function builder(
+  instance?: string,
+  intervalMs = 60_000,
+  mirror?: Mirror,
+  settledBefore = async () => nextSeq,
+) {
   const { storage } = engine;
   const damage = new DamageRegister();
   const log = silentLog;
   const turns = new Turns(storage, instance, log);
-  const settledBefore = async () => nextSeq;
   const own = new Builder({
     storage,
     tiles,
@@ -88,6 +92,9 @@ function builder(instance?: string, intervalMs = 60_000, mirror?: Mirror) {
     turns,
     settledBefore,
     intervalMs,
+    shareOfMachine: limits.shareOfMachine,
+    // However busy the machine is.
+    stopMsMax: 120_000,
     mirror,
     damage,
     log,
@@ -238,6 +245,17 @@ describe('trees of evidence', () => {
     await holdSigned(organization, events);
     for (const { size, root } of await checkpoints.spread(organization, 1000))
       assert.equal(Buffer.from(root).toString('hex'), rootOf(events.slice(0, size)));
+  });
+
+  test('at a stop cover what is stored and settles a moment later', async () => {
+    const organization = randomUUID();
+    const before = nextSeq;
+    const events = await record(organization, 20);
+    let asked = 0;
+    const one = builder(randomUUID(), 60_000, undefined, async () => (++asked < 3 ? before : nextSeq));
+    await one.stop();
+    assert.equal(asked, 3);
+    await holdSigned(organization, events);
   });
 
   test('are signed by one key, and by another only when that one has said so', async () => {

@@ -61,7 +61,8 @@ function exampleLog(size: number, older: number, index: number) {
     encodeEntry({ seq: BigInt(n), time: n, expires: 65_535, sourceHash: sha256(Buffer.from(String(n))) });
   const edge = new RightEdge();
   const tiles = new Map<string, TileHashes>();
-  const keep = (tile: TileHashes) => tiles.set(tilePath({ kind: 'hashes', ...tile }), tile);
+  const keep = (tile: TileHashes) =>
+    tiles.set(tilePath({ kind: 'hashes', ...tile }), { ...tile, hashes: Buffer.from(tile.hashes) });
   const sign = () => signer.sign(checkpointText({ origin, size: edge.size, root: edge.root() }));
   let first = '';
   for (let n = 0; n < size; n++) {

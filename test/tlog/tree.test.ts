@@ -124,12 +124,15 @@ describe('the tree', () => {
     const count = tileWidth * 3 + 41;
     const leaves = leavesOf(count);
     const hashOf = nodeIn(leaves);
-    const rule = fc.property(fc.integer({ min: 0, max: count }), (middle) => {
+    const cases = [fc.integer({ min: 0, max: count }), fc.integer({ min: 1, max: count })] as const;
+    const rule = fc.property(...cases, (middle, piece) => {
       const tiles: TileHashes[] = [];
       const first = new RightEdge();
-      for (const leaf of leaves.slice(0, middle)) first.add(leaf, (tile) => tiles.push(tile));
+      const keep = (tile: TileHashes) => tiles.push({ ...tile, hashes: Buffer.from(tile.hashes) });
+      for (const leaf of leaves.slice(0, middle)) first.add(leaf, keep);
       const edge = RightEdge.of(middle, first.partialTiles());
-      for (const leaf of leaves.slice(middle)) edge.add(leaf, (tile) => tiles.push(tile));
+      for (let at = middle; at < count; at += piece)
+        edge.addAll(Buffer.concat(leaves.slice(at, at + piece)), keep);
       assert.equal(hex(edge.root()), hex(naiveRoot(leaves)));
       assert.deepEqual(
         tiles.map(({ level, index }) => [level, index]),

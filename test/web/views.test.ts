@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
+import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
 import {
@@ -81,7 +82,7 @@ function daysEvents(): object[] {
 describe('the views of the web page', { skip: withoutBrowser() }, () => {
   before(async () => {
     buildPage();
-    const env = { RATE_LIMIT_TENANT: '30/2s', RATE_LIMIT_LOGIN: 'off' };
+    const env = { RATE_LIMIT_TENANT: '30/2s', RATE_LIMIT_LOGIN: 'off', EVIDENCE_INTERVAL: '1s' };
     [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
     const tenant = await createTenant(server, 'acme');
     await tenant.record([...transferEvents(), ...daysEvents()]);
@@ -216,6 +217,64 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.equal(text.trimEnd().split('\n').length, 62);
   });
 
+  test('prove an event by a file, say when it will be covered, and tell what was altered or put in', async () => {
+    const tenant = await createTenant(server, 'proven');
+    await createUser(server, 'proven', 'auditor', 'auditor@a.example');
+    await tenant.record([1, 2, 3].map((n) => sourceEvent({ timestamp: start + n * 1_000_000 })));
+    const page = await visitPending('auditor@a.example');
+    const evidence = page.locator('.evidence dd');
+    const chosen = (at: number) => page.locator('.row[aria-selected]').nth(at);
+    await chosen(0).click();
+    await evidence.getByText('Not yet covered by a checkpoint: will be covered within 1 s').waitFor();
+    await page.unroute('**/evidence/proof?*');
+    await evidence.getByText(/^Recorded as number \d+, covered by the checkpoint of \d\d:\d\d$/).waitFor();
+    await assertAccessible(page);
+    const button = evidence.getByRole('button', { name: 'Download the proof' });
+    const downloading = page.waitForEvent('download');
+    await button.press('Enter');
+    const download = await downloading;
+    assert.match(download.suggestedFilename(), /^proof-\d+\.json$/);
+    await page.setViewportSize({ width: 390, height: 844 });
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
+    const keys = (await (
+      await fetch(`${server.url}/api/v1/audit/evidence/key`, { headers: { 'x-api-key': tenant.key } })
+    ).json()) as { keys: { key: string }[] };
+    const verified = await server.cliHere([
+      'verify',
+      await download.path(),
+      '--key',
+      keys.keys[0]?.key ?? '',
+    ]);
+    assert.equal(verified.code, 0, verified.stderr);
+    await page.keyboard.press('Escape');
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    await forge(tenant.organization.id);
+    await page.reload();
+    await chosen(1).click();
+    await evidence.getByText('no longer as the checkpoint').waitFor();
+    await page.keyboard.press('Escape');
+    await chosen(3).click();
+    await evidence.getByText('it was put in afterwards').waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press('Escape');
+    await page.route('**/evidence/proof?*', (route) =>
+      route.fulfill({ status: 404, json: { detail: 'None.', evidence: 'off' } }),
+    );
+    await chosen(0).click();
+    await evidence.getByText('the service signs none at present').waitFor();
+    await page.keyboard.press('Escape');
+    await page.unroute('**/evidence/proof?*');
+    await page.route('**/evidence/proof?*', (route) =>
+      route.fulfill({ status: 500, json: { detail: 'Records cannot be read.' } }),
+    );
+    await chosen(1).click();
+    await evidence.getByText('could not be found out').waitFor();
+    await page.unroute('**/evidence/proof?*');
+    await evidence.getByRole('button', { name: 'Try now' }).press('Enter');
+    await evidence.getByText('no longer as the checkpoint').waitFor();
+  });
+
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`have nothing that keeps people out, in ${colorScheme}, on a phone too`, async () => {
       const page = await open(member, '#/receipts', { colorScheme });
@@ -232,3 +291,34 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     });
   }
 });
+
+/** A page for which every checkpoint is yet to come. */
+async function visitPending(email: string): Promise<Page> {
+  const page = await open(email, '#/events?range=all&to=2024-12-31T00:00:00Z');
+  await page.route('**/evidence/proof?*', (route) =>
+    route.fulfill({
+      status: 404,
+      headers: { 'retry-after': '1' },
+      json: { detail: 'No checkpoint covers such an event yet.', evidence: 'pending' },
+    }),
+  );
+  return page;
+}
+
+/** Alters the second of three events in the table, and puts one in before the first. */
+async function forge(organization: string): Promise<void> {
+  const where = 'WHERE org = {organization:UUID} AND toUnixTimestamp64Micro(time) =';
+  await withEngine(server, async (storage) => {
+    await storage.command(
+      `ALTER TABLE events UPDATE source = replaceOne(source, '"action":', '"action": ')
+       ${where} ${start + 2_000_000} SETTINGS mutations_sync = 1`,
+      { organization },
+    );
+    await storage.command(
+      `INSERT INTO events SELECT * REPLACE (seq - 1000000 AS seq, fromUnixTimestamp64Micro(${start + 500_000}, 'UTC') AS time,
+         concat('"time":${start + 500_000}', substring(ocsf, 24)) AS ocsf)
+       FROM (SELECT * FROM events ${where} ${start + 1_000_000})`,
+      { organization },
+    );
+  });
+}

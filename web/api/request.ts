@@ -10,6 +10,7 @@ interface RequestErrorFacts {
   readonly requestId?: string | undefined;
   readonly retryAfterSeconds?: number | undefined;
   readonly organizations?: readonly OrganizationName[] | undefined;
+  readonly evidence?: Problem['evidence'] | undefined;
 }
 
 /**
@@ -23,6 +24,8 @@ export class RequestError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Of a login: those that the password is right in. */
   readonly organizations: readonly OrganizationName[];
+  /** Of an event that no checkpoint covers: why. */
+  readonly evidence: Problem['evidence'] | undefined;
 
   constructor(kind: RequestError['kind'], detail: string, facts: RequestErrorFacts = {}) {
     super(detail);
@@ -32,6 +35,7 @@ export class RequestError extends Error {
     this.requestId = facts.requestId;
     this.retryAfterSeconds = facts.retryAfterSeconds;
     this.organizations = facts.organizations ?? [];
+    this.evidence = facts.evidence;
   }
 }
 
@@ -136,6 +140,7 @@ async function refusal(response: Response): Promise<RequestError> {
       requestId: problem.request_id ?? headers.get('x-request-id') ?? undefined,
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
       organizations: problem.organizations,
+      evidence: problem.evidence,
     },
   );
 }

@@ -9,6 +9,7 @@ export type TopValues = Schemas['TopValues'];
 export type ReceiptsPage = Schemas['ReceiptsPage'];
 export type Receipt = Schemas['Receipt'];
 export type Whoami = Schemas['Whoami'];
+export type EvidenceInclusion = Schemas['EvidenceInclusion'];
 export type Role = Schemas['Role'];
 export type ApiKey = Schemas['ApiKey'];
 export type ApiKeys = Schemas['ApiKeys'];

@@ -9,6 +9,8 @@ export interface EventDetail {
   readonly event: AuditEvent;
   readonly eventText: string;
   readonly sourceText: string;
+  /** Its order number, in more digits than a number holds. */
+  readonly seq: string;
 }
 
 /**
@@ -24,8 +26,13 @@ export async function readDetail(
   const parameters = { startTime: time, endTime: time, limit: limits.sameMomentEvents };
   const text = await getText('/api/v1/portal/source-events', parameters, { signal: abort });
   const details = Array.from(membersOf(membersOf(text).get('data') ?? '[]').values(), (pair) => {
-    const { event = '{}', source = '{}' } = Object.fromEntries(membersOf(pair));
-    return { event: JSON.parse(event) as AuditEvent, eventText: event, sourceText: source };
+    const { event = '{}', source = '{}', seq = '""' } = Object.fromEntries(membersOf(pair));
+    return {
+      event: JSON.parse(event) as AuditEvent,
+      eventText: event,
+      sourceText: source,
+      seq: JSON.parse(seq) as string,
+    };
   });
   return like === undefined ? details[0] : details.find(({ event }) => isSame(event, like));
 }

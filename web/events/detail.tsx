@@ -79,7 +79,7 @@ export function Detail({ model, micros, row }: DetailProps) {
         )}
         {detail.data.value === 'gone' && <p class="muted">{t('eventsDetailGone')}</p>}
         {event !== undefined && current === 'summary' && (
-          <Summary model={model} event={event} sourceText={loaded?.sourceText} />
+          <Summary model={model} event={event} detail={loaded} />
         )}
         {event?.flow_id !== undefined && current === 'flow' && (
           <Flow model={model} event={event} id={event.flow_id} />

@@ -19,6 +19,9 @@ export const limits = {
   sameMomentEvents: 100,
   /** Moving from row to row, an event that is passed by is not asked for. */
   detailSettleMs: 200,
+  /** An event that no checkpoint covers yet is asked for again so often. */
+  evidenceAgainMs: 10_000,
+  evidenceAgainMsMin: 1_000,
   flowEvents: 200,
   /** The feed is asked again no sooner than this, and holds each question this long while there is nothing. */
   livePauseMs: 5_000,

@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact';
 import type { AuditEvent } from '../api/types.ts';
 import { membersOf } from '../ui/json-text.ts';
 import { t } from '../ui/text.ts';
+import type { EventDetail } from './detail-data.ts';
+import { Evidence } from './evidence.tsx';
 import type { EventsModel } from './model.ts';
 import type { FilterName } from './query.ts';
 import { severityName, statusName } from './words.ts';
@@ -9,14 +11,14 @@ import { severityName, statusName } from './words.ts';
 interface SummaryProps {
   readonly model: EventsModel;
   readonly event: AuditEvent;
-  /** The source event, once it is here: it alone has the actor's id and the hash that its sender gave. */
-  readonly sourceText: string | undefined;
+  /** With the source event, once it is here: that alone has the actor's id and the hash that its sender gave. */
+  readonly detail: EventDetail | undefined;
 }
 
 /** The event as people read it. What the server can filter by is a button. */
-export function Summary({ model, event, sourceText }: SummaryProps) {
+export function Summary({ model, event, detail }: SummaryProps) {
   const { actor, src_endpoint: from } = event;
-  const source = sourceText === undefined ? undefined : fieldsOf(sourceText);
+  const source = detail === undefined ? undefined : fieldsOf(detail.sourceText);
   const value = (name: FilterName, text: string | undefined, words = text) =>
     text === undefined ? undefined : (
       <FilterValue model={model} name={name} value={text} words={words ?? text} />
@@ -50,6 +52,7 @@ export function Summary({ model, event, sourceText }: SummaryProps) {
         <Fact name={t('eventsDetailFlow')}>{value('flowId', event.flow_id)}</Fact>
       </dl>
       <Context model={model} event={event} />
+      <Evidence seq={detail?.seq} />
     </>
   );
 }

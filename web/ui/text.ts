@@ -186,6 +186,36 @@ const texts = {
     'This event is not there any more: its retention may be over.',
     'Dieses Ereignis gibt es nicht mehr: Vielleicht ist seine Aufbewahrung abgelaufen.',
   ],
+  eventsEvidence: ['Evidence', 'Beweis'],
+  eventsEvidenceCovered: [
+    'Recorded as number {n}, covered by the checkpoint of {time}',
+    'Aufgezeichnet als Nummer {n}, belegt durch den Checkpoint von {time}',
+  ],
+  eventsEvidenceAltered: [
+    'Recorded as number {n}, but no longer as the checkpoint of {time} says: this event has been altered since',
+    'Aufgezeichnet als Nummer {n}, aber nicht mehr wie im Checkpoint von {time}: Dieses Ereignis wurde seither verändert',
+  ],
+  eventsEvidencePending: [
+    'Not yet covered by a checkpoint: will be covered within {time}',
+    'Noch durch keinen Checkpoint belegt: in höchstens {time}',
+  ],
+  eventsEvidenceLate: [
+    'Still not covered by a checkpoint: the service is behind with signing',
+    'Noch immer durch keinen Checkpoint belegt: Der Dienst ist mit dem Signieren im Rückstand',
+  ],
+  eventsEvidenceOff: [
+    'Not covered by a checkpoint: the service signs none at present',
+    'Durch keinen Checkpoint belegt: Der Dienst signiert zurzeit keine',
+  ],
+  eventsEvidenceAbsent: [
+    'Not among the events that checkpoints were signed for: it was put in afterwards',
+    'Nicht unter den Ereignissen, für die Checkpoints signiert wurden: Es wurde nachträglich eingefügt',
+  ],
+  eventsEvidenceFailed: [
+    'Whether a checkpoint covers it could not be found out',
+    'Ob ein Checkpoint es belegt, war nicht zu erfahren',
+  ],
+  eventsEvidenceProof: ['Download the proof', 'Beweis herunterladen'],
   eventsDetailLink: ['Copy link', 'Link kopieren'],
   eventsDetailPrevious: ['Newer event', 'Neueres Ereignis'],
   eventsDetailNext: ['Older event', 'Älteres Ereignis'],

@@ -1,32 +1,43 @@
 import { systemClock } from '../../base/clock.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
-import { entriesOf } from '../../evidence/event-entries.ts';
+import { endOfSlice, entriesOf, type Run } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
+import { readProgress } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
 import { EventAudit } from '../../tlog/event-audit.ts';
 import { entryAt, entryBytes } from '../../tlog/entry.ts';
-import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
 import { tileWidth } from '../../tlog/tile.ts';
+import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
-import { createProgress } from '../progress.ts';
-import type { Session } from '../session.ts';
+import { createProgress, type ProgressIo } from '../progress.ts';
+import type { Config } from '../../config/config.ts';
+import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
 
-/** Entries of the tree and of what is stored now, of one stretch of the order. */
+/** Entries of the tree, and what is stored now, of one stretch of the order. */
 interface Chunk {
   readonly entries: Buffer;
-  readonly events: Buffer;
-  readonly lastSeq: bigint;
+  readonly events: Run;
+}
+
+/** What it takes of a session. */
+interface Verifying {
+  readonly storage: Storage;
+  readonly config: Pick<Config, 'serviceName'>;
+  readonly deps: { readonly io: ProgressIo };
 }
 
 /** An organization in the engine against its checkpoints: those that were given, and those that the engine has. */
-export async function verifyEngine(session: Session, slug: string, options: TrustOptions): Promise<Report> {
-  const { storage, config, deps } = session;
+export async function verifyEngine(
+  { storage, config, deps }: Verifying,
+  slug: string,
+  options: TrustOptions,
+): Promise<Report> {
   const { id } = await findOrganization(storage, slug);
   const origin = `${config.serviceName}/${id}`;
   const keys = await readKeys(storage);
@@ -56,9 +67,11 @@ export async function verifyEngine(session: Session, slug: string, options: Trus
   const events = new EventAudit(systemClock());
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(new TileTable(storage), id, copy);
-  for await (const chunk of chunksOf(session, id, source)) {
-    tree.add(chunk.entries);
-    events.compare(chunk.entries, chunk.events);
+  for await (const { entries, events: now } of chunksOf(storage, id, source)) {
+    // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
+    const isSame = entries.equals(now.entries);
+    tree.add(entries, isSame ? now.leaves : undefined);
+    events.compare(entries, now.entries);
     progress.at(tree.size, tree.size);
   }
   progress.end();
@@ -123,8 +136,7 @@ class EntrySource {
 
   /** The entries of so many tiles as are looked at at once; empty behind the last. */
   async read(firstTile: number): Promise<Buffer> {
-    const found = await this.#tiles.lowest(this.#organization, firstTile, limits.verifyTilesAtOnce);
-    const stored = Buffer.concat(found.map(({ content, width }) => content.subarray(0, width * entryBytes)));
+    const stored = await this.#tiles.entries(this.#organization, firstTile, limits.verifyTilesAtOnce);
     const copied = await this.#copy?.entries(firstTile, limits.verifyTilesAtOnce);
     if (copied === undefined) return stored;
     this.#audit?.compare(stored, copied, firstTile * tileWidth);
@@ -132,24 +144,34 @@ class EntrySource {
   }
 }
 
-/** Stretch by stretch, the next one being read while this one is looked at. The last has what is behind the tree. */
-async function* chunksOf(session: Session, organization: string, source: EntrySource): AsyncGenerator<Chunk> {
-  const read = async (from: number, after: bigint): Promise<Chunk | undefined> => {
-    const entries = await source.read(from);
-    if (entries.length === 0) return undefined;
-    const lastSeq = entryAt(entries, entries.length / entryBytes - 1).seq;
-    const stretch = { from: after + 1n, before: lastSeq + 1n };
-    const events = await entriesOf(session.storage, organization, stretch);
-    return { entries, events, lastSeq };
-  };
-  let next = read(0, -1n);
-  for (let from = limits.verifyTilesAtOnce; ; from += limits.verifyTilesAtOnce) {
-    const chunk = await next;
-    if (chunk === undefined) return;
-    next = read(from, chunk.lastSeq);
-    // Looked at when it is waited for.
-    next.catch(() => undefined);
-    yield chunk;
-    if (chunk.entries.length < limits.verifyTilesAtOnce * tileWidth * entryBytes) return;
+/**
+ * Stretch by stretch, the next one being read while this one is looked at. Behind the tree come the events up to where
+ * trees had come by the beginning: what is there has been put in afterwards.
+ */
+async function* chunksOf(storage: Storage, organization: string, source: EntrySource): AsyncGenerator<Chunk> {
+  const settled = (await readProgress(storage))?.settled ?? 0n;
+  const eventsOf = (from: bigint, before: bigint) => entriesOf(storage, organization, { from, before });
+  let from = 0n;
+  let entries = await source.read(0);
+  let events: Promise<Run> | undefined;
+  for (let tile = limits.verifyTilesAtOnce; entries.length > 0; tile += limits.verifyTilesAtOnce) {
+    const end = entryAt(entries, entries.length / entryBytes - 1).seq + 1n;
+    const [now, next] = await Promise.all([events ?? eventsOf(from, end), source.read(tile)]);
+    if (next.length > 0)
+      events = handled(eventsOf(end, entryAt(next, next.length / entryBytes - 1).seq + 1n));
+    yield { entries, events: now };
+    from = end;
+    entries = next;
   }
+  while (from < settled) {
+    const end = await endOfSlice(storage, organization, { from, before: settled });
+    yield { entries: Buffer.alloc(0), events: await eventsOf(from, end) };
+    from = end;
+  }
+}
+
+/** A promise whose rejection is met where it is waited for, later. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }

@@ -1,19 +1,23 @@
 import { Problem } from '../../base/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
-import { type Entry, entryAt, isEntryOf } from '../../tlog/entry.ts';
+import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
-import type { CliDeps } from '../context.ts';
 import { openFileSource } from '../import-source.ts';
-import { createProgress } from '../progress.ts';
+import { createProgress, type ProgressIo } from '../progress.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { evidenceHead, readLine } from './evidence-file.ts';
 import { linesOf } from './lines.ts';
 import { atPlace, contradictionsIn, type Report } from './report.ts';
 
+const entriesAtOnce = 256;
+
 /** What the lines of a file say, one after the other. */
 class FileAudit {
   readonly #tree: TreeAudit;
+  /** Of lines that were read and are not in the tree yet. */
+  readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
+  #waiting = 0;
   readonly findings: Report['findings'][number][] = [];
   sources = 0;
   removed = 0;
@@ -23,7 +27,7 @@ class FileAudit {
   }
 
   add(line: Buffer): void {
-    const expected = this.#tree.size;
+    const expected = this.#tree.size + this.#waiting;
     const found = readLine(line);
     if (found === undefined) {
       this.#tell({
@@ -41,7 +45,15 @@ class FileAudit {
       if (!isEntryOf(entry, source))
         this.#tell(atPlace('altered', position, entryAt(entry, 0), 'is not what was recorded'));
     }
-    this.#tree.add(entry);
+    entry.copy(this.#entries, this.#waiting * entryBytes);
+    this.#waiting += 1;
+    if (this.#waiting === entriesAtOnce) this.flush();
+  }
+
+  /** Hands over what waits to the tree: many at once cost less. To be called at the end. */
+  flush(): void {
+    this.#tree.add(this.#entries.subarray(0, this.#waiting * entryBytes));
+    this.#waiting = 0;
   }
 
   /** The first one only: the others follow from it. */
@@ -86,9 +98,13 @@ async function holdToCopy(copied: CopyAudit, lines: readonly Buffer[]): Promise<
 }
 
 /** A file of `export --evidence`, with nothing but the file, checkpoints and the key. */
-export async function verifyFile(deps: CliDeps, path: string, options: TrustOptions): Promise<Report> {
+export async function verifyFile(
+  { io }: { readonly io: ProgressIo },
+  path: string,
+  options: TrustOptions,
+): Promise<Report> {
   const file = await openFileSource(path);
-  const progress = createProgress(deps.io, { items: 'events', total: file.fileBytes });
+  const progress = createProgress(io, { items: 'events', total: file.fileBytes });
   let begun: Awaited<ReturnType<typeof begin>> | undefined;
   for await (const lines of linesOf(file.text(0))) {
     if (begun === undefined && lines.length > 0)
@@ -98,6 +114,7 @@ export async function verifyFile(deps: CliDeps, path: string, options: TrustOpti
     progress.at(file.fileBytesRead(), begun?.tree.size ?? 0);
   }
   progress.end();
+  begun?.audit.flush();
   const { checkpoints, tree, audit, copied } = begun ?? (await begin(Buffer.alloc(0), path, options));
   // What stands behind a line that is missing is told once.
   const toldFrom = audit.findings[0]?.position ?? Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 import { Problem } from '../../base/problem.ts';
 import { formatMicros } from '../../base/timestamp.ts';
-import { type EventName, type Inclusion, noSuchEvent } from '../../evidence/evidence-reader.ts';
+import { type EventName, type Inclusion, uncovered } from '../../evidence/evidence-reader.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -27,14 +27,14 @@ export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'
   };
 }
 
-function view({ entry, source, checkpoint, proof }: Inclusion) {
+function view({ entry, source, asRecorded, checkpoint, proof }: Inclusion) {
   return {
     position: entry.position,
     seq: String(entry.seq),
     time: entry.time,
     ...(entry.expiryDay !== undefined && { expires: entry.expiryDay }),
     entry: entry.bytes.toString('base64'),
-    ...(source !== undefined && { source }),
+    ...(source !== undefined && { source, as_recorded: asRecorded === true }),
     signed_at: formatMicros(checkpoint.signedMicros),
     proof,
   };
@@ -64,7 +64,8 @@ function readEvent(context: RequestContext, organization: string): EventName {
         'malformed',
         'The parameter "uid" must be the metadata.uid of an event: the id of an organization, a hyphen and an order number.',
       );
-    if (ofOrganization !== organization) throw new Problem('not_found', noSuchEvent);
+    // An event of another organization is told of as one that there has never been.
+    if (ofOrganization !== organization) throw uncovered('absent');
     return { seq: BigInt(seq) };
   }
   const seq = context.first('seq') ?? '';

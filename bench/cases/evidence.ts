@@ -1,0 +1,183 @@
+import { join } from 'node:path';
+import { DamageRegister } from '../../src/base/damage.ts';
+import { createLogger } from '../../src/base/log.ts';
+import { exportEvidence } from '../../src/cli/export-evidence.ts';
+import { verifyEngine } from '../../src/cli/verify/engine.ts';
+import { verifyFile } from '../../src/cli/verify/file.ts';
+import type { Report } from '../../src/cli/verify/report.ts';
+import { findOrganization } from '../../src/control/organizations.ts';
+import { Builder } from '../../src/evidence/builder.ts';
+import { CheckpointTable } from '../../src/evidence/checkpoint-table.ts';
+import { LogKey, readKeys } from '../../src/evidence/log-key.ts';
+import { TileTable } from '../../src/evidence/tile-table.ts';
+import { Turns } from '../../src/evidence/turns.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { migrate } from '../../src/storage/migrate.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import type { Lab } from '../lab/lab.ts';
+import type { ReadData } from '../lab/read-data.ts';
+import { sideBySide, type Slice } from '../lab/side-by-side.ts';
+import type { CaseResult } from '../stats/result.ts';
+
+/** More events tell nothing new: both sides take each of them once. */
+const eventsMax = 2_000_000;
+const rounds = 4;
+const log = createLogger('silent');
+const io = { error: (): void => undefined };
+const serviceName = 'bench';
+
+/** Some events of the large organization in a database of their own, where no service adds them to a tree. */
+interface Copied {
+  readonly storage: Storage;
+  readonly id: string;
+  readonly events: number;
+  /** The order number before which so many of the events are. */
+  before(events: number): Promise<bigint>;
+  close(): Promise<void>;
+}
+
+async function copyEvents(lab: Lab, data: ReadData): Promise<Copied> {
+  const { engine, database } = lab;
+  const own = `${database}_evidence`;
+  await engine.query(`CREATE DATABASE ${own}`);
+  const storage = openStorage({ ...engine.access, database: own }, log);
+  await migrate(storage, { log });
+  await engine.query(`INSERT INTO ${own}.organizations SELECT * FROM ${database}.organizations`);
+  const events = Math.min(eventsMax, data.rows());
+  await engine.query(
+    `INSERT INTO ${own}.events SELECT * FROM ${database}.events WHERE org = '${data.id}'
+     AND seq IN (SELECT seq FROM ${database}.events WHERE org = '${data.id}' ORDER BY seq LIMIT ${events})`,
+    { max_threads: 2, min_insert_block_size_rows: 200_000, min_insert_block_size_bytes: 0 },
+  );
+  await engine.mergesDone();
+  return {
+    storage,
+    id: data.id,
+    events,
+    async before(count) {
+      const rows = await storage.readRows<{ last: string }>(
+        'SELECT max(seq) AS last FROM (SELECT seq FROM events ORDER BY seq LIMIT {count:UInt64})',
+        { count },
+      );
+      return BigInt(rows[0]?.last ?? 0) + 1n;
+    },
+    async close() {
+      await storage.close();
+      await engine.query(`DROP DATABASE ${own}`);
+    },
+  };
+}
+
+async function timed(units: number, run: () => Promise<unknown>): Promise<Slice> {
+  const began = performance.now();
+  await run();
+  return { units, seconds: (performance.now() - began) / 1000 };
+}
+
+/** The least that a tree of events costs: the engine hashes each source event once. */
+const bareHashes = (lab: Lab, where = '1', threads = 1): Promise<string> =>
+  lab.engine.query(
+    `SELECT sum(cityHash64(SHA256(source))) FROM ${lab.database}_evidence.events WHERE ${where}`,
+    { max_threads: threads },
+  );
+
+/** Trees and checkpoints of events that are there, without the pauses that keep the service to its share. */
+async function benchBuild(lab: Lab, copied: Copied, key: LogKey): Promise<CaseResult> {
+  const { storage, events } = copied;
+  const ends = await Promise.all(
+    Array.from({ length: rounds + 1 }, (_, round) => copied.before(Math.floor((events * round) / rounds))),
+  );
+  const endOf = (round: number): bigint => ends[round] ?? 0n;
+  const shared = {
+    storage,
+    tiles: new TileTable(storage),
+    checkpoints: new CheckpointTable(storage),
+    key,
+    log,
+  };
+  return sideBySide(lab, {
+    id: 'evidence.build',
+    title: `${events} events into their tree, and signed for`,
+    unit: 'events',
+    rounds,
+    pid: process.pid,
+    service: (round) => {
+      const damage = new DamageRegister();
+      const turns = new Turns(storage, undefined, log);
+      const settledBefore = async (): Promise<bigint> => endOf(round + 1);
+      const bounds = { intervalMs: 600_000, shareOfMachine: Infinity, stopMsMax: 600_000 };
+      const builder = new Builder({ ...shared, ...bounds, turns, settledBefore, mirror: undefined, damage });
+      return timed(events / rounds, () => builder.stop());
+    },
+    reference: {
+      name: 'bare SELECT SHA256(source)',
+      run: (round) =>
+        timed(events / rounds, () => bareHashes(lab, `seq >= ${endOf(round)} AND seq < ${endOf(round + 1)}`)),
+    },
+  });
+}
+
+function holdTo(events: number, report: Report): void {
+  const words = JSON.stringify(report.findings);
+  if (report.findings.length > 0 || report.events !== events)
+    throw new Error(`verify finds ${report.events} events of ${events}, and ${words}`);
+}
+
+/** The events in the engine, and a file of them, against their checkpoints. */
+async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseResult[]> {
+  const { storage, id, events } = copied;
+  const engine = await sideBySide(lab, {
+    id: 'evidence.verify',
+    title: `verify --org: ${events} events in the engine against their tree`,
+    unit: 'events',
+    rounds,
+    pid: process.pid,
+    service: () =>
+      timed(events, async () =>
+        holdTo(events, await verifyEngine({ storage, config: { serviceName }, deps: { io } }, id, {})),
+      ),
+    reference: {
+      name: 'bare SELECT SHA256(source), two threads',
+      run: () => timed(events, () => bareHashes(lab, '1', 2)),
+    },
+  });
+  const organization = await findOrganization(storage, id);
+  const file = join(lab.directory, 'evidence.ndjson.gz');
+  const record = async (): Promise<void> => undefined;
+  await exportEvidence({ storage, deps: { io } }, { organization, filter: {}, file, record });
+  const [published] = await readKeys(storage);
+  if (published === undefined) throw new Error('no key has signed');
+  const trusted = [key.verifierKeyOf(id, published)];
+  const ofFile = await sideBySide(lab, {
+    id: 'evidence.verify-file',
+    title: `verify FILE: ${events} events in an export with gzip`,
+    unit: 'events',
+    rounds,
+    pid: process.pid,
+    service: () =>
+      timed(events, async () => holdTo(events, await verifyFile({ io }, file, { key: trusted }))),
+    reference: {
+      name: 'the bare engine hashes them, two threads',
+      run: () => timed(events, () => bareHashes(lab, '1', 2)),
+    },
+  });
+  return [engine, ofFile];
+}
+
+/** What evidence costs: making trees, and verifying by them. In this process, which does nothing else meanwhile. */
+export async function benchEvidence(
+  lab: Lab,
+  data: ReadData,
+  wanted: (id: string) => boolean,
+): Promise<CaseResult[]> {
+  const copied = await copyEvents(lab, data);
+  try {
+    const key = new LogKey({ name: serviceName, seed: Buffer.alloc(32, 1), previousSeed: undefined });
+    // Whatever is verified has been built.
+    const results = [await benchBuild(lab, copied, key)];
+    if (wanted('evidence.verify')) results.push(...(await benchVerify(lab, copied, key)));
+    return results.filter(({ id }) => wanted(id));
+  } finally {
+    await copied.close();
+  }
+}
