@@ -4,6 +4,7 @@ import type { Window } from '../ocsf/byte-text.ts';
 import type { MappingDefinition } from './definition.ts';
 import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
 import { type RawMembers, RecordReader } from './members.ts';
+import { parseJson } from './parse.ts';
 
 /** A record as a source event. */
 interface Mapped {
@@ -60,7 +61,7 @@ export class Mapping {
       'utf8',
     );
     try {
-      return { text: this.#eventOf(JSON.parse(text) as JSONValue, text, members) };
+      return { text: this.#eventOf(parseJson(text), text, members) };
     } catch (error) {
       if (error instanceof ExpressionError)
         return `: cannot be mapped: ${error.message} (in the mapping ${this.name})`;

@@ -111,6 +111,8 @@ export interface BodyReceiverOptions {
   readonly budget: BodyBudget;
   /** More than the bound of thrown-away bytes arrived: the connection is not worth keeping. */
   readonly onExcess: () => void;
+  /** The last byte is here; what the connection brings after it belongs to another request. */
+  readonly onLast: () => void;
   /** Pauses and resumes receiving. */
   readonly pause: () => void;
   readonly resume: () => void;
@@ -121,7 +123,12 @@ interface Reader {
   reject(error: Error): void;
 }
 
-/** Receives one body (contract: Errors). Kept bytes are charged to the budget until they are released. */
+/**
+ * Receives one body (contract: Errors). Kept bytes are charged to the budget until they are released.
+ *
+ * A body is whole in the turn of the event loop after its last byte: until then the library may find another request
+ * in what it has read, and close the connection.
+ */
 export class BodyReceiver {
   readonly #options: BodyReceiverOptions;
   readonly #announcedBytes: number | undefined;
@@ -130,12 +137,14 @@ export class BodyReceiver {
   #received = 0;
   #chargedBytes = 0;
   #isComplete: boolean;
+  #isWhole: boolean;
   #isDiscarding: boolean;
   #isPaused = false;
   #failure: Error | undefined;
   #isRead = false;
   /** Waits for the rest of the body. */
   #reader: Reader | undefined;
+  #onEnded: (() => void) | undefined;
 
   constructor(options: BodyReceiverOptions) {
     const { announcement, maxBytes } = options;
@@ -144,6 +153,7 @@ export class BodyReceiver {
     this.#block = new GrowingBlock(this.#announcedBytes);
     this.#discarded = new DiscardedBytes(options.onExcess);
     this.#isComplete = announcement.kind === 'none';
+    this.#isWhole = this.#isComplete;
     this.#isDiscarding = maxBytes === 0;
     if (maxBytes > 0 && (this.#announcedBytes ?? 0) > maxBytes) this.#fail(tooLarge(maxBytes));
   }
@@ -152,17 +162,26 @@ export class BodyReceiver {
   data(chunk: ArrayBuffer, isLast: boolean): void {
     this.#received += chunk.byteLength;
     this.#isComplete = isLast;
+    if (isLast) this.#end();
     if (!this.#isDiscarding) this.#charge(chunk.byteLength);
     if (this.#isDiscarding) return this.#discarded.add(chunk.byteLength, isLast);
     this.#block.append(new Uint8Array(chunk));
-    if (isLast) this.#serve();
-    else this.#pauseUnread();
+    if (!isLast) this.#pauseUnread();
   }
 
   /** The client went away: a pending read rejects. */
   aborted(): void {
     // A complete body stays of use: what was received is worth storing even when nobody waits for the answer.
-    if (!this.#isComplete) this.#fail(new Error('the client went away before its request body was complete'));
+    if (!this.#isWhole) this.#fail(new Error('the client went away before its request body was complete'));
+    this.#becomeWhole();
+  }
+
+  /** Resolves when the body is whole, or nothing of it is kept any more. */
+  ended(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#isWhole || this.#failure !== undefined) resolve();
+      else this.#onEnded = resolve;
+    });
   }
 
   /**
@@ -177,7 +196,7 @@ export class BodyReceiver {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure);
       this.#reader = { resolve, reject };
-      if (this.#isComplete) this.#serve();
+      if (this.#isWhole) this.#serve();
     });
   }
 
@@ -212,6 +231,18 @@ export class BodyReceiver {
     return (this.#announcedBytes ?? Number.POSITIVE_INFINITY) - this.#received;
   }
 
+  #end(): void {
+    this.#options.onLast();
+    setImmediate(() => this.#becomeWhole());
+  }
+
+  #becomeWhole(): void {
+    if (this.#isWhole) return;
+    this.#isWhole = true;
+    this.#serve();
+    this.#onEnded?.();
+  }
+
   #charge(bytes: number): void {
     const { maxBytes, budget } = this.#options;
     if (this.#received > maxBytes) this.#fail(tooLarge(maxBytes));
@@ -232,6 +263,7 @@ export class BodyReceiver {
     this.#drop();
     this.#reader?.reject(this.#failure);
     this.#reader = undefined;
+    this.#onEnded?.();
   }
 
   #drop(): void {

@@ -27,6 +27,7 @@ export class Exchange {
   #state: 'open' | 'finished' | 'gone' = 'open';
   #bytesSent = 0;
   #goneStatus = clientGoneStatus;
+  #isHeld = false;
   #controller: AbortController | undefined;
 
   /** `report` is called once, when the exchange ends. */
@@ -60,6 +61,32 @@ export class Exchange {
     if (this.#state !== 'open') return;
     this.#goneStatus = status;
     this.res.close();
+  }
+
+  /**
+   * Nothing more is read from the connection until `letGo`, just before the answer is sent. The library closes a
+   * connection on which it reads a request behind one that is not answered: by then that one may have been carried
+   * out, and its client would never know.
+   */
+  hold(): void {
+    if (this.#state !== 'open') return;
+    this.#isHeld = true;
+    this.res.pause();
+  }
+
+  letGo(): void {
+    if (!this.#isHeld || this.#state !== 'open') return;
+    this.#isHeld = false;
+    this.res.resume();
+  }
+
+  /** Stops reading a body that nobody has asked for yet. */
+  pauseBody(): void {
+    this.res.pause();
+  }
+
+  resumeBody(): void {
+    if (!this.#isHeld) this.res.resume();
   }
 
   /** Body bytes handed to the socket so far, reported should the client go away. */

@@ -1,6 +1,6 @@
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
-import type { BatchAnswer, Idempotency } from './idempotency.ts';
+import { type BatchAnswer, type Idempotency, sentOf } from './idempotency.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { limits } from './limits.ts';
 import type { WorkerPool } from './pool.ts';
@@ -88,26 +88,25 @@ class Acceptor {
   /** The key is what the body holds: nobody knows it before the body is mapped. */
   async #storeByContent(request: IngestRequest, apiKey: string, mapped: MappedRequest): Promise<BatchAnswer> {
     const { idempotency } = this.#options;
-    const hash = mapped.outcome.kind === 'answered' ? mapped.outcome.bodyHash : undefined;
-    if (hash === undefined) return this.#answerOf(request, mapped);
-    // No key that a client can send has a line break.
-    const id = idempotency.id(apiKey, `${contentKey}\n${hash}`);
+    const sent = sentIn(request, mapped);
+    if (sent === undefined) return this.#answerOf(request, mapped);
+    const id = idempotency.idOfContent(apiKey, sent);
     return idempotency.exclusively(id, () => this.#storeOnce(request, mapped, id));
   }
 
   /** Stores a mapped request under its id, unless its answer is remembered. */
   async #storeOnce(request: IngestRequest, mapped: MappedRequest, id: string): Promise<BatchAnswer> {
     const { idempotency } = this.#options;
-    const { outcome } = mapped;
-    const hash = outcome.kind === 'answered' ? (outcome.bodyHash ?? '') : '';
-    const before = idempotency.recall(id, hash);
+    const sent = sentIn(request, mapped) ?? '';
+    const before = idempotency.recall(id, sent);
     if (before === 'other') {
-      const detail = 'This Idempotency-Key was used for another body within the last 24 hours.';
+      const detail =
+        'This Idempotency-Key was used for another body, Content-Type or from within the last 24 hours.';
       throw new Problem('key_reused', detail);
     }
     if (before !== undefined) return before;
     const answer = this.#answerOf(request, mapped);
-    const notes = idempotency.notes(id, hash, answer);
+    const notes = idempotency.notes(id, sent, answer);
     await this.#append(withNotes(mapped.frames, notes), [request]);
     idempotency.remember(notes);
     this.#options.accepted(answer.accepted);
@@ -141,6 +140,12 @@ class Acceptor {
       throw refusal;
     }
   }
+}
+
+/** What was sent, where the body could be read. */
+function sentIn({ form, foreign }: IngestRequest, { outcome }: MappedRequest): string | undefined {
+  const hash = outcome.kind === 'answered' ? outcome.bodyHash : undefined;
+  return hash === undefined ? undefined : sentOf(hash, form, foreign);
 }
 
 function acceptedAnswer(outcome: Outcome): BatchAnswer {

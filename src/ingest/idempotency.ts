@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { FifoMap } from '../base/fifo-map.ts';
 import { KeyedMutex, Mutex } from '../base/keyed-mutex.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import type { ForeignName } from '../foreign/definition.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
+import type { BodyForm } from './task.ts';
 
 /** The answer to a batch (contract: Ingest). */
 export interface BatchAnswer {
@@ -16,12 +18,19 @@ export interface BatchAnswer {
 interface Entry {
   /** SHA-256 of API key and Idempotency-Key, base64url. */
   readonly id: string;
-  /** SHA-256 of the body after decompression. */
+  /** What was sent (`sentOf`). Entries of 0.1.0 have the hash alone. */
   readonly body: string;
   /** Unix milliseconds. */
   readonly at: number;
   readonly answer: BatchAnswer;
 }
+
+/** What a body was: its hash (SHA-256 after decompression), and what it was taken for; the same bytes can be either. */
+export function sentOf(hash: string, form: BodyForm, foreign?: ForeignName): string {
+  return `${hash} ${form}${foreign === undefined ? '' : ` ${foreign}`}`;
+}
+
+const hashIn = (sent: string): string => sent.split(' ', 1)[0] ?? '';
 
 const hourMs = 3_600_000;
 const hoursKept = limits.idempotencyWindowMs / hourMs + 1;
@@ -73,15 +82,22 @@ export class Idempotency {
   }
 
   /** What was answered within the window: `undefined` when nothing was, `other` when it was for another body. */
-  recall(id: string, bodyHash: string): BatchAnswer | 'other' | undefined {
+  recall(id: string, sent: string): BatchAnswer | 'other' | undefined {
     const found = this.#entries.get(id)?.entry;
     if (found === undefined || this.#hasExpired(found)) return undefined;
-    return found.body === bodyHash ? found.answer : 'other';
+    return found.body === sent || found.body === hashIn(sent) ? found.answer : 'other';
+  }
+
+  /** The id of a request whose key is what it holds: a new one, or that which 0.1.0 gave it, by the hash alone. */
+  idOfContent(apiKey: string, sent: string): string {
+    // No key that a client can send has a line break.
+    const earlier = this.id(apiKey, `body\n${hashIn(sent)}`);
+    return this.recall(earlier, sent) === undefined ? this.id(apiKey, `body\n${sent}`) : earlier;
   }
 
   /** The notes to write with the batch's frame. */
-  notes(id: string, bodyHash: string, answer: BatchAnswer): string {
-    return JSON.stringify({ id, body: bodyHash, at: this.#nowMs(), answer } satisfies Entry);
+  notes(id: string, sent: string, answer: BatchAnswer): string {
+    return JSON.stringify({ id, body: sent, at: this.#nowMs(), answer } satisfies Entry);
   }
 
   /** Makes notes count once their frame is durable. */

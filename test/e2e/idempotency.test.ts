@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { acceptedOf, problemOf } from '../support/http.ts';
+import { acceptedOf, call, problemOf } from '../support/http.ts';
 import {
   createTenant,
   removeDirectory,
@@ -160,4 +160,26 @@ test('the key "body" is the body itself', async () => {
   assert.equal(acceptedOf(await tenant.post(another.body, headers)).accepted, 2);
   await tenant.settled(3, { flowId: flow });
   await tenant.settled(2, { flowId: another.flow });
+});
+
+test('the same body as records of another program, or in another form, is another one', async () => {
+  const post = (query: string, key: string, type: string) =>
+    call(`${server.url}/api/v1/audit${query}`, {
+      method: 'POST',
+      headers: { 'x-api-key': tenant.key, 'content-type': type, 'idempotency-key': key },
+      body,
+    });
+  const at = '2024-03-02T01:02:03Z';
+  const body = JSON.stringify({ time: at, published: at, eventType: 'a', action: 'b' });
+  const key = randomUUID();
+  const [json, ndjson] = ['application/json', 'application/x-ndjson'];
+  const first = acceptedOf(await post('?from=json', key, json));
+  problemOf(await post('?from=okta', key, json), 422);
+  problemOf(await post('?from=json', key, ndjson), 422);
+  problemOf(await post('', key, json), 422);
+  assert.deepEqual(acceptedOf(await post('?from=json', key, json)), first);
+  for (let n = 0; n < 2; n++)
+    for (const from of ['json', 'okta']) acceptedOf(await post(`?from=${from}`, 'body', json));
+  await tenant.caughtUp();
+  await tenant.settled(3, { startTime: at, endTime: at });
 });

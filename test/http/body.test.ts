@@ -15,6 +15,7 @@ test('any chunks, announced or not, give the same bytes, and the budget back', a
         maxBytes: 200_000,
         budget,
         onExcess: () => assert.fail('nothing is thrown away here'),
+        onLast: () => {},
         pause: () => {},
         resume: () => {},
       });
@@ -45,6 +46,7 @@ test('a body is read once, and one that is not kept cannot be read', async () =>
       maxBytes,
       budget,
       onExcess: () => {},
+      onLast: () => {},
       pause: () => {},
       resume: () => {},
     });
@@ -62,6 +64,7 @@ test('thrown-away bytes are bounded', () => {
     maxBytes: 0,
     budget: new BodyBudget(0),
     onExcess: () => excess++,
+    onLast: () => {},
     pause: () => {},
     resume: () => {},
   });
@@ -79,6 +82,7 @@ test('large bodies leave room for small ones', async () => {
       maxBytes: 2_000_000,
       budget,
       onExcess: () => {},
+      onLast: () => {},
       pause: () => {},
       resume: () => {},
     });
@@ -100,6 +104,7 @@ test('a body that nobody has asked for stops coming after a little, and goes on 
     maxBytes: 500_000,
     budget,
     onExcess: () => assert.fail('nothing is thrown away here'),
+    onLast: () => {},
     pause: () => flow.push('pause'),
     resume: () => flow.push('resume'),
   });

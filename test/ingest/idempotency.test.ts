@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
 import { limits } from '../../src/ingest/limits.ts';
-import { type BatchAnswer, Idempotency } from '../../src/ingest/idempotency.ts';
+import { type BatchAnswer, Idempotency, sentOf } from '../../src/ingest/idempotency.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 
@@ -26,6 +26,28 @@ describe('remembered answers', () => {
     assert.equal(memory.recall(id, 'other hash'), 'other');
     assert.equal(memory.recall(memory.id('key-2', 'batch 7'), 'hash'), undefined);
     assert.equal(memory.recall(memory.id('key-1batch', ' 7'), 'hash'), undefined);
+  });
+
+  it('tell the same body as something else apart, but for those of 0.1.0, which had the hash alone', async () => {
+    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
+    const asJson = sentOf('hash', 'json');
+    const others = [
+      sentOf('hash', 'ndjson'),
+      sentOf('hash', 'json', 'okta'),
+      sentOf('hash', 'json', 'github'),
+    ];
+    memory.remember(memory.notes(memory.id('key-1', 'batch 7'), asJson, answer));
+    memory.remember(memory.notes(memory.idOfContent('key-1', asJson), asJson, answer));
+    memory.remember(memory.notes(memory.id('key-1', 'batch 8'), 'hash', answer));
+    for (const other of others) {
+      assert.equal(memory.recall(memory.id('key-1', 'batch 7'), other), 'other');
+      assert.equal(memory.recall(memory.idOfContent('key-1', other), other), undefined);
+      assert.deepEqual(memory.recall(memory.id('key-1', 'batch 8'), other), answer);
+    }
+    assert.deepEqual(memory.recall(memory.idOfContent('key-1', asJson), asJson), answer);
+    memory.remember(memory.notes(memory.id('key-1', 'body\nearlier'), 'earlier', answer));
+    const again = sentOf('earlier', 'ndjson', 'json');
+    assert.deepEqual(memory.recall(memory.idOfContent('key-1', again), again), answer);
   });
 
   it('survive a power cut once they are kept, for 24 hours and no longer', async () => {

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, before, beforeEach, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Problem } from '../../src/base/problem.ts';
+import type { Route } from '../../src/http/router.ts';
+import { startTestServer, type TestServer, until } from './support.ts';
+
+/** What has been carried out, in order. */
+let carriedOut: string[] = [];
+beforeEach(() => {
+  carriedOut = [];
+});
+
+const routes: readonly Route[] = [
+  { method: 'GET', path: '/now', name: 'now', head: true, handler: ({ head }) => show(head.rawQuery) },
+  {
+    method: 'GET',
+    path: '/later',
+    name: 'later',
+    handler: async ({ head }) => {
+      await delay(20);
+      return show(head.rawQuery);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/store',
+    name: 'store',
+    body: { maxBytes: 1024 * 1024 },
+    handler: async (context) => {
+      const name = context.head.rawQuery;
+      if (name.startsWith('refused')) throw new Problem('forbidden', 'Not you.');
+      const { bytes, release } = await context.body();
+      release();
+      if (bytes[0] === 0x21) throw new Problem('malformed', 'Not that.');
+      carriedOut.push(name);
+      await delay(name.startsWith('slow') ? 60 : 2);
+      return show(name, 'x'.repeat(name.startsWith('large') ? 100_000 : 0));
+    },
+  },
+  {
+    method: 'POST',
+    path: '/change',
+    name: 'change',
+    body: { maxBytes: 1024 },
+    handler: async ({ head }) => {
+      carriedOut.push(head.rawQuery);
+      await delay(2);
+      return show(head.rawQuery);
+    },
+  },
+];
+
+function show(name: string, more = '') {
+  return { status: 200, body: JSON.stringify({ name, more }) };
+}
+
+let it: TestServer;
+before(async () => {
+  it = await startTestServer(routes);
+});
+after(() => it.close());
+
+const get = (target: string, method = 'GET'): string => `${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const post = (target: string, body = 'abc'): string =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const chunked = (target: string, body = 'abc'): string =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+
+interface Seen {
+  /** Names, or the status of those that have none; in the order of the answers. */
+  readonly answers: string[];
+  readonly isClosed: boolean;
+}
+
+/** Writes the parts, each once the one before has begun, and reads until so many answers or the end. */
+async function send(parts: readonly string[], wanted: number, areWhole = false): Promise<Seen> {
+  const socket = connect(it.server.port, '127.0.0.1').setNoDelay(true);
+  let text = '';
+  let isClosed = false;
+  socket.on('data', (chunk) => (text += chunk.toString('latin1')));
+  socket.on('error', () => undefined);
+  socket.on('close', () => (isClosed = true));
+  for (const [index, part] of parts.entries()) {
+    const before = carriedOut.length;
+    await new Promise((resolve) => socket.write(part, resolve));
+    const hasBegun = (): boolean => carriedOut.length > before || answersIn(text).length > index || isClosed;
+    if (areWhole && index < parts.length - 1) await until(hasBegun, 20_000);
+  }
+  await until(() => isClosed || answersIn(text).length >= wanted, 20_000);
+  socket.destroy();
+  await until(() => it.server.inFlight() === 0, 20_000);
+  return { answers: answersIn(text), isClosed };
+}
+
+function answersIn(text: string): string[] {
+  return text
+    .split('HTTP/1.1 ')
+    .slice(1)
+    .filter((answer) => answer.endsWith('}') || answer.endsWith('\r\n\r\n'))
+    .map((answer) => /"name":"([^"]*)"/.exec(answer)?.[1] ?? answer.slice(0, 3));
+}
+
+/** Each with what is expected of a change: that it is answered where it was carried out, and else not carried out. */
+const sequences: readonly (readonly [what: string, requests: readonly string[], names: readonly string[]])[] =
+  [
+    ['two changes', [post('/store?a'), post('/store?b')], ['a', 'b']],
+    ['a slow one first', [post('/store?slow'), post('/store?b'), get('/now?c')], ['slow', 'b', 'c']],
+    ['chunked bodies', [chunked('/store?a'), chunked('/store?b'), post('/store?c')], ['a', 'b', 'c']],
+    ['a large answer', [post('/store?large'), post('/store?b')], ['large', 'b']],
+    ['a large body', [post('/store?a', 'x'.repeat(300_000)), post('/store?b')], ['a', 'b']],
+    ['errors first', [post('/store?refused'), post('/store?b', '!'), post('/store?c')], ['403', '400', 'c']],
+    ['no body', [post('/change?a', ''), post('/change?b', ''), post('/store?c')], ['a', 'b', 'c']],
+    ['a body that nobody reads', [post('/change?a'), post('/change?b'), get('/now?c')], ['a', 'b', 'c']],
+    ['HEAD between', [post('/store?a'), get('/now', 'HEAD'), post('/store?b')], ['a', '200', 'b']],
+    [
+      'unknown between',
+      [get('/none'), post('/store?a'), get('/none'), post('/change?b')],
+      ['404', 'a', '404', 'b'],
+    ],
+    ['reads and a change', [get('/now?a'), get('/now?b'), post('/store?c')], ['a', 'b', 'c']],
+  ];
+
+test('a change that was carried out is answered, in order, whatever comes behind it', async () => {
+  for (const [what, requests, names] of sequences) {
+    // As parts that follow each other at once: reading stops behind each change, so all are answered.
+    carriedOut = [];
+    const apart = await send(requests, names.length, true);
+    assert.deepEqual(apart.answers, names, `${what}, one after the other`);
+    // As one part: what the library finds behind a change in what it has read ends the connection before that begins.
+    for (const parts of [[requests.join('')], halves(requests.join(''))]) {
+      carriedOut = [];
+      const { answers } = await send(parts, names.length);
+      assert.deepEqual(answers, names.slice(0, answers.length), `${what}, together: in order`);
+      const unanswered = carriedOut.filter((name) => !answers.includes(name));
+      assert.deepEqual(unanswered, [], `${what}, together: carried out and not answered`);
+    }
+  }
+});
+
+function halves(text: string): string[] {
+  const middle = text.length - 20;
+  return [text.slice(0, middle), text.slice(middle)];
+}
+
+test('a change behind a read that is not answered is not carried out', async () => {
+  const { isClosed, answers } = await send([get('/later?a'), post('/store?b')], 2);
+  assert.deepEqual([isClosed, answers, carriedOut], [true, [], []]);
+});

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, constants, openSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { call, eventually } from '../support/http.ts';
+import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+/** Programs that others made, run on the configurations of our pages. */
+
+/** Where a program is: named by the environment variable, or in PATH or the places of daemons. */
+export function findProgram(name: string, variable: string): string | undefined {
+  const named = process.env[variable];
+  if (named !== undefined) return named;
+  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/sbin'];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() =>
+        typeof address === 'object' && address !== null
+          ? resolve(address.port)
+          : reject(new Error('no port')),
+      );
+    });
+  });
+}
+
+export interface Program {
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  hasEnded(): boolean;
+}
+
+/** Starts a program that goes on until it is stopped; what it says goes to the file. */
+export function startProgram(
+  command: readonly string[],
+  { output, env = {} }: { readonly output: string; readonly env?: Readonly<Record<string, string>> },
+): Program {
+  const [program = '', ...args] = command;
+  const file = openSync(output, 'a');
+  const child: ChildProcess = spawn(program, args, {
+    stdio: ['ignore', file, file],
+    env: { ...process.env, ...env },
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.on('exit', kill);
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  return {
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal);
+      await ended;
+      process.off('exit', kill);
+    },
+  };
+}
+
+/** A service on a port of its own that can be killed and come back, with an organization. */
+export class Service {
+  readonly dataDir: string;
+  readonly port: number;
+  #server: TestServer | undefined;
+  #tenant: Tenant | undefined;
+
+  constructor(dataDir: string, port: number) {
+    this.dataDir = dataDir;
+    this.port = port;
+  }
+
+  get tenant(): Tenant {
+    return this.#tenant ?? assert.fail('not started');
+  }
+
+  get server(): TestServer {
+    return this.#server ?? assert.fail('not started');
+  }
+
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const server = await startServer({ dataDir: this.dataDir, env: { PORT: String(this.port), ...env } });
+    this.#server = server;
+    this.#tenant = this.#tenant?.with({ server }) ?? (await createTenant(server, 'recipes'));
+  }
+
+  /** Kills it and starts it again. */
+  async killed(): Promise<void> {
+    await this.server.kill('SIGKILL');
+    await this.start();
+  }
+
+  /** Stopped in the middle, as for a process that is swapped out, for longer than shippers wait. */
+  async silentFor(ms: number): Promise<void> {
+    process.kill(this.server.pid, 'SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    process.kill(this.server.pid, 'SIGCONT');
+  }
+
+  async count(query: Readonly<Record<string, string>> = {}): Promise<number> {
+    const answer = await this.tenant.get({ ...query, limit: '1' });
+    return answer.status === 200 ? (JSON.parse(answer.text) as { meta: { total: number } }).meta.total : 0;
+  }
+
+  /** What matches of the message of each event, counted. */
+  async messages(pattern: RegExp): Promise<Map<string, number>> {
+    const url = `${this.server.url}/api/v1/audit/export`;
+    const answer = await call(url, { headers: { 'x-api-key': this.tenant.key } });
+    assert.equal(answer.status, 200);
+    const counts = new Map<string, number>();
+    for (const line of answer.text.split('\n')) {
+      const found =
+        line === '' ? undefined : pattern.exec((JSON.parse(line) as { message: string }).message)?.[1];
+      if (found !== undefined) counts.set(found, (counts.get(found) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop();
+  }
+}
+
+/** Sends lines over TCP, as an application would to a syslog daemon, and resolves when the daemon has taken them. */
+export function sendLines(port: number, lines: readonly string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1').once('error', reject);
+    socket.once('close', () => resolve());
+    socket.resume();
+    socket.end(lines.map((line) => `${line}\n`).join(''));
+  });
+}
+
+export async function untilListening(port: number, program: Program): Promise<void> {
+  await eventually('the program to listen', async () => {
+    assert.ok(!program.hasEnded(), 'the program has ended');
+    return new Promise<true | undefined>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(undefined));
+      socket.once('connect', () => socket.destroy());
+    });
+  });
+}
+
+/**
+ * Lets a shipper bring `total` numbered messages while the service is silent for longer than it waits and killed
+ * twice; then each must be there exactly once.
+ */
+export async function holdThroughKills(service: Service, total: number, silenceMs: number): Promise<void> {
+  const reached = (share: number) =>
+    eventually(
+      `${share} of the messages`,
+      async () => ((await service.count()) >= total * share ? true : undefined),
+      600_000,
+    );
+  await reached(0.1);
+  await service.silentFor(silenceMs);
+  await reached(0.25);
+  await service.killed();
+  await reached(0.5);
+  await service.killed();
+  await reached(1);
+  await service.tenant.caughtUp();
+  const counts = await service.messages(/^message (\d+)$/);
+  const missing = Array.from({ length: total }, (_, n) => String(n)).filter((id) => !counts.has(id));
+  const doubled = [...counts].filter(([, count]) => count !== 1);
+  assert.deepEqual(
+    { missing, doubled, different: counts.size },
+    { missing: [], doubled: [], different: total },
+  );
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { removeDirectory, temporaryDirectory } from '../support/server.ts';
+import { blockOf, fill } from './page.ts';
+import {
+  findProgram,
+  freePort,
+  holdThroughKills,
+  sendLines,
+  Service,
+  startProgram,
+  untilListening,
+} from './support.ts';
+
+const program = findProgram('syslog-ng', 'SYSLOG_NG');
+const skip = program === undefined && 'syslog-ng is not installed: SYSLOG_NG may name it';
+
+/** A package that was unpacked somewhere and not installed has its libraries and modules beside it. */
+function unpacked(path: string): { readonly args: string[]; readonly env: Record<string, string> } {
+  const libraries = join(dirname(dirname(path)), 'lib/syslog-ng');
+  if (path.startsWith('/usr/sbin/')) return { args: [], env: {} };
+  return { args: [`--module-path=${libraries}/3.38`], env: { LD_LIBRARY_PATH: libraries } };
+}
+
+test('syslog-ng: 20,000 messages over kills and silence, each once; what is refused is told', {
+  skip,
+}, async () => {
+  const folder = await temporaryDirectory();
+  const [port, input] = [await freePort(), await freePort()];
+  const service = new Service(join(folder, 'data'), port);
+  await service.start();
+  const config = fill(blockOf('recipes/syslog-ng.md', 'syslog-ng.conf'), {
+    'http://127.0.0.1:8080': service.server.url,
+    'port(5514)': `port(${input})`,
+    ak_KEY: service.tenant.key,
+    '/var/log/syslog-ng.log': join(folder, 'own.log'),
+    '/var/lib/syslog-ng': folder,
+  });
+  await writeFile(join(folder, 'syslog-ng.conf'), config);
+  const { args, env } = unpacked(program ?? '');
+  const files = ['cfgfile', 'persist-file', 'control', 'pidfile'].map(
+    (name) => `--${name}=${join(folder, name === 'cfgfile' ? 'syslog-ng.conf' : name)}`,
+  );
+  const shipper = startProgram([program ?? '', '-F', '--no-caps', ...args, ...files], {
+    output: join(folder, 'output'),
+    env,
+  });
+  try {
+    await untilListening(input, shipper);
+    const total = 20_000;
+    const lines = Array.from({ length: total }, (_, n) => `<13>Mar  1 10:00:00 app[7]: message ${n}`);
+    // No service takes a time like that.
+    await sendLines(input, ['<11>2300-01-01T00:00:00+00:00 app[7]: too late', ...lines]);
+    await holdThroughKills(service, total, 8_000);
+    assert.match(readFileSync(join(folder, 'own.log'), 'utf8'), /drop[^]*400|400[^]*drop/i);
+  } catch (error) {
+    console.error(readFileSync(join(folder, 'output'), 'utf8').slice(-3000));
+    throw error;
+  } finally {
+    await shipper.stop('SIGKILL');
+    await service.stop();
+    await removeDirectory(folder);
+  }
+});
