@@ -115,6 +115,19 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     unnamed('/api/v1/audit/export', now).map((path) => ({ path, expected: readKeys, shows: true })),
   ...evidence('/api/v1/audit/evidence', readKeys),
   ...evidence(`${portal}/evidence`, readers),
+  'POST /v1/logs': () => [
+    {
+      path: '/v1/logs',
+      body: { resourceLogs: [] },
+      expected: {
+        'key of A: read': 403,
+        'key of A: write': 200,
+        'key of A: both': 200,
+        'key of B': 200,
+        'key of all': 200,
+      },
+    },
+  ],
   'POST /api/v1/audit': ({ a }) => [
     {
       path: '/api/v1/audit',
