@@ -367,7 +367,8 @@ describe('each endpoint, with each credential', () => {
           const answer = await request(method, one, headers);
           const what = `${method} ${one.path} with ${name}`;
           assert.equal(answer.status, one.expected[name] ?? 401, `${what}: ${answer.text.slice(0, 300)}`);
-          if (answer.status >= 400) problemOf(answer, answer.status);
+          // Errors of OTLP have a form of their own, to which `call` holds them.
+          if (answer.status >= 400 && endpoint !== 'POST /v1/logs') problemOf(answer, answer.status);
           if (ofA.has(name)) shown += answer.status < 300 && answer.text.includes(marker) ? 1 : 0;
           else if (!endpoint.includes('/metrics')) assertNothingOfA(answer, what);
         }
