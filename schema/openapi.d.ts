@@ -274,6 +274,31 @@ export interface Schemas {
     /** Base64; the proof of RFC 6962, 2.1.2. */
     readonly hashes: readonly (string)[];
   };
+  /** opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest. Members that are not known are passed over; what a log record holds is in the protocol's own documents. */
+  readonly OtlpLogs: {
+    readonly resourceLogs?: readonly ({
+      readonly resource?: Readonly<Record<string, unknown>>;
+      readonly scopeLogs?: readonly ({
+        readonly scope?: Readonly<Record<string, unknown>>;
+        readonly logRecords?: readonly (Readonly<Record<string, unknown>>)[];
+      })[];
+    })[];
+  };
+  /** opentelemetry.proto.collector.logs.v1.ExportLogsServiceResponse */
+  readonly OtlpLogsAnswer: {
+    readonly partialSuccess?: {
+      /** Records that were left out, a number in quotes as protobuf's JSON has it. */
+      readonly rejectedLogRecords: string;
+      /** Why, for the first of them. */
+      readonly errorMessage: string;
+    };
+  };
+  /** google.rpc.Status */
+  readonly OtlpStatus: {
+    /** One of google.rpc.Code. */
+    readonly code: number;
+    readonly message: string;
+  };
   readonly IngestAnswer: {
     /** Events that are on disk now. */
     readonly accepted: number;

@@ -8,12 +8,14 @@ import {
   forwardModes,
   readSecrets,
   rotationBytes,
+  s3Region,
 } from './forward/options.ts';
 import { forward } from './forward/run.ts';
 import { limits } from './limits.ts';
 import {
   durationMs,
   filterOptions,
+  httpAddress,
   integer,
   oneOf,
   option,
@@ -40,17 +42,23 @@ The key is taken from AUDITLOG_API_KEY or --key-file. In --header, \${VARIABLE} 
 environment, so that a secret need not be an argument:
 --header 'Authorization: Splunk \${SPLUNK_TOKEN}'.
 
+With s3, credentials are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+
 Delivery is at least once. After a crash one batch may be delivered twice: not into a file, which is
 cut back to what the checkpoint knows, and not with elastic-bulk, where an event keeps its _id.`;
 
 const optionTable: readonly OptionRow[] = [
   ['--key-file <file>', 'file with the API key (default: the variable AUDITLOG_API_KEY)'],
-  ['--to <destination>', '-, file:PATH or an http(s) address', destination, '-'],
+  ['--to <destination>', '-, file:PATH, http(s)://…, syslog+tcp://… or +tls, s3://BUCKET', destination, '-'],
   ['--format <name>', formatNames.join(', '), oneOf(formatNames), 'ndjson'],
   ['--schema <name>', 'form of the events: default, or ocsf (OCSF 1.1.0)', oneOf(eventSchemas), 'default'],
   ['--header <header>', "'Name: value' for an HTTP destination, repeatable", collect],
   ['--header-file <file>', 'such headers, one a line'],
-  ['--gzip', 'compress what is sent to an HTTP destination'],
+  ['--gzip', 'compress what is sent to an HTTP destination or a bucket'],
+  ['--label <name=value>', 'of the stream in Loki, of the resource in OTLP, repeatable', collect],
+  ['--ca-file <file>', "certificates to trust with syslog+tls in place of the system's"],
+  ['--s3-endpoint <url>', 'of a service that is compatible with S3 (default: AWS)', httpAddress],
+  ['--s3-region <region>', 'region of the bucket', s3Region, 'us-east-1'],
   ['--rejected-to <file>', 'for events that the destination refuses; without it they end the run'],
   ['--checkpoint <file>', 'where to remember how far it has come'],
   ['--once', 'end when there is nothing more'],
@@ -69,7 +77,7 @@ export function registerForward(program: Command, deps: CliDeps): void {
   const command = program
     .command('forward')
     .description(
-      'write the events of an audit API to standard output, a file or an HTTP address, as they come',
+      'write the events of an audit API to standard output, files, a log platform or a bucket, as they come',
     )
     .addOption(option('--url <url>', 'address of the audit service', serviceAddress).makeOptionMandatory())
     .addHelpText('after', notes)

@@ -3,7 +3,7 @@ import { AuditlogError } from './error.ts';
 import { abortedError, parseRetryAfter } from './retry.ts';
 
 export interface Call {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT';
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | undefined;

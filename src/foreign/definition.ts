@@ -35,6 +35,9 @@ export const foreignNames = [
 
 export type ForeignName = (typeof foreignNames)[number];
 
+/** Also the one of records that come in a protocol of their own: `POST /v1/logs` takes them, and no `from`. */
+export type MappingName = ForeignName | 'otlp';
+
 export function isForeignName(name: string): name is ForeignName {
   return (foreignNames as readonly string[]).includes(name);
 }
@@ -44,7 +47,7 @@ function readSchema(path: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../schema/${path}`, import.meta.url), 'utf8'));
 }
 
-export function builtInDefinition(name: ForeignName): MappingDefinition {
+export function builtInDefinition(name: MappingName): MappingDefinition {
   return checkedDefinition(readSchema(`mappings/${name}.json`));
 }
 

@@ -21,6 +21,8 @@ const microsBelow = 1e17;
  * would be beyond the year 5000, and so on). Digits in quotes count as a number, other text is left as it is: RFC 3339.
  */
 function micros(value: unknown): unknown {
+  // A double has not digits enough for nanoseconds.
+  if (typeof value === 'string' && /^\d{18,20}$/.test(value)) return Number(value.slice(0, -3));
   const number = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
   if (typeof number !== 'number') return value;
   if (number < secondsBelow) return Math.round(number * 1e6);

@@ -1,4 +1,5 @@
 import type { BodyReceiver } from './body.ts';
+import type { ProblemForm } from './problem-form.ts';
 import type { RequestHead } from './request.ts';
 import type { UwsResponse } from './uws.ts';
 
@@ -21,6 +22,8 @@ export class Exchange {
   readonly res: UwsResponse;
   readonly head: RequestHead;
   readonly body: BodyReceiver | undefined;
+  /** How its errors are worded; undefined: as usual. */
+  readonly problemForm: ProblemForm | undefined;
   readonly #report: (outcome: Outcome) => void;
   readonly #onGone: (() => void)[] = [];
   readonly #onFinished: (() => void)[] = [];
@@ -36,11 +39,13 @@ export class Exchange {
     head: RequestHead,
     body: BodyReceiver | undefined,
     report: (outcome: Outcome) => void,
+    problemForm?: ProblemForm,
   ) {
     this.res = res;
     this.head = head;
     this.body = body;
     this.#report = report;
+    this.problemForm = problemForm;
     res.onAborted(() => this.#gone());
   }
 

@@ -12,6 +12,8 @@ export const limits = {
   pageFileKeptSeconds: 365 * 24 * 3600,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
+  /** Rejected log records that the answer to an export of OTLP names. */
+  otlpErrorsNamedMax: 10,
   /** Of one body while nobody has asked for it. */
   unreadBodyBytesMax: 64 * 1024,
   /** Of the room for bodies (`bodiesInFlightBytesMax`), kept for those of at most `unreadBodyBytesMax`. */

@@ -3,7 +3,7 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { AccessLog, AccessRecord } from './access-log.ts';
 import { type BodyBudget, BodyReceiver, type BodyReceiverOptions } from './body.ts';
-import { Exchange } from './exchange.ts';
+import { Exchange, type Outcome } from './exchange.ts';
 import type { InFlight } from './in-flight.ts';
 import { limits } from './limits.ts';
 import { problemReply } from './problem-reply.ts';
@@ -71,7 +71,7 @@ export class RequestServer {
   #open(res: UwsResponse, head: RequestHead, match: Match, onReported: () => void): Exchange {
     const { accessLog, observe } = this.#deps;
     const startedMs = performance.now();
-    const route = match.kind === 'route' ? match.route.name : match.kind;
+    const { name: route, problemForm } = match.kind === 'route' ? match.route : { name: match.kind };
     const changes = changingRoute(match) !== undefined;
     const body = this.#openBody(res, head, match, {
       onExcess: () => exchange.abort(413),
@@ -79,7 +79,7 @@ export class RequestServer {
       pause: () => exchange.pauseBody(),
       resume: () => exchange.resumeBody(),
     });
-    const exchange = new Exchange(res, head, body, ({ status, bytesSent }) => {
+    const report = ({ status, bytesSent }: Outcome): void => {
       const latencyMs = performance.now() - startedMs;
       const bytesReceived = body?.received() ?? 0;
       const { method, rawPath: path, ip, port } = head;
@@ -87,7 +87,8 @@ export class RequestServer {
       accessLog.write(record);
       observe(route, record);
       onReported();
-    });
+    };
+    const exchange = new Exchange(res, head, body, report, problemForm);
     return exchange;
   }
 
@@ -184,7 +185,7 @@ export class RequestServer {
       return;
     }
     try {
-      this.#send(exchange, problemReply(error, requestId, log));
+      this.#send(exchange, problemReply(error, exchange.head, log, exchange.problemForm));
     } catch (unsayable) {
       // Without an answer the client would wait for ever.
       this.#logBroken(exchange, unsayable, 'a problem could not be written');

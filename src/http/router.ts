@@ -1,4 +1,5 @@
 import type { PathParameters, RequestContext } from './request-context.ts';
+import type { ProblemForm } from './problem-form.ts';
 import type { Reply } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -16,6 +17,8 @@ export interface Route {
   readonly head?: true;
   /** Bound of the body in bytes as received. Default: none, a small body is ignored and a large one refused. */
   readonly body?: { readonly maxBytes: number };
+  /** How errors are worded, where a protocol has its own way. Default: problem documents. */
+  readonly problemForm?: ProblemForm;
 }
 
 export type Match =

@@ -33,6 +33,7 @@ import { makePasswordLinkHandler } from './routes/make-password-link.ts';
 import { metricsHandler } from './routes/metrics.ts';
 import { ocsfSchemaHandler, openapiHandler } from './routes/openapi.ts';
 import { organizationEventsHandler } from './routes/organization-events.ts';
+import { otlpLogsHandler, otlpStatus } from './routes/otlp-logs.ts';
 import { ownPasswordHandler } from './routes/own-password.ts';
 import { pageFileHandler, pageHandler } from './routes/page.ts';
 import { readyHandler } from './routes/ready.ts';
@@ -65,6 +66,10 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     keyRead('/api/v1/audit/export', 'export', exportHandler(deps)),
     ...evidenceEndpoints(deps),
     keyWrite('/api/v1/audit', 'ingest', ingestHandler(ingest.accept), config.maxBodyBytes),
+    {
+      ...keyWrite('/v1/logs', 'otlp logs', otlpLogsHandler(ingest.accept), config.maxBodyBytes),
+      problemForm: otlpStatus,
+    },
 
     // For people, with a session.
     login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),

@@ -74,8 +74,9 @@ class Acceptor {
     request: IngestRequest,
     store: (mapped: MappedRequest) => Promise<BatchAnswer>,
   ): Promise<BatchAnswer> {
-    // What a compressed body holds is not known yet: it could be far more than others can wait for.
-    const isSmall = request.encoding === 'identity' && request.body.length <= limits.smallBodyBytesMax;
+    // What a compressed body holds, or one of OTLP, is not known yet: it could be far more than others can wait for.
+    const isPlain = request.encoding === 'identity' && request.otlp === undefined;
+    const isSmall = isPlain && request.body.length <= limits.smallBodyBytesMax;
     const storeMapped = async (mapped: MappedRequest): Promise<BatchAnswer> => {
       const answer = await store(mapped);
       // Only then: what a failed append still does with the frames is not known.

@@ -64,7 +64,7 @@ export class LargeBodies {
   async serve<T>(request: IngestRequest, store: (mapped: MappedRequest) => Promise<T>): Promise<T> {
     const leave = await this.#slots.acquire(request.organization?.id ?? request.apiKey ?? '');
     try {
-      const isWhole = request.encoding === 'identity' && request.body.length <= limits.splitBytesMin;
+      const isWhole = isPlain(request) && request.body.length <= limits.splitBytesMin;
       const mapped = await (isWhole ? this.#mapWhole(request) : this.#mapDivided(request));
       if (keptBytes(mapped) <= limits.keptBytesMin) leave();
       return await store(mapped);
@@ -84,8 +84,8 @@ export class LargeBodies {
 
   async #mapDivided(request: IngestRequest): Promise<MappedRequest> {
     const { bodyBytesMax } = this.#options;
-    // What is in a compressed body is not known; pages that nothing is written to cost nothing.
-    const roomBytes = request.encoding === 'identity' ? request.body.length : bodyBytesMax;
+    // What is in other bodies is not known; pages that nothing is written to cost nothing.
+    const roomBytes = isPlain(request) ? request.body.length : bodyBytesMax;
     const room = this.#rooms.take(Math.min(roomBytes, bodyBytesMax));
     const mapped = await this.#splitAndMap(request, room);
     // Not after a failure: a thread that was given up may still write into it.
@@ -95,11 +95,11 @@ export class LargeBodies {
 
   async #splitAndMap(request: IngestRequest, room: SharedArrayBuffer): Promise<MappedRequest> {
     const { pool, bodyBytesMax } = this.#options;
-    const { body: input, form, foreign, encoding } = request;
+    const { body: input, form, foreign, otlp, encoding } = request;
     const hashed = request.idempotency !== undefined;
     const bounds = { bodyBytesMax, pieceBytes: limits.pieceBytes };
     const task: SplitTask = { kind: 'split', input, form, encoding, hashed, room, ...bounds };
-    const split = await pool.split({ ...task, ...(foreign && { foreign }) });
+    const split = await pool.split({ ...task, ...(foreign && { foreign }), ...(otlp && { otlp }) });
     buffers.give(split.input);
     if ('code' in split.body) return mappedRequest([], split.body);
     const mapped = await this.#mapPieces(request, split, split.body);
@@ -140,6 +140,11 @@ export class LargeBodies {
     await Promise.all(Array.from({ length: pool.threads }, serve));
     return mapped;
   }
+}
+
+/** Whether the body is as large as what is in it. */
+function isPlain({ encoding, otlp }: IngestRequest): boolean {
+  return encoding === 'identity' && otlp === undefined;
 }
 
 function keptBytes({ frames }: MappedRequest): number {

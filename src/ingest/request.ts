@@ -1,5 +1,6 @@
 import type { OrganizationFacts } from '../base/organization-facts.ts';
-import type { ForeignName } from '../foreign/definition.ts';
+import type { MappingName } from '../foreign/definition.ts';
+import type { OtlpForm } from '../foreign/otlp/export.ts';
 import type { ContentEncoding } from './decompress.ts';
 import { limits } from './limits.ts';
 import type { MappedFrame } from './segment.ts';
@@ -12,7 +13,9 @@ export interface IngestRequest {
   readonly form: BodyForm;
   readonly encoding: ContentEncoding;
   /** Whose records the body holds, if these are no source events. */
-  readonly foreign?: ForeignName;
+  readonly foreign?: MappingName;
+  /** The body is an export request of OTLP, whose records are made the lines of an NDJSON body first. */
+  readonly otlp?: OtlpForm;
   /** Undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Id of the API key that sends; undefined for events of the service itself. */

@@ -2,6 +2,7 @@ import { mappingOf } from '../foreign/built-in.ts';
 import { splitArray } from '../ocsf/json-array.ts';
 import { decompressBody } from './decompress.ts';
 import { limits } from './limits.ts';
+import { otlpLines } from './otlp-lines.ts';
 import { malformed, refusedBy } from './refusals.ts';
 import { endOfLines, hashOf, listOf, TooManyElements, withoutByteOrderMark } from './split-body.ts';
 import type { Refused, SplitResult, SplitTask } from './task.ts';
@@ -14,13 +15,19 @@ export async function splitLarge(task: SplitTask): Promise<SplitResult> {
   const nothing = { input, form: task.form, pieces: [], bodyHash: undefined };
   try {
     const decompressed = await decompressBody(task.input, task.encoding, task.bodyBytesMax);
+    const bodyHash = task.hashed ? hashOf(decompressed) : undefined;
     const bytes = withoutByteOrderMark(decompressed);
+    if (task.otlp !== undefined) {
+      const room = Buffer.from(task.room, 0, Math.min(task.room.byteLength, task.bodyBytesMax));
+      const lines = otlpLines(bytes, task.otlp, room);
+      return { input, body: lines, form: 'ndjson', pieces: piecesOfLines(lines, task.pieceBytes), bodyHash };
+    }
     const found = piecesOf(bytes, task);
     if ('code' in found) return { ...nothing, body: found };
     // Shared, so that several threads can read it.
     const body = new Uint8Array(task.room, 0, bytes.length);
     body.set(bytes);
-    return { ...found, input, body, bodyHash: task.hashed ? hashOf(decompressed) : undefined };
+    return { ...found, input, body, bodyHash };
   } catch (error) {
     return { ...nothing, body: refusedBy(error) };
   }

@@ -1,7 +1,8 @@
 import { buffers } from '../base/buffer-pool.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { ProblemCode } from '../base/problem.ts';
-import type { ForeignName } from '../foreign/definition.ts';
+import type { MappingName } from '../foreign/definition.ts';
+import type { OtlpForm } from '../foreign/otlp/export.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
 import { limits } from './limits.ts';
@@ -20,7 +21,7 @@ export interface RequestKind {
   /** `elements`: a piece of a JSON array, without the brackets. */
   readonly form: BodyForm | 'elements';
   /** What the elements are, where they are records of other programs and no source events (contract: Foreign records). */
-  readonly foreign?: ForeignName;
+  readonly foreign?: MappingName;
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
@@ -54,7 +55,8 @@ export interface SplitTask {
   readonly kind: 'split';
   readonly input: Uint8Array;
   readonly form: BodyForm;
-  readonly foreign?: ForeignName;
+  readonly foreign?: MappingName;
+  readonly otlp?: OtlpForm;
   readonly encoding: ContentEncoding;
   readonly hashed: boolean;
   /** Where the decompressed body goes, which is too large if it does not fit. */

@@ -119,17 +119,19 @@ test('every operation names its credential and the three rate-limit headers on s
         security?: readonly Record<string, unknown>[];
       };
       const schemes = security.flatMap((one) => Object.keys(one));
-      const expected = path.startsWith('/api/v1/audit')
-        ? ['apiKey', 'bearer']
-        : open.includes(operationId)
-          ? []
-          : ['session'];
+      const isOtlp = path === '/v1/logs';
+      const expected =
+        path.startsWith('/api/v1/audit') || isOtlp
+          ? ['apiKey', 'bearer']
+          : open.includes(operationId)
+            ? []
+            : ['session'];
       assert.deepEqual(schemes, expected, operationId);
       const ok = Object.keys(responses).find((status) => status.startsWith('2')) ?? '';
       const headers = Object.keys(responses[ok]?.headers ?? {});
       const limited = headers.filter((name) => name.startsWith('RateLimit-')).length;
-      assert.equal(limited, path.startsWith('/api/') ? 3 : 0, `${method} ${path}`);
-      if (!path.startsWith('/api/')) continue;
+      assert.equal(limited, path.startsWith('/api/') || isOtlp ? 3 : 0, `${method} ${path}`);
+      if (!path.startsWith('/api/') && !isOtlp) continue;
       const statuses = Object.keys(responses);
       for (const status of ['401', '429'])
         assert.ok(statuses.includes(status), `${method} ${path}: ${status}`);
@@ -245,6 +247,12 @@ test('live answers are as it says', async () => {
   await tenant.record([full, sourceEvent({ flow_id: flow }), sourceEvent({ flow_id: flow, action: 9999 })]);
   await tenant.settled(3, { flowId: flow });
   const reader = await createKey(server, ['--org', 'openapi', '--scopes', 'read']);
+  const otlp = (body: object, headers = {}) =>
+    call(`${server.url}/v1/logs`, {
+      method: 'POST',
+      headers: { 'x-api-key': tenant.key, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
   const checks: readonly (readonly [
     method: string,
     path: string,
@@ -263,6 +271,11 @@ test('live answers are as it says', async () => {
     ['POST', path, 403, tenant.with({ key: reader.key }).post([sourceEvent()])],
     ['POST', path, 413, tenant.post(' '.repeat(2_000_001))],
     ['POST', path, 415, tenant.post('x', { 'content-type': 'text/css' })],
+    ['POST', '/v1/logs', 200, otlp({ resourceLogs: [] })],
+    ['POST', '/v1/logs', 200, otlp({ resourceLogs: [{ scopeLogs: [{ logRecords: [{}] }] }] })],
+    ['POST', '/v1/logs', 400, otlp([])],
+    ['POST', '/v1/logs', 401, call(`${server.url}/v1/logs`, { method: 'POST', body: '{}' })],
+    ['POST', '/v1/logs', 415, otlp({}, { 'content-type': 'text/css' })],
     ['GET', '/healthz', 200, call(`${server.url}/healthz`)],
     ['GET', '/readyz', 200, call(`${server.url}/readyz`)],
     ['GET', '/metrics', 200, call(`${server.url}/metrics`)],

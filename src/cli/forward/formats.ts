@@ -1,7 +1,12 @@
 import type { ForwardedEvent } from './batch.ts';
+import { lokiPush } from './loki.ts';
+import { otlpExport } from './otlp.ts';
 
-export const formatNames = ['ndjson', 'splunk-hec', 'elastic-bulk'] as const;
+export const formatNames = ['ndjson', 'splunk-hec', 'elastic-bulk', 'loki', 'otlp'] as const;
 export type FormatName = (typeof formatNames)[number];
+
+/** Whether the format is one JSON document a batch, and no lines by event. */
+export const isDocument = (format: FormatName): boolean => format === 'loki' || format === 'otlp';
 
 /** Seconds with six digits, written from the whole number so that none of them is rounded. */
 function seconds(micros: number): string {
@@ -10,22 +15,35 @@ function seconds(micros: number): string {
 }
 
 /**
- * An event as one or two lines. The event's own text is the same in all: Splunk's collector wants it wrapped, with the
- * time beside it; Elasticsearch's bulk interface wants an action before it, whose id makes a second delivery harmless.
+ * A batch as it is sent. The event's own text is the same in all: Splunk's collector wants it wrapped, with the time
+ * beside it; Elasticsearch's bulk interface wants an action before it, whose id makes a second delivery harmless; Loki
+ * and OTLP have it as a text within one document.
  */
-function formatEvent(format: FormatName, event: ForwardedEvent): string {
+function formatBatch(
+  format: FormatName,
+  events: readonly ForwardedEvent[],
+  labels: Readonly<Record<string, string>>,
+): string {
   switch (format) {
     case 'ndjson':
-      return `${event.text}\n`;
+      return events.map(({ text }) => `${text}\n`).join('');
     case 'splunk-hec':
-      return `{"time":${seconds(event.time)},"event":${event.text}}\n`;
+      return events.map(({ text, time }) => `{"time":${seconds(time)},"event":${text}}\n`).join('');
     case 'elastic-bulk':
-      return `{"create":{"_id":"${event.id()}"}}\n${event.text}\n`;
+      return events.map((event) => `{"create":{"_id":"${event.id()}"}}\n${event.text}\n`).join('');
+    case 'loki':
+      return lokiPush(events, labels);
+    case 'otlp':
+      return otlpExport(events, labels);
     default:
       return format satisfies never;
   }
 }
 
-export function formatEvents(format: FormatName, events: readonly ForwardedEvent[]): Buffer {
-  return Buffer.from(events.map((event) => formatEvent(format, event)).join(''));
+export function formatEvents(
+  format: FormatName,
+  events: readonly ForwardedEvent[],
+  labels: Readonly<Record<string, string>> = {},
+): Buffer {
+  return Buffer.from(formatBatch(format, events, labels));
 }

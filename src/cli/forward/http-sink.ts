@@ -5,13 +5,16 @@ import { AuditlogError } from '../../client/client.ts';
 import { request } from '../../client/transport.ts';
 import { limits } from '../limits.ts';
 import type { ForwardedEvent } from './batch.ts';
-import { type FormatName, formatEvents } from './formats.ts';
-import { type Delivery, orTransient, type Sink } from './sink.ts';
+import { type FormatName, formatEvents, isDocument } from './formats.ts';
+import { rejectedByOtlp } from './otlp.ts';
+import { type Delivery, orTransient, type Sink, withoutBody } from './sink.ts';
 
 export interface HttpSinkOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly format: FormatName;
+  /** Of a Loki stream, or attributes of OTLP's resource. */
+  readonly labels: Readonly<Record<string, string>>;
   readonly gzip: boolean;
   readonly timeoutMs: number;
   /** Events that the other side refuses for good are written here as NDJSON; undefined: they end the command. */
@@ -28,7 +31,7 @@ export class HttpSink implements Sink {
   private constructor(options: HttpSinkOptions) {
     this.#options = options;
     this.#headers = {
-      'content-type': options.format === 'splunk-hec' ? 'application/json' : 'application/x-ndjson',
+      'content-type': isLines(options.format) ? 'application/x-ndjson' : 'application/json',
       ...options.headers,
       ...(options.gzip && { 'content-encoding': 'gzip' }),
     };
@@ -43,33 +46,55 @@ export class HttpSink implements Sink {
 
   async deliver(events: readonly ForwardedEvent[], { cut }: Delivery) {
     const { rejectedTo } = this.#options;
-    const refused = await this.#post(events, cut);
-    if (refused.length === 0) return { rejected: 0 };
+    const { refused, rejected } = await this.#post(events, cut);
+    if (rejected === 0) return { rejected };
     if (rejectedTo === undefined)
-      throw new Error(`the destination refused ${refused.length} events for good; see --rejected-to`);
+      throw new Error(`the destination refused ${rejected} events for good; see --rejected-to`);
     await orTransient(appendFile(rejectedTo, formatEvents('ndjson', refused), { flush: true }));
-    return { rejected: refused.length };
+    return { rejected };
   }
 
   /** The events that the other side will never take; a batch that it refuses as a whole is divided. */
-  async #post(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<ForwardedEvent[]> {
-    const { url, format, timeoutMs, rejectedTo } = this.#options;
-    const plain = formatEvents(format, events);
+  async #post(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<Refused> {
+    const { url, format, labels, timeoutMs, rejectedTo } = this.#options;
+    const plain = formatEvents(format, events, labels);
     const body = this.#options.gzip ? await compress(plain) : plain;
     const call = { method: 'POST', url, headers: this.#headers, body, timeoutMs, signal } as const;
     try {
       const answer = await request({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
-      return format === 'elastic-bulk' ? refusedByBulk(answer, events) : [];
+      return refusedBy(format, answer, events);
     } catch (error) {
       const status = error instanceof AuditlogError ? error.status : undefined;
       const mayDivide = status === 413 || (status === 400 && rejectedTo !== undefined);
       if (!mayDivide || (events.length === 1 && rejectedTo === undefined)) throw withoutBody(error);
-      if (events.length === 1) return [...events];
+      if (events.length === 1) return { refused: events, rejected: 1 };
       const middle = events.length >> 1;
       const first = await this.#post(events.slice(0, middle), signal);
-      return [...first, ...(await this.#post(events.slice(middle), signal))];
+      const second = await this.#post(events.slice(middle), signal);
+      const refused = [...first.refused, ...second.refused];
+      return { refused, rejected: first.rejected + second.rejected };
     }
   }
+}
+
+interface Refused {
+  /** With OTLP also events that were taken: its answer has a number and does not say which. */
+  readonly refused: readonly ForwardedEvent[];
+  readonly rejected: number;
+}
+
+function isLines(format: FormatName): boolean {
+  return format !== 'splunk-hec' && !isDocument(format);
+}
+
+/** What an answer of success says of the events that it does not cover. */
+function refusedBy(format: FormatName, answer: string, events: readonly ForwardedEvent[]): Refused {
+  if (format === 'otlp') {
+    const rejected = rejectedByOtlp(answer);
+    return { refused: rejected === 0 ? [] : events, rejected };
+  }
+  const refused = format === 'elastic-bulk' ? refusedByBulk(answer, events) : [];
+  return { refused, rejected: refused.length };
 }
 
 interface BulkAnswer {
@@ -99,11 +124,4 @@ function refusedByBulk(text: string, events: readonly ForwardedEvent[]): Forward
     const status = statuses[index] ?? 0;
     return status >= 300 && status !== 409;
   });
-}
-
-/** What the other side says about an event may quote it, and errors are for logs. */
-function withoutBody(error: unknown): unknown {
-  if (!(error instanceof AuditlogError) || error.status === undefined) return error;
-  const { status, retryAfterMs } = error;
-  return new AuditlogError('http', `the destination answered ${status}`, { status, retryAfterMs });
 }

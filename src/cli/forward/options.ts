@@ -6,6 +6,7 @@ import { limits } from '../limits.ts';
 import { type Filters, httpAddress, wrong } from '../option.ts';
 import { givenKey, readSecretFile } from '../secret.ts';
 import type { FormatName } from './formats.ts';
+import type { S3Credentials } from './s3-sink.ts';
 
 /** The options as the command line gives them, each understood by one of the functions below or of `option.ts`. */
 export interface ForwardOptions extends Filters {
@@ -17,6 +18,10 @@ export interface ForwardOptions extends Filters {
   readonly header?: readonly string[];
   readonly headerFile?: string;
   readonly gzip?: true;
+  readonly label?: readonly string[];
+  readonly caFile?: string;
+  readonly s3Endpoint?: URL;
+  readonly s3Region: string;
   readonly rejectedTo?: string;
   readonly checkpoint?: string;
   readonly mode: ForwardMode;
@@ -33,7 +38,9 @@ export interface ForwardOptions extends Filters {
 export type Destination =
   | { readonly kind: 'stream' }
   | { readonly kind: 'file'; readonly path: string }
-  | { readonly kind: 'http'; readonly url: URL };
+  | { readonly kind: 'http'; readonly url: URL }
+  | { readonly kind: 'syslog'; readonly host: string; readonly port: number; readonly tls: boolean }
+  | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string };
 
 export const eventSchemas = ['default', 'ocsf'] as const satisfies readonly EventSchema[];
 export const forwardModes = ['auto', 'feed', 'pages'] as const;
@@ -43,6 +50,10 @@ export type ForwardMode = (typeof forwardModes)[number];
 export interface ForwardSecrets {
   readonly apiKey: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** With an S3 destination. */
+  readonly s3Credentials: S3Credentials | undefined;
+  /** Text of the file with certificates to trust. */
+  readonly ca: string | undefined;
 }
 
 export function destination(text: string, name: string): Destination {
@@ -53,8 +64,68 @@ export function destination(text: string, name: string): Destination {
     if (path === '' || path.includes('\0')) throw wrong(name, 'file: needs a path');
     return { kind: 'file', path };
   }
-  if (!/^https?:/i.test(text)) throw wrong(name, '-, file:PATH or an http(s) address');
+  if (/^syslog\+(tcp|tls):/.test(text)) return syslogDestination(text, name);
+  if (text.startsWith('s3:')) return s3Destination(text, name);
+  if (!/^https?:/i.test(text))
+    throw wrong(
+      name,
+      '-, file:PATH, an http(s) address, syslog+tcp://HOST, syslog+tls://HOST or s3://BUCKET',
+    );
   return { kind: 'http', url: httpAddress(text, name) };
+}
+
+/** The registered ports: 601 for syslog over TCP (RFC 3195), 6514 over TLS (RFC 5425). */
+function syslogDestination(text: string, name: string): Destination {
+  const tls = text.startsWith('syslog+tls:');
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (
+    url === undefined ||
+    url.hostname === '' ||
+    !['', '/'].includes(url.pathname + url.search + url.username)
+  )
+    throw wrong(name, 'syslog+tcp://HOST:PORT or syslog+tls://HOST:PORT');
+  const port = url.port === '' ? (tls ? 6514 : 601) : Number(url.port);
+  return { kind: 'syslog', host: url.hostname.replace(/^\[|\]$/g, ''), port, tls };
+}
+
+function s3Destination(text: string, name: string): Destination {
+  const [, bucket, path = ''] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#\0]*))?$/.exec(text) ?? [];
+  if (bucket === undefined) throw wrong(name, 's3://BUCKET or s3://BUCKET/PREFIX');
+  const prefix = path.replace(/^\/+|\/+$/g, '');
+  return { kind: 's3', bucket, prefix: prefix === '' ? '' : `${prefix}/` };
+}
+
+export function s3Region(text: string, name: string): string {
+  if (!/^[a-z0-9-]{1,64}$/.test(text)) throw wrong(name, 'a region such as eu-central-1');
+  return text;
+}
+
+/** Labels of Loki's stream, or attributes of OTLP's resource: `name=value`. */
+export function labelsOf({ label = [] }: ForwardOptions): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    label.map((text) => {
+      const [, name, value] = /^([A-Za-z_][\w.]*)=(.+)$/s.exec(text) ?? [];
+      if (name === undefined || value === undefined) throw wrong('--label', 'name=value');
+      return [name, value];
+    }),
+  );
+}
+
+/** Credentials of AWS, under the names that its own tools read. */
+function s3Credentials(to: Destination, environment: Environment): S3Credentials | undefined {
+  if (to.kind !== 's3') return undefined;
+  const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = environment;
+  if (accessKeyId === '' || secretAccessKey === '')
+    throw new Problem('malformed', 's3 needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment');
+  const sessionToken = environment['AWS_SESSION_TOKEN'] ?? '';
+  return { accessKeyId, secretAccessKey, ...(sessionToken !== '' && { sessionToken }) };
+}
+
+/** Throws Problem `malformed` for a format that has no meaning where the events go. */
+export function checkFormat({ to, format }: ForwardOptions): void {
+  const isLinesOnly = to.kind === 's3' || to.kind === 'syslog';
+  if (isLinesOnly && format !== 'ndjson') throw wrong('--format', `ndjson with ${to.kind}`);
 }
 
 export function rotationBytes(text: string, name: string): number {
@@ -72,7 +143,12 @@ export async function readSecrets(
   const apiKey = await givenKey(options, environment);
   if (apiKey === undefined)
     throw new Problem('malformed', 'an API key with scope read is needed in AUDITLOG_API_KEY or --key-file');
-  return { apiKey, headers: await headersOf(options, environment) };
+  return {
+    apiKey,
+    headers: await headersOf(options, environment),
+    s3Credentials: s3Credentials(options.to, environment),
+    ca: options.caFile === undefined ? undefined : await readSecretFile('--ca-file', options.caFile),
+  };
 }
 
 async function headersOf(

@@ -11,10 +11,12 @@ import { feedSource, type SourceOptions } from './feed-source.ts';
 import { FileSink } from './file-sink.ts';
 import { HttpSink } from './http-sink.ts';
 import { filtersOf } from '../option.ts';
-import type { ForwardOptions, ForwardSecrets } from './options.ts';
+import { checkFormat, type ForwardOptions, type ForwardSecrets, labelsOf } from './options.ts';
 import { PageSource } from './page-source.ts';
 import { ForwardProgress } from './progress.ts';
+import { S3Sink } from './s3-sink.ts';
 import { type FileState, type Sink, streamSink } from './sink.ts';
+import { SyslogSink } from './syslog-sink.ts';
 
 export type ForwardPlan = ForwardOptions & ForwardSecrets;
 
@@ -40,6 +42,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   const cut = new AbortController();
   const cutLater = (): void => void setTimeout(() => cut.abort(), limits.forwardStopMsMax).unref();
   stop.addEventListener('abort', cutLater, { once: true });
+  checkFormat(plan);
   const filter = filtersOf(plan);
   const checkpoint = await Checkpoint.open(plan.checkpoint, { url: plan.url, filter, schema: plan.schema });
   if (plan.checkpoint === undefined && plan.once !== true)
@@ -97,7 +100,22 @@ async function openSink(
     case 'file':
       return FileSink.open({ path: to.path, format, rotateBytes, rotateKeep, warn }, known);
     case 'http':
-      return HttpSink.open({ url: to.url, format, headers, gzip, timeoutMs, rejectedTo });
+      return HttpSink.open({
+        url: to.url,
+        format,
+        labels: labelsOf({ to, ...plan }),
+        headers,
+        gzip,
+        timeoutMs,
+        rejectedTo,
+      });
+    case 'syslog':
+      return new SyslogSink({ ...to, ca: plan.ca, hostname: new URL(plan.url).hostname, timeoutMs });
+    case 's3': {
+      const { s3Credentials: credentials, s3Endpoint: endpoint, s3Region: region } = plan;
+      if (credentials === undefined) throw new Error('an S3 destination without credentials');
+      return new S3Sink({ ...to, endpoint, region, credentials, format, gzip, timeoutMs });
+    }
     default:
       return to satisfies never;
   }

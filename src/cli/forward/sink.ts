@@ -55,3 +55,10 @@ export async function orTransient<T>(work: Promise<T>): Promise<T> {
     throw new AuditlogError('network', `writing failed: ${code}`, { cause: error });
   }
 }
+
+/** What the other side says about an event may quote it, and errors are for logs. */
+export function withoutBody(error: unknown): unknown {
+  if (!(error instanceof AuditlogError) || error.status === undefined) return error;
+  const { status, retryAfterMs } = error;
+  return new AuditlogError('http', `the destination answered ${status}`, { status, retryAfterMs });
+}

@@ -1,14 +1,13 @@
 import { limits as baseLimits } from '../../base/limits.ts';
-import { limits } from '../limits.ts';
 import { limits as ingestLimits } from '../../ingest/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { foreignNames, isForeignName } from '../../foreign/definition.ts';
 import type { Accept } from '../../ingest/accept.ts';
-import { type ContentEncoding, contentEncodings } from '../../ingest/decompress.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm } from '../../ingest/task.ts';
 import { readLimit } from '../../read/filter.ts';
 import type { KeyCaller, WriteHandler } from '../endpoint.ts';
+import { contentEncoding, idempotency } from '../ingest-headers.ts';
 import { jsonReply } from '../response.ts';
 import type { RequestContext } from '../request-context.ts';
 
@@ -70,24 +69,4 @@ function foreignRecords(name: string | undefined): Pick<IngestRequest, 'foreign'
   if (name === undefined || name === '') return {};
   if (isForeignName(name)) return { foreign: name };
   throw new Problem('malformed', `from must be one of ${foreignNames.join(', ')}.`);
-}
-
-function contentEncoding(header: string | undefined): ContentEncoding {
-  const name = (header ?? '').trim().toLowerCase() || 'identity';
-  const encoding = contentEncodings.find((one) => one === name || `x-${one}` === name);
-  if (encoding !== undefined) return encoding;
-  throw new Problem(
-    'unsupported_media',
-    'Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
-    {
-      headers: { 'Accept-Encoding': 'gzip, deflate, br, zstd' },
-    },
-  );
-}
-
-function idempotency(key: string | undefined, apiKey: string): IngestRequest['idempotency'] {
-  if (key === undefined) return undefined;
-  const lengthMax = limits.idempotencyKeyCharactersMax;
-  if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return { apiKey, key };
-  throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);
 }

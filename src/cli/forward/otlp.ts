@@ -1,0 +1,43 @@
+import { AuditlogError } from '../../client/client.ts';
+import type { ForwardedEvent } from './batch.ts';
+import { severityOf } from './severity.ts';
+
+/** Severities of OCSF, from Unknown to Fatal, as severity numbers of OpenTelemetry. */
+const severityNumbers = [0, 9, 10, 13, 17, 18, 21] as const;
+
+/**
+ * An ExportLogsServiceRequest in JSON: the event is the body, and its id, the same should it be delivered again, is
+ * `log.record.uid`.
+ */
+export function otlpExport(
+  events: readonly ForwardedEvent[],
+  labels: Readonly<Record<string, string>>,
+): string {
+  const attributes = Object.entries({ 'service.name': 'auditlog', ...labels }).map(textAttribute);
+  const logRecords = events.map((event) => ({
+    timeUnixNano: `${event.time}000`,
+    severityNumber: severityNumbers[severityOf(event)] ?? 0,
+    body: { stringValue: event.text },
+    attributes: [textAttribute(['log.record.uid', event.id()])],
+  }));
+  const scopeLogs = [{ scope: { name: 'auditlog forward' }, logRecords }];
+  return `${JSON.stringify({ resourceLogs: [{ resource: { attributes }, scopeLogs }] })}\n`;
+}
+
+function textAttribute([key, stringValue]: readonly [string, string]) {
+  return { key, value: { stringValue } };
+}
+
+/** How many records of an export the other side refused; which ones it does not tell. */
+export function rejectedByOtlp(text: string): number {
+  try {
+    const { partialSuccess } = (text === '' ? {} : JSON.parse(text)) as {
+      readonly partialSuccess?: { readonly rejectedLogRecords?: string | number };
+    };
+    const rejected = Number(partialSuccess?.rejectedLogRecords ?? 0);
+    if (Number.isSafeInteger(rejected) && rejected >= 0) return rejected;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new AuditlogError('protocol', 'the destination did not answer like an OTLP receiver');
+}

@@ -1,0 +1,39 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import type { OtlpForm } from './export.ts';
+
+/** The media type of each form; an answer has that of its request. */
+export const mediaTypes: Readonly<Record<OtlpForm, string>> = {
+  json: 'application/json',
+  protobuf: 'application/x-protobuf',
+};
+
+export interface PartialSuccess {
+  readonly rejectedLogRecords: number;
+  readonly errorMessage: string;
+}
+
+/** ExportLogsServiceResponse: empty where every record was taken. */
+export function exportAnswer(form: OtlpForm, partial: PartialSuccess | undefined): string | Uint8Array {
+  if (form === 'json') {
+    // 64-bit integers are texts in protobuf's JSON.
+    const partialSuccess = partial && { ...partial, rejectedLogRecords: String(partial.rejectedLogRecords) };
+    return JSON.stringify({ partialSuccess });
+  }
+  const writer = new BinaryWriter();
+  if (partial !== undefined) {
+    writer.tag(1, WireType.LengthDelimited).fork();
+    writer.tag(1, WireType.Varint).int64(partial.rejectedLogRecords);
+    writer.tag(2, WireType.LengthDelimited).string(partial.errorMessage);
+    writer.join();
+  }
+  return writer.finish();
+}
+
+/** google.rpc.Status: what OTLP answers an error with. */
+export function statusAnswer(form: OtlpForm, code: number, message: string): string | Uint8Array {
+  if (form === 'json') return JSON.stringify({ code, message });
+  const writer = new BinaryWriter();
+  writer.tag(1, WireType.Varint).int32(code);
+  writer.tag(2, WireType.LengthDelimited).string(message);
+  return writer.finish();
+}

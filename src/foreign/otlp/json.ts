@@ -1,0 +1,295 @@
+import { isUtf8 } from 'node:buffer';
+import { firstToken, lastToken, splitArray, splitElements } from '../../ocsf/json-array.ts';
+import { closeBrace, Cursor, openBrace, openBracket, quote } from '../../ocsf/json-cursor.ts';
+import { describeFault, isAtEnd, skipValue } from '../../ocsf/json-text.ts';
+import { limits as ocsfLimits } from '../../ocsf/limits.ts';
+import { limits } from './limits.ts';
+import {
+  attributesText,
+  doubleText,
+  type RecordFields,
+  recordText,
+  type Resource,
+  type Scope,
+  sharedText,
+} from './record.ts';
+import type { ExportSink } from './sink.ts';
+
+/** A JSON value in the body; whitespace may follow it. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+  /** For errors: where in the body it stands, such as `resourceLogs[0].resource`. */
+  readonly at: string;
+}
+
+/** What is no JSON, or not of the type that OTLP has there. */
+class ShapeFault extends Error {}
+
+const backslash = 0x5c;
+const colon = 0x3a;
+const firstOfNull = 0x6e;
+
+/** Reads an ExportLogsServiceRequest in the JSON of OTLP; returns undefined, or what is wrong with the body. */
+export function readJson(bytes: Buffer, sink: ExportSink): string | undefined {
+  if (!isUtf8(bytes)) return 'it is not valid UTF-8';
+  try {
+    new ExportReader(bytes, sink).read();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ShapeFault) return error.message;
+    throw error;
+  }
+}
+
+/**
+ * Looks at brackets and texts to find where lists, records and members stand, and checks and reads each record by
+ * itself: parsed at once, a large body would take many times its size in objects.
+ */
+class ExportReader {
+  readonly #bytes: Buffer;
+  readonly #sink: ExportSink;
+  readonly #cursor = new Cursor();
+
+  constructor(bytes: Buffer, sink: ExportSink) {
+    this.#bytes = bytes;
+    this.#sink = sink;
+  }
+
+  read(): void {
+    const start = firstToken(this.#bytes, 0, this.#bytes.length);
+    const body = this.#container({ start, end: this.#bytes.length, at: 'the body' }, 'resourceLogs', '');
+    for (const list of this.#elements(body.get('resourceLogs'))) this.#resourceLogs(list);
+  }
+
+  #resourceLogs(span: Span): void {
+    const members = this.#container(span, 'scopeLogs');
+    const resource = {
+      ...this.#shared(members.get('resource')),
+      schemaUrl: this.#text(members.get('schemaUrl')),
+    };
+    for (const list of this.#elements(members.get('scopeLogs'))) this.#scopeLogs(list, resource);
+  }
+
+  #scopeLogs(span: Span, resource: Resource): void {
+    const members = this.#container(span, 'logRecords');
+    const scope = { ...this.#shared(members.get('scope')), schemaUrl: this.#text(members.get('schemaUrl')) };
+    const shared = sharedText(resource, scope);
+    for (const record of this.#elements(members.get('logRecords'))) {
+      this.#check(record);
+      this.#sink.record(recordText(this.#record(record), shared));
+    }
+  }
+
+  /** The members of an object, all but the list in it known to be JSON. */
+  #container(span: Span, list: string, prefix?: string): ReadonlyMap<string, Span> {
+    const members = this.#members(span, prefix);
+    for (const [name, value] of members) if (name !== list) this.#check(value);
+    return members;
+  }
+
+  /**
+   * Throws ShapeFault for what is no JSON. What is JSON and yet no event may have, such as a lone surrogate, passes:
+   * the rules of events refuse the record, and its neighbours need not go with it.
+   */
+  #check({ start, end, at }: Span): void {
+    const cursor = this.#cursor;
+    const first = cursor.open(this.#bytes, start, end, this.#bytes.toString('latin1', start, end), 0);
+    if (isAtEnd(cursor, skipValue(cursor, first, 0))) return;
+    const fault = describeFault(cursor, start);
+    if (end - start > ocsfLimits.eventBytesMax) throw new ShapeFault(`${at} ${fault}`);
+    try {
+      JSON.parse(this.#bytes.toString('utf8', start, end));
+    } catch (error) {
+      if (error instanceof SyntaxError) throw new ShapeFault(`${at} ${fault}`);
+      throw error;
+    }
+  }
+
+  /** A resource or a scope; a resource has neither name nor version. */
+  #shared(span: Span | undefined): Scope {
+    if (span === undefined) return {};
+    const members = this.#members(span);
+    return {
+      name: this.#text(members.get('name')),
+      version: this.#text(members.get('version')),
+      attributes: this.#attributes(members.get('attributes')),
+      droppedAttributesCount: this.#number(members.get('droppedAttributesCount')),
+    };
+  }
+
+  #record(span: Span): RecordFields {
+    const members = this.#members(span);
+    const body = members.get('body');
+    return {
+      timeUnixNano: this.#digits(members.get('timeUnixNano')),
+      observedTimeUnixNano: this.#digits(members.get('observedTimeUnixNano')),
+      severityNumber: this.#number(members.get('severityNumber')),
+      severityText: this.#text(members.get('severityText')),
+      eventName: this.#text(members.get('eventName')),
+      body: body && this.#value(body, 1),
+      attributes: this.#attributes(members.get('attributes')),
+      droppedAttributesCount: this.#number(members.get('droppedAttributesCount')),
+      flags: this.#number(members.get('flags')),
+      traceId: this.#text(members.get('traceId'))?.toLowerCase(),
+      spanId: this.#text(members.get('spanId'))?.toLowerCase(),
+    };
+  }
+
+  #attributes(span: Span | undefined): string | undefined {
+    return attributesText(this.#keyValues(span, 1));
+  }
+
+  /** Of a key that stands twice the last counts. */
+  #keyValues(span: Span | undefined, depth: number): ReadonlyMap<string, string> {
+    const values = new Map<string, string>();
+    for (const pair of this.#elements(span)) {
+      const members = this.#members(pair);
+      const value = members.get('value');
+      values.set(
+        this.#text(members.get('key')) ?? '',
+        value === undefined ? 'null' : this.#value(value, depth),
+      );
+    }
+    return values;
+  }
+
+  /** An AnyValue as JSON text; one that holds several kinds of value counts as the last. */
+  #value(span: Span, depth: number): string {
+    let text = 'null';
+    if (depth > limits.valueDepthMax) return text;
+    for (const [name, value] of this.#members(span)) {
+      switch (name) {
+        case 'stringValue':
+        case 'bytesValue':
+          text = JSON.stringify(this.#text(value));
+          break;
+        case 'boolValue':
+          text = this.#raw(value);
+          if (text !== 'true' && text !== 'false') throw mismatch(value, 'true or false');
+          break;
+        case 'intValue':
+          text = this.#digits(value);
+          break;
+        case 'doubleValue':
+          text = this.#double(value);
+          break;
+        case 'arrayValue':
+          text = `[${this.#elements(this.#members(value).get('values'))
+            .map((element) => this.#value(element, depth + 1))
+            .join(',')}]`;
+          break;
+        case 'kvlistValue':
+          text = attributesText(this.#keyValues(this.#members(value).get('values'), depth + 1)) ?? '{}';
+          break;
+        default:
+      }
+    }
+    return text;
+  }
+
+  /** A 64-bit integer: its digits in quotes as protobuf's JSON has them, or as a number. */
+  #digits(span: Span): string;
+  #digits(span: Span | undefined): string | undefined;
+  #digits(span: Span | undefined): string | undefined {
+    if (span === undefined) return undefined;
+    const raw = this.#raw(span);
+    const text = raw.startsWith('"') ? (JSON.parse(raw) as string) : raw;
+    if (!/^-?\d{1,20}$/.test(text)) throw mismatch(span, 'a 64-bit integer');
+    return BigInt(text).toString();
+  }
+
+  #double(span: Span): string {
+    const raw = this.#raw(span);
+    if (!raw.startsWith('"')) {
+      if (Number.isNaN(Number(raw))) throw mismatch(span, 'a number');
+      return raw;
+    }
+    const text = JSON.parse(raw) as string;
+    const value = Number(text);
+    if (text.trim() === '' || (Number.isNaN(value) && text !== 'NaN')) throw mismatch(span, 'a number');
+    return doubleText(value);
+  }
+
+  #number(span: Span | undefined): number | undefined {
+    if (span === undefined) return undefined;
+    const value = Number(this.#digits(span));
+    if (value < -(2 ** 31) || value >= 2 ** 32) throw mismatch(span, 'a 32-bit integer');
+    return value;
+  }
+
+  #text(span: Span): string;
+  #text(span: Span | undefined): string | undefined;
+  #text(span: Span | undefined): string | undefined {
+    if (span === undefined) return undefined;
+    if (this.#bytes[span.start] !== quote) throw mismatch(span, 'a text');
+    return JSON.parse(this.#raw(span)) as string;
+  }
+
+  #raw({ start, end }: Span): string {
+    return this.#bytes.toString('utf8', start, end).trimEnd();
+  }
+
+  /** All count for the bound on elements, attributes too: each takes as much work as a small record. */
+  #elements(span: Span | undefined): Span[] {
+    if (span === undefined) return [];
+    if (this.#bytes[span.start] !== openBracket) throw mismatch(span, 'an array');
+    const elements: Span[] = [];
+    const fault = splitArray(this.#bytes, span.start, span.end, (start, end) => {
+      this.#sink.element();
+      elements.push({ start, end, at: `${span.at}[${elements.length}]` });
+    });
+    if (fault !== undefined) throw new ShapeFault(`${span.at}: ${fault}`);
+    return elements;
+  }
+
+  /** Members that have a value other than null. Of a name that stands twice the last counts. */
+  #members(span: Span, prefix = `${span.at}.`): ReadonlyMap<string, Span> {
+    const bytes = this.#bytes;
+    const last = lastToken(bytes, span.start, span.end) - 1;
+    const isObject = bytes[span.start] === openBrace && bytes[last] === closeBrace && last > span.start;
+    if (!isObject) throw mismatch(span, 'an object');
+    const members = new Map<string, Span>();
+    const first = firstToken(bytes, span.start + 1, last);
+    if (first === last) return members;
+    const fault = splitElements(bytes, first, last, (start, end) => {
+      const [name, value] = this.#member(start, end, span.at);
+      if (bytes[value] === firstOfNull) members.delete(name);
+      else members.set(name, { start: value, end, at: `${prefix}${name}` });
+    });
+    if (fault !== undefined) throw new ShapeFault(`${span.at}: ${fault}`);
+    return members;
+  }
+
+  /** The name of a member, and where its value begins. */
+  #member(start: number, end: number, at: string): readonly [name: string, value: number] {
+    const bytes = this.#bytes;
+    const nameEnd = bytes[start] === quote ? endOfString(bytes, start, end) : start;
+    const after = firstToken(bytes, nameEnd, end);
+    const value = firstToken(bytes, after + 1, end);
+    const name = bytes[after] === colon && value < end ? textIn(bytes, start, nameEnd) : undefined;
+    if (name === undefined) throw new ShapeFault(`${at}: expected a name and a value at byte ${start}`);
+    return [name, value];
+  }
+}
+
+/** The position after the quote that ends the string whose first quote is at `at`. */
+function endOfString(bytes: Buffer, at: number, end: number): number {
+  let next = at + 1;
+  while (next < end && bytes[next] !== quote) next += bytes[next] === backslash ? 2 : 1;
+  return next + 1;
+}
+
+/** The value of the JSON string bytes[start, end), which may be none. */
+function textIn(bytes: Buffer, start: number, end: number): string | undefined {
+  try {
+    return JSON.parse(bytes.toString('utf8', start, end)) as string;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function mismatch({ at }: Span, expected: string): ShapeFault {
+  return new ShapeFault(`${at} must be ${expected}`);
+}

@@ -1,0 +1,247 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { limits } from './limits.ts';
+import {
+  attributesText,
+  doubleText,
+  type RecordFields,
+  recordText,
+  type Resource,
+  type Scope,
+  sharedText,
+} from './record.ts';
+import type { ExportSink } from './sink.ts';
+
+/**
+ * The messages of opentelemetry/proto/logs/v1/logs.proto that an export has, read field by field from the bytes: objects
+ * for all of them would take several times the memory of the body, and a body may be large.
+ */
+
+type Span = readonly [start: number, end: number];
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A field's number and how it is written, in one number as protobuf has it. A field written otherwise is unknown. */
+const lengthOf = (field: number): number => field * 8 + WireType.LengthDelimited;
+const varintOf = (field: number): number => field * 8 + WireType.Varint;
+const fixed64Of = (field: number): number => field * 8 + WireType.Bit64;
+const fixed32Of = (field: number): number => field * 8 + WireType.Bit32;
+
+/** Why the bytes are no message of protobuf. */
+class WireFault extends Error {}
+
+/** Reads an ExportLogsServiceRequest; returns undefined, or what is wrong with the bytes. */
+export function readProtobuf(bytes: Uint8Array, sink: ExportSink): string | undefined {
+  const reader = new BinaryReader(bytes);
+  try {
+    for (const resourceLogs of listsOf(reader, [0, bytes.length], sink))
+      readResourceLogs(reader, resourceLogs, sink);
+    return undefined;
+  } catch (error) {
+    if (error instanceof WireFault) return error.message;
+    throw error;
+  }
+}
+
+function listsOf(reader: BinaryReader, span: Span, sink: ExportSink): Span[] {
+  const lists: Span[] = [];
+  decoding(reader, () =>
+    readFields(reader, span, (tag) => {
+      if (tag !== lengthOf(1)) return false;
+      sink.element();
+      lists.push(passMessage(reader));
+      return true;
+    }),
+  );
+  return lists;
+}
+
+/** Fields may come in any order, so the lists are read when all that their records share is known. */
+function readResourceLogs(reader: BinaryReader, span: Span, sink: ExportSink): void {
+  const resource: Mutable<Resource> & { schemaUrl?: string } = {};
+  const attributes = new Map<string, string>();
+  const lists: Span[] = [];
+  decoding(reader, () =>
+    readFields(reader, span, (tag) => {
+      if (tag === lengthOf(1)) readShared(reader, 1, resource, attributes);
+      else if (tag === lengthOf(2)) {
+        sink.element();
+        lists.push(passMessage(reader));
+      } else if (tag === lengthOf(3)) resource.schemaUrl = reader.string(true);
+      else return false;
+      return true;
+    }),
+  );
+  const whole = { ...resource, attributes: attributesText(attributes) };
+  for (const list of lists) readScopeLogs(reader, list, whole, sink);
+}
+
+function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sink: ExportSink): void {
+  const scope: Mutable<Scope> & { schemaUrl?: string } = {};
+  const attributes = new Map<string, string>();
+  const records: Span[] = [];
+  decoding(reader, () =>
+    readFields(reader, span, (tag) => {
+      if (tag === lengthOf(1)) readShared(reader, 3, scope, attributes);
+      else if (tag === lengthOf(2)) {
+        sink.element();
+        records.push(passMessage(reader));
+      } else if (tag === lengthOf(3)) scope.schemaUrl = reader.string(true);
+      else return false;
+      return true;
+    }),
+  );
+  const shared = sharedText(resource, { ...scope, attributes: attributesText(attributes) });
+  for (const record of records) {
+    const fields = decoding(reader, () => readRecord(reader, record));
+    sink.record(recordText(fields, shared));
+  }
+}
+
+/** Resource and InstrumentationScope differ in where their attributes begin; a scope has name and version before. */
+function readShared(
+  reader: BinaryReader,
+  attributesField: 1 | 3,
+  into: Mutable<Scope>,
+  attributes: Map<string, string>,
+): void {
+  readFields(reader, spanOf(reader), (tag) => {
+    if (tag === lengthOf(attributesField)) readKeyValue(reader, attributes, 1);
+    else if (tag === varintOf(attributesField + 1)) into.droppedAttributesCount = reader.uint32();
+    else if (attributesField === 3 && tag === lengthOf(1)) into.name = reader.string(true);
+    else if (attributesField === 3 && tag === lengthOf(2)) into.version = reader.string(true);
+    else return false;
+    return true;
+  });
+}
+
+function readRecord(reader: BinaryReader, span: Span): RecordFields {
+  const record: Mutable<RecordFields> = {};
+  const attributes = new Map<string, string>();
+  readFields(reader, span, (tag) => {
+    const read = recordFields.get(tag);
+    if (read !== undefined) read(reader, record);
+    else if (tag === lengthOf(6)) readKeyValue(reader, attributes, 1);
+    else return false;
+    return true;
+  });
+  record.attributes = attributesText(attributes);
+  return record;
+}
+
+const recordFields: ReadonlyMap<number, (reader: BinaryReader, record: Mutable<RecordFields>) => void> =
+  new Map([
+    [fixed64Of(1), (reader, record) => void (record.timeUnixNano = String(reader.fixed64()))],
+    [varintOf(2), (reader, record) => void (record.severityNumber = reader.int32())],
+    [lengthOf(3), (reader, record) => void (record.severityText = reader.string(true))],
+    [lengthOf(5), (reader, record) => void (record.body = readValue(reader, 1))],
+    [varintOf(7), (reader, record) => void (record.droppedAttributesCount = reader.uint32())],
+    [fixed32Of(8), (reader, record) => void (record.flags = reader.fixed32())],
+    [lengthOf(9), (reader, record) => void (record.traceId = hexOf(reader.bytes()))],
+    [lengthOf(10), (reader, record) => void (record.spanId = hexOf(reader.bytes()))],
+    [fixed64Of(11), (reader, record) => void (record.observedTimeUnixNano = String(reader.fixed64()))],
+    [lengthOf(12), (reader, record) => void (record.eventName = reader.string(true))],
+  ]);
+
+/** Reads a KeyValue into the attributes; of a key that stands twice the last counts. */
+function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: number): void {
+  let key = '';
+  let value = 'null';
+  readFields(reader, spanOf(reader), (tag) => {
+    if (tag === lengthOf(1)) key = reader.string(true);
+    else if (tag === lengthOf(2)) value = readValue(reader, depth);
+    else return false;
+    return true;
+  });
+  into.set(key, value);
+}
+
+/** An AnyValue as JSON text: integers with all digits, bytes in base64, no value as null. */
+function readValue(reader: BinaryReader, depth: number): string {
+  const span = spanOf(reader);
+  let text = 'null';
+  if (depth > limits.valueDepthMax) {
+    [, reader.pos] = span;
+    return text;
+  }
+  readFields(reader, span, (tag) => {
+    const read = valueFields.get(tag);
+    if (read === undefined) return false;
+    text = read(reader, depth);
+    return true;
+  });
+  return text;
+}
+
+const valueFields: ReadonlyMap<number, (reader: BinaryReader, depth: number) => string> = new Map([
+  [lengthOf(1), (reader) => JSON.stringify(reader.string(true))],
+  [varintOf(2), (reader) => String(reader.bool())],
+  [varintOf(3), (reader) => String(reader.int64())],
+  [fixed64Of(4), (reader) => doubleText(reader.double())],
+  [lengthOf(5), readArray],
+  [lengthOf(6), readKeyValueList],
+  [lengthOf(7), (reader) => JSON.stringify(Buffer.from(reader.bytes()).toString('base64'))],
+]);
+
+function readArray(reader: BinaryReader, depth: number): string {
+  const values: string[] = [];
+  readFields(reader, spanOf(reader), (tag) => {
+    if (tag !== lengthOf(1)) return false;
+    values.push(readValue(reader, depth + 1));
+    return true;
+  });
+  return `[${values.join(',')}]`;
+}
+
+function readKeyValueList(reader: BinaryReader, depth: number): string {
+  const values = new Map<string, string>();
+  readFields(reader, spanOf(reader), (tag) => {
+    if (tag !== lengthOf(1)) return false;
+    readKeyValue(reader, values, depth + 1);
+    return true;
+  });
+  return attributesText(values) ?? '{}';
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+/** The message whose length the reader is at. */
+function spanOf(reader: BinaryReader): Span {
+  const length = reader.uint32();
+  return [reader.pos, reader.pos + length];
+}
+
+function passMessage(reader: BinaryReader): Span {
+  const span = spanOf(reader);
+  [, reader.pos] = span;
+  return span;
+}
+
+/** Hands each field's tag on; one that `onField` does not read is passed over. */
+function readFields(reader: BinaryReader, [start, end]: Span, onField: (tag: number) => boolean): void {
+  reader.pos = start;
+  if (end > reader.len) throw new WireFault(`a message ends beyond the body, at byte ${start}`);
+  while (reader.pos < end) {
+    const [field, type] = reader.tag();
+    if (!onField(field * 8 + type)) reader.skip(type, field);
+  }
+  if (reader.pos !== end) throw new WireFault(`a field ends beyond its message, at byte ${end}`);
+}
+
+/**
+ * Runs what reads bytes and nothing else: the library refuses them with plain errors, with RangeErrors of views, and
+ * with the text decoder's own. Any other error is a fault of ours.
+ */
+function decoding<T>(reader: BinaryReader, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const isOfBytes =
+      error.constructor === Error ||
+      error instanceof RangeError ||
+      ('code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA');
+    if (!isOfBytes) throw error;
+    throw new WireFault(`${error.message}, before byte ${reader.pos}`, { cause: error });
+  }
+}

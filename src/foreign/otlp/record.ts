@@ -1,0 +1,101 @@
+/** A log record's own fields. What is not there, or has protobuf's default, is undefined; values are JSON texts. */
+export interface RecordFields {
+  /** Digits. */
+  readonly timeUnixNano?: string | undefined;
+  readonly observedTimeUnixNano?: string | undefined;
+  readonly severityNumber?: number | undefined;
+  readonly severityText?: string | undefined;
+  readonly eventName?: string | undefined;
+  readonly body?: string | undefined;
+  readonly attributes?: string | undefined;
+  readonly droppedAttributesCount?: number | undefined;
+  readonly flags?: number | undefined;
+  /** Hexadecimal digits. */
+  readonly traceId?: string | undefined;
+  readonly spanId?: string | undefined;
+}
+
+/** What the records of one list share. Attributes are a JSON text. */
+export interface Resource {
+  readonly attributes?: string | undefined;
+  readonly droppedAttributesCount?: number | undefined;
+}
+
+export interface Scope extends Resource {
+  readonly name?: string | undefined;
+  readonly version?: string | undefined;
+}
+
+type Member = readonly [name: string, text: string | undefined];
+
+/** The JSON object of the members that have a value; undefined where none has. */
+function objectOf(members: readonly Member[]): string | undefined {
+  const there = members.filter(([, text]) => text !== undefined);
+  return there.length === 0
+    ? undefined
+    : `{${there.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
+}
+
+function textOf(value: string | undefined): string | undefined {
+  return value === undefined || value === '' ? undefined : JSON.stringify(value);
+}
+
+function numberOf(value: number | undefined): string | undefined {
+  return value === undefined || value === 0 ? undefined : String(value);
+}
+
+/** Time and ids: all zeros say that there is none. */
+function nonZero(value: string | undefined): string | undefined {
+  return value === undefined || /^0*$/.test(value) ? undefined : JSON.stringify(value);
+}
+
+/** A double as JSON text. JSON has no NaN and no infinity; protobuf's own JSON spells them as texts. */
+export function doubleText(value: number): string {
+  if (!Number.isFinite(value)) return JSON.stringify(String(value));
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
+/** Of a key that stands twice the last counts. Undefined where there is none. */
+export function attributesText(attributes: ReadonlyMap<string, string>): string | undefined {
+  return objectOf([...attributes]);
+}
+
+/** What the records of a scope have in common, as members of each. */
+export function sharedText(
+  resource: Resource & { readonly schemaUrl?: string | undefined },
+  scope: Scope & { readonly schemaUrl?: string | undefined },
+): readonly Member[] {
+  const common = ({ attributes, droppedAttributesCount, schemaUrl }: typeof resource): Member[] => [
+    ['attributes', attributes],
+    ['droppedAttributesCount', numberOf(droppedAttributesCount)],
+    ['schemaUrl', textOf(schemaUrl)],
+  ];
+  const ofScope: Member[] = [
+    ['name', textOf(scope.name)],
+    ['version', textOf(scope.version)],
+    ...common(scope),
+  ];
+  return [
+    ['resource', objectOf(common(resource))],
+    ['scope', objectOf(ofScope)],
+  ];
+}
+
+/** A record with what it shares, as the mapping `otlp` takes it: one JSON object on one line. */
+export function recordText(record: RecordFields, shared: readonly Member[]): string {
+  const text = objectOf([
+    ['timeUnixNano', nonZero(record.timeUnixNano)],
+    ['observedTimeUnixNano', nonZero(record.observedTimeUnixNano)],
+    ['severityNumber', numberOf(record.severityNumber)],
+    ['severityText', textOf(record.severityText)],
+    ['eventName', textOf(record.eventName)],
+    ['body', record.body],
+    ['attributes', record.attributes],
+    ['droppedAttributesCount', numberOf(record.droppedAttributesCount)],
+    ['flags', numberOf(record.flags)],
+    ['traceId', nonZero(record.traceId)],
+    ['spanId', nonZero(record.spanId)],
+    ...shared,
+  ]);
+  return text ?? '{}';
+}

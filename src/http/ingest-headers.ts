@@ -1,0 +1,26 @@
+import { Problem } from '../base/problem.ts';
+import { type ContentEncoding, contentEncodings } from '../ingest/decompress.ts';
+import type { IngestRequest } from '../ingest/request.ts';
+import { limits } from './limits.ts';
+
+/** How a body of events is compressed (contract: Ingest). */
+export function contentEncoding(header: string | undefined): ContentEncoding {
+  const name = (header ?? '').trim().toLowerCase() || 'identity';
+  const encoding = contentEncodings.find((one) => one === name || `x-${one}` === name);
+  if (encoding !== undefined) return encoding;
+  throw new Problem(
+    'unsupported_media',
+    'Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
+    {
+      headers: { 'Accept-Encoding': 'gzip, deflate, br, zstd' },
+    },
+  );
+}
+
+/** The Idempotency-Key of a write (contract: Ingest). */
+export function idempotency(key: string | undefined, apiKey: string): IngestRequest['idempotency'] {
+  if (key === undefined) return undefined;
+  const lengthMax = limits.idempotencyKeyCharactersMax;
+  if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return { apiKey, key };
+  throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);
+}

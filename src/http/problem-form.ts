@@ -1,0 +1,12 @@
+import type { Problem } from '../base/problem.ts';
+import type { RequestHead } from './request.ts';
+
+interface WordedProblem {
+  readonly status: number;
+  /** Media type of the body. */
+  readonly type: string;
+  readonly body: string | Uint8Array;
+}
+
+/** How an error is worded. */
+export type ProblemForm = (problem: Problem, head: RequestHead) => WordedProblem;

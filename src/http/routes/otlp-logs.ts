@@ -1,0 +1,100 @@
+import { Problem, type ProblemCode, problemTable } from '../../base/problem.ts';
+import { exportAnswer, mediaTypes, type PartialSuccess, statusAnswer } from '../../foreign/otlp/answer.ts';
+import type { OtlpForm } from '../../foreign/otlp/export.ts';
+import type { Accept } from '../../ingest/accept.ts';
+import type { BatchAnswer } from '../../ingest/idempotency.ts';
+import type { KeyCaller, WriteHandler } from '../endpoint.ts';
+import { contentEncoding, idempotency } from '../ingest-headers.ts';
+import { limits } from '../limits.ts';
+import type { ProblemForm } from '../problem-form.ts';
+import type { RequestContext } from '../request-context.ts';
+
+/** POST /v1/logs: log records of OpenTelemetry as events; 200 once the accepted ones are durable (contract: OTLP). */
+export function otlpLogsHandler(accept: Accept): WriteHandler {
+  return async (context, caller) => {
+    const form = formOf(context.header('content-type'));
+    if (form === undefined) {
+      const types = Object.values(mediaTypes).join(', ');
+      throw new Problem('unsupported_media', `Content-Type must be one of ${types}.`, {
+        headers: { Accept: types },
+      });
+    }
+    const headers = readHeaders(context, caller);
+    const received = await context.body();
+    try {
+      const answer = await taken(
+        accept({ ...headers, body: received.bytes, form: 'ndjson', foreign: 'otlp', otlp: form }),
+      );
+      const body = exportAnswer(form, partialSuccess(answer));
+      return { status: 200, headers: { 'Content-Type': mediaTypes[form] }, body };
+    } finally {
+      received.release();
+    }
+  };
+}
+
+function readHeaders(context: RequestContext, { key, organization }: KeyCaller) {
+  return {
+    encoding: contentEncoding(context.header('content-encoding')),
+    organization,
+    apiKey: key.id,
+    idempotency: idempotency(context.header('idempotency-key'), key.id),
+    errorsMax: limits.otlpErrorsNamedMax,
+  };
+}
+
+function formOf(contentType: string | undefined): OtlpForm | undefined {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase();
+  if (type === mediaTypes.json) return 'json';
+  return type === mediaTypes.protobuf ? 'protobuf' : undefined;
+}
+
+/** A request of which no record was accepted is no error in OTLP: one without records, or with rejected ones alone. */
+async function taken(answer: Promise<BatchAnswer>): Promise<BatchAnswer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'nothing_accepted') throw error;
+    return error.options.members as unknown as BatchAnswer;
+  }
+}
+
+function partialSuccess({ accepted, rejected, errors }: BatchAnswer): PartialSuccess | undefined {
+  if (rejected === 0) return undefined;
+  const named = errors.map(({ index, error }) => `record ${index}: ${error}`).join('; ');
+  const more = rejected > errors.length ? '; and others' : '';
+  const errorMessage = `${rejected} of ${accepted + rejected} log records were rejected: ${named}${more}`;
+  return { rejectedLogRecords: rejected, errorMessage };
+}
+
+/** Codes of google.rpc.Code. */
+const statusCodes: Readonly<Record<ProblemCode, number>> = {
+  malformed: 3,
+  nothing_accepted: 3,
+  too_many_events: 3,
+  unauthorized: 16,
+  forbidden: 7,
+  not_found: 5,
+  method_not_allowed: 12,
+  conflict: 10,
+  too_large: 3,
+  unsupported_media: 3,
+  key_reused: 9,
+  rate_limited: 8,
+  internal: 13,
+  unavailable: 14,
+};
+
+/**
+ * Errors as OTLP has them: google.rpc.Status in the request's own encoding. Exporters repeat a request after 503 and
+ * throw it away after 500, so a fault of ours is a 503 here.
+ */
+export const otlpStatus: ProblemForm = ({ code, message }, { headers }) => {
+  const form = formOf(headers.get('content-type')) ?? 'json';
+  const { status } = problemTable[code];
+  return {
+    status: status === 500 ? problemTable.unavailable.status : status,
+    type: mediaTypes[form],
+    body: statusAnswer(form, statusCodes[code], message),
+  };
+};

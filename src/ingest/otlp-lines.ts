@@ -1,0 +1,33 @@
+import { Problem } from '../base/problem.ts';
+import { type OtlpForm, readExport } from '../foreign/otlp/export.ts';
+import { limits } from './limits.ts';
+import { TooManyElements } from './split-body.ts';
+
+/**
+ * Writes the records of an export request as lines of JSON into `room` and returns these bytes; each line has the
+ * resource and the scope of its record, so a small body can make a large one: it is too large where it does not fit.
+ * Throws Problem `malformed` or `too_large`, or TooManyElements.
+ */
+export function otlpLines(body: Buffer, form: OtlpForm, room: Buffer): Buffer {
+  let length = 0;
+  let elements = 0;
+  readExport(body, form, {
+    element() {
+      elements += 1;
+      if (elements > limits.batchEventsMax) throw new TooManyElements();
+    },
+    record(text) {
+      const line = `${text}\n`;
+      if (length + Buffer.byteLength(line) > room.length) throw tooLarge(room.length);
+      length += room.write(line, length);
+    },
+  });
+  return room.subarray(0, length);
+}
+
+function tooLarge(bytes: number): Problem {
+  return new Problem(
+    'too_large',
+    `The log records, each with its resource and scope, are larger than ${bytes} bytes; send fewer at once.`,
+  );
+}

@@ -1,0 +1,389 @@
+import { strict as assert } from 'node:assert';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { createHash, createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { createServer as createTlsServer } from 'node:tls';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { type Remote, startRemote } from '../client/remote.ts';
+import { eventually } from '../support/http.ts';
+import { forward, withDirectory } from './forward-support.ts';
+
+/** Destinations of `forward` other than files and plain HTTP, each held strictly to its protocol. */
+
+const start = 1_700_000_000_000_001;
+const range = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+interface Taken {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+let remote: Remote;
+let platform: Server;
+let url: string;
+let taken: Taken[];
+let attempts: number;
+/** Answers a request; what it returns true for is kept. */
+let answer: (request: Taken, response: ServerResponse) => boolean;
+
+before(async () => {
+  remote = await startRemote();
+  platform = createHttpServer((request, response) => {
+    void buffer(request).then((body) => {
+      attempts += 1;
+      const { method = '', url: path = '', headers } = request;
+      const one = { method, path, headers, body };
+      if (answer(one, response)) taken.push(one);
+    });
+  });
+  platform.listen(0, '127.0.0.1');
+  await once(platform, 'listening');
+  url = `http://127.0.0.1:${(platform.address() as AddressInfo).port}`;
+});
+after(async () => {
+  platform.close();
+  await remote.close();
+});
+beforeEach(() => {
+  remote.events.splice(
+    0,
+    Infinity,
+    ...range(25).map((n) => ({ time: start + n, more: `,"n":${n},"severity_id":${n === 3 ? 4 : 1}` })),
+  );
+  taken = [];
+  attempts = 0;
+  answer = (_, response) => {
+    response.writeHead(204).end();
+    return true;
+  };
+});
+
+const run = (to: string, ...args: string[]) =>
+  forward(['--url', remote.url, '--once', '--batch', '10', '--to', to, ...args]);
+const placeOf = (text: string) => Number(/"n":(\d+)/.exec(text)?.[1]);
+const done = (ran: { code: number; error: string }) => assert.equal(ran.code, 0, ran.error);
+
+/** The first attempt is answered with this status, later ones as usual. */
+function busyOnce(status: number): void {
+  const usual = answer;
+  answer = (request, response) => {
+    if (attempts > 1) return usual(request, response);
+    response.writeHead(status, { 'retry-after': '0' }).end('{}');
+    return false;
+  };
+}
+
+describe('Loki', () => {
+  test('a stream with its labels, times in nanoseconds, each event a line', async () => {
+    busyOnce(429);
+    done(await run(`${url}/loki/api/v1/push`, '--format', 'loki', '--label', 'env=test'));
+    const values = taken.flatMap(({ method, headers, body }) => {
+      assert.deepEqual([method, headers['content-type']], ['POST', 'application/json']);
+      const push = JSON.parse(body.toString()) as {
+        streams: { stream: object; values: [string, string][] }[];
+      };
+      assert.deepEqual(Object.keys(push), ['streams']);
+      const [stream, ...others] = push.streams;
+      assert.deepEqual([stream?.stream, others], [{ service_name: 'auditlog', env: 'test' }, []]);
+      return stream?.values ?? [];
+    });
+    assert.deepEqual(
+      values.map(([time, line]) => [time, placeOf(line)]),
+      range(25).map((n) => [`${start + n}000`, n]),
+    );
+  });
+});
+
+interface Export {
+  readonly resourceLogs: readonly {
+    readonly resource: object;
+    readonly scopeLogs: readonly {
+      readonly logRecords: readonly {
+        readonly timeUnixNano: string;
+        readonly severityNumber: number;
+        readonly body: { readonly stringValue: string };
+        readonly attributes: readonly { readonly value: { readonly stringValue: string } }[];
+      }[];
+    }[];
+  }[];
+}
+
+describe('OTLP', () => {
+  const recordsIn = ({ body }: Taken) =>
+    (JSON.parse(body.toString()) as Export).resourceLogs[0]?.scopeLogs[0]?.logRecords ?? [];
+
+  test('export requests with a time, a severity and an id that a repetition keeps', async () => {
+    answer = (_, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end('{"partialSuccess":{}}');
+      return true;
+    };
+    busyOnce(503);
+    await withDirectory(async (directory) => {
+      const checkpoint = join(directory, 'checkpoint');
+      const args = ['--format', 'otlp', '--checkpoint', checkpoint];
+      const full = answer;
+      answer = (request, response) => {
+        if (attempts !== 3) return full(request, response);
+        // The first answer of this batch is lost, and so is the run.
+        response.writeHead(400).end();
+        return true;
+      };
+      assert.equal((await run(`${url}/v1/logs`, ...args)).code, 1);
+      answer = full;
+      done(await run(`${url}/v1/logs`, ...args));
+    });
+    const records = taken.flatMap(recordsIn);
+    const ids = new Map(
+      records.map(({ attributes, body }) => [attributes[0]?.value.stringValue, placeOf(body.stringValue)]),
+    );
+    assert.deepEqual([...ids.values()], range(25));
+    assert.equal(records.length, 35);
+    assert.deepEqual(
+      records.slice(2, 5).map(({ timeUnixNano, severityNumber }) => [timeUnixNano, severityNumber]),
+      [2, 3, 4].map((n) => [`${start + n}000`, n === 3 ? 17 : 9]),
+    );
+  });
+
+  test('records that are refused without saying which end the run, or go to the file with their batch', async () => {
+    answer = (request, response) => {
+      const rejected = recordsIn(request).some(({ body }) => placeOf(body.stringValue) === 12) ? '1' : '0';
+      response.end(JSON.stringify({ partialSuccess: { rejectedLogRecords: rejected, errorMessage: 'no' } }));
+      return true;
+    };
+    const ended = await run(`${url}/v1/logs`, '--format', 'otlp');
+    assert.equal(ended.code, 1);
+    assert.match(ended.error, /refused 1 events for good/);
+    await withDirectory(async (directory) => {
+      const file = join(directory, 'rejected');
+      const ran = await run(`${url}/v1/logs`, '--format', 'otlp', '--rejected-to', file);
+      done(ran);
+      assert.match(ran.error, /delivered=24 batches=3 rejected=1 /);
+      const lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
+      assert.deepEqual(
+        lines.map(placeOf),
+        range(10).map((n) => n + 10),
+      );
+    });
+  });
+});
+
+const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
+
+/** Signature version 4, by its description: fails unless the request is signed with the secret for the region. */
+function checkSignature({ method, path, headers, body }: Taken, secret: string, region: string): void {
+  const authorization = String(headers.authorization);
+  const [, id, date, scope, names = '', signature] =
+    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
+      authorization,
+    ) ?? assert.fail(authorization);
+  assert.deepEqual([id, scope], ['AKIDEXAMPLE', `${region}/s3/aws4_request`]);
+  assert.equal(headers['x-amz-content-sha256'], sha256(body));
+  for (const name of ['host', 'x-amz-content-sha256', 'x-amz-date', 'x-amz-security-token'])
+    assert.ok(names.split(';').includes(name), name);
+  const listed = names.split(';').map((name) => `${name}:${String(headers[name])}\n`);
+  const canonical = [method, path, '', listed.join(''), names, sha256(body)].join('\n');
+  const amzDate = String(headers['x-amz-date']);
+  assert.ok(amzDate.startsWith(date ?? '-'));
+  const toSign = ['AWS4-HMAC-SHA256', amzDate, `${date}/${scope}`, sha256(canonical)].join('\n');
+  const key = ['s3', 'aws4_request'].reduce(hmac, hmac(hmac(`AWS4${secret}`, date ?? ''), region));
+  assert.equal(signature, hmac(key, toSign).toString('hex'));
+}
+
+describe('S3', () => {
+  const environment = {
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'secret/of+tests',
+    AWS_SESSION_TOKEN: 'session',
+  };
+  const put = (...args: string[]) =>
+    forward(
+      [
+        '--url',
+        remote.url,
+        '--once',
+        '--batch',
+        '10',
+        '--to',
+        's3://audit-logs/a b/ö',
+        '--s3-endpoint',
+        url,
+        ...args,
+      ],
+      { environment },
+    );
+
+  test('signed objects, one a batch, that a repetition replaces', async () => {
+    answer = (request, response) => {
+      checkSignature(request, environment.AWS_SECRET_ACCESS_KEY, 'eu-central-1');
+      response.end();
+      return true;
+    };
+    busyOnce(503);
+    await withDirectory(async (directory) => {
+      const checkpoint = join(directory, 'checkpoint');
+      const args = ['--gzip', '--s3-region', 'eu-central-1', '--checkpoint', checkpoint];
+      const full = answer;
+      answer = (request, response) => {
+        if (attempts !== 3) return full(request, response);
+        response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>');
+        return full(request, response);
+      };
+      const ended = await put(...args);
+      assert.equal(ended.code, 1);
+      assert.match(ended.error, /the destination answered 403/);
+      assert.doesNotMatch(ended.error, /secret|AccessDenied/);
+      answer = full;
+      done(await put(...args));
+    });
+    const objects = new Map(taken.map(({ path, body }) => [path, gunzipSync(body).toString()]));
+    assert.equal(objects.size, 3);
+    for (const path of objects.keys())
+      assert.match(path, /^\/audit-logs\/a%20b\/%C3%B6\/2023\/11\/14\/17\d{14}-[\w-]{22}\.ndjson\.gz$/);
+    const lines = [...objects.values()].flatMap((text) => text.split('\n').slice(0, -1));
+    assert.deepEqual(lines.map(placeOf), range(25));
+  });
+
+  test('needs credentials, from the environment, and lines', async () => {
+    const none = await run('s3://audit-logs');
+    assert.equal(none.code, 2);
+    assert.match(none.error, /AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
+    assert.match((await put('--format', 'loki')).error, /--format: ndjson with s3/);
+    for (const to of ['s3://', 's3://A', 's3:bucket', 'syslog+tcp://', 'syslog+tls://h/path', 'syslog://h'])
+      assert.equal((await run(to)).code, 2, to);
+    assert.equal((await run(`${url}/x`, '--format', 'loki', '--label', 'x')).code, 2);
+  });
+});
+
+/** The messages of a stream with octet counting (RFC 6587, 3.4.1). */
+function messagesIn(stream: Buffer): string[] {
+  const messages: string[] = [];
+  for (let at = 0; at < stream.length; ) {
+    const [count = ''] =
+      /^[1-9]\d* /.exec(stream.toString('latin1', at, at + 10)) ?? assert.fail('no octet count');
+    const begin = at + count.length;
+    at = begin + Number(count);
+    assert.ok(at <= stream.length, 'a message is cut short');
+    messages.push(stream.toString('utf8', begin, at));
+  }
+  return messages;
+}
+
+const syslogMessage = /^<(\d+)>1 (2023-11-14T22:13:20\.\d{6}Z) 127\.0\.0\.1 auditlog - - - (\{.*\})$/s;
+
+describe('syslog', () => {
+  /** A receiver that reads each connection to its end; the first one it breaks off. */
+  const receive = (streams: Buffer[], breakFirst: boolean) => {
+    let connections = 0;
+    return (socket: Socket) => {
+      connections += 1;
+      const pieces: Buffer[] = [];
+      const isBroken = breakFirst && connections === 1;
+      socket.on('error', () => undefined);
+      socket.on('data', (piece: Buffer) => {
+        pieces.push(piece);
+        if (isBroken) socket.resetAndDestroy();
+      });
+      socket.on('end', () => streams.push(Buffer.concat(pieces)));
+    };
+  };
+  const check = (streams: readonly Buffer[]): void => {
+    const messages = streams.flatMap(messagesIn).map((text) => syslogMessage.exec(text) ?? assert.fail(text));
+    assert.deepEqual(
+      messages.map(([, , , event = '']) => placeOf(event)),
+      range(25),
+    );
+    assert.deepEqual(
+      messages.slice(2, 5).map(([, priority, time]) => [priority, time]),
+      [2, 3, 4].map((n) => [n === 3 ? '107' : '110', `2023-11-14T22:13:20.00000${n + 1}Z`]),
+    );
+  };
+  const listen = async (server: Server): Promise<number> => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+
+  test('over TCP: a batch counts when the receiver has read it to its end; a broken one is sent again', async () => {
+    const streams: Buffer[] = [];
+    const server = createTcpServer(receive(streams, true));
+    const ran = await run(`syslog+tcp://127.0.0.1:${await listen(server)}`);
+    server.close();
+    done(ran);
+    assert.match(ran.error, /delivered=25 batches=3 rejected=0 retries=1 /);
+    check(streams);
+  });
+
+  test('over TLS: to a certificate that is trusted, and to no other', async (t) => {
+    if (spawnSync('openssl', ['version']).status !== 0)
+      return t.skip('openssl, which makes the certificate, is not here');
+    await withDirectory(async (directory) => {
+      const [key, cert] = [join(directory, 'key'), join(directory, 'cert')];
+      const of = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2', '-nodes'];
+      const make = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', ...of];
+      execFileSync('openssl', [...make, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+      const streams: Buffer[] = [];
+      const options = { key: await readFile(key), cert: await readFile(cert) };
+      const server = createTlsServer(options, receive(streams, false));
+      const to = `syslog+tls://127.0.0.1:${await listen(server)}`;
+      done(await run(to, '--ca-file', cert));
+      check(streams);
+      const stop = new AbortController();
+      const refused = forward(['--url', remote.url, '--to', to], { stop: stop.signal });
+      await once(server, 'tlsClientError');
+      stop.abort();
+      assert.match((await refused).error, /destination: no delivery: DEPTH_ZERO_SELF_SIGNED_CERT; attempt 2/);
+      assert.equal(streams.length, 3);
+      server.close();
+    });
+  });
+
+  test('rsyslog takes all of it', async (t) => {
+    const program = '/usr/sbin/rsyslogd';
+    if (!existsSync(program)) return t.skip('rsyslogd is not installed');
+    await withDirectory(async (directory) => {
+      const [port, out] = [join(directory, 'port'), join(directory, 'out')];
+      const configuration = `
+        global(workDirectory="${directory}")
+        module(load="imtcp")
+        input(type="imtcp" address="127.0.0.1" port="0" listenPortFileName="${port}")
+        template(name="raw" type="string" string="%pri% %timereported:::date-rfc3339% %app-name% %msg%\\n")
+        action(type="omfile" file="${out}" template="raw")`;
+      await writeFile(join(directory, 'conf'), configuration);
+      const args = ['-n', '-f', join(directory, 'conf'), '-i', join(directory, 'pid')];
+      const daemon = spawn(program, args, { stdio: 'ignore' });
+      try {
+        const listening = await eventually('rsyslogd to listen', async () =>
+          existsSync(port) ? (await readFile(port, 'utf8')).trim() || undefined : undefined,
+        );
+        done(await run(`syslog+tcp://127.0.0.1:${listening}`));
+        const lines = await eventually('rsyslogd to write', async () => {
+          const text = existsSync(out) ? await readFile(out, 'utf8') : '';
+          const found = text
+            .split('\n')
+            .slice(0, -1)
+            .filter((line) => line.includes(' auditlog '));
+          return found.length >= 25 ? found : undefined;
+        });
+        assert.deepEqual(lines.map(placeOf), range(25));
+        assert.match(
+          lines[0] ?? '',
+          /^110 2023-11-14T22:13:20\.000001(Z|\+00:00) auditlog \s?\{"category_uid"/,
+        );
+      } finally {
+        daemon.kill();
+        await once(daemon, 'exit');
+      }
+    });
+  });
+});
