@@ -33,7 +33,7 @@ import { filterOptions, type Filters, filtersOf, oneOf, option, type OptionRow, 
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
-import { linesOf } from './verify/lines.ts';
+import { linesOf } from './lines.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
 interface ExportOptions extends Filters {

@@ -1,6 +1,7 @@
 /** Bounds of the commands; units last. */
 export const limits = {
-  /** Of `ocsf validate`: lines of one document, which is held, and faults told as JSON. */
+  /** Of `ocsf validate`: bytes of a line (a document may be one), lines of a document, which is held, and faults told as JSON. */
+  validateLineBytesMax: 256 * 1024 ** 2,
   validateDocumentLinesMax: 10_000_000,
   validateFaultsMax: 1_000,
   /** Snapshots that an export tries on a table that keeps changing. */

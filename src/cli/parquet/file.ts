@@ -1,7 +1,7 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { compressZstd, loadZstd } from '../../base/zstd.ts';
 import { limits } from '../limits.ts';
-import { linesOf } from '../verify/lines.ts';
+import { linesOf } from '../lines.ts';
 import type { EventColumns } from './columns.ts';
 
 type Row = Record<string, unknown>;

@@ -7,7 +7,7 @@ import { createProgress, type ProgressIo } from '../progress.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { evidenceHead, readLine } from './evidence-file.ts';
-import { linesOf } from './lines.ts';
+import { linesOf } from '../lines.ts';
 import { atPlace, contradictionsIn, type Report } from './report.ts';
 
 const entriesAtOnce = 256;
