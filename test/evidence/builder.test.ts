@@ -89,6 +89,7 @@ function builder(instance?: string, intervalMs = 60_000, mirror?: Mirror) {
     settledBefore,
     intervalMs,
     mirror,
+    witnesses: undefined,
     damage,
     log,
   });
