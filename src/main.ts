@@ -144,10 +144,11 @@ async function startEvidence(
   order: IngestOrder,
 ) {
   const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
+  const { evidenceWitnesses: witnesses } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const settledBefore = async () => (await order.settledBefore()).ofAll;
-  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory };
+  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
   const evidence = openEvidence({ ...own, settledBefore, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;

@@ -106,7 +106,15 @@ async function benchBuild(lab: Lab, copied: Copied, key: LogKey): Promise<CaseRe
       const turns = new Turns(storage, undefined, log);
       const settledBefore = async (): Promise<bigint> => endOf(round + 1);
       const bounds = { intervalMs: 600_000, shareOfMachine: Infinity, stopMsMax: 600_000 };
-      const builder = new Builder({ ...shared, ...bounds, turns, settledBefore, mirror: undefined, damage });
+      const builder = new Builder({
+        ...shared,
+        ...bounds,
+        turns,
+        settledBefore,
+        mirror: undefined,
+        witnesses: undefined,
+        damage,
+      });
       return timed(events / rounds, () => builder.stop());
     },
     reference: {

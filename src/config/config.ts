@@ -122,6 +122,7 @@ export function loadConfig(environment: Environment) {
     evidenceIntervalMs: values.EVIDENCE_INTERVAL,
     /** An absolute path; undefined: trees are not copied. */
     evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
+    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
     /** Undefined: the one in the data directory, see `evidenceKeys`. */
     evidenceKey: values.EVIDENCE_KEY,
     evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,

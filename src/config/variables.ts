@@ -18,6 +18,7 @@ import {
   privateKeyFile,
   rate,
   secretNames,
+  witnesses,
 } from './kinds.ts';
 
 /** One setting: how it is read, and what `--help` says of it. */
@@ -47,6 +48,9 @@ function secret<T>(variable: Variable<T>): Variable<T> {
   return { ...variable, shownValue: () => false };
 }
 
+/** A URL that is refused for carrying credentials must not put them into a log. */
+const hasNoCredentials = (text: string): boolean => !text.includes('@') && !text.includes('?');
+
 const fixedText = pattern(
   /^[^\p{Cc}\p{Cs}]{1,200}$/u,
   'a text of 1 to 200 characters without control characters',
@@ -73,8 +77,7 @@ export const variables = {
   DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {
     ...optional('unset: the embedded engine', 'address of a ClickHouse server', httpUrl),
-    // A URL that is refused for carrying credentials must not put them into a log.
-    shownValue: (text: string) => !text.includes('@') && !text.includes('?'),
+    shownValue: hasNoCredentials,
   },
   CLICKHOUSE_USER: setting('default', 'user of that server', fixedText),
   CLICKHOUSE_PASSWORD: secret({
@@ -166,6 +169,14 @@ export const variables = {
     'directory for a copy of all checkpoints and trees: another disk, a mounted bucket, a repository',
     directory,
   ),
+  EVIDENCE_WITNESSES: {
+    ...optional(
+      'none',
+      'who cosigns checkpoints (C2SP tlog-witness): public key and address, separated by a space; several by commas',
+      witnesses(8),
+    ),
+    shownValue: hasNoCredentials,
+  },
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',

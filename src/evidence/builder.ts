@@ -19,6 +19,7 @@ import { type Progress, readProgress, writeProgress } from './progress-table.ts'
 import { slicesOf } from './slices.ts';
 import type { TileTable } from './tile-table.ts';
 import type { Turns } from './turns.ts';
+import type { Witnesses } from './witnesses.ts';
 
 export interface BuilderOptions {
   readonly storage: Storage;
@@ -36,6 +37,8 @@ export interface BuilderOptions {
   readonly stopMsMax: number;
   /** Undefined: nowhere is a copy. */
   readonly mirror: Mirror | undefined;
+  /** Undefined: nobody is asked to cosign. */
+  readonly witnesses: Witnesses | undefined;
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
@@ -223,12 +226,12 @@ export class Builder {
       await tiles.insert([...trees.values()].flatMap(({ tree }) => tree.takeChanged()));
       const grown = [...trees.values()].filter(({ tree, signed }) => tree.size > (signed?.size ?? 0));
       const heads = grown.map((open) => ({ open, head: { size: open.tree.size, root: open.tree.root() } }));
-      await checkpoints.insert(
-        heads.map(({ open: { organization }, head }) => {
-          const text = checkpointText({ origin: key.originOf(organization), ...head });
-          return { organization, size: head.size, note: key.signerOf(organization).sign(text) };
-        }),
-      );
+      const signed = heads.map(({ open: { organization }, head }) => {
+        const text = checkpointText({ origin: key.originOf(organization), ...head });
+        return { organization, size: head.size, note: key.signerOf(organization).sign(text) };
+      });
+      await checkpoints.insert(signed);
+      this.#options.witnesses?.add(signed);
       for (const { open, head } of heads) {
         open.signed = head;
         this.#uncopied?.add(open.organization);

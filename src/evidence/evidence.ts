@@ -10,7 +10,10 @@ import { limits } from './limits.ts';
 import { LogKey } from './log-key.ts';
 import { Mirror } from './mirror.ts';
 import { TileTable } from './tile-table.ts';
+import { TreeReader } from './tree-reader.ts';
 import { Turns } from './turns.ts';
+import { Witness, type WitnessAddress } from './witness.ts';
+import { Witnesses } from './witnesses.ts';
 
 export interface EvidenceOptions {
   readonly storage: Storage;
@@ -24,6 +27,8 @@ export interface EvidenceOptions {
   readonly intervalMs: number | undefined;
   /** Where trees are copied to; undefined: nowhere. */
   readonly mirrorDirectory: string | undefined;
+  /** Who is asked to cosign checkpoints. */
+  readonly witnesses: readonly WitnessAddress[];
   readonly damage: DamageRegister;
   readonly log: Logger;
 }
@@ -40,7 +45,7 @@ function seedIn(text: string): Buffer {
   return seed;
 }
 
-/** Begins to build the trees of evidence; `stop` signs for the last events. Throws where the key is none. */
+/** Begins to build the trees of evidence; `stop` signs for the last events. Throws where a key is none. */
 export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader; stop(): Promise<void> } {
   const { storage, keys, serviceName, instance, intervalMs, mirrorDirectory, log } = options;
   const previousSeed = keys.previous === undefined ? undefined : seedIn(keys.previous);
@@ -48,11 +53,24 @@ export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader
   const tiles = new TileTable(storage);
   const shared = { ...options, tiles, checkpoints: new CheckpointTable(storage), key };
   const mirror = mirrorDirectory === undefined ? undefined : new Mirror(mirrorDirectory, tiles);
-  const builder =
-    intervalMs === undefined
-      ? undefined
-      : new Builder({ ...shared, ...limits, intervalMs, mirror, turns: new Turns(storage, instance, log) });
+  if (intervalMs === undefined) {
+    const reader = new EvidenceReader({ ...shared, signsWithinMs: () => undefined });
+    return { reader, stop: async () => undefined };
+  }
+  const { checkpoints } = shared;
+  const tree = new TreeReader(tiles);
+  const asked = options.witnesses.map((one) => new Witness(one));
+  const witnesses =
+    asked.length === 0 ? undefined : new Witnesses({ witnesses: asked, tree, checkpoints, log });
+  const turns = new Turns(storage, instance, log);
+  const builder = new Builder({ ...shared, ...limits, intervalMs, mirror, witnesses, turns });
   const signsWithinMs = (organization: string): number | undefined =>
-    builder?.signs(organization) === true ? intervalMs : undefined;
-  return { reader: new EvidenceReader({ ...shared, signsWithinMs }), stop: async () => builder?.stop() };
+    builder.signs(organization) ? intervalMs : undefined;
+  return {
+    reader: new EvidenceReader({ ...shared, signsWithinMs }),
+    async stop() {
+      await builder.stop();
+      await witnesses?.stop();
+    },
+  };
 }

@@ -22,6 +22,15 @@ export const limits = {
   idleProgressMs: 600_000,
   /** Tiles that are read at once to be copied. */
   mirrorTilesAtOnce: 64,
+  /** Witnesses are looked after this often; one that has not cosigned a checkpoint is asked again after a while. */
+  witnessEveryMs: 500,
+  witnessAgainMs: 60_000,
+  witnessOrganizationsAtOnce: 8,
+  /** Of a witness: how long its two answers may take together, and how long each may be. */
+  witnessMsMax: 10_000,
+  witnessAnswerBytesMax: 16 * 1024,
+  /** Organizations whose checkpoints wait for a witness, or of which is remembered what it has cosigned. */
+  witnessOrganizationsMax: 10_000,
   /** Of processes that share an engine one builds: its claim counts for so long. */
   claimMsMax: 30_000,
   claimRenewMs: 5_000,

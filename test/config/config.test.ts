@@ -27,6 +27,7 @@ describe('defaults', () => {
       evidenceIntervalMs: 30_000,
       evidenceKey: undefined,
       evidenceKeyPrevious: undefined,
+      evidenceWitnesses: [],
       tenantDomain: undefined,
       trustProxy: 0,
       serviceName: 'service',
@@ -109,6 +110,16 @@ const good: readonly (readonly [
   [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
   [{ EVIDENCE_INTERVAL: 'off' }, (c) => c.evidenceIntervalMs, undefined],
   [{ EVIDENCE_DIR: '/mnt/evidence' }, (c) => c.evidenceDir, '/mnt/evidence'],
+  [
+    {
+      EVIDENCE_WITNESSES: `w.example+0a1b2c3d+B${'A'.repeat(43)} https://w.example/log , v+00000000+BP${'x'.repeat(42)} http://[::1]:1`,
+    },
+    (c) => c.evidenceWitnesses,
+    [
+      { key: `w.example+0a1b2c3d+B${'A'.repeat(43)}`, url: 'https://w.example/log' },
+      { key: `v+00000000+BP${'x'.repeat(42)}`, url: 'http://[::1]:1' },
+    ],
+  ],
   [{ REDACT_KEYS: 'IBAN, ssn,i_ban' }, (c) => c.redactKeys, ['iban', 'ssn']],
   [{ REDACT_KEYS: 'Card Number,! Id-Token' }, (c) => c.redactKeys, ['cardnumber', '!idtoken']],
 ];
@@ -163,6 +174,15 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
   ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
   ...['on', '0s', '2m'].map((value) => ['EVIDENCE_INTERVAL', value] as const),
+  ...[
+    'https://w.example',
+    `w+0a1b2c3d+B${'A'.repeat(43)}`,
+    `w+0a1b2c3d+B${'A'.repeat(43)} ftp://w.example`,
+    `w+0a1b2c3d+B${'A'.repeat(43)} https://user:word@w.example`,
+    // The key of a log, and the same witness twice.
+    `w+0a1b2c3d+AA${'A'.repeat(42)} https://w.example`,
+    `w+0a1b2c3d+B${'A'.repeat(43)} https://a.example,w+0a1b2c3d+B${'A'.repeat(43)} https://b.example`,
+  ].map((value) => ['EVIDENCE_WITNESSES', value] as const),
   ...['a,,b', ',', '!', '_-', '!.', 'x'.repeat(201)].map((value) => ['REDACT_KEYS', value] as const),
 ];
 

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
-import { createSigner, seedOf } from '../../src/tlog/note.ts';
+import { createSigner, publicKeyOfSeed, seedOf, verifierKeyFor } from '../../src/tlog/note.ts';
 import { call, eventually, problemOf } from '../support/http.ts';
 import {
   createTenant,
@@ -18,6 +18,7 @@ import {
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
+import { TestWitness } from '../support/witness.ts';
 import { withEngine } from './export-support.ts';
 
 /** Events of each organization, beside those that making it and its key has left. */
@@ -43,14 +44,35 @@ let dataDir: string;
 /** Not in the data directory: what an auditor keeps, and where the service copies its trees to. */
 let kept: string;
 let copy: string;
+let environment: Record<string, string>;
+const logKeyOf = (origin: string): string => {
+  const seed = seedOf(readFileSync(join(dataDir, 'evidence-key'), 'utf8'));
+  return verifierKeyFor(origin, publicKeyOfSeed(seed ?? Buffer.alloc(32)));
+};
+/** One that cosigns, one that takes requests and is silent, one that is not there. */
+const witness = new TestWitness('witness.example', logKeyOf);
+const silent = new TestWitness('silent.example', logKeyOf);
+const absent = new TestWitness('absent.example', logKeyOf);
 before(async () => {
   dataDir = await temporaryDirectory();
   kept = await temporaryDirectory();
   copy = join(kept, 'copy');
-  server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms', EVIDENCE_DIR: copy } });
+  silent.isSilent = true;
+  const witnesses = [
+    `${witness.key} ${await witness.start()}`,
+    `${silent.key} ${await silent.start()}/`,
+    `${absent.key} http://127.0.0.1:1`,
+  ];
+  environment = {
+    EVIDENCE_INTERVAL: '200ms',
+    EVIDENCE_DIR: copy,
+    EVIDENCE_WITNESSES: witnesses.join(', '),
+  };
+  server = await startServer({ dataDir, env: environment });
 });
 after(async () => {
   await server?.stop();
+  await Promise.all([witness.stop(), silent.stop()]);
   await removeDirectory(dataDir);
   await removeDirectory(kept);
 });
@@ -85,6 +107,39 @@ async function audited(slug: string): Promise<Audited> {
   writeFileSync(files.key, `${keys[0]?.key}\n`);
   writeFileSync(files.checkpoint, text);
   return { tenant, slug, id: tenant.organization.id, ...files, size: Number(text.split('\n')[1]) };
+}
+
+/** The newest checkpoint, of `size` events at least, once the witness has cosigned it. */
+function cosigned(tenant: Tenant, size: number): Promise<string> {
+  return eventually('a cosignature', async () => {
+    const { text } = await get(tenant, 'checkpoint');
+    return Number(text.split('\n')[1]) >= size && text.includes('\u2014 witness.example ') ? text : undefined;
+  });
+}
+
+/** Checkpoints are cosigned by a witness that answers, whatever the others do, and verify knows of it. */
+async function holdCosigned(one: Audited): Promise<void> {
+  const text = await cosigned(one.tenant, one.size);
+  assert.deepEqual(
+    text.split('\n').flatMap((line) => /^\u2014 (\S+)/u.exec(line)?.slice(1) ?? []),
+    [`service/${one.id}`, 'witness.example'],
+  );
+  assert.deepEqual(
+    witness.answers.filter((status) => status !== 200 && status !== 409),
+    [],
+  );
+  const file = join(kept, 'cosigned');
+  writeFileSync(file, text);
+  const options = ['--org', one.slug, '--key', one.key, '--checkpoint', file, '--witness', witness.key];
+  const { findings, notes } = await verify(options);
+  assert.deepEqual(findings, []);
+  assert.match(notes.join('\n'), /was cosigned by witness\.example at \d{4}-/);
+  const metrics = (await call(`${one.tenant.server.url}/metrics`)).text;
+  for (const line of [
+    /^auditlog_evidence_witness_asked_total\{witness="witness\.example",outcome="cosigned"\} [1-9]/m,
+    /^auditlog_evidence_witness_asked_total\{witness="absent\.example",outcome="failed"\} [1-9]/m,
+  ])
+    assert.match(metrics, line);
 }
 
 /** An event of OCSF is asked for by its `metadata.uid`, and by nobody else's. */
@@ -228,6 +283,7 @@ describe('what an auditor finds', () => {
     assert.deepEqual((await verify([proof, '--key', one.key])).findings, []);
     await holdByUid(one);
     await holdToCopy(one, file);
+    await holdCosigned(one);
     const other = join(kept, 'other.key');
     writeFileSync(
       other,
@@ -267,7 +323,7 @@ describe('what an auditor finds', () => {
     const sent = sendUntilKilled(one.tenant);
     await server.kill('SIGKILL');
     await sent;
-    server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms', EVIDENCE_DIR: copy } });
+    server = await startServer({ dataDir, env: environment });
     const tenant = { ...one.tenant, server };
     await eventually('a checkpoint of what came since', async () => {
       const [, size = '0'] = (await get(tenant, 'checkpoint')).text.split('\n');
@@ -276,6 +332,9 @@ describe('what an auditor finds', () => {
     const { findings, covered } = await inEngine(one);
     assert.deepEqual(findings, []);
     assert.ok(covered > one.size);
+    // What the witness has cosigned before is asked for: it refuses anything that does not continue that.
+    await cosigned(tenant, one.size + 1);
+    assert.ok(witness.answers.includes(409));
   });
 
   const altered = `ALTER TABLE events UPDATE source = replaceOne(source, '"n":', '"n" :')`;

@@ -96,6 +96,7 @@ function builder(
     // However busy the machine is.
     stopMsMax: 120_000,
     mirror,
+    witnesses: undefined,
     damage,
     log,
   });
