@@ -26,7 +26,7 @@ class FileAudit {
 
   add(line: Buffer): void {
     const expected = this.#tree.size + this.#waiting;
-    const found = readLine(line);
+    const found = readLine(line, this.#entries, this.#waiting);
     if (found === undefined) {
       this.#tell({
         kind: 'altered',
@@ -35,15 +35,15 @@ class FileAudit {
       });
       return;
     }
-    const { position, entry, source } = found;
-    if (position !== expected) this.#tell(misplaced(position, expected, entryAt(entry, 0)));
+    const { position, source } = found;
+    const entry = (): Entry => entryAt(this.#entries, this.#waiting);
+    if (position !== expected) this.#tell(misplaced(position, expected, entry()));
     if (source === undefined) this.removed += 1;
     else {
       this.sources += 1;
-      if (!isEntryOf(entry, source))
-        this.#tell(atPlace('altered', position, entryAt(entry, 0), 'is not what was recorded'));
+      if (!isEntryOf(this.#entries, this.#waiting, source))
+        this.#tell(atPlace('altered', position, entry(), 'is not what was recorded'));
     }
-    entry.copy(this.#entries, this.#waiting * entryBytes);
     this.#waiting += 1;
     if (this.#waiting === entriesAtOnce) this.flush();
   }
@@ -52,6 +52,15 @@ class FileAudit {
   flush(): void {
     this.#tree.add(this.#entries.subarray(0, this.#waiting * entryBytes));
     this.#waiting = 0;
+  }
+
+  /** Lines that no checkpoint speaks of. */
+  addBehind(covered: number, size: number): void {
+    this.#tell({
+      kind: 'added',
+      position: covered,
+      detail: `the lines of places ${covered} to ${size - 1} were put in: no checkpoint covers them`,
+    });
   }
 
   /** The first one only: the others follow from it. */
@@ -102,6 +111,8 @@ export async function verifyFile(
   progress.end();
   begun?.audit.flush();
   const { checkpoints, tree, audit } = begun ?? (await begin(Buffer.alloc(0), path, options));
+  // What an export writes ends with its checkpoint.
+  if (tree.size > checkpoints.covered) audit.addBehind(checkpoints.covered, tree.size);
   const notes = [`${audit.sources} events are in the file; of ${audit.removed} it has the entry alone`];
   return {
     origin: checkpoints.origin,
