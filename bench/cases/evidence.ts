@@ -22,6 +22,7 @@ import type { CaseResult } from '../stats/result.ts';
 /** More events tell nothing new: both sides take each of them once. */
 const eventsMax = 2_000_000;
 const rounds = 4;
+const turnMsMax = 600_000;
 const log = createLogger('silent');
 const io = { error: (): void => undefined };
 const serviceName = 'bench';
@@ -88,41 +89,40 @@ async function benchBuild(lab: Lab, copied: Copied, key: LogKey): Promise<CaseRe
     Array.from({ length: rounds + 1 }, (_, round) => copied.before(Math.floor((events * round) / rounds))),
   );
   const endOf = (round: number): bigint => ends[round] ?? 0n;
-  const shared = {
+  let round = 0;
+  const builder = new Builder({
     storage,
     tiles: new TileTable(storage),
     checkpoints: new CheckpointTable(storage),
     key,
+    turns: new Turns(storage, undefined, log),
+    settledBefore: async () => endOf(round),
+    intervalMs: 600_000,
+    shareOfMachine: Infinity,
+    stopMsMax: 1_000,
+    mirror: undefined,
+    witnesses: undefined,
+    damage: new DamageRegister(),
     log,
-  };
-  return sideBySide(lab, {
+  });
+  const result = await sideBySide(lab, {
     id: 'evidence.build',
     title: `${events} events into their tree, and signed for`,
     unit: 'events',
     rounds,
     pid: process.pid,
-    service: (round) => {
-      const damage = new DamageRegister();
-      const turns = new Turns(storage, undefined, log);
-      const settledBefore = async (): Promise<bigint> => endOf(round + 1);
-      const bounds = { intervalMs: 600_000, shareOfMachine: Infinity, stopMsMax: 600_000 };
-      const builder = new Builder({
-        ...shared,
-        ...bounds,
-        turns,
-        settledBefore,
-        mirror: undefined,
-        witnesses: undefined,
-        damage,
-      });
-      return timed(events / rounds, () => builder.stop());
+    service: (next) => {
+      round = next + 1;
+      return timed(events / rounds, () => builder.turn(AbortSignal.timeout(turnMsMax)));
     },
     reference: {
       name: 'bare SELECT SHA256(source)',
-      run: (round) =>
-        timed(events / rounds, () => bareHashes(lab, `seq >= ${endOf(round)} AND seq < ${endOf(round + 1)}`)),
+      run: (slice) =>
+        timed(events / rounds, () => bareHashes(lab, `seq >= ${endOf(slice)} AND seq < ${endOf(slice + 1)}`)),
     },
   });
+  await builder.stop();
+  return result;
 }
 
 function holdTo(events: number, report: Report): void {

@@ -65,7 +65,7 @@ export class Builder {
     this.#trees = new OpenTrees(options.tiles, options.checkpoints);
     this.#turning = new Repeated(
       options.intervalMs,
-      (signal) => this.#turn(signal),
+      (signal) => this.turn(signal),
       (error) => this.#tell(error),
     );
     gauge('auditlog_evidence_settled_seconds', 'Time up to which events are in their trees.', [], (metric) =>
@@ -83,10 +83,10 @@ export class Builder {
     await this.#turning.stop();
     const ended = AbortSignal.timeout(this.#options.stopMsMax);
     try {
-      await this.#turn(ended);
+      await this.turn(ended);
       while (await this.#isBehind()) {
         await sleep(limits.stopPollMs, undefined, { signal: ended });
-        await this.#turn(ended);
+        await this.turn(ended);
       }
     } catch (error) {
       if (!ended.aborted) this.#tell(error);
@@ -107,7 +107,8 @@ export class Builder {
     return counts.size > 0;
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  /** Adds and signs for what has settled. Rejects with EngineError, or where the signal fires. */
+  async turn(signal: AbortSignal): Promise<void> {
     const { storage, turns, key } = this.#options;
     const { ours, isNew } = await turns.isOurs();
     if (!ours) {

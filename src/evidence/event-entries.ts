@@ -49,6 +49,9 @@ export interface Run {
   readonly leaves: Buffer;
 }
 
+/** More events in a stretch than trees ever have in one. */
+export class TooManyEventsError extends Error {}
+
 /** How many events each organization has in a stretch. Rejects with EngineError. */
 export async function countEvents(storage: Storage, { from, before }: Stretch): Promise<Map<string, number>> {
   const rows = await storage.readRows<{ org: string; events: string }>(
@@ -104,7 +107,7 @@ export async function runsOf(
   );
   if (!('release' in held)) {
     held.destroy();
-    throw new Error(`more than ${limits.sliceBytesMax} bytes of entries in a slice`);
+    throw new TooManyEventsError(`more than ${limits.sliceBytesMax} bytes of entries in a slice`);
   }
   // Memory of its own: what was read is read into again.
   const bytes = Buffer.from(Buffer.from(held.buffer.buffer, held.start, held.end - held.start));

@@ -71,9 +71,10 @@ export function risingRows(entries: Buffer, after: bigint): (readonly [from: num
   return rows;
 }
 
-/** Whether the bytes of an entry are of this text. */
-export function isEntryOf(entry: Buffer, source: Uint8Array): boolean {
-  return sha256Text(source) === entry.toString('latin1', hashAt, entryBytes);
+/** Whether the entry at a place is of this text. */
+export function isEntryOf(entries: Buffer, place: number, source: Uint8Array): boolean {
+  const at = place * entryBytes;
+  return sha256Text(source) === entries.toString('latin1', at + hashAt, at + entryBytes);
 }
 
 /** Whether retention may have removed an event by a moment (Unix microseconds). */

@@ -277,6 +277,13 @@ describe('what an auditor finds', () => {
     const offline = await verify([file, '--key', one.key, '--checkpoint', one.checkpoint]);
     assert.deepEqual([offline.code, offline.findings], [0, []]);
     assert.ok(offline.events > recorded);
+    // A line more than was signed for, like the last one.
+    const lines = gunzipSync(readFileSync(file)).toString().trimEnd();
+    const last = lines.slice(lines.lastIndexOf('\n') + 1);
+    const longer = join(kept, 'longer.ndjson');
+    writeFileSync(longer, `${lines}\n${last.replace(/^\{"n":\d+/, `{"n":${offline.events}`)}\n`);
+    const { code: longerCode, findings: added } = await verify([longer, '--key', one.key]);
+    assert.deepEqual([longerCode, added[0]?.kind, added[0]?.position], [1, 'added', offline.events]);
 
     const proof = join(kept, 'honest.proof.json');
     writeFileSync(proof, (await get(one.tenant, 'proof?position=100')).text);
@@ -393,6 +400,18 @@ describe('what an auditor finds', () => {
       assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
     });
   }
+
+  test('more rows than any tree has in a place', async () => {
+    const one = await audited('flooded');
+    await change(
+      `INSERT INTO events (org, time, seq, activity_id, expires, ocsf, source)
+       SELECT org, time, seq - 1 - arrayJoin(range(350000)), activity_id, expires, '', ''
+       FROM events WHERE org = {id:UUID} AND ${micros} = ${timeOf(0)}`,
+      { id: one.id },
+    );
+    const { code, findings } = await inEngine(one);
+    assert.deepEqual([code, findings.map(({ kind }) => kind)], [1, ['added']]);
+  });
 
   test('a table that was replaced with all that follows from it, and one that was set back', async () => {
     const one = await audited('forged');

@@ -121,11 +121,13 @@ test('lines and proofs are read as they were written', () => {
     fc.property(fc.nat(), sources, (position, source) => {
       const entry = entryOf(position);
       const line = Buffer.concat(eventLine(position, entry, source));
-      assert.deepEqual(readLine(line.subarray(0, -1)), { position, entry, source });
+      const entries = Buffer.alloc(104);
+      assert.deepEqual(readLine(line.subarray(0, -1), entries, 1), { position, source });
+      assert.deepEqual(entries.subarray(52), entry);
     }),
   );
   for (const wrong of ['', '{}', '{"n":1}', '{"n":01,"entry":"A"}'])
-    assert.equal(readLine(Buffer.from(wrong)), undefined);
+    assert.equal(readLine(Buffer.from(wrong), Buffer.alloc(52), 0), undefined);
   const proof = {
     index: 3,
     hashes: [sha256(Buffer.from('a')), sha256(Buffer.from('b'))],

@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
-import { endOfSlice, entriesOf, type Run } from '../../evidence/event-entries.ts';
+import { endOfSlice, entriesOf, type Run, TooManyEventsError } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
 import { readProgress } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
@@ -12,7 +12,7 @@ import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
-import { createProgress, type ProgressIo } from '../progress.ts';
+import { createProgress, type Progress, type ProgressIo } from '../progress.ts';
 import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
@@ -67,24 +67,14 @@ export async function verifyEngine(
   const events = new EventAudit(systemClock());
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(new TileTable(storage), id, copy);
-  for await (const { entries, events: now } of chunksOf(storage, id, source)) {
-    // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
-    const isSame = entries.equals(now.entries);
-    tree.add(entries, isSame ? now.leaves : undefined);
-    events.compare(entries, now.entries);
-    progress.at(tree.size, tree.size);
-  }
+  const flood = await compareAll(storage, id, source, { tree, events, progress });
   progress.end();
   const found = events.findings();
   if (found.expired > 0) notes.push(`${found.expired} events are gone whose time was over`);
   const uncovered = tree.size - checkpoints.covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
-  const findings = [
-    ...checkpoints.findings,
-    ...differencesIn(found),
-    ...source.findings,
-    ...contradictionsIn(tree.findings()),
-  ];
+  const findings = [...checkpoints.findings, ...differencesIn(found), ...source.findings, ...flood];
+  if (flood.length === 0) findings.push(...contradictionsIn(tree.findings()));
   if (checkpoints.covered === 0)
     findings.push({ kind: 'unproven', detail: 'there is no checkpoint that a trusted key has signed' });
   return {
@@ -94,6 +84,36 @@ export async function verifyEngine(
     findings,
     notes: [...notes, ...checkpoints.notes],
   };
+}
+
+interface Audits {
+  readonly tree: TreeAudit;
+  readonly events: EventAudit;
+  readonly progress: Progress;
+}
+
+/** Compares tree and table from end to end; what could not be compared, as the table has too much there, is a finding. */
+async function compareAll(
+  storage: Storage,
+  organization: string,
+  source: EntrySource,
+  { tree, events, progress }: Audits,
+): Promise<Report['findings']> {
+  try {
+    for await (const { entries, events: now } of chunksOf(storage, organization, source)) {
+      // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
+      const isSame = entries.equals(now.entries);
+      tree.add(entries, isSame ? now.leaves : undefined);
+      events.compare(entries, now.entries);
+      progress.at(tree.size, tree.size);
+    }
+    return [];
+  } catch (error) {
+    if (!(error instanceof TooManyEventsError)) throw error;
+    const position = tree.size;
+    const detail = `behind place ${position} the table has far more events than the tree: they were put in afterwards`;
+    return [{ kind: 'added', position, detail }];
+  }
 }
 
 /** Adds what the engine has: the newest, and so many before it, spread evenly, as each narrows down where a change is. */

@@ -51,7 +51,6 @@ export function eventLine(position: number, entry: Buffer, source: Buffer | unde
 
 interface EventLine {
   readonly position: number;
-  readonly entry: Buffer;
   readonly source: Buffer | undefined;
 }
 
@@ -71,18 +70,21 @@ function numberIn(line: Buffer, from: number, to: number): number {
   return to > from && Number.isSafeInteger(value) ? value : Number.NaN;
 }
 
-/** Reads such a line by its places: parsing JSON would take longer than hashing it. Undefined for any other. */
-export function readLine(line: Buffer): EventLine | undefined {
+/**
+ * Reads such a line by its places, its entry to a place of `entries`: parsing JSON would take longer than hashing it.
+ * Undefined for any other.
+ */
+export function readLine(line: Buffer, entries: Buffer, place: number): EventLine | undefined {
   const comma = line.indexOf(0x2c);
   const position = numberIn(line, beforeNumber.length, comma);
   const from = comma + afterNumber.length;
   const to = from + base64Length;
   if (Number.isNaN(position) || !hasAt(line, beforeNumber, 0) || !hasAt(line, afterNumber, comma))
     return undefined;
-  const entry = Buffer.allocUnsafe(entryBytes);
-  if (entry.write(line.toString('latin1', from, to), 'base64') !== entryBytes) return undefined;
+  const base64 = line.toString('latin1', from, to);
+  if (entries.write(base64, place * entryBytes, entryBytes, 'base64') !== entryBytes) return undefined;
   if (hasAt(line, beforeSource, to) && line.at(-1) === closing)
-    return { position, entry, source: line.subarray(to + beforeSource.length, -1) };
+    return { position, source: line.subarray(to + beforeSource.length, -1) };
   const isWhole = line.length === to + withoutSource.length && hasAt(line, withoutSource, to);
-  return isWhole ? { position, entry, source: undefined } : undefined;
+  return isWhole ? { position, source: undefined } : undefined;
 }

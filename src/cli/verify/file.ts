@@ -28,7 +28,7 @@ class FileAudit {
 
   add(line: Buffer): void {
     const expected = this.#tree.size + this.#waiting;
-    const found = readLine(line);
+    const found = readLine(line, this.#entries, this.#waiting);
     if (found === undefined) {
       this.#tell({
         kind: 'altered',
@@ -37,15 +37,15 @@ class FileAudit {
       });
       return;
     }
-    const { position, entry, source } = found;
-    if (position !== expected) this.#tell(misplaced(position, expected, entryAt(entry, 0)));
+    const { position, source } = found;
+    const entry = (): Entry => entryAt(this.#entries, this.#waiting);
+    if (position !== expected) this.#tell(misplaced(position, expected, entry()));
     if (source === undefined) this.removed += 1;
     else {
       this.sources += 1;
-      if (!isEntryOf(entry, source))
-        this.#tell(atPlace('altered', position, entryAt(entry, 0), 'is not what was recorded'));
+      if (!isEntryOf(this.#entries, this.#waiting, source))
+        this.#tell(atPlace('altered', position, entry(), 'is not what was recorded'));
     }
-    entry.copy(this.#entries, this.#waiting * entryBytes);
     this.#waiting += 1;
     if (this.#waiting === entriesAtOnce) this.flush();
   }
@@ -54,6 +54,15 @@ class FileAudit {
   flush(): void {
     this.#tree.add(this.#entries.subarray(0, this.#waiting * entryBytes));
     this.#waiting = 0;
+  }
+
+  /** Lines that no checkpoint speaks of. */
+  addBehind(covered: number, size: number): void {
+    this.#tell({
+      kind: 'added',
+      position: covered,
+      detail: `the lines of places ${covered} to ${size - 1} were put in: no checkpoint covers them`,
+    });
   }
 
   /** The first one only: the others follow from it. */
@@ -94,7 +103,11 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
 
 /** Lines that are none of an export are told of already; they hold the place of an event. */
 async function holdToCopy(copied: CopyAudit, lines: readonly Buffer[]): Promise<void> {
-  for (const line of lines) await copied.add(readLine(line)?.entry ?? Buffer.alloc(0));
+  const entry = Buffer.alloc(entryBytes);
+  for (const line of lines) {
+    const isEvent = readLine(line, entry, 0) !== undefined;
+    await copied.add(isEvent ? entry : Buffer.alloc(0));
+  }
 }
 
 /** A file of `export --evidence`, with nothing but the file, checkpoints and the key. */
@@ -116,6 +129,8 @@ export async function verifyFile(
   progress.end();
   begun?.audit.flush();
   const { checkpoints, tree, audit, copied } = begun ?? (await begin(Buffer.alloc(0), path, options));
+  // What an export writes ends with its checkpoint.
+  if (tree.size > checkpoints.covered) audit.addBehind(checkpoints.covered, tree.size);
   // What stands behind a line that is missing is told once.
   const toldFrom = audit.findings[0]?.position ?? Number.POSITIVE_INFINITY;
   const notes = [`${audit.sources} events are in the file; of ${audit.removed} it has the entry alone`];

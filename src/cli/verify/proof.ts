@@ -44,7 +44,7 @@ export async function verifyProof(
   const findings: Report['findings'][number][] = [];
   if (tree === undefined || !isIncluded(leafHash(bytes), index, tree, hashes))
     findings.push(atPlace('contradicted', index, entry, 'is not in the tree that was signed for'));
-  if (source !== undefined && !isEntryOf(bytes, Buffer.from(source)))
+  if (source !== undefined && !isEntryOf(bytes, 0, Buffer.from(source)))
     findings.push(atPlace('altered', index, entry, 'is not what was recorded'));
   const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
   return {
