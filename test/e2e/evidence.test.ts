@@ -6,15 +6,14 @@ import { formatMicros } from '../../src/base/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
 import { createSigner, seedOf } from '../../src/tlog/note.ts';
 import { call, eventually } from '../support/http.ts';
+import { keptService } from '../support/kept-service.ts';
 import {
   createTenant,
   printed,
   removeDirectory,
   sourceEvent,
-  startServer,
   temporaryDirectory,
   type Tenant,
-  type TestServer,
 } from '../support/server.ts';
 import { withEngine } from './export-support.ts';
 
@@ -36,18 +35,13 @@ interface Verification {
   readonly notes: readonly string[];
 }
 
-let server: TestServer;
-let dataDir: string;
+const service = keptService({ EVIDENCE_INTERVAL: '200ms' });
 /** Not in the data directory: what an auditor keeps. */
 let kept: string;
 before(async () => {
-  dataDir = await temporaryDirectory();
   kept = await temporaryDirectory();
-  server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms' } });
 });
 after(async () => {
-  await server?.stop();
-  await removeDirectory(dataDir);
   await removeDirectory(kept);
 });
 
@@ -67,7 +61,7 @@ interface Audited {
 
 /** An organization with events, each with a time of its own, all of them covered by a checkpoint that was kept. */
 async function audited(slug: string): Promise<Audited> {
-  const tenant = await createTenant(server, slug);
+  const tenant = await createTenant(service.server, slug);
   const event = (n: number) =>
     JSON.stringify(sourceEvent({ timestamp: 1_700_000_000_000_000 + n, extra: { n } }));
   const body = Array.from({ length: recorded }, (_, n) => event(n)).join('\n');
@@ -93,7 +87,7 @@ async function sendUntilKilled(tenant: Tenant): Promise<void> {
 }
 
 async function verify(args: readonly string[]): Promise<Verification & { readonly code: number | null }> {
-  const { code, stdout, stderr } = await server.cliHere(['verify', ...args, '--json']);
+  const { code, stdout, stderr } = await service.server.cliHere(['verify', ...args, '--json']);
   assert.ok(stdout !== '', stderr);
   return { code, ...(JSON.parse(stdout) as Verification) };
 }
@@ -103,7 +97,7 @@ const inEngine = ({ slug, key, checkpoint }: Audited) =>
 
 /** A change of the table behind the service's back. */
 const change = (sql: string, parameters: object) =>
-  withEngine(server, (storage) =>
+  withEngine(service.server, (storage) =>
     storage.command(
       `${sql} SETTINGS mutations_sync = 1`,
       { ...parameters },
@@ -122,7 +116,7 @@ describe('what an auditor finds', () => {
     assert.ok(events >= covered && covered >= one.size);
 
     const file = join(kept, 'honest.ndjson.gz');
-    printed(await server.cliHere(['export', '--org', 'honest', '--evidence', '-o', file, '--json']));
+    printed(await service.server.cliHere(['export', '--org', 'honest', '--evidence', '-o', file, '--json']));
     const offline = await verify([file, '--key', one.key, '--checkpoint', one.checkpoint]);
     assert.deepEqual([offline.code, offline.findings], [0, []]);
     assert.ok(offline.events > recorded);
@@ -138,7 +132,7 @@ describe('what an auditor finds', () => {
         '+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k',
       ),
     );
-    assert.equal((await server.cliHere(['verify', proof, '--key', other])).code, 1);
+    assert.equal((await service.server.cliHere(['verify', proof, '--key', other])).code, 1);
   });
 
   test('another history, signed with the same key for somebody else', async () => {
@@ -146,7 +140,7 @@ describe('what an auditor finds', () => {
     const origin = `service/${one.id}`;
     const signer = createSigner(
       origin,
-      seedOf(readFileSync(join(dataDir, 'evidence-key'), 'utf8')) ?? Buffer.alloc(32),
+      seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8')) ?? Buffer.alloc(32),
     );
     const forked = join(kept, 'forked.other');
     writeFileSync(forked, signer.sign(checkpointText({ origin, size: one.size, root: Buffer.alloc(32, 1) })));
@@ -167,9 +161,9 @@ describe('what an auditor finds', () => {
     const one = await audited('killed');
     assert.equal((await one.tenant.post([sourceEvent()])).status, 202);
     const sent = sendUntilKilled(one.tenant);
-    await server.kill('SIGKILL');
+    await service.server.kill('SIGKILL');
     await sent;
-    server = await startServer({ dataDir, env: { EVIDENCE_INTERVAL: '200ms' } });
+    const server = await service.start();
     const tenant = { ...one.tenant, server };
     await eventually('a checkpoint of what came since', async () => {
       const [, size = '0'] = (await get(tenant, 'checkpoint')).text.split('\n');
@@ -235,16 +229,16 @@ describe('what an auditor finds', () => {
       id: one.id,
       first: timeOf(10),
     });
-    await withEngine(server, async (storage) => {
+    await withEngine(service.server, async (storage) => {
       for (const table of ['evidence_tiles', 'evidence_checkpoints'])
         await storage.command(`DELETE FROM ${table} WHERE org = {id:UUID}`, { id: one.id });
       await storage.command('TRUNCATE TABLE evidence_keys');
       await storage.command('TRUNCATE TABLE evidence_progress');
     });
-    await server.stop();
+    await service.server.stop();
     const env = { EVIDENCE_INTERVAL: '200ms', EVIDENCE_KEY: undefined };
-    writeFileSync(join(dataDir, 'evidence-key'), forgersKey);
-    server = await startServer({ dataDir, env });
+    writeFileSync(join(service.dataDir, 'evidence-key'), forgersKey);
+    const server = await service.start(env);
     const tenant = { ...one.tenant, server };
     await eventually('a tree of the forgery', async () =>
       (await get(tenant, 'checkpoint')).status === 200 ? true : undefined,
@@ -260,7 +254,7 @@ describe('what an auditor finds', () => {
       notes.join(),
     );
 
-    await withEngine(server, (storage) =>
+    await withEngine(service.server, (storage) =>
       storage.command('DELETE FROM evidence_tiles WHERE org = {id:UUID} AND level = 0 AND tile > 0', {
         id: one.id,
       }),
