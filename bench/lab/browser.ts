@@ -14,10 +14,15 @@ const args = [
   '--disable-sync',
 ];
 
-/** A browser without a window; undefined where the machine has none (`CHROMIUM` names one). */
+/** Where the browser is (`CHROMIUM` names one); undefined where the machine has none. */
+export function browserPath(): string | undefined {
+  return [process.env['CHROMIUM'] ?? paths].flat().find((path) => existsSync(path));
+}
+
+/** A browser without a window; undefined where the machine has none. The tests of the web page use it, too. */
 export async function launchBrowser(): Promise<Browser | undefined> {
-  const executablePath = process.env['CHROMIUM'] ?? paths.find((path) => existsSync(path));
-  if (executablePath === undefined || !existsSync(executablePath)) return undefined;
+  const executablePath = browserPath();
+  if (executablePath === undefined) return undefined;
   // Only now: other cases do without it, and it takes a while to load.
   const { chromium } = await import('playwright-core');
   return chromium.launch({ executablePath, args });

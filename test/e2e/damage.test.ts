@@ -2,17 +2,10 @@ import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { call, eventually, type HttpAnswer, pageOf, problemOf } from '../support/http.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { keptService } from '../support/kept-service.ts';
+import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 
 /** Files of the engine that are harmed beneath a service: what readers, the operator and the trail are told. */
 
@@ -32,23 +25,16 @@ interface Report {
   }[];
 }
 
-let dataDir: string;
-let server: TestServer;
+const service = keptService();
 let tenant: Tenant;
 
 before(async () => {
-  dataDir = await temporaryDirectory();
-  server = await startServer({ dataDir });
-  tenant = await createTenant(server, 'damaged');
-});
-after(async () => {
-  await server?.stop();
-  await removeDirectory(dataDir);
+  tenant = await createTenant(service.server, 'damaged');
 });
 
 /** Rows of a statement of the operator's, asked as engine.json says. */
 async function ask(statement: string): Promise<Record<string, string>[]> {
-  const file = JSON.parse(await readFile(join(dataDir, 'engine.json'), 'utf8')) as {
+  const file = JSON.parse(await readFile(join(service.dataDir, 'engine.json'), 'utf8')) as {
     url: string;
     user: string;
     password: string;
@@ -68,13 +54,13 @@ const parts = () =>
   ask("SELECT name, path, toString(rows) AS rows FROM system.parts WHERE table = 'events' AND active");
 
 async function readiness(): Promise<Readiness> {
-  const answer = await call(`${server.url}/readyz`);
+  const answer = await call(`${service.server.url}/readyz`);
   assert.equal(answer.status, 200, answer.text);
   return JSON.parse(answer.text) as Readiness;
 }
 
 async function doctor(code: number, ...args: string[]): Promise<Report> {
-  const answer = await server.cliHere(['doctor', '--json', ...args]);
+  const answer = await service.server.cliHere(['doctor', '--json', ...args]);
   assert.equal(answer.code, code, `${answer.stderr}\n${answer.stdout}`);
   return JSON.parse(answer.stdout.split('\n')[0] ?? '') as Report;
 }
@@ -93,7 +79,7 @@ async function flipByte(path: string): Promise<void> {
 }
 
 const feed = () =>
-  call(`${server.url}/api/v1/audit/feed?limit=1000`, { headers: { 'x-api-key': tenant.key } });
+  call(`${service.server.url}/api/v1/audit/feed?limit=1000`, { headers: { 'x-api-key': tenant.key } });
 
 /** The error of a read that needs what is damaged: told as such, and nobody is asked to come again. */
 function damaged(answer: HttpAnswer): void {
@@ -150,10 +136,12 @@ describe('a byte of a part changes', () => {
       [['unreadable', part['name']]],
     );
     assert.match(
-      (await call(`${server.url}/metrics`)).text,
+      (await call(`${service.server.url}/metrics`)).text,
       /^auditlog_damage_known\{kind="unreadable"\} 1$/m,
     );
-    const lines = server.stderrLines().filter((line) => line.includes('a part of a table is damaged'));
+    const lines = service.server
+      .stderrLines()
+      .filter((line) => line.includes('a part of a table is damaged'));
     assert.equal(lines.length, 1);
     assert.equal((await tenant.post([sourceEvent()])).status, 202);
   });
@@ -167,11 +155,11 @@ describe('a byte of a part changes', () => {
       bad.map(({ name, findings }) => [name, findings.map(({ id }) => id)]),
       [['parts_readable', [part['name']]]],
     );
-    const refused = await server.cliHere(['doctor', '--detach', whole?.['name'] ?? '']);
+    const refused = await service.server.cliHere(['doctor', '--detach', whole?.['name'] ?? '']);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /is whole/);
 
-    const taken = await server.cli(['doctor', '--detach', part['name'] ?? '', '--json']);
+    const taken = await service.server.cli(['doctor', '--detach', part['name'] ?? '', '--json']);
     assert.equal(taken.code, 0, taken.stderr);
     const { hole, ...facts } = JSON.parse(taken.stdout) as Record<string, unknown>;
     assert.deepEqual(facts, {
@@ -201,15 +189,15 @@ describe('a byte of a part changes', () => {
 });
 
 test('parts are gone after a restart: it is told, recorded by the operator, and then known', async () => {
-  const other = await createTenant(server, 'damaged-too');
+  const other = await createTenant(service.server, 'damaged-too');
   await other.record(Array.from({ length: 30 }, () => sourceEvent()));
   await other.settled(30);
   const [total] = await ask('SELECT toString(count()) AS rows FROM events');
   const all = await parts();
-  await server.stop();
+  await service.server.stop();
   for (const { path } of all) await rm(path ?? '', { recursive: true });
 
-  server = await startServer({ dataDir });
+  const server = await service.start();
   tenant = tenant.with({ server });
   const known = await eventually('the loss to be told', async () => (await readiness()).damage, 60_000);
   const rows = known.flatMap(({ kind, detail }) => (kind === 'missing_events' ? [parseInt(detail)] : []));

@@ -8,15 +8,14 @@ import { formatMicros } from '../../src/base/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
 import { createSigner, publicKeyOfSeed, seedOf, verifierKeyFor } from '../../src/tlog/note.ts';
 import { call, eventually, problemOf } from '../support/http.ts';
+import { KeptService } from '../support/kept-service.ts';
 import {
   createTenant,
   printed,
   removeDirectory,
   sourceEvent,
-  startServer,
   temporaryDirectory,
   type Tenant,
-  type TestServer,
 } from '../support/server.ts';
 import { TestWitness } from '../support/witness.ts';
 import { withEngine } from './export-support.ts';
@@ -39,14 +38,13 @@ interface Verification {
   readonly notes: readonly string[];
 }
 
-let server: TestServer;
-let dataDir: string;
 /** Not in the data directory: what an auditor keeps, and where the service copies its trees to. */
 let kept: string;
 let copy: string;
 let environment: Record<string, string>;
+const service = new KeptService({});
 const logKeyOf = (origin: string): string => {
-  const seed = seedOf(readFileSync(join(dataDir, 'evidence-key'), 'utf8'));
+  const seed = seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8'));
   return verifierKeyFor(origin, publicKeyOfSeed(seed ?? Buffer.alloc(32)));
 };
 /** One that cosigns, one that takes requests and is silent, one that is not there. */
@@ -54,7 +52,6 @@ const witness = new TestWitness('witness.example', logKeyOf);
 const silent = new TestWitness('silent.example', logKeyOf);
 const absent = new TestWitness('absent.example', logKeyOf);
 before(async () => {
-  dataDir = await temporaryDirectory();
   kept = await temporaryDirectory();
   copy = join(kept, 'copy');
   silent.isSilent = true;
@@ -68,12 +65,11 @@ before(async () => {
     EVIDENCE_DIR: copy,
     EVIDENCE_WITNESSES: witnesses.join(', '),
   };
-  server = await startServer({ dataDir, env: environment });
+  await service.start(environment);
 });
 after(async () => {
-  await server?.stop();
   await Promise.all([witness.stop(), silent.stop()]);
-  await removeDirectory(dataDir);
+  await service.end();
   await removeDirectory(kept);
 });
 
@@ -93,7 +89,7 @@ interface Audited {
 
 /** An organization with events, each with a time of its own, all of them covered by a checkpoint that was kept. */
 async function audited(slug: string): Promise<Audited> {
-  const tenant = await createTenant(server, slug);
+  const tenant = await createTenant(service.server, slug);
   const event = (n: number) =>
     JSON.stringify(sourceEvent({ timestamp: 1_700_000_000_000_000 + n, extra: { n } }));
   const body = Array.from({ length: recorded }, (_, n) => event(n)).join('\n');
@@ -226,7 +222,7 @@ async function holdToCopy(one: Audited, file: string): Promise<void> {
     ],
     JSON.stringify(findings),
   );
-  const nowhere = await server.cliHere(['verify', '--org', one.slug, ...withKey, kept]);
+  const nowhere = await service.server.cliHere(['verify', '--org', one.slug, ...withKey, kept]);
   assert.deepEqual(
     [nowhere.code, /has no copy of the tree of/.test(nowhere.stderr)],
     [1, true],
@@ -244,7 +240,7 @@ async function sendUntilKilled(tenant: Tenant): Promise<void> {
 }
 
 async function verify(args: readonly string[]): Promise<Verification & { readonly code: number | null }> {
-  const { code, stdout, stderr } = await server.cliHere(['verify', ...args, '--json']);
+  const { code, stdout, stderr } = await service.server.cliHere(['verify', ...args, '--json']);
   assert.ok(stdout !== '', stderr);
   return { code, ...(JSON.parse(stdout) as Verification) };
 }
@@ -254,7 +250,7 @@ const inEngine = ({ slug, key, checkpoint }: Audited) =>
 
 /** A change of the table behind the service's back. */
 const change = (sql: string, parameters: object) =>
-  withEngine(server, (storage) =>
+  withEngine(service.server, (storage) =>
     storage.command(
       `${sql} SETTINGS mutations_sync = 1`,
       { ...parameters },
@@ -273,7 +269,7 @@ describe('what an auditor finds', () => {
     assert.ok(events >= covered && covered >= one.size);
 
     const file = join(kept, 'honest.ndjson.gz');
-    printed(await server.cliHere(['export', '--org', 'honest', '--evidence', '-o', file, '--json']));
+    printed(await service.server.cliHere(['export', '--org', 'honest', '--evidence', '-o', file, '--json']));
     const offline = await verify([file, '--key', one.key, '--checkpoint', one.checkpoint]);
     assert.deepEqual([offline.code, offline.findings], [0, []]);
     assert.ok(offline.events > recorded);
@@ -299,7 +295,7 @@ describe('what an auditor finds', () => {
         '+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k',
       ),
     );
-    assert.equal((await server.cliHere(['verify', proof, '--key', other])).code, 1);
+    assert.equal((await service.server.cliHere(['verify', proof, '--key', other])).code, 1);
   });
 
   test('another history, signed with the same key for somebody else', async () => {
@@ -307,7 +303,7 @@ describe('what an auditor finds', () => {
     const origin = `service/${one.id}`;
     const signer = createSigner(
       origin,
-      seedOf(readFileSync(join(dataDir, 'evidence-key'), 'utf8')) ?? Buffer.alloc(32),
+      seedOf(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8')) ?? Buffer.alloc(32),
     );
     const forked = join(kept, 'forked.other');
     writeFileSync(forked, signer.sign(checkpointText({ origin, size: one.size, root: Buffer.alloc(32, 1) })));
@@ -328,9 +324,9 @@ describe('what an auditor finds', () => {
     const one = await audited('killed');
     assert.equal((await one.tenant.post([sourceEvent()])).status, 202);
     const sent = sendUntilKilled(one.tenant);
-    await server.kill('SIGKILL');
+    await service.server.kill('SIGKILL');
     await sent;
-    server = await startServer({ dataDir, env: environment });
+    const server = await service.start(environment);
     const tenant = { ...one.tenant, server };
     await eventually('a checkpoint of what came since', async () => {
       const [, size = '0'] = (await get(tenant, 'checkpoint')).text.split('\n');
@@ -421,16 +417,16 @@ describe('what an auditor finds', () => {
       id: one.id,
       first: timeOf(10),
     });
-    await withEngine(server, async (storage) => {
+    await withEngine(service.server, async (storage) => {
       for (const table of ['evidence_tiles', 'evidence_checkpoints'])
         await storage.command(`DELETE FROM ${table} WHERE org = {id:UUID}`, { id: one.id });
       await storage.command('TRUNCATE TABLE evidence_keys');
       await storage.command('TRUNCATE TABLE evidence_progress');
     });
-    await server.stop();
+    await service.server.stop();
     const env = { EVIDENCE_INTERVAL: '200ms', EVIDENCE_KEY: undefined };
-    writeFileSync(join(dataDir, 'evidence-key'), forgersKey);
-    server = await startServer({ dataDir, env });
+    writeFileSync(join(service.dataDir, 'evidence-key'), forgersKey);
+    const server = await service.start(env);
     const tenant = { ...one.tenant, server };
     await eventually('a tree of the forgery', async () =>
       (await get(tenant, 'checkpoint')).status === 200 ? true : undefined,
@@ -460,7 +456,7 @@ describe('what an auditor finds', () => {
       /has another entry in the tree of the engine than in the copy/,
     );
 
-    await withEngine(server, (storage) =>
+    await withEngine(service.server, (storage) =>
       storage.command('DELETE FROM evidence_tiles WHERE org = {id:UUID} AND level = 0 AND tile > 0', {
         id: one.id,
       }),

@@ -14,7 +14,7 @@ import {
   type HttpAnswer,
   problemOf,
 } from '../support/http.ts';
-import { createTenant, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { createTenant, flushMs, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
 import { dangerous, harmless } from '../support/harmless-cell.ts';
 import { namesOf } from '../support/names.ts';
@@ -450,6 +450,8 @@ describe('exports', () => {
         await busy.record(
           Array.from({ length: 200 }, () => sourceEvent({ timestamp: `2022-${month}-01T00:00:00Z` })),
         );
+        // More do not reach the engine more often.
+        await sleep(flushMs / 2);
       }
     };
     const writers = Promise.all([writer(), writer()]);

@@ -1,19 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEvent, call, eventually, problemOf } from '../support/http.ts';
 import { withEngine } from './export-support.ts';
-import {
-  createTenant,
-  printed,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { keptService } from '../support/kept-service.ts';
+import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
 
 interface FeedPage {
   readonly data: readonly (AuditEvent & { readonly flow_id?: string })[];
@@ -47,18 +39,10 @@ async function follow(tenant: Tenant, cursor: string, limit = '1000'): Promise<[
 }
 
 describe('the feed', () => {
-  let dataDir: string;
-  let server: TestServer;
   let tenant: Tenant;
-  const env = { RATE_LIMIT_AUDIT: 'off', FLUSH_INTERVAL: '100ms' };
+  const service = keptService({ FLUSH_INTERVAL: '100ms' });
   before(async () => {
-    dataDir = await temporaryDirectory();
-    server = await startServer({ dataDir, env });
-    tenant = await createTenant(server, 'followed');
-  });
-  after(async () => {
-    await server?.stop();
-    await removeDirectory(dataDir);
+    tenant = await createTenant(service.server, 'followed');
   });
 
   const event = (flow: string, message: object = {}) => sourceEvent({ flow_id: flow, ...message });
@@ -77,7 +61,7 @@ describe('the feed', () => {
 
   test('polls that find nothing do not ask the engine, and find what comes all the same', async () => {
     const queries = () =>
-      withEngine(server, async (storage) => {
+      withEngine(service.server, async (storage) => {
         const sql = "SELECT toFloat64(sum(value)) AS value FROM system.events WHERE event = 'Query'";
         return (await storage.rows<{ value: number }>(sql))[0]?.value ?? Number.NaN;
       });
@@ -101,7 +85,7 @@ describe('the feed', () => {
   });
 
   test('pages of every size hand out the same events, each once, in the same order', async () => {
-    const walked = await createTenant(server, 'walked');
+    const walked = await createTenant(service.server, 'walked');
     const lines = Array.from({ length: 10_400 }, (_, n) => JSON.stringify(sourceEvent({ extra: { n } })));
     const answer = await walked.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' });
     assert.equal(answer.status, 202, answer.text);
@@ -131,7 +115,7 @@ describe('the feed', () => {
   });
 
   test('finds what commands record beside a server that writes for others meanwhile', async () => {
-    const busy = await createTenant(server, 'busy');
+    const busy = await createTenant(service.server, 'busy');
     const ending = new AbortController();
     // Keeps a segment open that is older than the places that the commands take.
     const writing = (async () => {
@@ -142,7 +126,15 @@ describe('the feed', () => {
         let cursor = await tip();
         for (let poll = 0; poll < 5; poll++)
           ({ next_cursor: cursor } = (await feed(tenant, { cursor })).meta);
-        const created = server.cli(['key', 'create', '--org', 'followed', '--scopes', 'read', '--json']);
+        const created = service.server.cli([
+          'key',
+          'create',
+          '--org',
+          'followed',
+          '--scopes',
+          'read',
+          '--json',
+        ]);
         const seen: number[] = [];
         let ended = false;
         void created.then(() => (ended = true));
@@ -221,7 +213,7 @@ describe('the feed', () => {
   });
 
   test('refuses a cursor that is not its own, and too many that wait', async () => {
-    const other = await createTenant(server, 'another');
+    const other = await createTenant(service.server, 'another');
     const mine = await tip();
     for (const cursor of ['x', mine.slice(1), `${mine}A`, `A${mine.slice(1)}`, '='])
       assert.match(problemOf(await get(tenant, { cursor }), 400).detail, /cursor/);
@@ -266,16 +258,16 @@ describe('the feed', () => {
         await take().catch(() => undefined);
         await sleep(20);
       }
-      const engine = server.enginePid();
+      const engine = service.server.enginePid();
       if (round === 0 && engine !== undefined) {
         process.kill(engine, 'SIGKILL');
         await sleep(700);
         await take().catch(() => undefined);
-      } else await server.kill('SIGKILL');
+      } else await service.server.kill('SIGKILL');
       writing.abort();
       await Promise.all(writers);
       if (round !== 0) {
-        server = await startServer({ dataDir, env });
+        const server = await service.start();
         tenant = tenant.with({ server });
       }
     }

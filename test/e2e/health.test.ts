@@ -1,15 +1,15 @@
 import { strict as assert } from 'node:assert';
 import { execFile } from 'node:child_process';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { call, eventually, problemOf } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
+import { createTenant, sourceEvent, type SharedServer } from '../support/server.ts';
+import { sharedServer } from '../support/shared.ts';
 
-let server: TestServer;
+let server: SharedServer;
 before(async () => {
-  server = await startServer();
+  server = await sharedServer();
 });
-after(() => server?.stop());
 
 test('healthz and readyz need no key', async () => {
   for (const path of ['/healthz', '/readyz']) {

@@ -14,6 +14,7 @@ import {
   removeDirectory,
   runCli,
   runCliHere,
+  type SharedServer,
   sourceEvent,
   startServer,
   temporaryDirectory,
@@ -23,6 +24,7 @@ import {
 import { patience } from '../support/patience.ts';
 import { freePort } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
+import { sharedServer } from '../support/shared.ts';
 
 /** `auditlog import` (contract: Command line) as a process of its own. */
 
@@ -93,16 +95,15 @@ function begin(file: string, env: Readonly<Record<string, string>>, args: readon
 }
 
 describe('import beside a server', () => {
-  let server: TestServer;
+  let server: SharedServer;
   let tenant: Tenant;
   let files: string;
   before(async () => {
-    server = await startServer();
+    server = await sharedServer();
     tenant = await createTenant(server, 'bulk');
     files = join(server.dataDir, 'files');
     await mkdir(files);
   });
-  after(() => server?.stop());
 
   const place = async (name: string, content: string | Uint8Array) => {
     const path = join(files, name);
@@ -240,18 +241,16 @@ describe('import where the server makes it difficult', () => {
 
   test('no server: the command is one for as long as it takes, and the events can be read after it', async () => {
     const dataDir = join(directory, 'alone');
-    assert.equal((await runCli(['org', 'create', '--slug', 'bulk', '--name', 'B'], { dataDir })).code, 0);
+    assert.equal((await runCliHere(['org', 'create', '--slug', 'bulk', '--name', 'B'], { dataDir })).code, 0);
     const path = join(directory, 'alone.ndjson');
     await writeFile(path, linesOf('alone', 1000));
     const found = summary(await runCli(['import', path, '--json'], { dataDir }));
     assert.equal(found.accepted, 1000);
     for (const name of ['engine.json', 'server.json']) assert.equal(existsSync(join(dataDir, name)), false);
-    const listed = await runCli(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
-    assert.equal(listed.stdout.split('\n').length, 1000);
     // Sent again to a server that remembers, nothing is doubled.
     assert.equal((await runCli(['import', path, '--restart', '--json'], { dataDir })).code, 0);
-    const after = await runCli(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
-    assert.equal(after.stdout.split('\n').length, 1000);
+    const { stdout } = await runCli(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
+    assert.equal(stdout.split('\n').length, 1000);
   });
 
   /** What makes an import of some thousand lines take seconds, on any machine. */

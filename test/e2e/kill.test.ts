@@ -12,6 +12,7 @@ import {
   temporaryDirectory,
   type TestServer,
 } from '../support/server.ts';
+import { batchesOf, type Death, deathsOf, killSeed } from '../support/kill-schedule.ts';
 import { patience } from '../support/patience.ts';
 
 /**
@@ -22,22 +23,8 @@ import { patience } from '../support/patience.ts';
  * stored, but not twice. With one it is sent again until it is answered, and must be there exactly once.
  */
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 1);
-const seed = Number(process.env['KILL_SEED'] ?? Math.floor(Math.random() * 1e9));
+const seed = killSeed(process.env['KILL_SEED']);
 const clients = 6;
-
-/**
- * Numbers in [0, 1) that the seed and `stream` decide alone. What dies and when has a stream of its own, and so has
- * each client: whatever the others draw meanwhile, a seed gives the same deaths and batches again.
- */
-function randomOf(stream: number): () => number {
-  let state = (seed ^ Math.imul(stream + 1, 0x9e3779b1)) & 0x7fffffff;
-  return () => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return state / 0x80000000;
-  };
-}
-
-const randomDeath = randomOf(0);
 
 const dataDir = await temporaryDirectory();
 let server: TestServer;
@@ -86,12 +73,13 @@ async function write(
   flow: string,
   written: Written,
   done: AbortSignal,
-  random: () => number,
+  batches: ReturnType<typeof batchesOf>,
 ): Promise<void> {
   while (!done.aborted) {
-    const ids = Array.from({ length: 1 + Math.floor(random() * 40) }, () => randomUUID());
+    const { events, isRepeated } = batches.next().value;
+    const ids = Array.from({ length: events }, () => randomUUID());
     const lines = ids.map((id) => JSON.stringify(sourceEvent({ flow_id: flow, extra: { id } })));
-    const again = random() < 0.5 ? randomUUID() : undefined;
+    const again = isRepeated ? randomUUID() : undefined;
     const body = lines.join('\n');
     const stored =
       again === undefined ? await post(key, body) : await postUntilAnswered(key, body, again, done);
@@ -110,18 +98,13 @@ function killEngine(pid: number): void {
   }
 }
 
-/** One random death: of the engine alone (the server must bring it back), of the server, or of both at once. */
-async function killSomething(): Promise<string> {
-  const choice = randomDeath();
+async function kill(what: Death['of']): Promise<void> {
   const engine = server.enginePid();
-  if (choice < 0.4 && engine !== undefined) {
-    killEngine(engine);
-    return 'engine';
-  }
-  if (choice < 0.7 && engine !== undefined) killEngine(engine);
+  if (what !== 'server' && engine !== undefined) killEngine(engine);
+  // An engine that is not back yet cannot die again: then the server does.
+  if (what === 'engine' && engine !== undefined) return;
   await server.kill('SIGKILL');
   await start();
-  return choice < 0.7 ? 'both' : 'server';
 }
 
 async function idsStored(key: string, flow: string): Promise<string[]> {
@@ -148,21 +131,24 @@ test(`${rounds} rounds of kill -9 under load lose nothing and double nothing (KI
   await createOrganization(server, 'acme');
   const { key } = await createKey(server, ['--org', 'acme', '--scopes', 'read,write']);
   const flow = randomUUID();
-  const clientRandom = Array.from({ length: clients }, (_, client) => randomOf(client + 1));
+  const deaths = deathsOf(seed);
+  const batches = Array.from({ length: clients }, (_, client) => batchesOf(seed, client));
   const written: Written = { acknowledged: new Set(), repeated: new Set() };
   for (let round = 0; round < rounds; round++) {
     const done = new AbortController();
-    const writers = Promise.all(clientRandom.map((random) => write(key, flow, written, done.signal, random)));
-    const deaths: string[] = [];
+    const writers = Promise.all(batches.map((ofClient) => write(key, flow, written, done.signal, ofClient)));
+    const died: string[] = [];
     for (let death = 0; death < 3; death++) {
-      await sleep(100 + randomDeath() * 700);
-      deaths.push(await killSomething());
+      const { afterMs, of } = deaths.next().value;
+      await sleep(afterMs);
+      await kill(of);
+      died.push(of);
     }
     await sleep(300);
     done.abort();
     await writers;
     t.diagnostic(
-      `round ${round + 1}: killed ${deaths.join(', ')}; ${written.acknowledged.size} acknowledged so far`,
+      `round ${round + 1}: killed ${died.join(', ')}; ${written.acknowledged.size} acknowledged so far`,
     );
   }
   assert.ok(written.acknowledged.size > rounds * 50, `only ${written.acknowledged.size} acknowledged`);

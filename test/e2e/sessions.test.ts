@@ -271,7 +271,7 @@ describe('a login that fails', () => {
   });
 
   for (const list_organizations of [false, true]) {
-    const rounds = list_organizations ? 6 : 18;
+    const rounds = list_organizations ? 6 : 12;
     test(`takes alike for a user that is not there, list_organizations ${list_organizations}`, async () => {
       const wrong = 'wrong horse battery staple';
       const cases = [

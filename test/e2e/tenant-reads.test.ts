@@ -1,14 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { type AuditEvent, call, type HttpAnswer, pageOf, problemOf } from '../support/http.ts';
+import { keptService } from '../support/kept-service.ts';
 import {
   createOrganization,
   createTenant,
-  removeDirectory,
   sourceEvent,
-  startServer,
-  temporaryDirectory,
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
@@ -18,7 +16,6 @@ import { createUser, jsonOf, listOf, password, signIn, type SignedIn } from './s
 
 const eventsPath = '/api/v1/dashboard/organization/get-events-in-org';
 const portal = '/api/v1/portal';
-let dataDir: string;
 let server: TestServer;
 let tenant: Tenant;
 let admin: SignedIn;
@@ -28,9 +25,9 @@ let stranger: SignedIn;
 
 const off = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' };
 
+const service = keptService({ ...off, DEPLOYMENT: undefined });
 before(async () => {
-  dataDir = await temporaryDirectory();
-  server = await startServer({ dataDir, env: { ...off, DEPLOYMENT: undefined } });
+  server = service.server;
   [tenant] = await Promise.all([createTenant(server, 'reads'), createOrganization(server, 'others')]);
   await Promise.all([
     createUser(server, 'reads', 'admin', 'admin@reads.example'),
@@ -44,10 +41,6 @@ before(async () => {
   }
   auditor = await signIn(server, 'auditor@reads.example');
   member = await signIn(server, 'member@reads.example');
-});
-after(async () => {
-  await server?.stop();
-  await removeDirectory(dataDir);
 });
 
 const query = (path: string, parameters: Readonly<Record<string, string>>) =>
@@ -425,7 +418,7 @@ describe('what the portal shows', () => {
 describe('a self-hosted deployment', () => {
   before(async () => {
     await server.stop();
-    server = await startServer({ dataDir, env: { ...off, DEPLOYMENT: 'self-hosted' } });
+    server = await service.start({ ...off, DEPLOYMENT: 'self-hosted' });
   });
 
   test('has no organization events, for nobody; everything else is there', async () => {

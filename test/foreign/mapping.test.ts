@@ -194,6 +194,66 @@ test('a mapping that cannot work is refused by the name of its member', () => {
   });
 });
 
+test('functions of expressions take what programs write, and leave alone what they do not know', () => {
+  const value = (expression: string, given: unknown): unknown => {
+    const mapping = new Mapping(checkedDefinition({ name: 'own', time: expression, action: 'n' }));
+    const made = mapping.map(...window({ given, n: 1 }));
+    if (typeof made === 'string') assert.fail(made);
+    return (JSON.parse(made.text) as { message: { timestamp?: unknown } }).message.timestamp;
+  };
+  const table: readonly (readonly [expression: string, given: unknown, made: unknown])[] = [
+    ['micros(given)', 1_700_000_000, 1_700_000_000_000_000],
+    ['micros(given)', 1_700_000_000.5, 1_700_000_000_500_000],
+    ['micros(given)', '1700000000.25', 1_700_000_000_250_000],
+    ['micros(given)', 1_700_000_000_123, 1_700_000_000_123_000],
+    ['micros(given)', 1_700_000_000_123_456, 1_700_000_000_123_456],
+    ['micros(given)', '1700000000123456789', 1_700_000_000_123_456],
+    ['micros(given)', '2024-01-01T00:00:00Z', '2024-01-01T00:00:00Z'],
+    ...[
+      [10, 'TRACE'],
+      [20, 'DEBUG'],
+      [29, 'DEBUG'],
+      [30, 'INFO'],
+      [40, 'WARN'],
+      [50, 'ERROR'],
+      [60, 'ERROR'],
+      ['Notice', 'INFO'],
+      ['warning', 'WARN'],
+      ['crit', 'ERROR'],
+      ['debug', 'DEBUG'],
+      ['Odd', 'ODD'],
+    ].map(([given, made]) => ['level(given)', given, made] as const),
+    ['text(given[0], given[1], given[2])', [null, '', 'x'], 'x'],
+    ['text(given[0], given[1])', [7, 'x'], '7'],
+    ['text(given[0], given[1])', [true, {}], undefined],
+    ["join('', [text(given), 'x'])", '', 'x'],
+    ['email(given[0], given[1])', ['ann', 'ann@example.com'], 'ann@example.com'],
+    ['email(given[0], given[1])', ['ann', 'an n@example.com'], undefined],
+    ['uuid(given)', '5F0C3A52-7c1b-4ad0-8a2e-3f6f1f0f9a10', '5F0C3A52-7c1b-4ad0-8a2e-3f6f1f0f9a10'],
+    ['uuid(given)', 'req-5f0c3a52', undefined],
+  ];
+  for (const [expression, given, made] of table)
+    assert.deepEqual(value(expression, given), made, `${expression} of ${JSON.stringify(given)}`);
+});
+
+test('a text of an action is looked up among the codes of the mapping, and is the title where there is none', () => {
+  const definition = { name: 'own', time: 'at', action: 'what', codes: { login: 1002 } };
+  const actionOf = (mapping: Mapping, record: object): unknown => {
+    const made = mapping.map(...window({ at: 0, ...record }));
+    if (typeof made === 'string') assert.fail(made);
+    return (JSON.parse(made.text) as { message: { action: unknown } }).message.action;
+  };
+  const titled = new Mapping(checkedDefinition({ ...definition, title: 'words' }));
+  assert.deepEqual(actionOf(titled, { what: 'login', words: 'Signed in' }), {
+    code: 1002,
+    title: 'Signed in',
+  });
+  assert.deepEqual(actionOf(titled, { what: 'login' }), { code: 1002, title: 'login' });
+  assert.deepEqual(actionOf(titled, { what: 7, words: 'Seven' }), { code: 7, title: 'Seven' });
+  const other = actionOf(titled, { what: 'logout' }) as { code: number };
+  assert.ok(other.code >= 1_000_000_000);
+});
+
 test('any record is kept to the byte, whatever its members are', () => {
   const cloudtrail = mappingOf('cloudtrail');
   fc.assert(

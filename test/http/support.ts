@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -5,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
+import { eventually } from '../support/http.ts';
 import '../support/strict-writer.cjs';
 import { AccessLog } from '../../src/http/access-log.ts';
 import { createRouter, type Route } from '../../src/http/router.ts';
@@ -20,7 +22,7 @@ export interface TestServer {
   readonly server: HttpServer;
   readonly url: string;
   readonly logged: LoggedLine[];
-  /** Access-log lines written so far, after the log's flush delay. */
+  /** The access-log lines of all requests that have ended. */
   accessLines(): Promise<Record<string, unknown>[]>;
   close(): Promise<void>;
 }
@@ -29,6 +31,12 @@ export function recordingLogger(logged: LoggedLine[]): Logger {
   const at = (level: string) => (facts: object, words: string) =>
     void logged.push({ level, facts: facts as Record<string, unknown>, words });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** The whole lines of an access log; the last may still be on its way. */
+function parseLines(text: string): Record<string, unknown>[] {
+  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
 /** A server with these routes on a free port, its access log in a temporary file. */
@@ -55,12 +63,14 @@ export async function startTestServer(
     url: `http://127.0.0.1:${server.port}`,
     logged,
     async accessLines() {
-      await delay(200);
-      const text = await readFile(file, 'utf8');
-      return text
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as Record<string, unknown>);
+      // The lines of a request that came after them are the last to be written.
+      const path = `/${randomUUID()}`;
+      await (await fetch(`http://127.0.0.1:${server.port}${path}`)).arrayBuffer();
+      return eventually('the newest access-log line', async () => {
+        const lines = parseLines(await readFile(file, 'utf8'));
+        const last = lines.findIndex((line) => line['path'] === path);
+        return last === -1 ? undefined : lines.slice(0, last);
+      });
     },
     async close() {
       server.close();

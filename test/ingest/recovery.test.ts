@@ -17,6 +17,7 @@ import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
+import { rounds } from '../support/rounds.ts';
 
 const silent = createLogger('silent');
 
@@ -167,7 +168,7 @@ describe('recovery of the log', () => {
           await later.wal.close();
         },
       ),
-      { numRuns: 400, includeErrorInReport: true },
+      { numRuns: rounds(150, 400), includeErrorInReport: true },
     );
     assert.equal(seen.size, ways.length);
   });

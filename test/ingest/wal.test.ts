@@ -11,6 +11,7 @@ import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
+import { rounds } from '../support/rounds.ts';
 
 const log = createLogger('silent');
 
@@ -173,7 +174,7 @@ describe('write-ahead log', () => {
           }
         },
       ),
-      { numRuns: 800, includeErrorInReport: true },
+      { numRuns: rounds(240, 800), includeErrorInReport: true },
     );
   });
 
@@ -207,7 +208,7 @@ describe('write-ahead log', () => {
           assert.ok(counted <= files, `${counted} bytes are counted, ${files} are there`);
         },
       ),
-      { numRuns: 300, includeErrorInReport: true },
+      { numRuns: rounds(150, 300), includeErrorInReport: true },
     );
   });
 

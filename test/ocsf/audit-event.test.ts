@@ -20,6 +20,7 @@ import {
   storableName,
   storableString,
 } from './arbitrary.ts';
+import { rounds } from '../support/rounds.ts';
 
 const ajv = new Ajv2020({ strictTypes: false, formats: { uuid: /^[0-9a-f-]{36}$/ } });
 const isAuditEvent = ajv.compile(readSchema('audit-event'));
@@ -331,7 +332,7 @@ test('any extra is rendered twice with the same keys, and the source keeps the e
         assert.deepEqual(typeof original === 'string' ? value : JSON.parse(value), original);
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: rounds(300, 1000) },
   );
 });
 
@@ -361,7 +362,7 @@ test('no listed key of extra lets its value through, wherever extra stands', () 
         whole(row);
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: rounds(300, 1000) },
   );
 });
 
@@ -396,7 +397,7 @@ test('escapes and letters of every script survive the rendering', () => {
         assert.equal(user?.name ?? '', texts.name);
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: rounds(300, 1000) },
   );
 });
 

@@ -15,6 +15,7 @@ import {
   storableName,
   storableString,
 } from './arbitrary.ts';
+import { rounds } from '../support/rounds.ts';
 
 const isRedacted = createKeyTest(redactKeys);
 
@@ -62,7 +63,7 @@ test('accepts any JSON in any spelling, and its minified text means the same', (
       assert.equal(scan(minified).text, minified);
       assert.equal(withoutSpace(text), minified);
     }),
-    { numRuns: 1500 },
+    { numRuns: rounds(450, 1500) },
   );
 });
 
@@ -98,7 +99,7 @@ test('agrees with the platform on JSON with a few characters changed', () => {
         else assert.deepEqual(JSON.parse(minified ?? 'undefined'), expected);
       },
     ),
-    { numRuns: 5000 },
+    { numRuns: rounds(1500, 5000) },
   );
 });
 
@@ -110,7 +111,7 @@ test('agrees with the platform on short strings of JSON characters', () => {
         assert.equal(scan(text).text === undefined, platform(text) === undefined, text);
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns: rounds(3000, 10_000) },
   );
 });
 
@@ -209,7 +210,7 @@ test('redaction finds the keys at any depth, in any case and spelling, and nothi
       assert.equal(fault, '');
       assert.deepEqual(JSON.parse(minified ?? ''), JSON.parse(JSON.stringify(redacted(value))));
     }),
-    { numRuns: 3000 },
+    { numRuns: rounds(900, 3000) },
   );
 });
 
@@ -255,7 +256,7 @@ test('splits an array into the texts of its elements', () => {
         JSON.parse(JSON.stringify(value)),
       );
     }),
-    { numRuns: 1000 },
+    { numRuns: rounds(300, 1000) },
   );
 });
 
@@ -293,6 +294,6 @@ test('an array that is broken itself is refused, and where all elements are JSON
       const isJson = Array.isArray(elements) && elements.every((element) => scan(element).text !== undefined);
       assert.equal(isJson, scan(`[${inside}`).text !== undefined);
     }),
-    { numRuns: 5000 },
+    { numRuns: rounds(1500, 5000) },
   );
 });

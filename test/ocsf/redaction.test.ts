@@ -9,6 +9,7 @@ import { eventText } from '../fuzz/arbitrary.ts';
 import { expectedOf, hiddenNames } from '../fuzz/model.ts';
 import { meaning, parseTree } from '../fuzz/tree.ts';
 import { mapText, type Row } from './arbitrary.ts';
+import { rounds } from '../support/rounds.ts';
 
 const appName = 'Test "App"';
 const names = { vendorName: 'Vendor', productName: 'Product "P"' };
@@ -162,7 +163,7 @@ const plan = { fromMicros: 1_700_000_000_000_000, lengthMicros: 3_600_000_000, a
 test('any event with secrets anywhere is stored and shown as the model has it', () => {
   fc.assert(
     fc.property(eventText(plan), (text) => standard.check(text)),
-    { numRuns: 1500 },
+    { numRuns: rounds(450, 1500) },
   );
 });
 
@@ -170,6 +171,6 @@ test('the same with configured names', () => {
   const { check } = pairOf('region,fileName,value,name,!otp,!cookie');
   fc.assert(
     fc.property(eventText(plan), (text) => check(text)),
-    { numRuns: 500 },
+    { numRuns: rounds(150, 500) },
   );
 });

@@ -5,6 +5,7 @@ import { limits as baseLimits } from '../../src/base/limits.ts';
 import { limits } from '../../src/ocsf/limits.ts';
 import { readSchema } from '../../src/ocsf/source-event.ts';
 import { eventWith, map, mapped, spelledJson, storableJson } from './arbitrary.ts';
+import { rounds } from '../support/rounds.ts';
 
 const timeRule =
   'must be an RFC 3339 time with an offset, or integer Unix microseconds, from 1970-01-01 to 2200-01-01';
@@ -210,15 +211,15 @@ test('nothing that a text holds is an exception', () => {
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) =>
       isAnswer(map(Buffer.from(bytes).toString('latin1'))),
     ),
-    { numRuns: 3000 },
+    { numRuns: rounds(900, 3000) },
   );
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => isAnswer(map(text))),
-    { numRuns: 3000 },
+    { numRuns: rounds(900, 3000) },
   );
   fc.assert(
     fc.property(spelledJson(storableJson), ({ text }) => isAnswer(map(text))),
-    { numRuns: 1000 },
+    { numRuns: rounds(300, 1000) },
   );
 });
 
@@ -269,6 +270,6 @@ test('values of any type in the place of any field give a row or errors', () => 
       if (typeof answer === 'string') assert.equal(answer, plain);
       else assert.equal(answer.timeMicros, typeof plain === 'string' ? plain : plain.timeMicros);
     }),
-    { numRuns: 3000 },
+    { numRuns: rounds(900, 3000) },
   );
 });

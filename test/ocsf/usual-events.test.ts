@@ -8,6 +8,7 @@ import { createKeyTest } from '../../src/ocsf/redact.ts';
 import { SourceValidator, eventOf, isSurelyValid, readSchema } from '../../src/ocsf/source-event.ts';
 import { SourceReading, readSource, releaseReading } from '../../src/ocsf/source-fields.ts';
 import { mapped, spelledJson, storableString } from './arbitrary.ts';
+import { rounds } from '../support/rounds.ts';
 
 const reading = new SourceReading(createKeyTest([]));
 const arena = new Arena(new Uint8Array(0));
@@ -111,7 +112,7 @@ test('an event that the quick check lets pass is valid by the schema', () => {
       quickly += quick ? 1 : 0;
       valid += schema ? 1 : 0;
     }),
-    { numRuns: 20_000 },
+    { numRuns: rounds(6000, 20_000) },
   );
   // It would be of no use if it were never sure.
   assert.ok(quickly > valid / 20, `${quickly} of ${valid} valid events`);
@@ -194,7 +195,7 @@ test('renders what a serializer made of the schema renders', () => {
       for (const name of Object.keys(rendered)) assert.deepEqual(rendered[name], oracle[name], name);
       assert.equal(Object.keys(rendered).length, 12);
     }),
-    { numRuns: 500 },
+    { numRuns: rounds(150, 500) },
   );
 });
 
@@ -205,6 +206,6 @@ test('writes every safe integer with its own digits', () => {
       const { ocsf } = mapped({ time: 0, message: { action: code } });
       assert.equal(/"activity_id":(-?\d+),/.exec(ocsf)?.[1], String(code));
     }),
-    { numRuns: 3000, examples: edges.map((edge): [number] => [edge]) },
+    { numRuns: rounds(900, 3000), examples: edges.map((edge): [number] => [edge]) },
   );
 });

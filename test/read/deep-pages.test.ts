@@ -167,7 +167,7 @@ describe('pages at deep offsets', () => {
           offset,
           (filter, limit, skip) => assertPage(readPage, rows, filter, limit, skip),
         ),
-        { numRuns: rounds(25, 100) },
+        { numRuns: rounds(12, 100) },
       );
     });
 
@@ -187,7 +187,7 @@ describe('pages at deep offsets', () => {
           (columns, filter, limit, skip) =>
             assertPage(readPage, rows, { ...filter, ...columns }, limit, skip),
         ),
-        { numRuns: rounds(25, 100) },
+        { numRuns: rounds(12, 100) },
       );
     });
 

@@ -137,7 +137,7 @@ test('rows found through a text index are the rows of the table, whatever the na
   for (let insert = 0; insert < 4; insert += 1) {
     await engine.storage.insertRows(
       'events',
-      Array.from({ length: 3000 }, (_, n) => ({
+      Array.from({ length: 1000 }, (_, n) => ({
         org: odd,
         time: `2025-03-01 00:00:0${insert}.${String(n).padStart(6, '0')}`,
         seq: String(9_000_000 + insert * 10_000 + n),

@@ -4,41 +4,36 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Which test files run together in one process, found by what they import, so that a new one needs no entry anywhere.
- * Each process costs half a second of the processor before its first test, each service another three.
+ * Each process costs three quarters of a second of the processor before its first test, each service another two, a
+ * browser three.
  */
 
 /** What starts a service, an engine or a command for the file alone. */
 const starts =
-  /support\/(server|engine|plain-engine|limited-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService)\b/;
-/** These start nothing, but compute for seconds. */
-const slow = new Set([
-  'test/demo/events.test.ts',
-  'test/cli/import-chunks.test.ts',
-  'test/cli/import-source.test.ts',
-  'test/control/password-throttle.test.ts',
-  'test/ingest/recovery.test.ts',
-  'test/ingest/wal.test.ts',
-  'test/ocsf/redaction.test.ts',
-  'test/ocsf/source-event.test.ts',
-  'test/ocsf/usual-events.test.ts',
-  'test/storage/byte-reader.test.ts',
-]);
+  /support\/(server|kept-service|engine|plain-engine|limited-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService)\b/;
+/** These look at the memory of their process, or let it run out in a thread. */
+const alone = new Set(['test/ingest/hostile-bodies.test.ts', 'test/ingest/pool.test.ts']);
 const together = 'test/together';
+/** The long ones first, so that no processor is idle at the end. */
+const order = ['web', 'service', 'server', 'part', 'engine', 'plain'];
 
 function kindOf(path) {
-  if (path.startsWith(together) || slow.has(path)) return 'alone';
+  if (path.startsWith(together)) return 'group';
+  if (alone.has(path)) return 'alone';
   const text = readFileSync(path, 'utf8');
+  if (/\bsharedPage\(/.test(text)) return 'page';
   if (/\bsharedServer\(/.test(text)) return 'server';
   if (/\bsharedEngine\(/.test(text)) return 'engine';
   if (!starts.test(text)) return 'plain';
-  return /^test\/(e2e|cli|fuzz)\//.test(path) ? 'service' : 'alone';
+  return /^test\/(e2e|cli|fuzz)\//.test(path) ? 'service' : 'part';
 }
 
 /**
- * The test files of a kind: `plain` starts nothing, `server` and `engine` use the shared ones, `service` starts its own
- * in other processes. These run with others of their kind in `test/together`, `alone` each in a process of its own.
+ * The test files of a kind: `plain` starts nothing, `server`, `engine` and `page` use the shared ones, `service` starts
+ * its own in other processes, `part` starts parts of a service in its own process. Files of one of these kinds run
+ * together, in the processes that `test/together` has for it, which are of kind `group`; files of kind `alone` do not.
  *
- * @param {'plain' | 'server' | 'engine' | 'service' | 'alone'} kind
+ * @param {'plain' | 'server' | 'engine' | 'page' | 'service' | 'part' | 'group' | 'alone'} kind
  */
 export function testFiles(kind) {
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -47,9 +42,9 @@ export function testFiles(kind) {
     .toSorted();
 }
 
-// Of `npm test`: the long ones first, so that no processor is idle at the end.
+// What `npm test` runs.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const isLong = (path) => /^test\/(together|web)\//.test(path);
-  const files = testFiles('alone');
-  process.stdout.write([...files.filter(isLong), ...files.filter((path) => !isLong(path))].join('\n') + '\n');
+  const rank = (path) => order.findIndex((name) => path.startsWith(`${together}/${name}`));
+  const groups = testFiles('group').toSorted((a, b) => rank(a) - rank(b));
+  process.stdout.write([...groups, ...testFiles('alone')].join('\n') + '\n');
 }

@@ -5,7 +5,11 @@ import './shared.ts';
 import { testFiles } from './test-files.mjs';
 
 /** Runs every `of`-th test file of a kind in this process, one after the other; hooks of a file are its own. */
-export function runTogether(kind: 'plain' | 'server' | 'engine' | 'service', part: number, of: number): void {
+export function runTogether(
+  kind: Exclude<Parameters<typeof testFiles>[0], 'group' | 'alone'>,
+  part: number,
+  of: number,
+): void {
   for (const path of testFiles(kind).filter((_, n) => n % of === part - 1))
     describe(path, async () => {
       await import(new URL(path, projectRoot).href);

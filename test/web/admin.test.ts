@@ -1,32 +1,15 @@
 import { strict as assert } from 'node:assert';
-import { after, afterEach, before, describe, test } from 'node:test';
-import type { Browser, Locator, Page } from 'playwright-core';
+import { afterEach, before, describe, test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
 import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { call } from '../support/http.ts';
-import { createTenant, startServer, type TestServer } from '../support/server.ts';
-import {
-  assertAccessible,
-  buildPage,
-  closeVisits,
-  fillSignIn,
-  launchBrowser,
-  type Visit,
-  visit,
-  visitAs,
-  withoutBrowser,
-} from './support.ts';
+import { createTenant, type SharedServer } from '../support/server.ts';
+import { assertAccessible, fillSignIn, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 /** What administrators do on the page: keys, users, settings. */
-const admin = 'ada@a.example';
-let server: TestServer;
-let browser: Browser;
-const visits: Visit[] = [];
-
-async function open(...parameters: Parameters<typeof visitAs>): Promise<Page> {
-  const visitor = await visitAs(...parameters);
-  visits.push(visitor);
-  return visitor.page;
-}
+const admin = 'ada@managed.example';
+let server: SharedServer;
+let shared: SharedPage;
 
 const dialog = (page: Page) => page.getByRole('dialog');
 const row = (page: Page, name: string) => page.locator('tbody tr', { hasText: name });
@@ -39,28 +22,23 @@ async function choose(page: Page, name: string, action: string): Promise<void> {
 
 describe('the page of an administrator', { skip: withoutBrowser() }, () => {
   before(async () => {
-    buildPage();
-    const env = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off', RATE_LIMIT_AUDIT: '300/15s' };
-    [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
-    await createTenant(server, 'acme');
-    await createUser(server, 'acme', 'admin', admin);
-    await createUser(server, 'acme', 'auditor', 'zoe@a.example');
-    await signIn(server, 'zoe@a.example');
+    shared = await sharedPage();
+    ({ server } = shared);
+    await createTenant(server, 'managed');
+    await createUser(server, 'managed', 'admin', admin);
+    await createUser(server, 'managed', 'auditor', 'zoe@managed.example');
+    await signIn(server, 'zoe@managed.example');
   });
-  after(async () => {
-    await browser?.close();
-    await server?.stop();
-  });
-  afterEach(() => closeVisits(visits));
+  afterEach(() => shared.closeVisits());
 
   test('is there for administrators alone', async () => {
-    const page = await open(browser, server, 'zoe@a.example', '#/api-keys');
+    const page = await shared.open('zoe@managed.example', '#/api-keys');
     assert.deepEqual(await page.locator('nav a').allTextContents(), ['Overview', 'Events', 'Receipts']);
     assert.equal(await page.getByRole('heading', { name: 'API keys' }).count(), 0);
   });
 
   test('makes a key that works and is shown once, rotates it, and revokes it by name', async () => {
-    const page = await open(browser, server, admin, '#/api-keys');
+    const page = await shared.open(admin, '#/api-keys');
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name', { exact: true }).fill('SIEM <b>');
     await page.getByRole('checkbox', { name: 'Read' }).uncheck();
@@ -115,51 +93,49 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
   });
 
   test('makes a user who chooses a password by a link, gives another role, and disables', async () => {
-    const page = await open(browser, server, admin, '#/users');
+    const page = await shared.open(admin, '#/users');
     await row(page, admin).getByText('you').waitFor();
     assert.equal(await row(page, admin).locator('.menu').count(), 0);
     await page.getByRole('button', { name: 'New user' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Mel');
-    await page.getByLabel('E-mail address').fill('zoe@a.example');
+    await page.getByLabel('E-mail address').fill('zoe@managed.example');
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByText('There is a user with this address already.').waitFor();
-    await page.getByLabel('E-mail address').fill('mel@a.example');
+    await page.getByLabel('E-mail address').fill('mel@managed.example');
     await page.getByRole('radio', { name: 'Auditor' }).check();
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByRole('button', { name: 'Create link' }).click();
     const link = String(await dialog(page).locator('pre').textContent());
     await page.getByRole('button', { name: 'Done' }).click();
 
-    const mel = await visit(browser, link);
-    visits.push(mel);
-    await assertAccessible(mel.page);
-    await mel.page.getByLabel('New password').fill(password);
-    await mel.page.getByRole('button', { name: 'Save' }).click();
-    await mel.page.getByRole('button', { name: 'Sign in' }).click();
-    await fillSignIn(mel.page, 'mel@a.example');
-    await mel.page.locator('nav a', { hasText: 'Events' }).waitFor();
-    assert.ok(!mel.page.url().includes('token'));
-    const again = await visit(browser, link);
-    visits.push(again);
-    await again.page.getByLabel('New password').fill(password);
-    await again.page.getByRole('button', { name: 'Save' }).click();
-    await again.page.getByText('This link is not good any more.').waitFor();
+    const mel = await shared.visit(link);
+    await assertAccessible(mel);
+    await mel.getByLabel('New password').fill(password);
+    await mel.getByRole('button', { name: 'Save' }).click();
+    await mel.getByRole('button', { name: 'Sign in' }).click();
+    await fillSignIn(mel, 'mel@managed.example');
+    await mel.locator('nav a', { hasText: 'Events' }).waitFor();
+    assert.ok(!mel.url().includes('token'));
+    const again = await shared.visit(link);
+    await again.getByLabel('New password').fill(password);
+    await again.getByRole('button', { name: 'Save' }).click();
+    await again.getByText('This link is not good any more.').waitFor();
 
     await page.getByRole('searchbox').fill('MEL@');
-    await row(page, 'zoe@a.example').waitFor({ state: 'detached' });
-    await choose(page, 'mel@a.example', 'Change role');
+    await row(page, 'zoe@managed.example').waitFor({ state: 'detached' });
+    await choose(page, 'mel@managed.example', 'Change role');
     await page.getByRole('radio', { name: 'Administrator' }).check();
     await page.getByRole('button', { name: 'Save' }).click();
-    await row(page, 'mel@a.example').getByText('Administrator').waitFor();
-    await choose(page, 'mel@a.example', 'Disable');
+    await row(page, 'mel@managed.example').getByText('Administrator').waitFor();
+    await choose(page, 'mel@managed.example', 'Disable');
     await dialog(page).getByRole('button', { name: 'Disable' }).click();
-    await row(page, 'mel@a.example').getByText('disabled').waitFor();
-    await mel.page.reload();
-    await mel.page.locator('form input[name=email]').waitFor();
+    await row(page, 'mel@managed.example').getByText('disabled').waitFor();
+    await mel.reload();
+    await mel.locator('form input[name=email]').waitFor();
   });
 
   test('changes settings, and says what the retention means', async () => {
-    const page = await open(browser, server, admin, '#/settings');
+    const page = await shared.open(admin, '#/settings');
     await page.getByText('Nothing is deleted by age.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Acme & Sons');
     await page.getByRole('button', { name: 'Save' }).first().click();
@@ -174,13 +150,13 @@ describe('the page of an administrator', { skip: withoutBrowser() }, () => {
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`has nothing that keeps people out, and fits a phone, in ${colorScheme}`, async () => {
-      const page = await open(browser, server, admin, '#/api-keys', { colorScheme, width: 360, height: 700 });
+      const page = await shared.open(admin, '#/api-keys', { colorScheme, width: 360, height: 700 });
       for (const [view, action] of [
         ['api-keys', 'Revoke'],
         ['users', 'Change role'],
       ] as const) {
         await page.goto(`${server.url}/#/${view}`);
-        await row(page, view === 'users' ? 'zoe@a.example' : 'ak_')
+        await row(page, view === 'users' ? 'zoe@managed.example' : 'ak_')
           .first()
           .waitFor();
         assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);

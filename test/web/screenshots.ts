@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Browser, Page } from 'playwright-core';
 import { cliCommand } from '../support/cli-command.ts';
-import { buildPage, fillSignIn, launchBrowser, visit } from './support.ts';
+import { buildPage, fillSignIn, startBrowser, visit } from './support.ts';
 
 /**
  * Pictures of the page in front of the demo's companies, for README and docs: each view in both themes, as wide as a
@@ -116,7 +116,7 @@ async function takeAll(browser: Browser, demo: Demo): Promise<void> {
 buildPage();
 await mkdir(folder, { recursive: true });
 const { demo, stop } = await startDemo();
-const browser = await launchBrowser();
+const browser = await startBrowser();
 try {
   await takeAll(browser, demo);
 } finally {

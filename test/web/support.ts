@@ -1,40 +1,37 @@
 import { strict as assert } from 'node:assert';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
-import axe from 'axe-core';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import axe from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { browserPath, launchBrowser } from '../../bench/lab/browser.ts';
 import { password } from '../e2e/session-support.ts';
 import { patience } from '../support/patience.ts';
-import type { TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
-/** A real browser in front of the page: the system's, since playwright-core brings none and downloads none. */
-const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const executablePath =
-  process.env['CHROMIUM'] ?? browsers.find((path) => existsSync(path)) ?? browsers[0] ?? '';
-const args = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 const waitMsMax = 6_000;
 const projectRoot = fileURLToPath(new URL('../../', import.meta.url));
 
+/**
+ * Limits so short that a test can wait for them, and so wide that a person's work stays within; the one of API keys is
+ * what administrators are told they cannot go beyond.
+ */
+export const limitsOfPage = {
+  RATE_LIMIT_TENANT: '30/2s',
+  RATE_LIMIT_AUDIT: '300/15s',
+  RATE_LIMIT_LOGIN: 'off',
+  EVIDENCE_INTERVAL: '1s',
+};
+
 /** For the option `skip` of tests: true, and loudly so, where there is no browser. */
 export function withoutBrowser(): boolean {
-  if (existsSync(executablePath)) return false;
-  process.stderr.write(
-    `\n!!! NO BROWSER at ${executablePath}: tests of the web page are SKIPPED. Install chromium.\n\n`,
-  );
+  if (browserPath() !== undefined) return false;
+  process.stderr.write('\n!!! NO BROWSER: tests of the web page are SKIPPED. Install chromium.\n\n');
   return true;
 }
 
-/** Builds the page unless what is built is newer than its sources; to be called before the server is started. */
+/** Builds the page unless what is built is newer than its sources; before the server is started. */
 export function buildPage(): void {
   const built = `${projectRoot}dist/web/index.html`;
   const sources = readdirSync(`${projectRoot}web`, { recursive: true, encoding: 'utf8' });
@@ -47,12 +44,29 @@ export function buildPage(): void {
   if (status !== 0) throw new Error(`the page cannot be built: ${stderr}`);
 }
 
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath, args });
+/** A real browser: the system's, since playwright-core brings none and downloads none. */
+export async function startBrowser(): Promise<Browser> {
+  const browser = await launchBrowser();
+  assert.ok(browser);
+  return browser;
 }
 
+/** One service with the page, and one browser in front of it, for all test files of this process. */
+let shown: Promise<[TestServer, Browser]> | undefined;
+
+async function start(): Promise<[TestServer, Browser]> {
+  buildPage();
+  return Promise.all([startServer({ env: limitsOfPage }), startBrowser()]);
+}
+
+after(async () => {
+  const [server, browser] = (await shown) ?? [];
+  await browser?.close();
+  await server?.stop();
+});
+
 /** A page in a browser profile of its own, and what went wrong in it: each test ends with none. */
-export interface Visit {
+interface Visit {
   readonly context: BrowserContext;
   readonly page: Page;
   /** Errors of scripts, refusals of the security policy, dialogs. */
@@ -99,26 +113,43 @@ export async function fillSignIn(
   await form.locator('button[type=submit]').click();
 }
 
-/** A visit of somebody who has signed in, at an address of the page such as `#/events?range=all`. */
-export async function visitAs(
-  browser: Browser,
-  server: TestServer,
-  email: string,
-  place = '',
-  options: VisitOptions = {},
-): Promise<Visit> {
-  const visitor = await visit(browser, `${server.url}/${place}`, options);
-  await fillSignIn(visitor.page, email);
-  await visitor.page.locator('.bar').waitFor();
-  return visitor;
+/** The shared service through the shared browser, as the tests of one file use it. */
+export interface SharedPage {
+  readonly server: TestServer;
+  /** A visit at a place such as `#/events?range=all`, or at a whole address. */
+  visit(place?: string, options?: VisitOptions): Promise<Page>;
+  /** The same of somebody who has signed in. */
+  open(email: string, place?: string, options?: VisitOptions): Promise<Page>;
+  /** Ends the visits of a test; fails it where a page threw or logged an error. */
+  closeVisits(): Promise<void>;
 }
 
-/** Ends the visits of a test; fails it where a page threw or logged an error. */
-export async function closeVisits(visits: Visit[]): Promise<void> {
-  for (const { context, faults } of visits.splice(0)) {
-    assert.deepEqual(faults, []);
-    await context.close();
-  }
+export async function sharedPage(): Promise<SharedPage> {
+  shown ??= start();
+  const [server, browser] = await shown;
+  const visits: Visit[] = [];
+  const visitPlace: SharedPage['visit'] = async (place = '', options) => {
+    const url = place.startsWith('http') ? place : `${server.url}/${place}`;
+    const visitor = await visit(browser, url, options);
+    visits.push(visitor);
+    return visitor.page;
+  };
+  return {
+    server,
+    visit: visitPlace,
+    async open(email, place, options) {
+      const page = await visitPlace(place, options);
+      await fillSignIn(page, email);
+      await page.locator('.bar').waitFor();
+      return page;
+    },
+    async closeVisits() {
+      for (const { context, faults } of visits.splice(0)) {
+        assert.deepEqual(faults, []);
+        await context.close();
+      }
+    },
+  };
 }
 
 interface Finding {
@@ -129,8 +160,10 @@ interface Finding {
 
 /** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
 export async function assertAccessible(page: Page): Promise<void> {
-  await page.evaluate(axe.source);
-  const findings = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
+  if (await page.evaluate<boolean>("typeof axe === 'undefined'")) await page.evaluate(axe.source);
+  const findings = await page.evaluate<Finding[]>(
+    "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
+  );
   const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(
     grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),

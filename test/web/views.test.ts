@@ -1,26 +1,17 @@
 import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
-import { after, afterEach, before, describe, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import { afterEach, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
-import { createTenant, sourceEvent, startServer, type TestServer } from '../support/server.ts';
-import {
-  assertAccessible,
-  buildPage,
-  closeVisits,
-  launchBrowser,
-  type Visit,
-  visitAs,
-  type VisitOptions,
-  withoutBrowser,
-} from './support.ts';
+import { createTenant, sourceEvent } from '../support/server.ts';
+import { assertAccessible, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 /** Views other than the events, in a browser: receipts, overview, and the export of events. */
 
 const markup = '<img src=x onerror=alert(1)>';
 const flow = '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10';
-const member = 'member@a.example';
+const member = 'member@viewed.example';
 /** 2024-05-06T00:00:00Z, where the member's transfers begin. */
 const start = Date.UTC(2024, 4, 6) * 1000;
 /** More than a page of receipts. */
@@ -39,16 +30,8 @@ const readFiles = `(async () => {
   return files;
 })()`;
 
-let server: TestServer;
-let browser: Browser;
 let admin: SignedIn;
-const visits: Visit[] = [];
-
-async function open(email: string, place: string, options: VisitOptions = {}): Promise<Page> {
-  const visitor = await visitAs(browser, server, email, place, options);
-  visits.push(visitor);
-  return visitor.page;
-}
+let shared: SharedPage;
 
 /** A whole transfer, one that failed, and downloads that have begun. */
 function transferEvents(): object[] {
@@ -70,7 +53,7 @@ const noon = '2024-05-15T10:00:00Z';
 function daysEvents(): object[] {
   const of = (day: number, hour: number, actor: string, code = 200) => {
     const timestamp = Date.UTC(2024, 4, day, hour, 30) * 1000;
-    return sourceEvent({ timestamp, actor: `${actor}@a.example`, action: 1001, result: { code } });
+    return sourceEvent({ timestamp, actor: `${actor}@viewed.example`, action: 1001, result: { code } });
   };
   return [
     ...[3, 6, 7, 8, 9, 10, 13, 14].flatMap((day) => Array.from({ length: 4 }, () => of(day, 8, 'old'))),
@@ -81,24 +64,19 @@ function daysEvents(): object[] {
 
 describe('the views of the web page', { skip: withoutBrowser() }, () => {
   before(async () => {
-    buildPage();
-    const env = { RATE_LIMIT_TENANT: '30/2s', RATE_LIMIT_LOGIN: 'off', EVIDENCE_INTERVAL: '1s' };
-    [server, browser] = await Promise.all([startServer({ env }), launchBrowser()]);
-    const tenant = await createTenant(server, 'acme');
+    shared = await sharedPage();
+    const { server } = shared;
+    const tenant = await createTenant(server, 'viewed');
     await tenant.record([...transferEvents(), ...daysEvents()]);
     await tenant.settled(transferEvents().length + daysEvents().length, { endTime: noon });
-    await createUser(server, 'acme', 'member', member);
-    await createUser(server, 'acme', 'admin', 'admin@a.example');
-    admin = await signIn(server, 'admin@a.example');
+    await createUser(server, 'viewed', 'member', member);
+    await createUser(server, 'viewed', 'admin', 'admin@viewed.example');
+    admin = await signIn(server, 'admin@viewed.example');
   });
-  after(async () => {
-    await browser?.close();
-    await server?.stop();
-  });
-  afterEach(() => closeVisits(visits));
+  afterEach(() => shared.closeVisits());
 
   test('show everybody the receipts of their own transfers, page by page', async () => {
-    const page = await open(member, '#/receipts');
+    const page = await shared.open(member, '#/receipts');
     await page.locator('.count', { hasText: `${transfers} transfers` }).waitFor();
     const rows = page.locator('.receipt:not(.head)');
     const cells = (at: number) => rows.nth(at).locator('[role=cell]').allTextContents();
@@ -119,13 +97,13 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('say that there are no receipts yet, or that they are switched off', async () => {
-    const page = await open('admin@a.example', '#/receipts');
+    const page = await shared.open('admin@viewed.example', '#/receipts');
     await page.getByText('No transfers yet.').waitFor();
     await admin.send('PATCH', '/api/v1/portal/settings', { receipts: 'off' });
     try {
       await page.getByRole('button', { name: 'Refresh' }).click();
       await page.getByRole('heading', { name: 'Receipts are switched off' }).waitFor();
-      const later = await open(member, '#/receipts');
+      const later = await shared.open(member, '#/receipts');
       await later.getByText('An administrator can switch receipts on.').waitFor();
       await assertAccessible(later);
     } finally {
@@ -134,7 +112,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('show today beside the usual day, and lead from each figure to its events', async () => {
-    const page = await open('admin@a.example', '#/receipts');
+    const page = await shared.open('admin@viewed.example', '#/receipts');
     await page.clock.setFixedTime(noon);
     await page.getByRole('link', { name: 'Overview' }).click();
     const tile = (title: string) => page.locator('.tile', { hasText: title });
@@ -142,10 +120,12 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await tile('Failures today').locator('.figure').textContent(), '2');
     await tile('Failures today').getByText('usually none by now').waitFor();
     await page.getByText('the median of 8 days like this one').waitFor();
-    assert.deepEqual(await tile('New actors today').locator('li').allTextContents(), ['fresh@a.example']);
+    assert.deepEqual(await tile('New actors today').locator('li').allTextContents(), [
+      'fresh@viewed.example',
+    ]);
     assert.deepEqual(await page.locator('.ranks').first().locator('a').allTextContents(), [
-      'old@a.example6',
-      'fresh@a.example1',
+      'old@viewed.example6',
+      'fresh@viewed.example1',
     ]);
     const morning = page.getByRole('link', { name: /^Wed,? 15 May 11:00 – 12:00: 7 events, 2 failed$/ });
     await page.locator('.heat a[tabindex="0"]').focus();
@@ -160,7 +140,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('export the events of the view into a file, and count before and while they do', async () => {
-    const page = await open('admin@a.example', memberEvents);
+    const page = await shared.open('admin@viewed.example', memberEvents);
     await page.evaluate(pickFiles);
     for (const format of ['NDJSON', 'JSON', 'CSV']) {
       await page.getByRole('button', { name: 'Export' }).click();
@@ -169,7 +149,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
       assert.equal(await dialog.locator('.count').textContent(), '61 events');
       await dialog.getByRole('button', { name: 'Export' }).click();
       await dialog.getByText('The file is whole.').waitFor();
-      assert.match(String(await dialog.getByText('61 events in').textContent()), /audit-acme-\d{8}T/);
+      assert.match(String(await dialog.getByText('61 events in').textContent()), /audit-viewed-\d{8}T/);
       await dialog.getByRole('button', { name: 'Close' }).last().click();
     }
     const files = await page.evaluate<Record<string, string>>(readFiles);
@@ -186,7 +166,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('leave no file where an export is short or cancelled, and let browsers that write none download it', async () => {
-    const page = await open('admin@a.example', memberEvents);
+    const page = await shared.open('admin@viewed.example', memberEvents);
     await page.evaluate(pickFiles);
     // A network that loses the end.
     await page.route('**/portal/export?*', async (route) => {
@@ -218,8 +198,8 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
   });
 
   test('prove an event by a file, say when it will be covered, and tell what was altered or put in', async () => {
-    const tenant = await createTenant(server, 'proven');
-    await createUser(server, 'proven', 'auditor', 'auditor@a.example');
+    const tenant = await createTenant(shared.server, 'proven');
+    await createUser(shared.server, 'proven', 'auditor', 'auditor@a.example');
     await tenant.record([1, 2, 3].map((n) => sourceEvent({ timestamp: start + n * 1_000_000 })));
     const page = await visitPending('auditor@a.example');
     const evidence = page.locator('.evidence dd');
@@ -237,9 +217,9 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await page.setViewportSize({ width: 390, height: 844 });
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
     const keys = (await (
-      await fetch(`${server.url}/api/v1/audit/evidence/key`, { headers: { 'x-api-key': tenant.key } })
+      await fetch(`${shared.server.url}/api/v1/audit/evidence/key`, { headers: { 'x-api-key': tenant.key } })
     ).json()) as { keys: { key: string }[] };
-    const verified = await server.cliHere([
+    const verified = await shared.server.cliHere([
       'verify',
       await download.path(),
       '--key',
@@ -277,13 +257,13 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`have nothing that keeps people out, in ${colorScheme}, on a phone too`, async () => {
-      const page = await open(member, '#/receipts', { colorScheme });
+      const page = await shared.open(member, '#/receipts', { colorScheme });
       await page.locator('.receipt .middle').first().waitFor();
       await assertAccessible(page);
       await page.setViewportSize({ width: 360, height: 700 });
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
       await assertAccessible(page);
-      const overview = await open('admin@a.example', '#/overview', { colorScheme });
+      const overview = await shared.open('admin@viewed.example', '#/overview', { colorScheme });
       await overview.locator('.heat').waitFor();
       await assertAccessible(overview);
       await overview.setViewportSize({ width: 360, height: 700 });
@@ -294,7 +274,7 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
 
 /** A page for which every checkpoint is yet to come. */
 async function visitPending(email: string): Promise<Page> {
-  const page = await open(email, '#/events?range=all&to=2024-12-31T00:00:00Z');
+  const page = await shared.open(email, '#/events?range=all&to=2024-12-31T00:00:00Z');
   await page.route('**/evidence/proof?*', (route) =>
     route.fulfill({
       status: 404,
@@ -308,7 +288,7 @@ async function visitPending(email: string): Promise<Page> {
 /** Alters the second of three events in the table, and puts one in before the first. */
 async function forge(organization: string): Promise<void> {
   const where = 'WHERE org = {organization:UUID} AND toUnixTimestamp64Micro(time) =';
-  await withEngine(server, async (storage) => {
+  await withEngine(shared.server, async (storage) => {
     await storage.command(
       `ALTER TABLE events UPDATE source = replaceOne(source, '"action":', '"action": ')
        ${where} ${start + 2_000_000} SETTINGS mutations_sync = 1`,
