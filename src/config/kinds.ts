@@ -137,7 +137,7 @@ export const certificateFile = pemFile('one or more certificates', (text) => new
 export const privateKeyFile = pemFile('a private key without a passphrase', (text) => createPrivateKey(text));
 
 /** A witness: its public key, and the address that takes checkpoints. */
-interface WitnessAddress {
+export interface WitnessAddress {
   readonly key: string;
   readonly url: string;
 }

@@ -152,8 +152,8 @@ async function holdByUid({ tenant, id }: Audited): Promise<void> {
   assert.deepEqual([`${id}-${proof.seq}`, proof.time], [uid, timeOf(100)]);
   assert.equal(answer.text, (await get(tenant, `proof?seq=${proof.seq}`)).text);
   for (const [wrong, status, detail] of [
-    [`00000000-0000-7000-8000-000000000001-${proof.seq}`, 404, /^No checkpoint covers such/],
-    [`${id}-1`, 404, /^No checkpoint covers such/],
+    [`00000000-0000-7000-8000-000000000001-${proof.seq}`, 404, /^The tree has no such event/],
+    [`${id}-1`, 404, /^The tree has no such event/],
     [proof.seq, 400, /^The parameter "uid" must be the metadata\.uid of an event: the id of an organization/],
     [`${uid}x`, 400, /"uid"/],
   ] as const) {
