@@ -77,7 +77,9 @@ test('numbers keep their digits, and what is unmapped its text', async () => {
 
 test('row groups are bounded by rows and by text', async () => {
   const file = await ParquetFile.create(eventColumns());
-  const [line = ''] = lines;
+  const line = standardText(
+    JSON.stringify({ time: endMicros, msg: 'x'.repeat(60_000), message: { action: 2001 } }),
+  );
   for (let n = 0; n < limits.parquetGroupCharactersMin; n += line.length) {
     assert.equal(file.isFull, false);
     file.add(line);
