@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { Problem } from '../base/problem.ts';
 import { fileErrorWords } from '../base/system-error.ts';
@@ -19,17 +18,12 @@ import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
 import { registerUser } from './user.ts';
 import { registerVerify } from './verify.ts';
+import { version } from './version.ts';
 
 /** Exit codes (contract: Command line). */
 const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
-
-/** Of package.json, which is at the same place for `src` and `dist`. */
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
-}
 
 function createProgram(deps: CliDeps): Command {
   const program = new Command('auditlog')

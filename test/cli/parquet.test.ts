@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parquetReadObjects } from 'hyparquet';
+import * as fc from 'fast-check';
 import { decompress } from 'fzstd';
 import { PartitionedExport, type PartitionResult } from '../../src/cli/export-partitions.ts';
 import { limits } from '../../src/cli/limits.ts';
@@ -14,7 +15,8 @@ import { ParquetFile, parquetOf } from '../../src/cli/parquet/file.ts';
 import { acme } from '../../src/demo/acme.ts';
 import { demoEvents } from '../../src/demo/events.ts';
 import { activityClasses } from '../../src/ocsf/activity-classes.ts';
-import { type OcsfEvent, standardText } from '../ocsf/standard-support.ts';
+import { map } from '../ocsf/arbitrary.ts';
+import { type OcsfEvent, sourceText, standardText } from '../ocsf/standard-support.ts';
 import { eventsOfParquet, groupsOfParquet } from '../support/parquet.ts';
 
 /** Parquet of events of OCSF 1.1.0: the same events as NDJSON, by class and day. */
@@ -55,8 +57,19 @@ async function wholeFile(texts: readonly string[]): Promise<Buffer> {
 test('a file of all classes has every event as NDJSON has it', async () => {
   const bytes = await wholeFile(lines);
   assert.deepEqual(await eventsOfParquet(bytes), lines.map(parsed));
-  assert.deepEqual(await groupsOfParquet(bytes), { rows: [lines.length], codecs: new Set(['ZSTD']) });
+  const { rows, codecs, writer } = await groupsOfParquet(bytes);
+  assert.deepEqual([rows, codecs], [[lines.length], new Set(['ZSTD'])]);
+  assert.match(writer ?? '', /^auditlog version \d+\.\d+\.\d+/);
   assert.deepEqual(await eventsOfParquet(await wholeFile([])), []);
+});
+
+test('random events are the same, too', async () => {
+  const sent = fc.sample(sourceText([...activityClasses.keys()]), 200).map((one) => map(one));
+  const texts = sent.flatMap((row) =>
+    typeof row === 'string' ? [] : [standardText(row.source, row.timeMicros)],
+  );
+  assert.ok(texts.length > 50, String(texts.length));
+  assert.deepEqual(await eventsOfParquet(await wholeFile(texts)), texts.map(parsed));
 });
 
 test('numbers keep their digits, and what is unmapped its text', async () => {
@@ -77,7 +90,9 @@ test('numbers keep their digits, and what is unmapped its text', async () => {
 
 test('row groups are bounded by rows and by text', async () => {
   const file = await ParquetFile.create(eventColumns());
-  const [line = ''] = lines;
+  const line = standardText(
+    JSON.stringify({ time: endMicros, msg: 'x'.repeat(60_000), message: { action: 2001 } }),
+  );
   for (let n = 0; n < limits.parquetGroupCharactersMin; n += line.length) {
     assert.equal(file.isFull, false);
     file.add(line);

@@ -18,13 +18,18 @@ export async function eventsOfParquet(bytes: Uint8Array): Promise<unknown[]> {
   });
 }
 
-/** Events in each row group, and the codecs of all columns. */
-export async function groupsOfParquet(
-  bytes: Uint8Array,
-): Promise<{ readonly rows: readonly number[]; readonly codecs: ReadonlySet<string | undefined> }> {
-  const { row_groups: groups } = await parquetMetadataAsync(Uint8Array.from(bytes).buffer);
+/** Events in each row group, the codecs of all columns, and who wrote it. */
+export async function groupsOfParquet(bytes: Uint8Array): Promise<{
+  readonly rows: readonly number[];
+  readonly codecs: ReadonlySet<string | undefined>;
+  readonly writer: string | undefined;
+}> {
+  const { row_groups: groups, created_by: writer } = await parquetMetadataAsync(
+    Uint8Array.from(bytes).buffer,
+  );
   return {
     rows: groups.map((one) => Number(one.num_rows)),
+    writer,
     codecs: new Set(groups.flatMap(({ columns }) => columns.map((one) => one.meta_data?.codec))),
   };
 }
