@@ -64,7 +64,11 @@ export function registerVerify(program: Command, deps: CliDeps): void {
       'hold events against signed checkpoints: of an organization, of an export with --evidence, or one by its proof',
     )
     .option('--org <slug>', 'slug or id of an organization in the engine')
-    .option('--key <key>', 'public key of the log, or a file of keys; may be repeated', collect)
+    .option(
+      '--key <key>',
+      'public key of the log, a file of keys, or beside one an answer of …/evidence/key; may be repeated',
+      collect,
+    )
     .option(
       '--checkpoint <file>',
       'checkpoint that was kept, or a directory of them; may be repeated',

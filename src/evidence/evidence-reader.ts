@@ -140,9 +140,14 @@ export class EvidenceReader {
 
   /** What is stored before the trees have come so far is never added to them later. */
   async #uncovered(organization: string, event: EventName): Promise<Problem> {
-    const progress = 'seq' in event ? await readProgress(this.#options.storage) : undefined;
-    const isPassed = 'seq' in event && progress !== undefined && event.seq < progress.settled;
+    const isPassed = 'seq' in event && (await this.#hasPassed(organization, event.seq));
     return isPassed ? uncovered('absent') : this.#notSigned(organization);
+  }
+
+  async #hasPassed(organization: string, seq: bigint): Promise<boolean> {
+    const { storage, tiles } = this.#options;
+    const settled = (await readProgress(storage))?.settled ?? 0n;
+    return seq < settled || (await tiles.reaches(organization, seq));
   }
 
   #notSigned(organization: string): Problem {

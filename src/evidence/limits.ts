@@ -11,7 +11,7 @@ export const limits = {
    * What an event costs engine and process together, measured, and the share of the machine that a backlog may take:
    * slices are followed by a pause that keeps to it.
    */
-  eventCostMicros: 3.7,
+  eventCostMicros: 3.4,
   shareOfMachine: 0.1,
   /** How long the end of the service waits for its last checkpoints; what is left then is for the next start. */
   stopMsMax: 5_000,

@@ -147,6 +147,16 @@ export class TileTable {
     return entries;
   }
 
+  /** Whether a tree has gone as far in the order as a place. */
+  async reaches(organization: string, seq: bigint): Promise<boolean> {
+    const [row] = await this.#storage.readRows<{ found: number }>(
+      `SELECT count() > 0 AS found FROM evidence_tiles
+       WHERE org = {organization:UUID} AND level = 0 AND last_seq >= {seq:UInt64}`,
+      { organization, seq },
+    );
+    return row?.found === 1;
+  }
+
   /** The index of the tile of level 0 in whose stretch of the order a place lies; undefined where none begins before. */
   async indexBefore(organization: string, seq: bigint): Promise<number | undefined> {
     const [row] = await this.#storage.readRows<{ tile: string; tiles: string }>(

@@ -4,8 +4,10 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
+import { Problem } from '../../src/base/problem.ts';
 import { Builder } from '../../src/evidence/builder.ts';
 import { CheckpointTable, type StoredCheckpoint } from '../../src/evidence/checkpoint-table.ts';
+import { EvidenceReader } from '../../src/evidence/evidence-reader.ts';
 import { limits } from '../../src/evidence/limits.ts';
 import { ForeignKeyError, LogKey, readKeys } from '../../src/evidence/log-key.ts';
 import { slicesOf } from '../../src/evidence/slices.ts';
@@ -257,6 +259,32 @@ describe('trees of evidence', () => {
     await one.stop();
     assert.equal(asked, 3);
     await holdSigned(organization, events);
+  });
+
+  test('tell of an event whether it is covered and as it was recorded, or why it is not covered', async () => {
+    const organization = randomUUID();
+    const [first, second] = await record(organization, 2);
+    await turn();
+    const { storage } = engine;
+    const readerWithin = (withinMs: number | undefined) =>
+      new EvidenceReader({ storage, tiles, checkpoints, key, signsWithinMs: () => withinMs });
+    const reader = readerWithin(30_000);
+    const why = async (one: EvidenceReader, seq: bigint) => {
+      const error: unknown = await one.inclusion(organization, { seq }).catch((thrown: unknown) => thrown);
+      assert.ok(error instanceof Problem);
+      return [error.options.members?.['evidence'], error.options.retryAfterSeconds];
+    };
+    assert.equal((await reader.inclusion(organization, { seq: first?.seq ?? 0n })).asRecorded, true);
+    assert.deepEqual(await why(reader, nextSeq + 5n), ['pending', 30]);
+    assert.deepEqual(await why(readerWithin(undefined), nextSeq + 5n), ['off', undefined]);
+    assert.deepEqual(await why(reader, (first?.seq ?? 0n) + 1n), ['absent', undefined]);
+    await engine.storage.command(
+      `ALTER TABLE events UPDATE source = '{}' WHERE org = {organization:UUID} AND seq = {seq:UInt64}
+       SETTINGS mutations_sync = 1`,
+      { organization, seq: second?.seq ?? 0n },
+    );
+    assert.equal((await reader.inclusion(organization, { position: 1 })).asRecorded, false);
+    await assert.rejects(reader.inclusion(organization, { position: 1 }, 1), /"size" must be above 1/);
   });
 
   test('are signed by one key, and by another only when that one has said so', async () => {

@@ -1,6 +1,11 @@
 import { strict as assert } from 'node:assert';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { Problem } from '../../src/base/problem.ts';
+import { trustOf } from '../../src/cli/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/cli/verify/evidence-file.ts';
 import { encodeEntry } from '../../src/tlog/entry.ts';
 import { EventAudit } from '../../src/tlog/event-audit.ts';
@@ -110,6 +115,34 @@ test('whoever trusts the first key trusts those that it leads to, and no others'
   assert.throws(() => trust.read(checkpoint(third)), NoteError);
   trust.follow('service', [published(second, said(first, second)), published(third, said(second, third))]);
   for (const seed of seeds) assert.equal(trust.read(checkpoint(seed)).origin, 'service/1');
+});
+
+test('a published key is believed if one that was given has signed for it', async () => {
+  const [own = Buffer.alloc(0), next = Buffer.alloc(0)] = [1, 2].map((n) => Buffer.alloc(32, n));
+  const keyOf = (seed: Buffer) => verifierKeyFor('service/1', publicKeyOfSeed(seed));
+  const said = successionText(verifierKeyFor('service', publicKeyOfSeed(next)));
+  const checkpoint = createSigner('service/1', next).sign(
+    `service/1\n0\n${Buffer.alloc(32).toString('base64')}\n`,
+  );
+  const directory = await mkdtemp(join(tmpdir(), 'auditlog-keys-'));
+  try {
+    const published = join(directory, 'keys.json');
+    const publish = (by: Buffer) => {
+      const statement = createSigner('service', by).sign(said);
+      const keys = [{ key: keyOf(own) }, { key: keyOf(next), statement }];
+      return writeFile(published, JSON.stringify({ origin: 'service/1', keys }));
+    };
+    await publish(own);
+    assert.equal((await trustOf({ key: [published, keyOf(own)] }))?.read(checkpoint).origin, 'service/1');
+    await assert.rejects(trustOf({ key: [published] }), Problem);
+    await publish(next);
+    const trust = await trustOf({ key: [keyOf(own), published] });
+    assert.throws(() => trust?.read(checkpoint), NoteError);
+    await writeFile(published, '{"keys"');
+    await assert.rejects(trustOf({ key: [keyOf(own), published] }), Problem);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
 
 test('lines and proofs are read as they were written', () => {

@@ -7,9 +7,10 @@ import { buildPage, fillSignIn, startBrowser, visit } from './support.ts';
 
 /**
  * Pictures of the page in front of the demo's companies, for README and docs: each view in both themes, as wide as a
- * desk and a phone. Run by `npm run screenshots`.
+ * desk and a phone. Run by `npm run screenshots`; `npm run screenshots -- event` takes those of one view.
  */
 const folder = 'docs/pictures';
+const wanted = process.argv.slice(2);
 const sizes = [
   { width: 1440, height: 900 },
   { width: 390, height: 844 },
@@ -53,6 +54,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
       await page.goto(`${url}/#/events?range=7d&activityId=2001`);
       await page.locator('.row[aria-selected]', { hasText: 'Upload completed' }).first().click();
       await page.locator('[role=tabpanel] dd').nth(8).waitFor();
+      await page.locator('.evidence').getByText('covered by the checkpoint').waitFor();
     },
   ],
   [
@@ -81,7 +83,7 @@ const pictures: readonly (readonly [name: string, show: (page: Page, url: string
 function startDemo(): Promise<{ demo: Demo; stop: () => void }> {
   const child = spawn(process.execPath, [...cliCommand, 'demo', '--json', '--port', '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, RATE_LIMIT_TENANT: 'off' },
+    env: { ...process.env, RATE_LIMIT_TENANT: 'off', EVIDENCE_INTERVAL: '1s' },
   });
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the demo ended with ${code}`)));
@@ -99,7 +101,7 @@ async function takeAll(browser: Browser, demo: Demo): Promise<void> {
       const { page, context } = await visit(browser, demo.url, { ...size, colorScheme });
       await fillSignIn(page, admin.email, admin.password);
       await page.locator('.bar').waitFor();
-      for (const [name, show] of pictures) {
+      for (const [name, show] of pictures.filter(([name]) => wanted.length === 0 || wanted.includes(name))) {
         await show(page, demo.url);
         await page.locator('[data-stale=true], .skeleton').first().waitFor({ state: 'detached' });
         await page.mouse.move(0, 0);

@@ -2,8 +2,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../../base/problem.ts';
 import type { TreeHead } from '../../tlog/checkpoint.ts';
-import { NoteError } from '../../tlog/note.ts';
-import { Trust } from '../../tlog/trust.ts';
+import { NoteError, publicKeyIn } from '../../tlog/note.ts';
+import { type PublishedKey, Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
 import { forkOf, type Report, witnessesOf } from './report.ts';
 
@@ -15,19 +15,56 @@ export interface TrustOptions {
   readonly copy?: string;
 }
 
-/** Keys as they were given: in full, or as files that have one a line. */
-async function keysIn(given: readonly string[] = []): Promise<string[]> {
+interface GivenKeys {
+  /** As verifiers take them. */
+  readonly keys: readonly string[];
+  /** What a service published: believed as far as one of the others has signed for it. */
+  readonly published: readonly { readonly service: string; readonly keys: readonly PublishedKey[] }[];
+}
+
+/** Keys as they were given: in full, as files that have one a line, or as answers of `…/evidence/key`. */
+async function keysIn(given: readonly string[] = []): Promise<GivenKeys> {
   const texts = await Promise.all(
     given.map(async (one) => (one.includes('+') ? one : readFile(one, 'utf8'))),
   );
-  return texts
-    .flatMap((text) => text.split('\n'))
-    .flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
+  const [answers, lists] = [true, false].map((is) => texts.filter((text) => text.startsWith('{') === is));
+  const keys = (lists ?? []).flatMap((text) => text.split('\n')).map((line) => line.trim());
+  return { keys: keys.filter((line) => line !== ''), published: (answers ?? []).map(publishedIn) };
+}
+
+function publishedIn(text: string): GivenKeys['published'][number] {
+  const { origin, keys } = parseKeys(text);
+  if (typeof origin !== 'string' || !Array.isArray(keys))
+    throw new Problem('malformed', 'a file of keys is neither lines nor an answer of …/evidence/key');
+  return {
+    service: origin.slice(0, Math.max(0, origin.lastIndexOf('/'))),
+    keys: (keys as Partial<Record<'key' | 'statement', unknown>>[]).map(({ key, statement }) => ({
+      publicKey: publicKeyIn(String(key)),
+      statement: typeof statement === 'string' ? statement : '',
+    })),
+  };
+}
+
+function parseKeys(text: string): Partial<Record<'origin' | 'keys', unknown>> {
+  try {
+    return JSON.parse(text) as Partial<Record<'origin' | 'keys', unknown>>;
+  } catch {
+    return {};
+  }
 }
 
 export async function trustOf(options: TrustOptions): Promise<Trust | undefined> {
-  const keys = await keysIn(options.key);
-  return keys.length === 0 ? undefined : new Trust(keys, await keysIn(options.witness));
+  const { keys, published } = await keysIn(options.key);
+  if (keys.length === 0) {
+    if (published.length === 0) return undefined;
+    throw new Problem(
+      'malformed',
+      'an answer of …/evidence/key proves nothing alone: give a key that you have, too',
+    );
+  }
+  const trust = new Trust(keys, (await keysIn(options.witness)).keys);
+  for (const one of published) trust.follow(one.service, one.keys);
+  return trust;
 }
 
 /** The texts of checkpoints: files, and directories of files. */
