@@ -14,25 +14,25 @@ import { eventsOfParquet } from '../support/parquet.ts';
 import {
   createTenant,
   removeDirectory,
-  type SharedServer,
+  startServer,
   temporaryDirectory,
   type Tenant,
+  type TestServer,
 } from '../support/server.ts';
-import { sharedServer } from '../support/shared.ts';
 
 /** Every way out with `schema=ocsf` (contract: OCSF 1.1.0): the events of the default schema, each valid OCSF. */
 
 type Query = Readonly<Record<string, string>>;
 
 const count = 700;
-let server: SharedServer;
+let server: TestServer;
 let tenant: Tenant;
 let directory: string;
 
 before(async () => {
-  server = await sharedServer();
+  server = await startServer();
   directory = await temporaryDirectory();
-  tenant = await createTenant(server, 'ocsf');
+  tenant = await createTenant(server, 'acme');
   const lines = [...demoEvents({ profile: acme, count, endMicros: 1_790_000_000_000_000, seed: 5 })];
   const odd = {
     time: '2026-09-01T00:00:00.000001Z',
@@ -43,7 +43,10 @@ before(async () => {
   acceptedOf(await tenant.post(lines.join('\n'), { 'content-type': 'application/x-ndjson' }));
   await tenant.settled(count + 1);
 });
-after(() => removeDirectory(directory));
+after(async () => {
+  await server?.stop();
+  await removeDirectory(directory);
+});
 
 const get = (path: string, query: Query = {}, key = tenant.key): Promise<HttpAnswer> =>
   call(`${server.url}${path}?${new URLSearchParams(query).toString()}`, { headers: { 'x-api-key': key } });
@@ -200,21 +203,21 @@ test('the client, export, forward and validate of the command line know the sche
   valid(events);
   assert.equal(typeof events[0]?.unmapped.time_us, 'number');
   const file = join(directory, 'events.ndjson.gz');
-  const written = await server.cliHere(['export', '--org', 'ocsf', '--schema', 'ocsf', '-o', file, '--json']);
+  const written = await server.cli(['export', '--org', 'acme', '--schema', 'ocsf', '-o', file, '--json']);
   assert.equal(written.code, 0, written.stderr);
   const { rows } = JSON.parse(written.stdout) as { rows: number };
-  const checked = await server.cliHere(['ocsf', 'validate', '--json', file]);
+  const checked = await server.cli(['ocsf', 'validate', '--json', file]);
   assert.deepEqual(JSON.parse(checked.stdout), { events: rows, invalid: 0, faults: [] }, checked.stderr);
-  const refused = await server.cliHere(['export', '--org', 'ocsf', '--schema', 'ocsf', '--format', 'csv']);
+  const refused = await server.cli(['export', '--org', 'acme', '--schema', 'ocsf', '--format', 'csv']);
   assert.equal(refused.code, 2);
   assert.match(refused.stderr, /--schema/);
   const keyFile = join(directory, 'key');
   await writeFile(keyFile, tenant.key, { mode: 0o600 });
   const options = ['--url', server.url, '--key-file', keyFile, '--once', '--schema', 'ocsf'];
-  const forwarded = await server.cliHere(['forward', ...options]);
+  const forwarded = await server.cli(['forward', ...options]);
   assert.equal(forwarded.code, 0, forwarded.stderr);
   const wrong = forwarded.stdout.replace('"severity_id":1,', '"severity_id":8,');
-  const found = await server.cliHere(['ocsf', 'validate', '-'], wrong);
+  const found = await server.cli(['ocsf', 'validate', '-'], wrong);
   assert.equal(found.code, 1);
   assert.match(found.stdout, /^line \d+: \/severity_id: must be one of/);
   assert.match(found.stderr, /1 of \d+ events/);

@@ -27,6 +27,20 @@ before(async () => {
 after(() => server?.stop());
 
 const windowOver = () => sleep(windowMs + 200);
+const attemptsMax = 5;
+
+/** What must happen within one window: on a machine that was too busy for that, again in the next one. */
+async function withinWindow(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const begun = performance.now();
+    try {
+      return await work();
+    } catch (error) {
+      if (performance.now() - begun < windowMs || attempt === attemptsMax) throw error;
+    }
+    await windowOver();
+  }
+}
 
 /** The three numbers that stand on every limited answer. */
 function ratesOf(answer: HttpAnswer): { limit: number; remaining: number; reset: number } {
@@ -48,61 +62,65 @@ function between(value: number, least: number, most: number, what: string): void
 test('reads are counted down, then 429, then allowed again; one client does not use up the limit of another', async () => {
   const document = JSON.parse((await call(`${server.url}/openapi.json`)).text) as OpenApiDocument;
   const conform = conformance(document);
-  for (let left = 4; left >= 0; left--) {
-    const answer = await one.get();
-    assert.equal(answer.status, 200);
-    conform.check('GET', path, answer);
-    const { limit, remaining, reset } = ratesOf(answer);
-    assert.equal(limit, 5);
-    assert.equal(remaining, left);
-    between(reset, 1, 3, 'RateLimit-Reset');
-  }
-  for (let n = 0; n < 3; n++) {
-    const refused = await one.get();
-    problemOf(refused, 429);
-    conform.check('GET', path, refused);
-    assert.deepEqual({ ...ratesOf(refused), reset: 0 }, { limit: 5, remaining: 0, reset: 0 });
-    between(retryAfterOf(refused), 1, 3, 'Retry-After');
-  }
+  await withinWindow(async () => {
+    for (let left = 4; left >= 0; left--) {
+      const answer = await one.get();
+      assert.equal(answer.status, 200);
+      conform.check('GET', path, answer);
+      const { limit, remaining, reset } = ratesOf(answer);
+      assert.equal(limit, 5);
+      assert.equal(remaining, left);
+      between(reset, 1, 3, 'RateLimit-Reset');
+    }
+    for (let n = 0; n < 3; n++) {
+      const refused = await one.get();
+      problemOf(refused, 429);
+      conform.check('GET', path, refused);
+      assert.deepEqual({ ...ratesOf(refused), reset: 0 }, { limit: 5, remaining: 0, reset: 0 });
+      between(retryAfterOf(refused), 1, 3, 'Retry-After');
+    }
+  });
   assert.equal((await two.get()).status, 200);
   // Every window that was begun so far is over then: the tests that follow begin their own.
   await windowOver();
   assert.equal((await one.get()).status, 200);
 });
 
-test('keys that are not good are counted by address, whatever a header says about it; a good one is not', async () => {
-  const wrong = (n: number) =>
-    call(`${server.url}${path}`, {
-      headers: {
-        'x-api-key': `ak_wrong${n}`,
-        'x-forwarded-for': `203.0.113.${n}`,
-        forwarded: `for=192.0.2.${n}`,
-      },
-    });
-  for (let left = 4; left >= 0; left--) {
-    const refused = await wrong(left);
-    problemOf(refused, 401);
-    assert.deepEqual({ ...ratesOf(refused), reset: 0 }, { limit: 5, remaining: left, reset: 0 });
-  }
-  for (let n = 10; n < 13; n++) {
-    const refused = await wrong(n);
-    problemOf(refused, 429);
-    assert.equal(ratesOf(refused).remaining, 0);
-    between(retryAfterOf(refused), 1, 3, 'Retry-After');
-  }
-  // One who guesses must not shut out those who know.
-  assert.equal((await one.get()).status, 200);
-});
+test('keys that are not good are counted by address, whatever a header says about it; a good one is not', () =>
+  withinWindow(async () => {
+    const wrong = (n: number) =>
+      call(`${server.url}${path}`, {
+        headers: {
+          'x-api-key': `ak_wrong${n}`,
+          'x-forwarded-for': `203.0.113.${n}`,
+          forwarded: `for=192.0.2.${n}`,
+        },
+      });
+    for (let left = 4; left >= 0; left--) {
+      const refused = await wrong(left);
+      problemOf(refused, 401);
+      assert.deepEqual({ ...ratesOf(refused), reset: 0 }, { limit: 5, remaining: left, reset: 0 });
+    }
+    for (let n = 10; n < 13; n++) {
+      const refused = await wrong(n);
+      problemOf(refused, 429);
+      assert.equal(ratesOf(refused).remaining, 0);
+      between(retryAfterOf(refused), 1, 3, 'Retry-After');
+    }
+    // One who guesses must not shut out those who know.
+    assert.equal((await one.get()).status, 200);
+  }));
 
-test('writing has a limit of its own', async () => {
-  const statuses: number[] = [];
-  for (let n = 0; n < 7; n++) statuses.push((await two.post([sourceEvent()])).status);
-  assert.deepEqual(statuses, [202, 202, 202, 202, 202, 202, 429]);
-  const refused = await two.post([sourceEvent()]);
-  problemOf(refused, 429);
-  assert.equal(ratesOf(refused).limit, 6);
-  assert.equal((await two.get()).status, 200);
-});
+test('writing has a limit of its own', () =>
+  withinWindow(async () => {
+    const statuses: number[] = [];
+    for (let n = 0; n < 7; n++) statuses.push((await two.post([sourceEvent()])).status);
+    assert.deepEqual(statuses, [202, 202, 202, 202, 202, 202, 429]);
+    const refused = await two.post([sourceEvent()]);
+    problemOf(refused, 429);
+    assert.equal(ratesOf(refused).limit, 6);
+    assert.equal((await two.get()).status, 200);
+  }));
 
 test('a key may have a limit of its own', async () => {
   const key = await createKey(server, ['--org', 'one', '--scopes', 'read', '--rate-limit', '3/15s']);

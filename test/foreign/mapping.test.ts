@@ -7,6 +7,7 @@ import { checkedDefinition, type ForeignName, foreignNames } from '../../src/for
 import { Mapping } from '../../src/foreign/mapping.ts';
 import { parseJson } from '../../src/foreign/parse.ts';
 import { splitBody } from '../../src/ingest/split-body.ts';
+import { splitLarge } from '../../src/ingest/split-large.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { map, type Row, spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
@@ -192,6 +193,42 @@ test('a mapping that cannot work is refused by the name of its member', () => {
   assert.deepEqual(own.map(...window('{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}')), {
     text: '{"message":{"timestamp":"2024-01-01T00:00:00Z","action":7,"target":{"name":"x"},"extra":{"own":{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}}}}',
   });
+});
+
+test('the list of records is found behind texts that look like it, in small bodies and in large ones', async () => {
+  const records = Array.from({ length: 50 }, (_, n) => JSON.stringify({ eventName: `"]} ${n}` }));
+  const texts = ['{"note":"\\"]}, \\"Records\\":[1]","deep":{"Records":[2]},', '"Records" : [', ']}'];
+  const document = Buffer.from(`${texts[0]}${texts[1]}${records.join(', ')}${texts[2]}`);
+  const found: string[] = [];
+  const collect = (bytes: Buffer, form: 'json' | 'elements') =>
+    splitBody(
+      bytes,
+      form,
+      (window, start, end) => {
+        found.push(Buffer.from(window.bytes.subarray(start, end)).toString());
+        return true;
+      },
+      'Records',
+    );
+  assert.equal(collect(document, 'json'), undefined);
+  assert.deepEqual(found.splice(0), records);
+
+  const split = await splitLarge({
+    kind: 'split',
+    input: new Uint8Array(document),
+    form: 'json',
+    foreign: 'cloudtrail',
+    encoding: 'identity',
+    hashed: false,
+    room: new SharedArrayBuffer(document.length),
+    bodyBytesMax: document.length,
+    pieceBytes: 200,
+  });
+  if ('code' in split.body) assert.fail(split.body.code);
+  assert.ok(split.pieces.length > 5);
+  for (const [start, end] of split.pieces)
+    assert.equal(collect(Buffer.from(split.body.subarray(start, end)), split.form as 'elements'), undefined);
+  assert.deepEqual(found, records);
 });
 
 test('functions of expressions take what programs write, and leave alone what they do not know', () => {

@@ -19,10 +19,17 @@ function buildIsCurrent(): boolean {
   }
 }
 
+const isBuilt = buildIsCurrent();
+
 /**
  * Arguments of `node` that start the command line: the compiled one, as it is released, which starts several times
  * faster; from its sources where the build is older than they are (`npm test` builds first).
  */
-export const cliCommand: readonly string[] = buildIsCurrent()
-  ? ['dist/cli.js']
-  : ['--import', 'tsx', 'src/cli.ts'];
+export const cliCommand: readonly string[] = programOf('cli');
+
+/** The same for another program of the sources, by its path there without its ending; from any working directory. */
+export function programOf(path: string): readonly string[] {
+  return isBuilt
+    ? [`${root}dist/${path}.js`]
+    : ['--import', import.meta.resolve('tsx'), `${root}src/${path}.ts`];
+}

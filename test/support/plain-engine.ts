@@ -5,8 +5,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { findEngineLibrary } from '../../src/storage/engine-process.ts';
+import { programOf } from './cli-command.ts';
 import { call, eventually } from './http.ts';
 
 /**
@@ -107,22 +107,14 @@ export async function startPlainEngine(limited?: LimitedUser): Promise<PlainEngi
   const password = randomBytes(16).toString('hex');
   const config = await writeConfig(dir, port, password, limited);
   const url = `http://127.0.0.1:${port}`;
-  const program = fileURLToPath(new URL('../../src/storage/engine-child.ts', import.meta.url));
+  const program = programOf('storage/engine-child');
   let child: ChildProcess | undefined;
   let gone: Promise<void> = Promise.resolve();
 
   const start = async () => {
     const started = spawn(
       process.execPath,
-      [
-        '--import',
-        import.meta.resolve('tsx'),
-        program,
-        library,
-        `--config-file=${config}`,
-        `--path=${data}`,
-        `--query=${keeper}`,
-      ],
+      [...program, library, `--config-file=${config}`, `--path=${data}`, `--query=${keeper}`],
       { cwd: data, env: { TZ: 'UTC' }, stdio: ['pipe', 'ignore', 'ignore'] },
     );
     child = started;
