@@ -302,6 +302,30 @@ test('a value nested without end costs its record, and no stack', () => {
   assert.match(event, /nested deeper than 128 levels/);
 });
 
+test('a record larger than an event costs itself, whatever is in it; a resource as large costs all', () => {
+  const attributes = Array.from({ length: 100_000 }, (_, n): Pair => [`key ${n}`, { kind: 'none' }]);
+  const model = {
+    time: 1n,
+    severity: 1,
+    body: { kind: 'none' },
+    trace: new Uint8Array(0),
+    scope: '',
+  } as const;
+  const record = { ...model, attributes, resource: [] };
+  const resource = { ...model, attributes: [], resource: attributes };
+  const large = [
+    ['protobuf', protobufOf(record), protobufOf(resource)],
+    ['json', Buffer.from(jsonOf(record)), Buffer.from(jsonOf(resource))],
+  ] as const;
+  for (const [form, ofRecord, ofResource] of large) {
+    const [text = ''] = read(ofRecord, form);
+    const event = mappingOf('otlp').map(toWindow(text), 0, text.length);
+    if (typeof event === 'string') assert.fail(event);
+    assert.equal(map(event.text), ': must be at most 1048576 bytes');
+    assert.throws(() => read(ofResource, form), { code: 'too_large' });
+  }
+});
+
 const mapped = (fields: object, resource: object = {}) => {
   const logRecords = [{ timeUnixNano: '1717236000123456789', ...fields }];
   const body = { resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] };

@@ -2,11 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import { firstToken, lastToken, splitArray, splitElements } from '../../ocsf/json-array.ts';
 import { closeBrace, Cursor, openBrace, openBracket, quote } from '../../ocsf/json-cursor.ts';
 import { describeFault, isAtEnd, skipValue } from '../../ocsf/json-text.ts';
-import { limits as ocsfLimits } from '../../ocsf/limits.ts';
 import { limits } from './limits.ts';
 import {
   attributesText,
+  checkSharedSize,
   doubleText,
+  isOversized,
+  oversizedRecord,
   type RecordFields,
   recordText,
   type Resource,
@@ -26,6 +28,15 @@ interface Span {
 /** What is no JSON, or not of the type that OTLP has there. */
 class ShapeFault extends Error {}
 
+/** The names of all members that are read; of others there may be as many as a sender likes. */
+const knownNames: ReadonlySet<string> = new Set(
+  [
+    'resourceLogs resource scopeLogs scope logRecords schemaUrl name version timeUnixNano',
+    'observedTimeUnixNano severityNumber severityText eventName body flags attributes',
+    'droppedAttributesCount traceId spanId key value values stringValue boolValue intValue',
+    'doubleValue bytesValue arrayValue kvlistValue',
+  ].flatMap((line) => line.split(' ')),
+);
 const backslash = 0x5c;
 const colon = 0x3a;
 const firstOfNull = 0x6e;
@@ -76,6 +87,10 @@ class ExportReader {
     const scope = { ...this.#shared(members.get('scope')), schemaUrl: this.#text(members.get('schemaUrl')) };
     const shared = sharedText(resource, scope);
     for (const record of this.#elements(members.get('logRecords'))) {
+      if (isOversized(record.end - record.start)) {
+        this.#sink.record(oversizedRecord);
+        continue;
+      }
       this.#check(record);
       this.#sink.record(recordText(this.#record(record), shared));
     }
@@ -83,9 +98,9 @@ class ExportReader {
 
   /** The members of an object, all but the list in it known to be JSON. */
   #container(span: Span, list: string, prefix?: string): ReadonlyMap<string, Span> {
-    const members = this.#members(span, prefix);
-    for (const [name, value] of members) if (name !== list) this.#check(value);
-    return members;
+    return this.#members(span, prefix, (name, value) => {
+      if (name !== list) this.#check(value);
+    });
   }
 
   /**
@@ -97,7 +112,7 @@ class ExportReader {
     const first = cursor.open(this.#bytes, start, end, this.#bytes.toString('latin1', start, end), 0);
     if (isAtEnd(cursor, skipValue(cursor, first, 0))) return;
     const fault = describeFault(cursor, start);
-    if (end - start > ocsfLimits.eventBytesMax) throw new ShapeFault(`${at} ${fault}`);
+    if (isOversized(end - start)) throw new ShapeFault(`${at} ${fault}`);
     try {
       JSON.parse(this.#bytes.toString('utf8', start, end));
     } catch (error) {
@@ -109,6 +124,7 @@ class ExportReader {
   /** A resource or a scope; a resource has neither name nor version. */
   #shared(span: Span | undefined): Scope {
     if (span === undefined) return {};
+    checkSharedSize(span.end - span.start);
     const members = this.#members(span);
     return {
       name: this.#text(members.get('name')),
@@ -243,8 +259,12 @@ class ExportReader {
     return elements;
   }
 
-  /** Members that have a value other than null. Of a name that stands twice the last counts. */
-  #members(span: Span, prefix = `${span.at}.`): ReadonlyMap<string, Span> {
+  /** The members of known names with a value other than null. Of a name that stands twice the last counts. */
+  #members(
+    span: Span,
+    prefix = `${span.at}.`,
+    onMember: (name: string, value: Span) => void = () => undefined,
+  ): ReadonlyMap<string, Span> {
     const bytes = this.#bytes;
     const last = lastToken(bytes, span.start, span.end) - 1;
     const isObject = bytes[span.start] === openBrace && bytes[last] === closeBrace && last > span.start;
@@ -253,9 +273,11 @@ class ExportReader {
     const first = firstToken(bytes, span.start + 1, last);
     if (first === last) return members;
     const fault = splitElements(bytes, first, last, (start, end) => {
-      const [name, value] = this.#member(start, end, span.at);
-      if (bytes[value] === firstOfNull) members.delete(name);
-      else members.set(name, { start: value, end, at: `${prefix}${name}` });
+      const [name, valueStart] = this.#member(start, end, span.at);
+      const value = { start: valueStart, end, at: knownNames.has(name) ? `${prefix}${name}` : span.at };
+      onMember(name, value);
+      if (bytes[valueStart] === firstOfNull) members.delete(name);
+      else if (knownNames.has(name)) members.set(name, value);
     });
     if (fault !== undefined) throw new ShapeFault(`${span.at}: ${fault}`);
     return members;

@@ -2,7 +2,10 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { limits } from './limits.ts';
 import {
   attributesText,
+  checkSharedSize,
   doubleText,
+  isOversized,
+  oversizedRecord,
   type RecordFields,
   recordText,
   type Resource,
@@ -24,6 +27,12 @@ const lengthOf = (field: number): number => field * 8 + WireType.LengthDelimited
 const varintOf = (field: number): number => field * 8 + WireType.Varint;
 const fixed64Of = (field: number): number => field * 8 + WireType.Bit64;
 const fixed32Of = (field: number): number => field * 8 + WireType.Bit32;
+
+/** A resource or a scope while it is read. Its field may be there several times: then they are one. */
+interface SharedState {
+  schemaUrl?: string;
+  bytes: number;
+}
 
 /** Why the bytes are no message of protobuf. */
 class WireFault extends Error {}
@@ -56,7 +65,7 @@ function listsOf(reader: BinaryReader, span: Span, sink: ExportSink): Span[] {
 
 /** Fields may come in any order, so the lists are read when all that their records share is known. */
 function readResourceLogs(reader: BinaryReader, span: Span, sink: ExportSink): void {
-  const resource: Mutable<Resource> & { schemaUrl?: string } = {};
+  const resource: Mutable<Resource> & SharedState = { bytes: 0 };
   const attributes = new Map<string, string>();
   const lists: Span[] = [];
   decoding(reader, () =>
@@ -75,7 +84,7 @@ function readResourceLogs(reader: BinaryReader, span: Span, sink: ExportSink): v
 }
 
 function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sink: ExportSink): void {
-  const scope: Mutable<Scope> & { schemaUrl?: string } = {};
+  const scope: Mutable<Scope> & SharedState = { bytes: 0 };
   const attributes = new Map<string, string>();
   const records: Span[] = [];
   decoding(reader, () =>
@@ -91,6 +100,10 @@ function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sin
   );
   const shared = sharedText(resource, { ...scope, attributes: attributesText(attributes) });
   for (const record of records) {
+    if (isOversized(record[1] - record[0])) {
+      sink.record(oversizedRecord);
+      continue;
+    }
     const fields = decoding(reader, () => readRecord(reader, record));
     sink.record(recordText(fields, shared));
   }
@@ -100,10 +113,13 @@ function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sin
 function readShared(
   reader: BinaryReader,
   attributesField: 1 | 3,
-  into: Mutable<Scope>,
+  into: Mutable<Scope> & SharedState,
   attributes: Map<string, string>,
 ): void {
-  readFields(reader, spanOf(reader), (tag) => {
+  const span = spanOf(reader);
+  into.bytes += span[1] - span[0];
+  checkSharedSize(into.bytes);
+  readFields(reader, span, (tag) => {
     if (tag === lengthOf(attributesField)) readKeyValue(reader, attributes, 1);
     else if (tag === varintOf(attributesField + 1)) into.droppedAttributesCount = reader.uint32();
     else if (attributesField === 3 && tag === lengthOf(1)) into.name = reader.string(true);

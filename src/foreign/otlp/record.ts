@@ -1,3 +1,6 @@
+import { Problem } from '../../base/problem.ts';
+import { limits as ocsfLimits } from '../../ocsf/limits.ts';
+
 /** A log record's own fields. What is not there, or has protobuf's default, is undefined; values are JSON texts. */
 export interface RecordFields {
   /** Digits. */
@@ -24,6 +27,26 @@ export interface Resource {
 export interface Scope extends Resource {
   readonly name?: string | undefined;
   readonly version?: string | undefined;
+}
+
+/**
+ * What stands for a record whose bytes are more than an event may have: too large itself, so that the rules of events
+ * refuse it. To read it could take all the memory of a thread.
+ */
+export const oversizedRecord = `{"body":"${' '.repeat(ocsfLimits.eventBytesMax)}"}`;
+
+export function isOversized(bytes: number): boolean {
+  return bytes > ocsfLimits.eventBytesMax;
+}
+
+/** Throws Problem `too_large` for a resource or a scope of so many bytes, which each of its records would have. */
+export function checkSharedSize(bytes: number): void {
+  if (!isOversized(bytes)) return;
+  const most = ocsfLimits.eventBytesMax;
+  throw new Problem(
+    'too_large',
+    `A resource and a scope may have at most ${most} bytes, as each record has them.`,
+  );
 }
 
 type Member = readonly [name: string, text: string | undefined];

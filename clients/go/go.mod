@@ -1,0 +1,3 @@
+module auditlog
+
+go 1.19
