@@ -118,8 +118,7 @@ for (const [name, variable, block, argumentsOf] of proxies) {
         await bringsExports(proxy);
         await breaksWithTheService(proxy);
       } catch (error) {
-        console.error(readFileSync(output, 'utf8').slice(-3000));
-        throw error;
+        throw new Error(readFileSync(output, 'utf8').slice(-3000), { cause: error });
       } finally {
         await program.stop('SIGKILL');
         await service.stop();

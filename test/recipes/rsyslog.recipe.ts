@@ -49,8 +49,7 @@ test('rsyslog: 20,000 messages over kills and silence, each once; what is refuse
     await holdThroughKills(service, total, 8_000);
     assert.match(readFileSync(join(folder, 'audit-send.log'), 'utf8'), /^dropped, 400: .*UTF-8.*caf/m);
   } catch (error) {
-    console.error(readFileSync(join(folder, 'output'), 'utf8').slice(-3000));
-    throw error;
+    throw new Error(readFileSync(join(folder, 'output'), 'utf8').slice(-3000), { cause: error });
   } finally {
     await shipper.stop('SIGKILL');
     await service.stop();

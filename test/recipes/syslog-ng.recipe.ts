@@ -57,8 +57,7 @@ test('syslog-ng: 20,000 messages over kills and silence, each once; what is refu
     await holdThroughKills(service, total, 8_000);
     assert.match(readFileSync(join(folder, 'own.log'), 'utf8'), /drop[^]*400|400[^]*drop/i);
   } catch (error) {
-    console.error(readFileSync(join(folder, 'output'), 'utf8').slice(-3000));
-    throw error;
+    throw new Error(readFileSync(join(folder, 'output'), 'utf8').slice(-3000), { cause: error });
   } finally {
     await shipper.stop('SIGKILL');
     await service.stop();
