@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto';
 import { FifoMap } from '../base/fifo-map.ts';
 import { KeyedMutex, Mutex } from '../base/keyed-mutex.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
-import type { ForeignName } from '../foreign/definition.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
-import type { BodyForm } from './task.ts';
 
 /** The answer to a batch (contract: Ingest). */
 export interface BatchAnswer {
@@ -26,7 +24,7 @@ interface Entry {
 }
 
 /** What a body was: its hash (SHA-256 after decompression), and what it was taken for; the same bytes can be either. */
-export function sentOf(hash: string, form: BodyForm, foreign?: ForeignName): string {
+export function sentOf(hash: string, form: string, foreign?: string): string {
   return `${hash} ${form}${foreign === undefined ? '' : ` ${foreign}`}`;
 }
 
