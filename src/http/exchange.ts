@@ -31,6 +31,7 @@ export class Exchange {
   #bytesSent = 0;
   #goneStatus = clientGoneStatus;
   #isHeld = false;
+  #isAnswered = false;
   #controller: AbortController | undefined;
 
   /** `report` is called once, when the exchange ends. */
@@ -74,12 +75,13 @@ export class Exchange {
    * out, and its client would never know.
    */
   hold(): void {
-    if (this.#state !== 'open') return;
+    if (this.#state !== 'open' || this.#isAnswered) return;
     this.#isHeld = true;
     this.res.pause();
   }
 
   letGo(): void {
+    this.#isAnswered = true;
     if (!this.#isHeld || this.#state !== 'open') return;
     this.#isHeld = false;
     this.res.resume();

@@ -61,8 +61,8 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
 }
 
 function sendNow(exchange: Exchange, reply: FixedReply, body: Body, encoding?: Encoding): void {
-  exchange.body?.resume();
   exchange.letGo();
+  exchange.body?.resume();
   const { res, head } = exchange;
   const outstanding = exchange.body?.outstanding() ?? 0;
   if (outstanding > limits.ignoredBodyBytesMax) return sendClosing(exchange, reply, body);

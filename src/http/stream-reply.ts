@@ -63,6 +63,7 @@ export interface StreamSendOptions {
  */
 export function sendStream(exchange: Exchange, reply: StreamReply, options: StreamSendOptions): void {
   if (!exchange.open()) return reply.stream.destroy();
+  exchange.letGo();
   exchange.body?.resume();
   checkHeaders(reply.headers);
   new StreamSender(exchange, reply, options).start();

@@ -131,13 +131,13 @@ export class Service {
   }
 }
 
-/** Sends lines over TCP, as an application would to a syslog daemon, and resolves when the daemon has taken them. */
+/** Sends lines of one byte a character over TCP, as an application would to a syslog daemon, and resolves when the daemon has taken them. */
 export function sendLines(port: number, lines: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1').once('error', reject);
     socket.once('close', () => resolve());
     socket.resume();
-    socket.end(lines.map((line) => `${line}\n`).join(''));
+    socket.end(lines.map((line) => `${line}\n`).join(''), 'latin1');
   });
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -22,7 +22,8 @@ const skip = program === undefined && 'syslog-ng is not installed: SYSLOG_NG may
 function unpacked(path: string): { readonly args: string[]; readonly env: Record<string, string> } {
   const libraries = join(dirname(dirname(path)), 'lib/syslog-ng');
   if (path.startsWith('/usr/sbin/')) return { args: [], env: {} };
-  return { args: [`--module-path=${libraries}/3.38`], env: { LD_LIBRARY_PATH: libraries } };
+  const release = readdirSync(libraries).find((name) => /^\d/.test(name)) ?? '';
+  return { args: [`--module-path=${join(libraries, release)}`], env: { LD_LIBRARY_PATH: libraries } };
 }
 
 test('syslog-ng: 20,000 messages over kills and silence, each once; what is refused is told', {
@@ -57,8 +58,7 @@ test('syslog-ng: 20,000 messages over kills and silence, each once; what is refu
     await holdThroughKills(service, total, 8_000);
     assert.match(readFileSync(join(folder, 'own.log'), 'utf8'), /drop[^]*400|400[^]*drop/i);
   } catch (error) {
-    console.error(readFileSync(join(folder, 'output'), 'utf8').slice(-3000));
-    throw error;
+    throw new Error(readFileSync(join(folder, 'output'), 'utf8').slice(-3000), { cause: error });
   } finally {
     await shipper.stop('SIGKILL');
     await service.stop();

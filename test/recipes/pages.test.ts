@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { mappingOf } from '../../src/foreign/built-in.ts';
+import { isForeignName } from '../../src/foreign/definition.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
+import { mapped } from '../ocsf/arbitrary.ts';
+import { blockOf, blocksOf } from './page.ts';
+
+/** What can be said of the recipes without the programs that they are for. */
+
+const folder = fileURLToPath(new URL('../../docs/recipes/', import.meta.url));
+const pages = readdirSync(folder);
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+test('every page is in the table of recipes', () => {
+  const table = readFileSync(`${folder}README.md`, 'utf8');
+  for (const page of pages) if (page !== 'README.md') assert.ok(table.includes(`(${page})`), page);
+});
+
+test('configurations in YAML are YAML, and what is sent goes to an endpoint that takes it', () => {
+  const blocks = pages.flatMap((page) => blocksOf(readFileSync(folder + page, 'utf8')));
+  for (const { name, text } of blocks.filter(({ language }) => language === 'yaml'))
+    assert.equal(typeof parse(text, { strict: true }), 'object', name);
+  const sources = blocks.flatMap(({ text }) => Array.from(text.matchAll(/[?&]from=(\w+)|--from (\w+)/g)));
+  assert.ok(sources.length >= 8);
+  for (const [text, query, option] of sources) assert.ok(isForeignName(query ?? option ?? ''), text);
+  for (const { text, name } of blocks.filter((block) => /\/api\/v1\/audit\?from=json/.test(block.text)))
+    assert.match(text, /Idempotency-Key"?[: ]+"?body/, name);
+});
+
+/** The event of a line of a log library. */
+function eventOf(line: string) {
+  const window = toWindow(line);
+  const event = mappingOf('json').map(window, 0, window.bytes.length);
+  if (typeof event === 'string') assert.fail(event);
+  const row = mapped(event.text);
+  const { message } = JSON.parse(row.source) as { message: { extra: Record<string, unknown> } };
+  return {
+    action: row.activityName,
+    actor: row.actorEmail,
+    level: row.level,
+    extra: message.extra['document'],
+  };
+}
+
+const saved = { action: 'document.save', actor: 'ann@example.com', extra: 'plan.pdf' };
+
+test('lines of log libraries become events without more configuration', () => {
+  const page = 'recipes/log-libraries.md';
+  for (const [library, level] of [
+    ['pino', 'INFO'],
+    ['winston', 'INFO'],
+    ['zap', 'INFO'],
+    ['serilog', ''],
+  ] as const)
+    assert.deepEqual(eventOf(blockOf(page, `${library}.json`).trim()), { ...saved, level }, library);
+});
+
+test('what pino writes by default becomes an event', async () => {
+  const program = blockOf('recipes/log-libraries.md', 'pino.mjs');
+  const args = ['--input-type=module', '--eval', program];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root });
+  assert.deepEqual(eventOf(stdout.trim()), { ...saved, level: 'INFO' });
+});
