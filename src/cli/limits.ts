@@ -56,6 +56,12 @@ export const limits = {
   verifyCopyCheckpointsMax: 1_000,
   /** Tiles of entries that are read at once: 131,072 events. */
   verifyTilesAtOnce: 512,
+  /** Of events that are rendered once more: read at once, the longest row, and how long the engine may say nothing. */
+  verifyRenderingBytes: 64 * 1024,
+  verifyRowBytesMax: 64 * 1024 * 1024,
+  verifyRenderingSilenceMsMax: 120_000,
+  /** Names of the application in events that were recorded under another configuration; each has a mapper or two. */
+  verifyAppNamesMax: 32,
   /** Tiles whose events an export with evidence reads at once: 2,048 events. */
   evidenceTilesAtOnce: 8,
   evidenceSourceBytesMax: 32 * 1024 * 1024,

@@ -5,13 +5,12 @@ import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { print } from './output.ts';
 import { setUp, withStorage } from './session.ts';
-import type { TrustOptions } from './verify/checkpoints.ts';
-import { verifyEngine } from './verify/engine.ts';
+import { type EngineOptions, verifyEngine } from './verify/engine.ts';
 import { verifyFile } from './verify/file.ts';
 import { asProof, verifyProof } from './verify/proof.ts';
 import type { Report } from './verify/report.ts';
 
-interface VerifyOptions extends TrustOptions {
+interface VerifyOptions extends EngineOptions {
   readonly org?: string;
   readonly json?: true;
 }
@@ -33,6 +32,8 @@ async function examine(deps: CliDeps, file: string | undefined, options: VerifyO
   if ((file === undefined) === (org === undefined))
     throw new Problem('malformed', 'name either an organization of the engine (--org) or a file');
   if (org !== undefined) return withStorage(setUp(deps), (session) => verifyEngine(session, org, options));
+  if (options.skipRendering)
+    throw new Problem('malformed', '--skip-rendering: only with --org, as a file has source events alone');
   const path = file ?? '';
   const proof = asProof(await beginningOf(path));
   if (proof === undefined) return verifyFile(deps, path, options);
@@ -77,6 +78,10 @@ export function registerVerify(program: Command, deps: CliDeps): void {
     .option(
       '--copy <directory>',
       'copy of the tree (EVIDENCE_DIR, or what is in it of the organization), to hold each event against',
+    )
+    .option(
+      '--skip-rendering',
+      'with --org: do not render each event once more to compare what readers are shown, which takes most of the time',
     )
     .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
     .option('--json', 'print JSON')

@@ -8,12 +8,14 @@ import { limits } from './limits.ts';
 const { seq, ...written } = eventColumns;
 
 interface Column {
-  /** Name and type. */
+  /** Name and type, as a block has them. */
   readonly head: Uint8Array;
   /** Of an array, where each one ends among the elements. */
   readonly values: ColumnWriter;
   readonly elements: ColumnWriter | undefined;
 }
+
+export type Columns = Readonly<Record<keyof typeof written, Column>>;
 
 const columnCount = Object.keys(eventColumns).length;
 const seqHead = headOf('seq', seq);
@@ -36,23 +38,7 @@ export class BlockBuilder {
   #payloadBytes = 0;
 
   add(row: MappedEvent): void {
-    const of = this.#of;
-    of.org.values.uuid(row.org);
-    of.time.values.int64(row.timeMicros);
-    of.activity_id.values.int64(row.activityId);
-    of.activity_name.values.piece(row.activityName);
-    of.severity.values.string(row.severity);
-    of.status.values.string(row.status);
-    of.level.values.piece(row.level);
-    of.result_code.values.int64(row.resultCode);
-    of.actor_email.values.piece(row.actorEmail);
-    of.actor_id.values.piece(row.actorId);
-    addArray(of.names, row.names);
-    addArray(of.file_hash, row.fileHashes);
-    of.flow_id.values.uuidPiece(row.flowId);
-    of.expires.values.uint16(expiryDay(row.timeMicros, row.retentionDays));
-    of.ocsf.values.piece(row.ocsf);
-    of.source.values.piece(row.source);
+    fillColumns(this.#of, row);
     this.#rows += 1;
     this.#payloadBytes += row.ocsf.end - row.ocsf.start + row.source.end - row.source.start;
   }
@@ -102,12 +88,33 @@ export class BlockBuilder {
   }
 }
 
-function createColumns(): Readonly<Record<keyof typeof written, Column>> {
+/** Empty columns, in their order. */
+export function createColumns(): Columns {
   const columns = Object.entries(written).map(([name, type]) => {
     const elements = type.startsWith('Array') ? new ColumnWriter() : undefined;
     return [name, { head: headOf(name, type), values: new ColumnWriter(), elements }];
   });
-  return Object.fromEntries(columns) as Readonly<Record<keyof typeof written, Column>>;
+  return Object.fromEntries(columns) as Columns;
+}
+
+/** Adds a row: what each column has of an event. */
+export function fillColumns(of: Columns, row: MappedEvent): void {
+  of.org.values.uuid(row.org);
+  of.time.values.int64(row.timeMicros);
+  of.activity_id.values.int64(row.activityId);
+  of.activity_name.values.piece(row.activityName);
+  of.severity.values.string(row.severity);
+  of.status.values.string(row.status);
+  of.level.values.piece(row.level);
+  of.result_code.values.int64(row.resultCode);
+  of.actor_email.values.piece(row.actorEmail);
+  of.actor_id.values.piece(row.actorId);
+  addArray(of.names, row.names);
+  addArray(of.file_hash, row.fileHashes);
+  of.flow_id.values.uuidPiece(row.flowId);
+  of.expires.values.uint16(expiryDay(row.timeMicros, row.retentionDays));
+  of.ocsf.values.piece(row.ocsf);
+  of.source.values.piece(row.source);
 }
 
 function addArray({ values, elements }: Column, pieces: readonly Piece[]): void {

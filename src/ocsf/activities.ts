@@ -28,7 +28,10 @@ export const activityFamilies: readonly ActivityFamily[] = [
   { from: 6720, to: 6729, family: 'Platform form' },
 ];
 
-/** Titles of the assigned codes. A code is never given another meaning: stored events would change with it. */
+/**
+ * Titles of the assigned codes. A code is never given another meaning: stored events would change with it. Where one that
+ * had no title gets one, `verify` must take the earlier name as well, since it holds stored events to these.
+ */
 export const activityTitles: ReadonlyMap<number, string> = new Map([
   [1000, 'User created'],
   [1001, 'Login succeeded'],

@@ -119,9 +119,22 @@ export class Mapper {
     const end = lastToken(window.bytes, start, to);
     // The bound holds for the event as it was sent, whitespace between its tokens included.
     if (end - start > limits.eventBytesMax) return `: must be at most ${limits.eventBytesMax} bytes`;
+    return this.#mapText(window, start, end, resolveOrg);
+  }
+
+  /**
+   * Maps the source event of a row anew. Whether an event is taken (its length, the schema, retention) was decided when
+   * it was, perhaps by an earlier release; so nothing but what cannot be a row is refused, as above.
+   */
+  mapStored(window: Window, start: number, end: number, org: OrgReference): MappedEvent | string {
+    return this.#mapText(window, start, end, org);
+  }
+
+  #mapText(window: Window, start: number, end: number, org: ResolveOrg | OrgReference): MappedEvent | string {
     this.#arena.open(window.bytes, start, end, this.#renderer.bytesMax(end - start));
     try {
-      return readSource(this.#reading, this.#arena, window.text, start) ?? this.#mapRead(resolveOrg);
+      const fault = readSource(this.#reading, this.#arena, window.text, start);
+      return fault ?? (typeof org === 'function' ? this.#mapNew(org) : this.#mapAgain(org));
     } catch (error) {
       // Rather refused than stored damaged; with regions of the right size it never comes to this.
       if (error instanceof OutOfRoom) return ': could not be rendered within its room';
@@ -131,25 +144,46 @@ export class Mapper {
     }
   }
 
-  #mapRead(resolveOrg: ResolveOrg): MappedEvent | string {
+  #mapNew(resolveOrg: ResolveOrg): MappedEvent | string {
     const reading = this.#reading;
     const { kinds } = reading;
     const validator = this.#validator;
     if (!isSurelyValid(reading) && !validator.isValid(eventOf(reading))) return validator.describe();
     const org = resolveOrg(kinds[slot.org] === kind.absent ? undefined : textOf(reading, slot.org));
     if (typeof org === 'string') return org;
-    const row = this.#row;
-    row.org = org.id;
-    row.retentionDays = org.retentionDays;
-    const timeSlot = kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp;
-    // What the schema lets pass is a time; here and below an addition turns a negative zero into zero.
-    row.timeMicros = (microsOf(reading, timeSlot) ?? 0) + 0;
-    if (org.retentionDays !== undefined && hasExpired(row.timeMicros, org.retentionDays, this.#now())) {
+    const timeSlot = this.#mapTime(org);
+    if (org.retentionDays !== undefined && hasExpired(this.#row.timeMicros, org.retentionDays, this.#now())) {
       const pointer = timeSlot === slot.time ? '/time' : '/message/timestamp';
       return `${pointer}: the retention of its organization (${org.retentionDays} days) has passed`;
     }
     const knownName = this.#mapActivity();
     this.#mapColumns();
+    return this.#render(knownName);
+  }
+
+  #mapAgain(org: OrgReference): MappedEvent | string {
+    this.#mapTime(org);
+    const knownName = this.#mapActivity();
+    this.#mapColumns();
+    const { timeMicros, activityId, resultCode } = this.#row;
+    if (![timeMicros, activityId, resultCode].every(Number.isSafeInteger)) return ': has no numbers of a row';
+    return this.#render(knownName);
+  }
+
+  /** Returns the slot that the time stands in. */
+  #mapTime(org: OrgReference): number {
+    const row = this.#row;
+    row.org = org.id;
+    row.retentionDays = org.retentionDays;
+    const timeSlot = this.#reading.kinds[slot.timestamp] === kind.absent ? slot.time : slot.timestamp;
+    // What the schema lets pass is a time; here and below an addition turns a negative zero into zero.
+    row.timeMicros = (microsOf(this.#reading, timeSlot) ?? 0) + 0;
+    return timeSlot;
+  }
+
+  #render(knownName: string): MappedEvent | string {
+    const reading = this.#reading;
+    const row = this.#row;
     const { rendered } = this.#arena;
     const { ocsf } = row;
     ocsf.start = rendered.length;

@@ -64,6 +64,7 @@ before(async () => {
     EVIDENCE_INTERVAL: '200ms',
     EVIDENCE_DIR: copy,
     EVIDENCE_WITNESSES: witnesses.join(', '),
+    REDACT_KEYS: 'fileHash',
   };
   await service.start(environment);
 });
@@ -87,11 +88,30 @@ interface Audited {
   readonly size: number;
 }
 
+/** Events that fill every column, have secrets, or are longer than what is read at once. */
+const unusual: ReadonlyMap<number, object> = new Map([
+  [
+    500,
+    {
+      action: { code: 2005, title: 'Up\tload' },
+      actor: { id: 'U-1', name: 'Zoë', email: 'Zoe@Acme.example', type: 'User' },
+      target: { name: 'Übersicht.PDF' },
+      result: { code: 500, detail: 'full' },
+      remote: { ip: '192.0.2.1', port: 443 },
+      sender: { file: 'Report.pdf', hash: 'AB12' },
+      flow_id: '0190A2B3-4C5D-7E6F-8A9B-0C1D2E3F4A5B',
+      log: { provider: 'p', version: '1' },
+      extra: { fileHash: 'CD34', password: 'x', list: [{ name: 'token', value: 1 }] },
+    },
+  ],
+  [501, { actor: 'somebody', extra: { fileHash: 'CD34', text: 'x'.repeat(200_000) } }],
+]);
+
 /** An organization with events, each with a time of its own, all of them covered by a checkpoint that was kept. */
 async function audited(slug: string): Promise<Audited> {
   const tenant = await createTenant(service.server, slug);
   const event = (n: number) =>
-    JSON.stringify(sourceEvent({ timestamp: 1_700_000_000_000_000 + n, extra: { n } }));
+    JSON.stringify(sourceEvent({ timestamp: 1_700_000_000_000_000 + n, extra: { n }, ...unusual.get(n) }));
   const body = Array.from({ length: recorded }, (_, n) => event(n)).join('\n');
   assert.equal((await tenant.post(body, { 'content-type': 'application/x-ndjson' })).status, 202);
   const text = await eventually('a checkpoint of all', async () => {
@@ -396,6 +416,53 @@ describe('what an auditor finds', () => {
       assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
     });
   }
+
+  test('events that are shown otherwise than they were recorded: the first of them by place, time and column', async () => {
+    const one = await audited('shown');
+    const alter = (assignments: string, n: number) =>
+      change(`ALTER TABLE events UPDATE ${assignments} WHERE org = {id:UUID} AND ${micros} = {at:Int64}`, {
+        id: one.id,
+        at: timeOf(n),
+      });
+    // As an event that was recorded under another configuration.
+    await alter(`ocsf = replaceOne(ocsf, '"app_name":"Audit Log Service"', '"app_name":"Older"')`, 100);
+    const { code, findings, notes } = await inEngine(one);
+    assert.deepEqual([code, findings], [0, []]);
+    assert.match(notes.join('\n'), /^1 events name the application "Older" and not "Audit Log Service"/m);
+
+    const all = `activity_id = 1, activity_name = 'x', severity = 'x', status = 'x', level = 'x', result_code = 1,
+      actor_email = 'x', actor_id = 'x', names = ['x'], file_hash = ['x'], flow_id = generateUUIDv4(), ocsf = 'x'`;
+    const steps: readonly (readonly [assignments: string, n: number, columns: string])[] = [
+      [`actor_email = 'nobody@acme.example'`, 500, 'actor_email'],
+      [`ocsf = replaceOne(ocsf, 'Success', 'Failure')`, 300, 'ocsf'],
+      [all, 200, all.replaceAll(/ = ('x'|1|\['x'\]|generateUUIDv4\(\))/g, '').replaceAll(/,\s+/g, ', ')],
+    ];
+    for (const [step, [assignments, n, columns]] of steps.entries()) {
+      await alter(assignments, n);
+      const altered = await inEngine(one);
+      const [found, ...more] = altered.findings;
+      assert.deepEqual(
+        [altered.code, found?.kind, found?.time, more],
+        [1, 'altered', formatMicros(timeOf(n)), []],
+      );
+      assert.match(
+        found?.detail ?? '',
+        new RegExp(`than it was recorded: column ${columns}; in all ${step + 1} shown otherwise$`),
+      );
+      const proof = await get(one.tenant, `proof?position=${found?.position}`);
+      assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
+    }
+
+    const org = ['--org', one.slug, '--key', one.key, '--checkpoint', one.checkpoint];
+    const passedOver = await verify([...org, '--skip-rendering']);
+    assert.deepEqual([passedOver.code, passedOver.findings], [0, []]);
+    assert.match(
+      passedOver.notes.join('\n'),
+      /was not held against their source events \(--skip-rendering\)/,
+    );
+    const refused = await service.server.cliHere(['verify', one.checkpoint, '--skip-rendering']);
+    assert.deepEqual([refused.code, /--skip-rendering: only with --org/.test(refused.stderr)], [2, true]);
+  });
 
   test('more rows than any tree has in a place', async () => {
     const one = await audited('flooded');

@@ -23,6 +23,12 @@ import {
 import { projectRoot } from '../support/project-root.ts';
 import { withEngine } from './export-support.ts';
 
+interface Verification {
+  readonly covered: number;
+  readonly findings: readonly object[];
+  readonly notes: readonly string[];
+}
+
 /** A data directory of release 0.1.0: the first start of this one moves its events to other partitions. */
 const org = randomUUID();
 const months = 8;
@@ -140,7 +146,7 @@ test('a directory that release 0.1.0 has left, killed with events in its log, re
   const archive = fileURLToPath(new URL('test/fixtures/release-0.1.0.tgz', projectRoot));
   assert.equal(spawnSync('tar', ['-xzf', archive, '-C', parent]).status, 0);
   const answers = JSON.parse(await readFile(join(parent, 'answers.json'), 'utf8')) as Record<string, string>;
-  const server = await startServer({ dataDir: join(parent, 'data') });
+  const server = await startServer({ dataDir: join(parent, 'data'), env: { EVIDENCE_INTERVAL: '200ms' } });
   try {
     const keyOf = async (slug: string): Promise<string> =>
       (await createKey(server, ['--org', slug, '--scopes', 'read,write'])).key;
@@ -186,6 +192,15 @@ test('a directory that release 0.1.0 has left, killed with events in its log, re
       return true;
     });
     await holdAnswers(again);
+    // Each event of that release is shown as this one renders its source event.
+    for (const slug of ['acme', 'globex'])
+      await eventually('a tree of the old events, and nothing to find', async () => {
+        const { stdout } = await server.cliHere(['verify', '--org', slug, '--json']);
+        const { covered, findings, notes } = JSON.parse(stdout) as Verification;
+        if (covered < (slug === 'acme' ? sources.length : 24)) return undefined;
+        assert.deepEqual([findings, notes.filter((note) => note.includes('APP_NAME'))], [[], []]);
+        return true;
+      });
   } finally {
     await server.stop();
     await removeDirectory(parent);

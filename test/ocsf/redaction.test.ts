@@ -1,19 +1,37 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { limits } from '../../src/ocsf/limits.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { alwaysRedacted } from '../../src/ocsf/redact.ts';
 import { eventText } from '../fuzz/arbitrary.ts';
 import { expectedOf, hiddenNames } from '../fuzz/model.ts';
 import { meaning, parseTree } from '../fuzz/tree.ts';
-import { mapText, type Row } from './arbitrary.ts';
+import { decoded, mapText, organization, type Row } from './arbitrary.ts';
 import { rounds } from '../support/rounds.ts';
 
 const appName = 'Test "App"';
 const names = { vendorName: 'Vendor', productName: 'Product "P"' };
 const tail = eventTail(names);
+
+/** Of events as they are stored: what was to be redacted has been. */
+const again = new Mapper({ appName, redactKeys: [] });
+const againWithoutHash = new Mapper({ appName, redactKeys: ['fileHash'] });
+
+/** The stored source event makes the same row once more, whatever was redacted from it. */
+function holdAgain(row: Row): void {
+  const window = toWindow(row.source);
+  const rows = [again, againWithoutHash].map((mapper) => {
+    const made = mapper.mapStored(window, 0, window.text.length, organization);
+    return typeof made === 'string' ? made : decoded(made);
+  });
+  const isHashHidden = row.source.includes('"fileHash":"[redacted]"');
+  const [expected] = isHashHidden ? rows.filter((one) => isDeepStrictEqual(one, row)) : rows;
+  assert.deepEqual(expected, row);
+}
 
 /** A mapper, and the model of what it must make of each event. */
 function pairOf(redactKeys: string) {
@@ -31,6 +49,7 @@ function pairOf(redactKeys: string) {
       const row = rowOf(text);
       const expected = expectedOf(parseTree(text), options);
       assert.equal(row.source, expected.source);
+      holdAgain(row);
       const audit = `${eventHead}${row.ocsf}"logged_time":1${tail}`.replace('"logged_time":1,', '');
       assert.equal(meaning(parseTree(audit)), meaning(parseTree(expected.audit)));
       assert.equal(row.timeMicros, expected.micros);

@@ -1,7 +1,13 @@
 import { systemClock } from '../../base/clock.ts';
 import { findOrganization } from '../../control/organizations.ts';
 import { CheckpointTable } from '../../evidence/checkpoint-table.ts';
-import { endOfSlice, entriesOf, type Run, TooManyEventsError } from '../../evidence/event-entries.ts';
+import {
+  endOfSlice,
+  entriesOf,
+  type Run,
+  type Stretch,
+  TooManyEventsError,
+} from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
 import { readProgress } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
@@ -17,10 +23,17 @@ import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
+import { RenderingAudit } from './rendering.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
+
+export interface EngineOptions extends TrustOptions {
+  /** What readers are shown is not held against the source events. */
+  readonly skipRendering?: boolean;
+}
 
 /** Entries of the tree, and what is stored now, of one stretch of the order. */
 interface Chunk {
+  readonly stretch: Stretch;
   readonly entries: Buffer;
   readonly events: Run;
 }
@@ -28,7 +41,7 @@ interface Chunk {
 /** What it takes of a session. */
 interface Verifying {
   readonly storage: Storage;
-  readonly config: Pick<Config, 'serviceName'>;
+  readonly config: Pick<Config, 'serviceName' | 'appName'>;
   readonly deps: { readonly io: ProgressIo };
 }
 
@@ -36,7 +49,7 @@ interface Verifying {
 export async function verifyEngine(
   { storage, config, deps }: Verifying,
   slug: string,
-  options: TrustOptions,
+  options: EngineOptions,
 ): Promise<Report> {
   const { id } = await findOrganization(storage, slug);
   const origin = `${config.serviceName}/${id}`;
@@ -67,13 +80,19 @@ export async function verifyEngine(
   const events = new EventAudit(systemClock());
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(new TileTable(storage), id, copy);
-  const flood = await compareAll(storage, id, source, { tree, events, progress });
+  const { appName } = config;
+  const rendering = options.skipRendering
+    ? undefined
+    : new RenderingAudit({ storage, organization: id, appName });
+  const flood = await compareAll(storage, id, source, { tree, events, rendering, progress });
   progress.end();
+  notes.push(...(rendering?.notes ?? [unrendered]));
   const found = events.findings();
   if (found.expired > 0) notes.push(`${found.expired} events are gone whose time was over`);
   const uncovered = tree.size - checkpoints.covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
-  const findings = [...checkpoints.findings, ...differencesIn(found), ...source.findings, ...flood];
+  const shown = rendering?.findings ?? [];
+  const findings = [...checkpoints.findings, ...differencesIn(found), ...shown, ...source.findings, ...flood];
   if (flood.length === 0) findings.push(...contradictionsIn(tree.findings()));
   if (checkpoints.covered === 0)
     findings.push({ kind: 'unproven', detail: 'there is no checkpoint that a trusted key has signed' });
@@ -86,9 +105,13 @@ export async function verifyEngine(
   };
 }
 
+const unrendered =
+  'what pages and filters show of the events was not held against their source events (--skip-rendering)';
+
 interface Audits {
   readonly tree: TreeAudit;
   readonly events: EventAudit;
+  readonly rendering: RenderingAudit | undefined;
   readonly progress: Progress;
 }
 
@@ -97,14 +120,16 @@ async function compareAll(
   storage: Storage,
   organization: string,
   source: EntrySource,
-  { tree, events, progress }: Audits,
+  { tree, events, rendering, progress }: Audits,
 ): Promise<Report['findings']> {
   try {
-    for await (const { entries, events: now } of chunksOf(storage, organization, source)) {
+    for await (const { stretch, entries, events: now } of chunksOf(storage, organization, source)) {
+      const position = tree.size;
       // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
       const isSame = entries.equals(now.entries);
       tree.add(entries, isSame ? now.leaves : undefined);
       events.compare(entries, now.entries);
+      if (entries.length > 0) await rendering?.compare({ entries, position }, stretch);
       progress.at(tree.size, tree.size);
     }
     return [];
@@ -179,13 +204,14 @@ async function* chunksOf(storage: Storage, organization: string, source: EntrySo
     const [now, next] = await Promise.all([events ?? eventsOf(from, end), source.read(tile)]);
     if (next.length > 0)
       events = handled(eventsOf(end, entryAt(next, next.length / entryBytes - 1).seq + 1n));
-    yield { entries, events: now };
+    yield { stretch: { from, before: end }, entries, events: now };
     from = end;
     entries = next;
   }
   while (from < settled) {
     const end = await endOfSlice(storage, organization, { from, before: settled });
-    yield { entries: Buffer.alloc(0), events: await eventsOf(from, end) };
+    const stretch = { from, before: end };
+    yield { stretch, entries: Buffer.alloc(0), events: await eventsOf(from, end) };
     from = end;
   }
 }
