@@ -83,7 +83,7 @@ export const limits = {
   walManifestSegmentsMax: 4_096,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
-  /** An empty segment older than this gets a new number when somebody asks how far the log has settled. */
+  /** An empty segment older than this gets a new number before its first event, or when somebody asks what has settled. */
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
 } as const;

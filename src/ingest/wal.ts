@@ -246,8 +246,11 @@ export class Wal {
 
   /** Writes a group, and before it a manifest where one is due. Returns the segment that they are in. */
   async #write(group: readonly Append[]): Promise<number> {
-    let segment = this.#rotation.open ?? (await this.#rotation.rotate());
     const rows = group.reduce((sum, append) => sum + append.rows, 0);
+    let segment = this.#rotation.open;
+    // The number of a segment tells readers when its events were taken in, so one that was begun long ago takes none.
+    if (segment === undefined || (rows > 0 && this.#rotation.isStale))
+      segment = await this.#rotation.rotate();
     const isOverfull = segment.facts.bytes >= this.#overfullBytes;
     if (isOverfull || segment.facts.rows + rows > rowsPerSegmentMax) segment = await this.#rotation.rotate();
     const { isEmpty } = segment;

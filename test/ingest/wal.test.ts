@@ -6,6 +6,7 @@ import * as fc from 'fast-check';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
 import type { LogFiles } from '../../src/ingest/files.ts';
+import { segmentTimeMs } from '../../src/base/sequence.ts';
 import { segmentName } from '../../src/ingest/segment.ts';
 import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import { Wal } from '../../src/ingest/wal.ts';
@@ -268,6 +269,21 @@ describe('write-ahead log', () => {
       const low = await wal.lowestUnsettled();
       assert.ok(low > last);
       last = low;
+    }
+    await wal.close();
+  });
+
+  it('takes events into a segment that tells when they came, after however long a silence', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    let now = Date.UTC(2026, 0, 2);
+    const wal = await open(disk.files, () => now);
+    for (const silenceMs of [3_600_000, 1000]) {
+      now += silenceMs;
+      const number = await wal.append([frameOf([1], 10)]);
+      assert.equal(segmentTimeMs(number), now);
+      now += 5000;
+      assert.equal(await wal.append([frameOf([2], 10)]), number, 'one that has events takes more');
+      await wal.seal();
     }
     await wal.close();
   });
