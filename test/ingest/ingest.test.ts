@@ -241,7 +241,8 @@ describe('ingest, from request to sink', () => {
     };
     for (const marker of ['first', 'second', 'third']) await ingest.accept(request(event(marker)));
     assert.equal(await ingest.flush(15_000), true);
-    assert.deepEqual(stored, ['first', 'third']);
+    // On a slow machine each is in a segment of its own, and two of these are stored at a time.
+    assert.deepEqual(stored.toSorted(), ['first', 'third']);
     assert.equal((await readdir(wal)).filter((name) => name.endsWith('.damaged')).length, 1);
   });
 
