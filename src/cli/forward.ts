@@ -58,7 +58,7 @@ const optionTable: readonly OptionRow[] = [
   ['--label <name=value>', 'of the stream in Loki, of the resource in OTLP, repeatable', collect],
   ['--ca-file <file>', "certificates to trust with syslog+tls in place of the system's"],
   ['--s3-endpoint <url>', 'of a service that is compatible with S3 (default: AWS)', httpAddress],
-  ['--s3-region <region>', 'region of the bucket', s3Region, 'us-east-1'],
+  ['--s3-region <region>', 'region of the bucket (default: us-east-1)', s3Region],
   ['--rejected-to <file>', 'for events that the destination refuses; without it they end the run'],
   ['--checkpoint <file>', 'where to remember how far it has come'],
   ['--once', 'end when there is nothing more'],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { mappingOf } from '../foreign/built-in.ts';
 import { checkedDefinition, type ForeignName } from '../foreign/definition.ts';
@@ -6,10 +7,10 @@ import { Preview } from '../foreign/preview.ts';
 import type { CliDeps } from './context.ts';
 import { chunksOf } from './import-chunks.ts';
 import { openRecords } from './import-records.ts';
-import { mapLine } from './import-send.ts';
+import { asMapped, mapLine } from './import-send.ts';
 import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
-import { wrong } from './option.ts';
+import { unreadable, wrong } from './option.ts';
 import { setUp } from './session.ts';
 
 export interface MappingOptions {
@@ -17,20 +18,49 @@ export interface MappingOptions {
   readonly map?: string;
 }
 
-/** How the records of an import become source events; undefined where they are some. */
-export async function importMapping({ from, map }: MappingOptions): Promise<Mapping | undefined> {
+export interface ImportMapping {
+  /** Undefined: the records are source events. */
+  readonly mapping: Mapping | undefined;
+  /** Tells it from others, in words for the operator. */
+  readonly name: string;
+}
+
+/** How the records of an import become source events. */
+export async function importMapping({ from, map }: MappingOptions): Promise<ImportMapping> {
   if (from !== undefined && map !== undefined) throw wrong('--map', 'not with --from: one mapping at a time');
-  if (from !== undefined) return mappingOf(from);
-  if (map === undefined) return undefined;
+  if (from !== undefined) return { mapping: mappingOf(from), name: `--from ${from}` };
+  if (map === undefined) return { mapping: undefined, name: 'none' };
+  const text = await readFile(map, 'utf8').catch((error: unknown) => {
+    throw unreadable('--map', map, error);
+  });
+  const definition = understood(map, () => checkedDefinition(parsed(text)));
+  const digest = createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
+  return { mapping: understood(map, () => new Mapping(definition)), name: `--map with the hash ${digest}` };
+}
+
+function parsed(text: string): unknown {
   try {
-    return new Mapping(checkedDefinition(JSON.parse(await readFile(map, 'utf8'))));
+    return JSON.parse(text);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot use the mapping ${map}: ${why}`, { cause: error });
+    throw new Error(`is no JSON (${error instanceof Error ? error.message : String(error)})`, {
+      cause: error,
+    });
   }
 }
 
-/** Prints the first records as they would be read back, a line each, and why others would be refused. */
+/** Throws Problem `malformed`, with file and reason, for a mapping that is none. */
+function understood<T>(map: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw wrong('--map', `${map}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/**
+ * Prints the first records as they would be read back, a line each, and why others would be refused. Where all
+ * of these are, it reads on to the first that is not, and rejects, as the import would, when there is none.
+ */
 export async function dryRun(
   deps: CliDeps,
   source: ImportSource,
@@ -38,14 +68,31 @@ export async function dryRun(
 ): Promise<void> {
   const preview = new Preview(setUp(deps).config);
   const { text, splitter } = await openRecords(source, 0, mapping);
-  let shown = 0;
-  for await (const { lines, numbers } of chunksOf(text, { offset: 0, firstLine: 1 }, splitter)) {
+  let seenLines = 0;
+  let refused = 0;
+  for await (const { lines, numbers, tooLong } of chunksOf(text, { offset: 0, firstLine: 1 }, splitter)) {
     for (const [index, line] of lines.entries()) {
-      if (shown++ >= limits.importShownMax) return;
-      const event = mapping === undefined ? line : mapLine(mapping, line);
-      const seen = typeof event === 'string' ? { refused: event } : preview.of(event);
+      const isEnough = seenLines >= limits.importShownMax;
+      if (isEnough && refused < seenLines) return;
+      seenLines++;
+      const seen = seenAs(preview, mapping, line);
       if ('auditEvent' in seen) deps.io.out(`${seen.auditEvent}\n`);
-      else deps.io.error(`line ${numbers[index]} would be rejected: ${seen.refused}\n`);
+      else {
+        refused++;
+        if (isEnough) continue;
+        deps.io.error(`line ${numbers[index]} would be rejected: ${seen.refused}\n`);
+      }
     }
+    refused += tooLong.length;
+    seenLines += tooLong.length;
   }
+  if (refused > 0 && refused === seenLines) throw new Error('every line would be rejected');
+}
+
+function seenAs(preview: Preview, mapping: Mapping | undefined, line: Buffer): ReturnType<Preview['of']> {
+  if (mapping === undefined) return preview.of(line);
+  const event = mapLine(mapping, line);
+  if (typeof event === 'string') return { refused: event };
+  const seen = preview.of(event);
+  return 'refused' in seen ? { refused: asMapped(seen.refused, mapping) } : seen;
 }

@@ -27,6 +27,8 @@ export interface ImportTarget {
   /** Without a slash at the end. */
   readonly url: string;
   readonly key: string;
+  /** What is written to, in words for the operator: the same for each run of an import. */
+  readonly name: string;
   /** The key has just been made, so a running server may not know it yet. */
   readonly keyIsNew: boolean;
 }
@@ -100,7 +102,7 @@ export class ImportSender {
       const answer = await sendBatch(this.#route, { body, events: entries.length, idempotencyKey });
       const rejected: RejectedLine[] = answer.errors.map(({ index, error }) => ({
         line: entries[index]?.line ?? 0,
-        error,
+        error: this.#mapping === undefined ? error : asMapped(error, this.#mapping),
         bytes: entries[index]?.original,
       }));
       // A server that does not know `maxErrors` names the first hundred.
@@ -143,6 +145,11 @@ export function mapLine(mapping: Mapping, line: Buffer): Buffer | string {
   if (!isUtf8(line)) return ': is not valid UTF-8';
   const mapped = mapping.map(windowOf(line), 0, line.length);
   return typeof mapped === 'string' ? mapped : Buffer.from(mapped.text);
+}
+
+/** A fault of the source event that a mapping made, in the words of the write endpoint. */
+export function asMapped(error: string, { name }: Mapping): string {
+  return `${error} (as mapped from ${name})`;
 }
 
 const refusals: Readonly<Record<number, string>> = {

@@ -1,7 +1,9 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import { Problem } from '../base/problem.ts';
+import { fileErrorWords } from '../base/system-error.ts';
 import { decompressZstdStream, isZstd } from '../base/zstd-stream.ts';
 
 type SourceCompression = 'none' | 'gzip' | 'zstd' | 'br';
@@ -40,12 +42,23 @@ async function* skipping(
   }
 }
 
+/** What a path is, and its first bytes. Throws Problem `malformed` where the operator has named no file to read. */
+async function lookAt(path: string): Promise<{ readonly facts: Stats; readonly start: Buffer }> {
+  try {
+    const facts = await stat(path);
+    if (facts.isDirectory()) throw new Problem('malformed', `cannot read ${path}: it is a directory`);
+    let start: Buffer = Buffer.alloc(0);
+    for await (const bytes of createReadStream(path, { end: 3 })) start = bytes as Buffer;
+    return { facts, start };
+  } catch (error) {
+    const words = fileErrorWords(error);
+    throw words === undefined ? error : new Problem('malformed', words);
+  }
+}
+
 /** Opens a file; its first bytes tell the compression. Rejects when it cannot be read. */
 export async function openFileSource(path: string): Promise<ImportSource> {
-  const facts = await stat(path);
-  if (facts.isDirectory()) throw new Error(`cannot read ${path}: it is a directory`);
-  let start: Buffer = Buffer.alloc(0);
-  for await (const bytes of createReadStream(path, { end: 3 })) start = bytes as Buffer;
+  const { facts, start } = await lookAt(path);
   const compression = compressionOf(start, path);
   let read = 0;
   return {

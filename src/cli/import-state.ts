@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { replaceFile } from '../base/durable-file.ts';
 import { AppendFile } from '../base/append-file.ts';
 import type { ImportChunk } from './import-chunks.ts';
@@ -23,16 +24,37 @@ interface ImportIdentity {
   readonly headSha256: string;
 }
 
-interface Checkpoint extends ImportPosition, ImportIdentity {
+/** What is imported where: the same text is another import for another target, or read by another mapping. */
+export interface ImportSubject {
+  readonly target: string;
+  readonly mapping: string;
+}
+
+interface Checkpoint extends ImportPosition, ImportIdentity, ImportSubject {
   readonly version: 1;
+  /** The text was read to its end, and the service has answered for all of it. */
+  readonly isWhole: boolean;
   /** Length of the file of rejected lines at this position. */
   readonly rejectedBytes: number;
 }
 
-export interface ImportPaths {
+/** Files that were named on the command line. */
+export interface GivenPaths {
+  readonly checkpoint?: string;
+  readonly rejected?: string;
+}
+
+interface ImportPaths {
   /** Undefined: no checkpoint, as for standard input. */
   readonly checkpoint: string | undefined;
   readonly rejected: string;
+}
+
+export interface ImportStart {
+  readonly source: ImportSource;
+  readonly given: GivenPaths;
+  readonly subject: ImportSubject;
+  readonly restart: boolean;
 }
 
 const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0 };
@@ -44,35 +66,55 @@ const start: ImportPosition = { offset: 0, nextLine: 1, accepted: 0, rejected: 0
 export class ImportState {
   /** Where to begin. */
   readonly first: ImportPosition;
-  readonly #paths: ImportPaths;
-  readonly #identity: ImportIdentity;
+  /** Where rejected lines go. */
+  readonly rejectedPath: string;
+  /** What the operator should know of earlier runs; undefined where there was none, or nothing differs. */
+  readonly note: string | undefined;
+  readonly #checkpoint: string | undefined;
+  readonly #identity: ImportIdentity & ImportSubject;
+  #isWhole = false;
   /** Undefined while no line is rejected: there is no file then. */
   #rejected: AppendFile | undefined;
   #position: ImportPosition;
   #saved: ImportPosition | undefined;
   #savedMs = 0;
 
-  private constructor(paths: ImportPaths, identity: ImportIdentity, saved: ImportPosition | undefined) {
-    this.#paths = paths;
+  private constructor(
+    { checkpoint, rejected }: ImportPaths,
+    identity: ImportIdentity & ImportSubject,
+    { saved, note }: { readonly saved: ImportPosition | undefined; readonly note: string | undefined },
+  ) {
+    this.#checkpoint = checkpoint;
+    this.rejectedPath = rejected;
     this.#identity = identity;
     this.#saved = saved;
     this.first = saved ?? start;
     this.#position = this.first;
+    this.note = note;
   }
 
-  /** Continues what an earlier run left, or begins anew. Throws where the checkpoint is of another text. */
-  static async open(source: ImportSource, paths: ImportPaths, restart: boolean): Promise<ImportState> {
-    const known =
-      paths.checkpoint === undefined || restart ? undefined : await readState<Checkpoint>(paths.checkpoint);
-    const headBytesMax = source.path === undefined ? 0 : (known?.headBytes ?? limits.importHeadBytes);
+  /**
+   * Continues what an earlier run left, or begins anew. Throws where the checkpoint is of another text or target, or
+   * where events that another mapping made of the text may be recorded: those of this one would stand beside them.
+   */
+  static async open({ source, given, subject, restart }: ImportStart): Promise<ImportState> {
+    const { paths, note: elsewhere } = await pathsOf(source, given, subject, restart);
+    const { checkpoint, rejected } = paths;
+    const left = checkpoint === undefined || restart ? undefined : await readState<Checkpoint>(checkpoint);
+    const headBytesMax = source.path === undefined ? 0 : (left?.headBytes ?? limits.importHeadBytes);
     const identity = await identityOf(source, headBytesMax);
-    if (known !== undefined && known.headSha256 !== identity.headSha256)
+    if (left !== undefined && left.headSha256 !== identity.headSha256)
       throw new Error(
-        `${paths.checkpoint} belongs to another file: remove it, or import from the beginning with --restart`,
+        `${checkpoint} belongs to another file: remove it, or import from the beginning with --restart`,
       );
-    const state = new ImportState(paths, identity, known);
-    if (known === undefined || known.rejectedBytes === 0) await rm(paths.rejected, { force: true });
-    else state.#rejected = await openRejected(paths.rejected, known.rejectedBytes);
+    const isOther = left !== undefined && isOfOther(left, subject, checkpoint);
+    const known = isOther ? undefined : left;
+    const note = isOther
+      ? `Beginning anew: with the mapping of the last run (${left.mapping}) no line was recorded.`
+      : elsewhere;
+    const state = new ImportState(paths, { ...identity, ...subject }, { saved: known, note });
+    if (known === undefined || known.rejectedBytes === 0) await rm(rejected, { force: true });
+    else state.#rejected = await openRejected(rejected, known.rejectedBytes);
     if (known === undefined) await state.#save();
     return state;
   }
@@ -89,7 +131,7 @@ export class ImportState {
   /** Counts the next part of the text as done; durable after `importCheckpointMs`, or with `close`. */
   async advance({ end, nextLine }: ImportChunk, { accepted, rejected }: SentChunk): Promise<void> {
     if (rejected.length > 0) {
-      this.#rejected ??= await AppendFile.open(this.#paths.rejected);
+      this.#rejected ??= await AppendFile.open(this.rejectedPath);
       await this.#rejected.append(Buffer.from(rejected.map(textOf).join('')));
     }
     const before = this.#position;
@@ -102,9 +144,14 @@ export class ImportState {
     if (performance.now() - this.#savedMs >= limits.importCheckpointMs) await this.#save();
   }
 
+  /** The text has been read to its end. */
+  whole(): void {
+    this.#isWhole = true;
+  }
+
   async close(): Promise<void> {
     try {
-      if (this.#saved !== this.#position) await this.#save();
+      if (this.#saved !== this.#position || this.#isWhole) await this.#save();
     } finally {
       await this.#rejected?.close();
     }
@@ -113,14 +160,64 @@ export class ImportState {
   async #save(): Promise<void> {
     const position = this.#position;
     await this.#rejected?.sync();
-    if (this.#paths.checkpoint !== undefined) {
-      const rejectedBytes = this.#rejected?.bytes ?? 0;
-      const checkpoint: Checkpoint = { version: 1, ...this.#identity, ...position, rejectedBytes };
-      await replaceFile(this.#paths.checkpoint, `${JSON.stringify(checkpoint)}\n`);
+    if (this.#checkpoint !== undefined) {
+      const facts = { ...this.#identity, ...position, isWhole: this.#isWhole };
+      const checkpoint: Checkpoint = { version: 1, ...facts, rejectedBytes: this.#rejected?.bytes ?? 0 };
+      await replaceFile(this.#checkpoint, `${JSON.stringify(checkpoint)}\n`);
     }
     this.#saved = position;
     this.#savedMs = performance.now();
   }
+}
+
+/**
+ * The files of an import: those that are named, else `<file>.import.json` and `<file>.rejected.ndjson`. Where an import of
+ * the file to another target has these, they have eight digits of the target's hash in their names.
+ */
+async function pathsOf(
+  { path }: ImportSource,
+  { checkpoint, rejected }: GivenPaths,
+  { target }: ImportSubject,
+  restart: boolean,
+): Promise<{ readonly paths: ImportPaths; readonly note?: string }> {
+  if (path === undefined)
+    return { paths: { checkpoint: undefined, rejected: resolve(rejected ?? 'stdin.rejected.ndjson') } };
+  const named = (mark: string): ImportPaths => ({
+    checkpoint: resolve(checkpoint ?? `${path}.import${mark}.json`),
+    rejected: resolve(rejected ?? `${path}.rejected${mark}.ndjson`),
+  });
+  if (checkpoint !== undefined) return { paths: named('') };
+  const own = named(`-${createHash('sha256').update(target).digest('hex').slice(0, 8)}`);
+  if ((await readState(own.checkpoint ?? '')) !== undefined) return { paths: own };
+  // What cannot be read does not matter to a run that begins anew.
+  const first = await readState<Checkpoint>(named('').checkpoint ?? '').catch((error: unknown) => {
+    if (restart) return undefined;
+    throw error;
+  });
+  if (first === undefined || isOfTarget(first, target)) return { paths: named('') };
+  const note = `Beginning anew for ${target}; an earlier run went to ${first.target}.`;
+  return { paths: own, note };
+}
+
+/** A checkpoint that names no target was written before they did. */
+function isOfTarget(known: Partial<Checkpoint>, target: string): boolean {
+  return (known.target ?? target) === target;
+}
+
+/** Whether the run before had another mapping and recorded nothing; false: it is to be gone on with. */
+function isOfOther(left: Checkpoint, { target, mapping }: ImportSubject, checkpoint = ''): boolean {
+  if (!isOfTarget(left, target))
+    throw new Error(
+      `${checkpoint} belongs to another target, ${left.target}: name another --checkpoint, ` +
+        'or import from the beginning with --restart',
+    );
+  const before = (left as Partial<Checkpoint>).mapping ?? mapping;
+  if (before === mapping) return false;
+  if (left.isWhole && left.accepted === 0) return true;
+  throw new Error(
+    `events of this file may be recorded already by another mapping (${before}; ${left.accepted} are known): ` +
+      'go on with that one, or import from the beginning with --restart, which records them a second time',
+  );
 }
 
 /** The SHA-256 of at most so many bytes from the beginning; without any, standard input is not read. */

@@ -1,8 +1,10 @@
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { join, resolve } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
+import { baseUrl } from '../client/transport.ts';
 import { answers, localUrl, readServerFile } from '../base/server-file.ts';
 import { createApiKey, listApiKeys } from '../control/api-keys.ts';
 import { changesOfKey } from '../control/change-events.ts';
@@ -30,12 +32,13 @@ const keyLeftMicrosMin = 3_600_000_000;
 async function localKey(session: Session, org: string | undefined): Promise<Omit<ImportTarget, 'url'>> {
   const { deps, config, storage } = session;
   const organization = org === undefined ? undefined : (await findOrganization(storage, org)).id;
+  const name = `the data directory ${resolve(config.dataDir)}, ${organization === undefined ? 'all organizations' : `organization ${organization}`}`;
   const path = join(config.dataDir, organization === undefined ? 'import-key' : `import-key-${organization}`);
   const kept = (await readIfThere(path))?.trim();
   const known = (await listApiKeys(storage, organization)).find(({ id }) => id === kept?.split('_')[1]);
   const endMicros = known?.revokedMicros ?? known?.expiresMicros ?? 0;
   const isGood = endMicros > systemClock() + keyLeftMicrosMin;
-  if (kept !== undefined && isGood) return { key: kept, keyIsNew: false };
+  if (kept !== undefined && isGood) return { key: kept, name, keyIsNew: false };
   const issued = await createApiKey(storage, {
     organization,
     allOrganizations: organization === undefined ? true : undefined,
@@ -46,7 +49,13 @@ async function localKey(session: Session, org: string | undefined): Promise<Omit
   await replaceFile(path, `${issued.text}\n`, `${path}.${process.pid}.tmp`);
   const events = eventsOf(changesOfKey(issued.apiKey, 'apiKeyCreated'));
   if (events.length > 0) await deps.recordEvents(session, events);
-  return { key: issued.text, keyIsNew: true };
+  return { key: issued.text, name, keyIsNew: true };
+}
+
+/** The id of a key, which stays when it is rotated; of a text of another form no part may be told. */
+function idOf(key: string): string {
+  const [, id] = /^ak_([0-9a-z]{16})_/.exec(key) ?? [];
+  return id ?? `sha256:${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
 }
 
 /** Runs the work on a server in this process. When it ends, readers can read what was recorded. */
@@ -95,7 +104,7 @@ export async function withTarget(
         `no server answers at ${url}: start it with "auditlog serve", name another with --url, ` +
           'or leave AUDITLOG_API_KEY unset to import into DATA_DIR without one',
       );
-    await work({ url, key, keyIsNew: false });
+    await work({ url, key, name: `${baseUrl(url)} with the API key ${idOf(key)}`, keyIsNew: false });
   } else if (running === undefined) {
     await withOwnServer(setup, options.org, work);
   } else {

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { foreignNames } from '../foreign/definition.ts';
-import type { Mapping } from '../foreign/mapping.ts';
 import type { CliDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
-import { dryRun, importMapping, type MappingOptions } from './import-mapping.ts';
+import { dryRun, type ImportMapping, importMapping, type MappingOptions } from './import-mapping.ts';
 import { openRecords } from './import-records.ts';
 import { ImportSender, type ImportTarget, type SentChunk } from './import-send.ts';
 import { type ImportSource, openFileSource, openInputSource } from './import-source.ts';
-import { type ImportPaths, ImportState } from './import-state.ts';
+import { type GivenPaths, ImportState } from './import-state.ts';
 import { type TargetOptions, withTarget } from './import-target.ts';
 import { limits } from './limits.ts';
 import { oneOf, option, serviceAddress } from './option.ts';
@@ -17,21 +16,10 @@ import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
 
-interface ImportOptions extends TargetOptions, MappingOptions {
-  readonly checkpoint?: string;
-  readonly rejected?: string;
+interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly restart?: true;
   readonly dryRun?: true;
   readonly json?: true;
-}
-
-function pathsOf(source: ImportSource, { checkpoint, rejected }: ImportOptions): ImportPaths {
-  if (source.path === undefined)
-    return { checkpoint: undefined, rejected: resolve(rejected ?? 'stdin.rejected.ndjson') };
-  return {
-    checkpoint: resolve(checkpoint ?? `${source.path}.import.json`),
-    rejected: resolve(rejected ?? `${source.path}.rejected.ndjson`),
-  };
 }
 
 interface Underway {
@@ -65,10 +53,12 @@ async function sendAll(
   source: ImportSource,
   target: ImportTarget,
   state: ImportState,
-  mapping: Mapping | undefined,
+  { mapping }: ImportMapping,
 ): Promise<void> {
   const { offset, nextLine: firstLine, accepted: acceptedBefore } = state.first;
-  if (offset > 0) deps.io.error(`Going on after line ${firstLine - 1}.\n`);
+  if (offset > 0)
+    deps.io.error(`Going on after line ${firstLine - 1} of an earlier run; --restart begins anew.\n`);
+  if (state.note !== undefined) deps.io.error(`${state.note}\n`);
   const progress = createProgress(deps.io, {
     items: 'events',
     total: source.fileBytes,
@@ -84,6 +74,7 @@ async function sendAll(
       await state.advance(chunk, await sent);
       progress.at(source.fileBytesRead(), state.position.accepted - acceptedBefore);
     }
+    state.whole();
   } finally {
     ending.abort();
     progress.end();
@@ -94,8 +85,7 @@ async function sendAll(
 function report(
   deps: CliDeps,
   json: boolean,
-  { first, position }: ImportState,
-  file: string,
+  { first, position, rejectedPath: file }: ImportState,
   seconds: number,
 ) {
   const { accepted, rejected, nextLine } = position;
@@ -122,15 +112,17 @@ function report(
 async function run(deps: CliDeps, file: string, options: ImportOptions): Promise<void> {
   const source = file === '-' ? openInputSource(deps.io.input) : await openFileSource(resolve(file));
   const mapping = await importMapping(options);
-  if (options.dryRun === true) return dryRun(deps, source, mapping);
-  const paths = pathsOf(source, options);
-  if (paths.checkpoint !== undefined) await checkOutputFile(paths.checkpoint);
-  if (options.rejected !== undefined) await checkOutputFile(paths.rejected);
+  if (options.dryRun === true) return dryRun(deps, source, mapping.mapping);
+  const { path } = source;
+  const given: GivenPaths = options;
+  if (path !== undefined) await checkOutputFile(resolve(given.checkpoint ?? `${path}.import.json`));
+  if (given.rejected !== undefined) await checkOutputFile(resolve(given.rejected));
   await withTarget(deps, options, async (target) => {
     const begun = performance.now();
-    const state = await ImportState.open(source, paths, options.restart === true);
+    const subject = { target: target.name, mapping: mapping.name };
+    const state = await ImportState.open({ source, given, subject, restart: options.restart === true });
     await sendAll(deps, source, target, state, mapping);
-    report(deps, options.json === true, state, paths.rejected, (performance.now() - begun) / 1000);
+    report(deps, options.json === true, state, (performance.now() - begun) / 1000);
     const { accepted, rejected } = state.position;
     if (accepted === 0 && rejected > 0) throw new Error('nothing was imported: every line was rejected');
   });

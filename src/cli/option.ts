@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { parseDurationMs } from '../base/durations.ts';
 import { Problem } from '../base/problem.ts';
+import { errorCode, fileErrorWords } from '../base/system-error.ts';
 import { parseRfc3339Micros } from '../base/timestamp.ts';
 import { baseUrl } from '../client/transport.ts';
 
@@ -31,6 +32,14 @@ export function option(...[flags, meaning, read, fallback]: OptionRow): Option {
 
 export function wrong(name: string, allowed: string): Problem {
   return new Problem('malformed', `${name}: ${allowed}`);
+}
+
+/** A file that is named on the command line and cannot be read is wrong usage: nothing has been done yet. */
+export function unreadable(name: string, path: string, error: unknown): Problem {
+  return wrong(
+    name,
+    fileErrorWords(error) ?? `${path} cannot be read (${errorCode(error) ?? 'unknown reason'})`,
+  );
 }
 
 const yearMs = 365 * 86_400_000;

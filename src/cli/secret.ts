@@ -1,8 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
-import { errorCode, fileErrorWords } from '../base/system-error.ts';
 import type { Environment } from '../config/env.ts';
 import { limits } from './limits.ts';
-import { wrong } from './option.ts';
+import { unreadable, wrong } from './option.ts';
 
 /** The key of `--key-file`, else of the environment; it is never an argument, which every user of the machine sees. */
 export async function givenKey(
@@ -24,10 +23,7 @@ export async function readSecretFile(name: string, path: string): Promise<string
     const { size } = await stat(path);
     if (size <= limits.secretFileBytesMax) return (await readFile(path, 'utf8')).trim();
   } catch (error) {
-    throw wrong(
-      name,
-      fileErrorWords(error) ?? `${path} cannot be read (${errorCode(error) ?? 'unknown reason'})`,
-    );
+    throw unreadable(name, path, error);
   }
   throw wrong(name, `a file of at most ${limits.secretFileBytesMax} bytes`);
 }

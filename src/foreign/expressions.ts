@@ -1,4 +1,4 @@
-import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
+import { compile, isRegistered, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
 import type { Members } from './definition.ts';
 import { registerFunctions } from './functions.ts';
 
@@ -9,14 +9,29 @@ export type Evaluate = (record: JSONValue) => unknown;
 
 registerFunctions();
 
-/** Throws ExpressionError where the text is no expression of JMESPath. */
+/** Throws ExpressionError where the text is no expression of JMESPath, or calls a function that there is not. */
 export function compileExpression(at: string, text: string): Evaluate {
   try {
     const expression = compile(text);
+    const unknown = unknownFunction(expression);
+    if (unknown !== undefined) throw new Error(`there is no function ${unknown}()`);
     return (record) => evaluated(at, () => TreeInterpreter.search(expression, record));
   } catch (error) {
     throw new ExpressionError(`${at}: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+/** The library looks functions up when it calls them: with each record, and only where the call is reached. */
+function unknownFunction(part: unknown): string | undefined {
+  if (typeof part !== 'object' || part === null) return undefined;
+  const { type, name } = part as { readonly type?: unknown; readonly name?: unknown };
+  if (type === 'Literal') return undefined;
+  if (type === 'Function' && typeof name === 'string' && !isRegistered(name)) return name;
+  for (const inner of Object.values(part)) {
+    const found = unknownFunction(inner);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function evaluated(at: string, search: () => unknown): unknown {

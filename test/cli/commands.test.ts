@@ -277,8 +277,10 @@ describe('exit codes', () => {
       /cannot write .*x.csv: there is no directory \/no\/such/,
     ],
     [['export', '--org', 'cli', '--format', 'csv', '-o', '/dev'], 1, /cannot write \/dev: it is a directory/],
-    [['import', '/no/such.ndjson'], 1, /\/no\/such.ndjson: there is no such file/],
-    [['import', '/dev'], 1, /cannot read \/dev: it is a directory/],
+    [['import', '/no/such.ndjson'], 2, /^auditlog: \/no\/such.ndjson: there is no such file/],
+    [['import', '/dev'], 2, /cannot read \/dev: it is a directory/],
+    [['import', '-', '--map', '/no/map'], 2, /^auditlog: --map: \/no\/map: there is no such file/],
+    [['import', '-', '--map', '/dev/null'], 2, /^auditlog: --map: \/dev\/null: is no JSON/],
   ];
   for (const [args, code, words] of wrong) {
     test(`${code}: ${args.join(' ')}`, async () => {

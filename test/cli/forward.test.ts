@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { appendFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import * as fc from 'fast-check';
@@ -111,6 +111,35 @@ describe('to a file', () => {
       done(await run());
       assert.deepEqual(places(await readFile(file, 'utf8')), range(30));
       assert.deepEqual((await readdir(directory)).sort(), ['checkpoint', 'events']);
+    }));
+
+  test('refuses a checkpoint of another file, and of one that is gone or shorter, and takes one put back', () =>
+    withDirectory(async (directory) => {
+      const [file, checkpoint] = [join(directory, 'events'), join(directory, 'checkpoint')];
+      const run = (path = file) => once('--to', `file:${path}`, '--checkpoint', checkpoint);
+      done(await run());
+      const whole = await readFile(file);
+      const refused = async (words: RegExp, path = file) => {
+        const ran = await run(path);
+        assert.equal(ran.code, 1, ran.error);
+        assert.match(ran.error, words);
+        assert.match(ran.error, /a new --checkpoint/);
+      };
+      await refused(/--to names .*other, and the checkpoint is of .*events/, join(directory, 'other'));
+      await rm(file);
+      await refused(/events is gone/);
+      assert.deepEqual(await readdir(directory), ['checkpoint']);
+      await writeFile(file, whole.subarray(0, -100));
+      await refused(/has \d+ bytes, and the checkpoint knows \d+/);
+      await writeFile(file, whole);
+      remote.events.push(numbered(25));
+      done(await run());
+      assert.deepEqual(places(await readFile(file, 'utf8')), range(26));
+      // Another run died between renaming the file and noting the new one.
+      await rename(file, `${file}.1`);
+      remote.events.push(numbered(26));
+      done(await run());
+      assert.deepEqual(places(await readFile(file, 'utf8')), [26]);
     }));
 
   test('takes an unfinished line of its own off a file that it does not know, and nothing else', () =>
@@ -411,6 +440,12 @@ test('wrong usage ends with 2, names the option, and repeats no secret', async (
     [[...url, '--start-time', '2024-01-01'], /--start-time/],
     [[...url, '--flow-id', 'x'], /--flow-id/],
     [[...url, '--key', remoteKey], /--key/],
+    [[...url, '--to', 's3://b/p'], /--to: .*3 to 63 characters/],
+    [[...url, '--to', destination.url, '--label', 'a=b'], /--label: only for --format loki or otlp/],
+    [[...url, '--to', destination.url, '--rotate-bytes', '64MiB'], /--rotate-bytes: only for file/],
+    [[...url, '--to', destination.url, '--s3-region', 'eu-central-1'], /--s3-region: only for s3/],
+    [[...url, '--to', 'file:/nonexistent/x', '--rotate-keep', '2'], /--rotate-keep: only for file with/],
+    [[...url, '--gzip'], /--gzip: only for/],
   ] as const) {
     const ran = await forward(args);
     assert.equal(ran.code, 2, args.join(' '));

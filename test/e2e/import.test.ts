@@ -202,6 +202,59 @@ describe('import beside a server', () => {
     assert.match(refused.stderr, /belongs to another file/);
   });
 
+  test('another target begins anew beside the first, and each goes on where it was', async () => {
+    const second = await createTenant(server, 'bulk-two');
+    const path = await place(
+      'targets.ndjson',
+      `bad\n${linesOf('targets', 4).replaceAll(',"org":"bulk"', '')}`,
+    );
+    const run = (...args: string[]) => server.cliHere(['import', path, '--json', ...args]);
+    const now = async (...args: string[]) => {
+      const { accepted_now, rejected_now } = summary(await run(...args));
+      return [accepted_now, rejected_now];
+    };
+    assert.deepEqual(await now('--org', 'bulk'), [4, 1]);
+    const other = await run('--org', 'bulk-two');
+    assert.match(other.stderr, /Beginning anew for .*; an earlier run went to the data directory/);
+    const { accepted_now, rejected_file } = summary(other);
+    assert.equal(accepted_now, 4);
+    assert.match(rejected_file ?? '', /targets\.ndjson\.rejected-[0-9a-f]{8}\.ndjson$/);
+    for (const org of ['bulk', 'bulk-two']) assert.deepEqual(await now('--org', org), [0, 0], org);
+    assert.match((await run('--org', 'bulk')).stderr, /Going on after line 5 .*--restart/);
+    const named = await run('--org', 'bulk-two', '--checkpoint', `${path}.import.json`);
+    assert.equal(named.code, 1);
+    assert.match(named.stderr, /belongs to another target, .*--checkpoint.*--restart/);
+    const env = { AUDITLOG_API_KEY: second.key };
+    const keyed = await runCliHere(['import', path, '--url', server.url, '--json'], { dataDir: files, env });
+    assert.equal(summary(keyed).accepted_now, 4);
+    await holdsEach(tenant, 'targets', 4);
+  });
+
+  test('another mapping begins anew where nothing was recorded, and is refused where something was', async () => {
+    const path = await place('logs.ndjson', '{"time":1717236000123,"action":1001}\n{"action":1001}\n');
+    const map = await place('own.map.json', '{"name":"own","time":"wrong","action":"action"}');
+    const run = (...args: string[]) => server.cliHere(['import', path, '--org', 'bulk', '--json', ...args]);
+    const dryRun = (...args: string[]) => server.cliHere(['import', path, '--dry-run', ...args]);
+    const dry = await dryRun('--map', map);
+    assert.deepEqual([dry.code, dry.stdout], [1, '']);
+    assert.match(dry.stderr, /line 2 .*\(as mapped from own\)\nauditlog: every line would be rejected\n?$/);
+    assert.equal((await dryRun('--from', 'json')).code, 0, 'one of them is good');
+    assert.equal((await run()).code, 1);
+    const wrong = await run('--map', map);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /Beginning anew: with the mapping of the last run \(none\) no line/);
+    await place('own.map.json', '{"name":"own","time":"micros(time)","action":"action"}');
+    assert.equal(summary(await run('--map', map)).accepted_now, 1);
+    await place('own.map.json', '{ "name": "own", "time": "micros(time)", "action": "action" }');
+    assert.equal(summary(await run('--map', map)).accepted_now, 0, 'the same mapping');
+    const refused = await run('--from', 'json');
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /recorded already by another mapping .*--restart/);
+    assert.equal(summary(await run('--from', 'json', '--restart')).accepted_now, 1);
+    const [late] = rejectedOf(`${path}.rejected.ndjson`);
+    assert.match(late?.error ?? '', /^\/message\/timestamp: .* \(as mapped from json\)$/);
+  });
+
   test('a key comes from the environment or a file, a server by its address', async () => {
     const path = await place('keyed.ndjson', linesOf('keyed', 5));
     const keyFile = await place('key', `${tenant.key}\n`);
@@ -228,7 +281,7 @@ describe('import beside a server', () => {
       await removeDirectory(elsewhere);
     }
     await holdsEach(tenant, 'keyed', 5);
-    assert.equal((await server.cliHere(['import', join(files, 'missing.ndjson')])).code, 1);
+    assert.equal((await server.cliHere(['import', join(files, 'missing.ndjson')])).code, 2);
   });
 });
 

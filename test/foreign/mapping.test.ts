@@ -189,6 +189,13 @@ test('a mapping that cannot work is refused by the name of its member', () => {
     /^Error: \/event: must not have timestamp, action or extra/,
   );
   assert.throws(() => new Mapping(checkedDefinition({ ...definition, time: 'at[' })), /^Error: \/time: /);
+  assert.throws(
+    () => new Mapping(checkedDefinition({ ...definition, event: { actor: { name: 'a || [b.nosuch(c)]' } } })),
+    /^Error: \/event\/actor\/name: there is no function nosuch\(\)/,
+  );
+  assert.doesNotThrow(
+    () => new Mapping(checkedDefinition({ ...definition, msg: '`{"type":"Function","name":"x"}`' })),
+  );
   const own = new Mapping(checkedDefinition({ ...definition, event: { target: { name: 'to.name' } } }));
   assert.deepEqual(own.map(...window('{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}')), {
     text: '{"message":{"timestamp":"2024-01-01T00:00:00Z","action":7,"target":{"name":"x"},"extra":{"own":{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}}}}',

@@ -1,7 +1,9 @@
-import { type FileHandle, readdir, rename, rm } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { type FileHandle, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { syncDirectory } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
+import { errorCode } from '../../base/system-error.ts';
 import { AppendFile } from '../../base/append-file.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents } from './formats.ts';
@@ -36,6 +38,7 @@ export class FileSink implements Sink {
 
   static async open(given: FileSinkOptions, known: FileState | undefined): Promise<FileSink> {
     const options = { ...given, path: resolve(given.path) };
+    if (known !== undefined) await checkKnown(options.path, known);
     const file = await openFile(options.path);
     try {
       await file.truncate(await usableLength(file, known, options));
@@ -84,6 +87,41 @@ export class FileSink implements Sink {
   }
 }
 
+/**
+ * Throws where the file is not the one that the checkpoint knows, or has lost some of it: those events are not delivered
+ * again. A copy of it that was put back is good, and so is a new file after a rotation that a crash cut short: the one
+ * that it knows is then beside it.
+ */
+async function checkKnown(path: string, known: FileState): Promise<void> {
+  const whatToDo = `put back ${known.path} with its first ${known.bytes} bytes, or begin with a new --checkpoint`;
+  if (known.path !== path)
+    throw new Error(
+      `--to names ${path}, and the checkpoint is of ${known.path}: name that again, or ${whatToDo}`,
+    );
+  const facts = await statIfThere(path);
+  const isWhole = facts !== undefined && facts.size >= known.bytes;
+  if (isWhole || (facts?.ino !== known.inode && (await wasRotated(path, known)))) return;
+  const state = facts === undefined ? 'is gone' : `has ${facts.size} bytes`;
+  throw new Error(`${path} ${state}, and the checkpoint knows ${known.bytes} of it: ${whatToDo}`);
+}
+
+async function wasRotated(path: string, { inode, bytes }: FileState): Promise<boolean> {
+  for (const number of await closedNumbers(path)) {
+    const facts = await statIfThere(`${path}.${number}`);
+    if (facts?.ino === inode && facts.size >= bytes) return true;
+  }
+  return false;
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
 async function openFile(path: string): Promise<AppendFile> {
   const file = await AppendFile.open(path);
   if ((await file.handle.stat()).isFile()) return file;
@@ -102,10 +140,7 @@ async function usableLength(
   { path, warn }: FileSinkOptions,
 ): Promise<number> {
   const { size, ino } = await handle.stat();
-  if (known !== undefined && known.path === path && known.inode === ino) {
-    if (size >= known.bytes) return known.bytes;
-    warn(`${path} is shorter than it was left; going on at its end`);
-  }
+  if (known?.inode === ino) return known.bytes;
   const whole = await wholeLines(handle, size);
   if (whole === size) return size;
   const first = Buffer.alloc(1);

@@ -21,7 +21,7 @@ export interface ForwardOptions extends Filters {
   readonly label?: readonly string[];
   readonly caFile?: string;
   readonly s3Endpoint?: URL;
-  readonly s3Region: string;
+  readonly s3Region?: string;
   readonly rejectedTo?: string;
   readonly checkpoint?: string;
   readonly mode: ForwardMode;
@@ -89,9 +89,14 @@ function syslogDestination(text: string, name: string): Destination {
 }
 
 function s3Destination(text: string, name: string): Destination {
-  const [, bucket, path = ''] =
-    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#\0]*))?$/.exec(text) ?? [];
+  const [, bucket, path = ''] = /^s3:\/\/([^/?#\0]+)(?:\/([^?#\0]*))?$/.exec(text) ?? [];
   if (bucket === undefined) throw wrong(name, 's3://BUCKET or s3://BUCKET/PREFIX');
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
+    throw wrong(
+      name,
+      'the name of a bucket has 3 to 63 characters: lower-case letters, digits, dots and hyphens, ' +
+        'with a letter or digit at both ends',
+    );
   const prefix = path.replace(/^\/+|\/+$/g, '');
   return { kind: 's3', bucket, prefix: prefix === '' ? '' : `${prefix}/` };
 }
@@ -122,10 +127,38 @@ function s3Credentials(to: Destination, environment: Environment): S3Credentials
   return { accessKeyId, secretAccessKey, ...(sessionToken !== '' && { sessionToken }) };
 }
 
-/** Throws Problem `malformed` for a format that has no meaning where the events go. */
-export function checkFormat({ to, format }: ForwardOptions): void {
+/** Throws Problem `malformed` for a format or another option that has no meaning where the events go. */
+export function checkCombination(options: ForwardOptions): void {
+  const { to, format } = options;
   const isLinesOnly = to.kind === 's3' || to.kind === 'syslog';
   if (isLinesOnly && format !== 'ndjson') throw wrong('--format', `ndjson with ${to.kind}`);
+  const isHttp = to.kind === 'http';
+  const isFile = to.kind === 'file';
+  const isS3 = to.kind === 's3';
+  const rows: readonly (readonly [name: string, given: unknown, isMeant: boolean, forWhat: string])[] = [
+    ['--header', options.header, isHttp, 'an http(s) destination'],
+    ['--header-file', options.headerFile, isHttp, 'an http(s) destination'],
+    ['--rejected-to', options.rejectedTo, isHttp, 'an http(s) destination'],
+    ['--gzip', options.gzip, isHttp || isS3, 'an http(s) destination or s3'],
+    [
+      '--label',
+      options.label,
+      isHttp && (format === 'loki' || format === 'otlp'),
+      '--format loki or otlp to an http(s) destination',
+    ],
+    ['--ca-file', options.caFile, to.kind === 'syslog' && to.tls, 'syslog+tls'],
+    ['--s3-endpoint', options.s3Endpoint, isS3, 's3'],
+    ['--s3-region', options.s3Region, isS3, 's3'],
+    ['--rotate-bytes', options.rotateBytes, isFile, 'file'],
+    [
+      '--rotate-keep',
+      options.rotateKeep,
+      isFile && options.rotateBytes !== undefined,
+      'file with --rotate-bytes',
+    ],
+  ];
+  for (const [name, given, isMeant, forWhat] of rows)
+    if (given !== undefined && !isMeant) throw wrong(name, `only for ${forWhat}`);
 }
 
 export function rotationBytes(text: string, name: string): number {

@@ -11,7 +11,7 @@ import { feedSource, type SourceOptions } from './feed-source.ts';
 import { FileSink } from './file-sink.ts';
 import { HttpSink } from './http-sink.ts';
 import { filtersOf } from '../option.ts';
-import { checkFormat, type ForwardOptions, type ForwardSecrets, labelsOf } from './options.ts';
+import { checkCombination, type ForwardOptions, type ForwardSecrets, labelsOf } from './options.ts';
 import { PageSource } from './page-source.ts';
 import { ForwardProgress } from './progress.ts';
 import { S3Sink } from './s3-sink.ts';
@@ -26,6 +26,7 @@ export interface ForwardDeps {
   readonly stop: AbortSignal;
 }
 
+const defaultS3Region = 'us-east-1';
 const defaultIntervalMs = 5 * 60_000;
 
 /**
@@ -42,7 +43,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
   const cut = new AbortController();
   const cutLater = (): void => void setTimeout(() => cut.abort(), limits.forwardStopMsMax).unref();
   stop.addEventListener('abort', cutLater, { once: true });
-  checkFormat(plan);
+  checkCombination(plan);
   const filter = filtersOf(plan);
   const checkpoint = await Checkpoint.open(plan.checkpoint, { url: plan.url, filter, schema: plan.schema });
   if (plan.checkpoint === undefined && plan.once !== true)
@@ -112,7 +113,7 @@ async function openSink(
     case 'syslog':
       return new SyslogSink({ ...to, ca: plan.ca, hostname: new URL(plan.url).hostname, timeoutMs });
     case 's3': {
-      const { s3Credentials: credentials, s3Endpoint: endpoint, s3Region: region } = plan;
+      const { s3Credentials: credentials, s3Endpoint: endpoint, s3Region: region = defaultS3Region } = plan;
       if (credentials === undefined) throw new Error('an S3 destination without credentials');
       return new S3Sink({ ...to, endpoint, region, credentials, format, gzip, timeoutMs });
     }
