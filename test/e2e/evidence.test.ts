@@ -265,6 +265,38 @@ async function verify(args: readonly string[]): Promise<Verification & { readonl
   return { code, ...(JSON.parse(stdout) as Verification) };
 }
 
+/** A file and a proof tell that an event is gone, too; a file with filters only that this cannot be told. */
+async function holdDeleted(one: Audited, position: number, time: string): Promise<void> {
+  const file = join(kept, 'deleted.ndjson.gz');
+  const evidence = ['export', '--org', one.slug, '--evidence', '-o', file];
+  const exported = await service.server.cliHere(evidence);
+  assert.match(exported.stderr, /^auditlog: 1 events of the tree are not stored, and retention has not/);
+  const proof = join(kept, 'deleted.proof.json');
+  writeFileSync(proof, (await get(one.tenant, `proof?position=${position}`)).text);
+  for (const [what, detail] of [
+    [file, /is missing, and retention has not removed it; in all 1 missing$/],
+    [proof, /is missing, and retention has not removed it$/],
+  ] as const) {
+    const { code, findings } = await verify([what, '--key', one.key]);
+    const [found, ...more] = findings;
+    assert.deepEqual(
+      [code, found?.kind, found?.position, found?.time, more],
+      [1, 'missing', position, time, []],
+    );
+    assert.match(found?.detail ?? '', detail);
+  }
+  const filtered = await service.server.cliHere([...evidence, '--actor', 'nobody@acme.example']);
+  assert.doesNotMatch(filtered.stderr, /are not stored/);
+  const { findings, notes } = await verify([file, '--key', one.key]);
+  assert.deepEqual(findings, []);
+  assert.match(
+    notes[1] ?? '',
+    /^the file says that filters were given: of \d+ events whose time is not over/,
+  );
+  const refused = await service.server.cliHere([...evidence, '--schema', 'ocsf']);
+  assert.deepEqual([refused.code, /has its own format/.test(refused.stderr)], [2, true]);
+}
+
 const inEngine = ({ slug, key, checkpoint }: Audited) =>
   verify(['--org', slug, '--key', key, '--checkpoint', checkpoint]);
 
@@ -414,6 +446,7 @@ describe('what an auditor finds', () => {
       // The place is that of this event in the tree, which still has it.
       const proof = await get(one.tenant, `proof?position=${found?.position}`);
       assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
+      if (name === 'deleted') await holdDeleted(one, found?.position ?? 0, found?.time ?? '');
     });
   }
 
