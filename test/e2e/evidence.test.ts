@@ -330,12 +330,20 @@ describe('what an auditor finds', () => {
     const last = lines.slice(lines.lastIndexOf('\n') + 1);
     const longer = join(kept, 'longer.ndjson');
     writeFileSync(longer, `${lines}\n${last.replace(/^\{"n":\d+/, `{"n":${offline.events}`)}\n`);
-    const { code: longerCode, findings: added } = await verify([longer, '--key', one.key]);
+    const { code: longerCode, findings: added, notes } = await verify([longer, '--key', one.key]);
     assert.deepEqual([longerCode, added[0]?.kind, added[0]?.position], [1, 'added', offline.events]);
+    assert.match(notes.join('\n'), /^no --checkpoint was given: the one in the file can/m);
+    assert.doesNotMatch(offline.notes.join('\n'), /no --checkpoint/);
 
     const proof = join(kept, 'honest.proof.json');
     writeFileSync(proof, (await get(one.tenant, 'proof?position=100')).text);
     assert.deepEqual((await verify([proof, '--key', one.key])).findings, []);
+    for (const missing of [
+      [proof, '--key', join(kept, 'none')],
+      [proof, '--key', kept],
+      [join(kept, 'none'), '--key', one.key],
+    ])
+      assert.equal((await service.server.cliHere(['verify', ...missing])).code, 2, missing.join(' '));
     await holdByUid(one);
     await holdToCopy(one, file);
     await holdCosigned(one);

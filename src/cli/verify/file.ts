@@ -123,7 +123,9 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   if (head === undefined)
     throw new Problem('malformed', `${path} is neither a proof nor a file of "export --evidence"`);
   const checkpoints = new Checkpoints(trust, head.origin);
-  for (const text of [head.checkpoint, ...(await checkpointFiles(options.checkpoint))]) checkpoints.add(text);
+  checkpoints.add(head.checkpoint);
+  for (const file of await checkpointFiles(options.checkpoint, head.organization.id))
+    checkpoints.addFile(file);
   const copy =
     options.copy === undefined ? undefined : await TreeCopy.open(options.copy, head.organization.id);
   // A copy goes on where the file has ended.
@@ -131,7 +133,18 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     checkpoints.add(text);
   const copied = copy === undefined ? undefined : new CopyAudit(copy, 'altered', 'the file');
   const tree = new TreeAudit(checkpoints.heads);
-  return { checkpoints, tree, audit: new FileAudit(tree), copied, isFiltered: head.filtered !== false };
+  const notes =
+    options.checkpoint === undefined && copy === undefined
+      ? ['no --checkpoint was given: the one in the file can have been taken back together with events']
+      : [];
+  return {
+    checkpoints,
+    tree,
+    audit: new FileAudit(tree),
+    copied,
+    isFiltered: head.filtered !== false,
+    notes,
+  };
 }
 
 /** Lines that are none of an export are told of already; they hold the place of an event. */
@@ -161,7 +174,7 @@ export async function verifyFile(
   }
   progress.end();
   begun?.audit.flush();
-  const { checkpoints, tree, audit, copied, isFiltered } =
+  const { checkpoints, tree, audit, copied, isFiltered, notes } =
     begun ?? (await begin(Buffer.alloc(0), path, options));
   // What an export writes ends with its checkpoint.
   if (tree.size > checkpoints.covered) audit.addBehind(checkpoints.covered, tree.size);
@@ -178,6 +191,6 @@ export async function verifyFile(
       ...(copied?.findings ?? []).filter(({ position = 0 }) => position < toldFrom),
       ...contradictionsIn(tree.findings()),
     ],
-    notes: [...audit.notes(isFiltered), ...checkpoints.notes],
+    notes: [...audit.notes(isFiltered), ...notes, ...checkpoints.notes],
   };
 }
