@@ -171,6 +171,15 @@ async function holdByUid({ tenant, id }: Audited): Promise<void> {
   const proof = JSON.parse(answer.text) as { seq: string; time: number };
   assert.deepEqual([`${id}-${proof.seq}`, proof.time], [uid, timeOf(100)]);
   assert.equal(answer.text, (await get(tenant, `proof?seq=${proof.seq}`)).text);
+  assert.equal(answer.text, (await get(tenant, `proof?uid=${uid.toUpperCase()}`)).text);
+  for (const [query, detail] of [
+    ['position=0&seq=5', /^Of the parameters "seq" and "position" only one/],
+    ['position=0&older=3', /"position" and "older"/],
+    ['position=9007199254740992', /"position" must be .*, at most 9007199254740991\.$/],
+    ['seq=18446744073709551616', /"seq" must be .*, at most 18446744073709551615\.$/],
+  ] as const)
+    assert.match(problemOf(await get(tenant, `proof?${query}`), 400).detail ?? '', detail, query);
+  assert.equal(problemOf(await get(tenant, 'proof?seq=18446744073709551615'), 404)['evidence'], 'pending');
   for (const [wrong, status, detail] of [
     [`00000000-0000-7000-8000-000000000001-${proof.seq}`, 404, /^The tree has no such event/],
     [`${id}-1`, 404, /^The tree has no such event/],
