@@ -608,7 +608,7 @@ export interface Schemas {
     readonly checks?: Schemas['Checks'];
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
-    /** Why no checkpoint covers an event. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
+    /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
     readonly evidence?: 'pending' | 'off' | 'absent';
   };
   /** RFC 3339 in UTC with three fraction digits. */

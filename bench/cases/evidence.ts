@@ -152,7 +152,10 @@ async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseR
   const organization = await findOrganization(storage, id);
   const file = join(lab.directory, 'evidence.ndjson.gz');
   const record = async (): Promise<void> => undefined;
-  await exportEvidence({ storage, deps: { io } }, { organization, filter: {}, file, record });
+  await exportEvidence(
+    { storage, deps: { io } },
+    { organization, filter: {}, isFiltered: false, file, record },
+  );
   const [published] = await readKeys(storage);
   if (published === undefined) throw new Error('no key has signed');
   const trusted = [key.verifierKeyOf(id, published)];

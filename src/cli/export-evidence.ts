@@ -4,6 +4,7 @@ import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { PassThrough, Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { systemClock } from '../base/clock.ts';
 import { syncDirectory } from '../base/durable-file.ts';
 import type { Organization } from '../control/organizations.ts';
 import { CheckpointTable } from '../evidence/checkpoint-table.ts';
@@ -11,7 +12,7 @@ import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { feedPage } from '../read/plans.ts';
 import type { Storage } from '../storage/storage.ts';
-import { entryAt, entryBytes } from '../tlog/entry.ts';
+import { type Entry, entryAt, entryBytes, hasExpired } from '../tlog/entry.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
 import { limits } from './limits.ts';
@@ -21,6 +22,8 @@ import { eventLine, headLine } from './verify/evidence-file.ts';
 interface EvidenceExport {
   readonly organization: Organization;
   readonly filter: AuditFilter;
+  /** Whether the filter leaves out anything. */
+  readonly isFiltered: boolean;
   /** An absolute path; it appears when it is whole. */
   readonly file: string;
   /** Records the export in the trail, before anything leaves. */
@@ -42,14 +45,20 @@ interface Written {
 
 /** Writes the tree up to its newest checkpoint (evidence-file.ts). Rejects where there is none. */
 export async function exportEvidence(session: Exporting, options: EvidenceExport): Promise<Written> {
-  const { organization, file, record } = options;
+  const { organization, isFiltered, file, record } = options;
   const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
   if (checkpoint === undefined) throw new Error('there is no checkpoint of this organization yet');
   const { id, slug } = organization;
-  const head = { origin: checkpoint.origin, organization: { id, slug }, checkpoint: checkpoint.text };
+  const head = {
+    origin: checkpoint.origin,
+    organization: { id, slug },
+    checkpoint: checkpoint.text,
+    filtered: isFiltered,
+  };
   await record(checkpoint.size);
   const partial = `${file}.partial`;
   const count = { rows: 0, bytes: 0 };
+  let vanished = 0;
   const hash = createHash('sha256');
   const counted = new Transform({
     transform(piece: Buffer, _, done) {
@@ -60,7 +69,10 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
   });
   async function* text(): AsyncGenerator<Buffer> {
     yield Buffer.from(headLine(head));
-    yield* eventLines(session, options, checkpoint?.size ?? 0, () => (count.rows += 1));
+    yield* eventLines(session, options, checkpoint?.size ?? 0, (entry, source) => {
+      if (source !== undefined) count.rows += 1;
+      else if (!isFiltered && !hasExpired(entry, systemClock())) vanished += 1;
+    });
   }
   try {
     const compressor = createFileCompressor(compressionOfName(file)) ?? new PassThrough();
@@ -76,15 +88,19 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
     await rm(partial, { force: true });
     throw error;
   }
+  if (vanished > 0)
+    session.deps.io.error(
+      `auditlog: ${vanished} events of the tree are not stored, and retention has not removed them: "verify" names the first\n`,
+    );
   return { file, ...count, sha256: hash.digest('hex') };
 }
 
-/** The lines of all events of the tree, some thousand together; `each` hears of each whose source event is there. */
+/** The lines of all events of the tree, some thousand together; `each` hears of each, with its source event where that is there. */
 async function* eventLines(
   { storage, deps }: Exporting,
   { organization, filter }: EvidenceExport,
   size: number,
-  each: () => void,
+  each: (entry: Entry, source: Buffer | undefined) => void,
 ): AsyncGenerator<Buffer> {
   const tiles = new TileTable(storage);
   const where = whereClause(organization.id, filter);
@@ -98,8 +114,9 @@ async function* eventLines(
     const sources = await sourcesOf({ storage, where }, entries);
     const lines: Buffer[] = [];
     for (let place = 0; place < count; place++) {
-      const source = sources.get(entryAt(entries, place).seq);
-      if (source !== undefined) each();
+      const entry = entryAt(entries, place);
+      const source = sources.get(entry.seq);
+      each(entry, source);
       lines.push(
         ...eventLine(
           position + place,

@@ -256,10 +256,10 @@ async function toOutput(run: ExportRun): Promise<void> {
 
 /** All entries of the tree, with the source events that match: what `verify` needs without the engine. */
 async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void> {
-  const { output, format, restart, partitionBy } = options;
+  const { output, format, schema, restart, partitionBy } = options;
   if (output === undefined || output === '-')
     throw wrong('--output', 'a file, for an export with --evidence');
-  if (format !== undefined || restart !== undefined || partitionBy !== undefined)
+  if (format !== undefined || schema === 'ocsf' || restart !== undefined || partitionBy !== undefined)
     throw new Problem(
       'malformed',
       'an export with --evidence has its own format, and is made anew each time',
@@ -275,7 +275,9 @@ async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void>
         events,
         0,
       );
-    const result = await exportEvidence(session, { organization, filter, file: resolve(output), record });
+    const isFiltered = Object.keys(filtersGiven).length > 0;
+    const file = resolve(output);
+    const result = await exportEvidence(session, { organization, filter, isFiltered, file, record });
     if (options.json === true) printJson(deps, 'CliExport', result);
     else
       deps.io.error(

@@ -7,6 +7,7 @@ import { print } from './output.ts';
 import { setUp, withStorage } from './session.ts';
 import { type EngineOptions, verifyEngine } from './verify/engine.ts';
 import { verifyFile } from './verify/file.ts';
+import { readable } from './verify/checkpoints.ts';
 import { asProof, verifyProof } from './verify/proof.ts';
 import type { Report } from './verify/report.ts';
 
@@ -35,7 +36,7 @@ async function examine(deps: CliDeps, file: string | undefined, options: VerifyO
   if (options.skipRendering)
     throw new Problem('malformed', '--skip-rendering: only with --org, as a file has source events alone');
   const path = file ?? '';
-  const proof = asProof(await beginningOf(path));
+  const proof = asProof(await readable(path, beginningOf, 'the file to verify'));
   if (proof === undefined) return verifyFile(deps, path, options);
   if (options.copy !== undefined) throw new Problem('malformed', '--copy: a proof is verified without one');
   return verifyProof(proof, options);
@@ -72,7 +73,7 @@ export function registerVerify(program: Command, deps: CliDeps): void {
     )
     .option(
       '--checkpoint <file>',
-      'checkpoint that was kept, or a directory of them; may be repeated',
+      'checkpoint that was kept, a directory of them, or EVIDENCE_DIR; may be repeated',
       collect,
     )
     .option(

@@ -119,7 +119,10 @@ export class EvidenceReader {
         'malformed',
         `The parameter "size" must be above ${entry.position}, the place of the event.`,
       );
-    const checkpoint = await this.#covering(organization, size ?? entry.position + 1);
+    const checkpoint =
+      size === undefined
+        ? await this.#covering(organization, entry.position + 1)
+        : await this.checkpoint(organization, size);
     const hashes = await this.#hashes(organization, inclusionRanges(entry.position, checkpoint.size));
     const stored = await this.#stored(organization, entry.seq);
     const proof = proofText({ index: entry.position, hashes, checkpoint: checkpoint.text });
@@ -138,9 +141,13 @@ export class EvidenceReader {
     return found;
   }
 
-  /** What is stored before the trees have come so far is never added to them later. */
+  /**
+   * What is stored before the trees have come so far is never added to them later. A place behind the tree is that of no
+   * event as yet: nobody can tell whether there will be one.
+   */
   async #uncovered(organization: string, event: EventName): Promise<Problem> {
-    const isPassed = 'seq' in event && (await this.#hasPassed(organization, event.seq));
+    if ('position' in event) return new Problem('not_found', 'The tree has no such place yet.');
+    const isPassed = await this.#hasPassed(organization, event.seq);
     return isPassed ? uncovered('absent') : this.#notSigned(organization);
   }
 

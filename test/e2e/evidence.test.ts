@@ -171,6 +171,15 @@ async function holdByUid({ tenant, id }: Audited): Promise<void> {
   const proof = JSON.parse(answer.text) as { seq: string; time: number };
   assert.deepEqual([`${id}-${proof.seq}`, proof.time], [uid, timeOf(100)]);
   assert.equal(answer.text, (await get(tenant, `proof?seq=${proof.seq}`)).text);
+  assert.equal(answer.text, (await get(tenant, `proof?uid=${uid.toUpperCase()}`)).text);
+  for (const [query, detail] of [
+    ['position=0&seq=5', /^Of the parameters "seq" and "position" only one/],
+    ['position=0&older=3', /"position" and "older"/],
+    ['position=9007199254740992', /"position" must be .*, at most 9007199254740991\.$/],
+    ['seq=18446744073709551616', /"seq" must be .*, at most 18446744073709551615\.$/],
+  ] as const)
+    assert.match(problemOf(await get(tenant, `proof?${query}`), 400).detail ?? '', detail, query);
+  assert.equal(problemOf(await get(tenant, 'proof?seq=18446744073709551615'), 404)['evidence'], 'pending');
   for (const [wrong, status, detail] of [
     [`00000000-0000-7000-8000-000000000001-${proof.seq}`, 404, /^The tree has no such event/],
     [`${id}-1`, 404, /^The tree has no such event/],
@@ -265,6 +274,38 @@ async function verify(args: readonly string[]): Promise<Verification & { readonl
   return { code, ...(JSON.parse(stdout) as Verification) };
 }
 
+/** A file and a proof tell that an event is gone, too; a file with filters only that this cannot be told. */
+async function holdDeleted(one: Audited, position: number, time: string): Promise<void> {
+  const file = join(kept, 'deleted.ndjson.gz');
+  const evidence = ['export', '--org', one.slug, '--evidence', '-o', file];
+  const exported = await service.server.cliHere(evidence);
+  assert.match(exported.stderr, /^auditlog: 1 events of the tree are not stored, and retention has not/);
+  const proof = join(kept, 'deleted.proof.json');
+  writeFileSync(proof, (await get(one.tenant, `proof?position=${position}`)).text);
+  for (const [what, detail] of [
+    [file, /is missing, and retention has not removed it; in all 1 missing$/],
+    [proof, /is missing, and retention has not removed it$/],
+  ] as const) {
+    const { code, findings } = await verify([what, '--key', one.key]);
+    const [found, ...more] = findings;
+    assert.deepEqual(
+      [code, found?.kind, found?.position, found?.time, more],
+      [1, 'missing', position, time, []],
+    );
+    assert.match(found?.detail ?? '', detail);
+  }
+  const filtered = await service.server.cliHere([...evidence, '--actor', 'nobody@acme.example']);
+  assert.doesNotMatch(filtered.stderr, /are not stored/);
+  const { findings, notes } = await verify([file, '--key', one.key]);
+  assert.deepEqual(findings, []);
+  assert.match(
+    notes[1] ?? '',
+    /^the file says that filters were given: of \d+ events whose time is not over/,
+  );
+  const refused = await service.server.cliHere([...evidence, '--schema', 'ocsf']);
+  assert.deepEqual([refused.code, /has its own format/.test(refused.stderr)], [2, true]);
+}
+
 const inEngine = ({ slug, key, checkpoint }: Audited) =>
   verify(['--org', slug, '--key', key, '--checkpoint', checkpoint]);
 
@@ -298,12 +339,20 @@ describe('what an auditor finds', () => {
     const last = lines.slice(lines.lastIndexOf('\n') + 1);
     const longer = join(kept, 'longer.ndjson');
     writeFileSync(longer, `${lines}\n${last.replace(/^\{"n":\d+/, `{"n":${offline.events}`)}\n`);
-    const { code: longerCode, findings: added } = await verify([longer, '--key', one.key]);
+    const { code: longerCode, findings: added, notes } = await verify([longer, '--key', one.key]);
     assert.deepEqual([longerCode, added[0]?.kind, added[0]?.position], [1, 'added', offline.events]);
+    assert.match(notes.join('\n'), /^no --checkpoint was given: the one in the file can/m);
+    assert.doesNotMatch(offline.notes.join('\n'), /no --checkpoint/);
 
     const proof = join(kept, 'honest.proof.json');
     writeFileSync(proof, (await get(one.tenant, 'proof?position=100')).text);
     assert.deepEqual((await verify([proof, '--key', one.key])).findings, []);
+    for (const missing of [
+      [proof, '--key', join(kept, 'none')],
+      [proof, '--key', kept],
+      [join(kept, 'none'), '--key', one.key],
+    ])
+      assert.equal((await service.server.cliHere(['verify', ...missing])).code, 2, missing.join(' '));
     await holdByUid(one);
     await holdToCopy(one, file);
     await holdCosigned(one);
@@ -414,6 +463,7 @@ describe('what an auditor finds', () => {
       // The place is that of this event in the tree, which still has it.
       const proof = await get(one.tenant, `proof?position=${found?.position}`);
       assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
+      if (name === 'deleted') await holdDeleted(one, found?.position ?? 0, found?.time ?? '');
     });
   }
 

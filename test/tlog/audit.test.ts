@@ -1,11 +1,11 @@
 import { strict as assert } from 'node:assert';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
-import { trustOf } from '../../src/cli/verify/checkpoints.ts';
+import { checkpointFiles, Checkpoints, trustOf } from '../../src/cli/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/cli/verify/evidence-file.ts';
 import { encodeEntry } from '../../src/tlog/entry.ts';
 import { EventAudit } from '../../src/tlog/event-audit.ts';
@@ -140,6 +140,37 @@ test('a published key is believed if one that was given has signed for it', asyn
     assert.throws(() => trust?.read(checkpoint), NoteError);
     await writeFile(published, '{"keys"');
     await assert.rejects(trustOf({ key: [keyOf(own), published] }), Problem);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test('checkpoints are found as they were kept or copied, and what is none is named', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'auditlog-checkpoints-'));
+  const [organization, key] = ['0190a2b3-4c5d-7e6f-8a9b-0c1d2e3f4a5b', Buffer.alloc(32, 1)];
+  try {
+    const copied = join(directory, organization, 'checkpoints');
+    await mkdir(copied, { recursive: true });
+    const none = { code: 'malformed', message: `--checkpoint: there is no checkpoint in ${copied}` };
+    for (const given of [copied, join(directory, organization), directory])
+      await assert.rejects(checkpointFiles([given], organization), none);
+    const file = join(copied, '1');
+    await writeFile(file, 'bla');
+    await writeFile(join(directory, organization, 'checkpoint'), '');
+    for (const given of [file, copied, join(directory, organization), directory])
+      assert.deepEqual(await checkpointFiles([given], organization), [{ path: file, text: 'bla' }]);
+    const checkpoints = new Checkpoints(new Trust([verifierKeyFor('o', publicKeyOfSeed(key))]));
+    const wrong = { name: 'NoteError', message: `${file}: this is no signed note` };
+    assert.throws(() => checkpoints.addFile({ path: file, text: 'bla' }), wrong);
+    await assert.rejects(checkpointFiles([directory], 'another'), {
+      code: 'malformed',
+      message: `--checkpoint: ${join(directory, organization)}: it is a directory`,
+    });
+    await assert.rejects(trustOf({ key: [verifierKeyFor('o', publicKeyOfSeed(key))], witness: ['bla'] }), {
+      code: 'malformed',
+      message:
+        '--witness takes a key (name+id+key) or a file of keys: bla: there is no such file or directory',
+    });
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../../base/problem.ts';
+import { fileErrorWords } from '../../base/system-error.ts';
 import type { TreeHead } from '../../tlog/checkpoint.ts';
 import { NoteError, publicKeyIn } from '../../tlog/note.ts';
 import { type PublishedKey, Trust } from '../../tlog/trust.ts';
@@ -22,10 +23,29 @@ interface GivenKeys {
   readonly published: readonly { readonly service: string; readonly keys: readonly PublishedKey[] }[];
 }
 
+const textOf = (path: string): Promise<string> => readFile(path, 'utf8');
+
+/** What was named on the command line and cannot be read is a wrong call, and no fault of the events. */
+export async function readable<T>(
+  path: string,
+  read: (path: string) => Promise<T>,
+  what: string,
+): Promise<T> {
+  try {
+    return await read(path);
+  } catch (error) {
+    // Reading a directory fails without a path.
+    const named = error instanceof Error && !('path' in error) ? Object.assign(error, { path }) : error;
+    const words = fileErrorWords(named);
+    throw words === undefined ? error : new Problem('malformed', `${what}: ${words}`);
+  }
+}
+
 /** Keys as they were given: in full, as files that have one a line, or as answers of `…/evidence/key`. */
-async function keysIn(given: readonly string[] = []): Promise<GivenKeys> {
+async function keysIn(given: readonly string[] = [], option = '--key'): Promise<GivenKeys> {
+  const what = `${option} takes a key (name+id+key) or a file of keys`;
   const texts = await Promise.all(
-    given.map(async (one) => (one.includes('+') ? one : readFile(one, 'utf8'))),
+    given.map(async (one) => (one.includes('+') ? one : readable(one, textOf, what))),
   );
   const [answers, lists] = [true, false].map((is) => texts.filter((text) => text.startsWith('{') === is));
   const keys = (lists ?? []).flatMap((text) => text.split('\n')).map((line) => line.trim());
@@ -62,22 +82,40 @@ export async function trustOf(options: TrustOptions): Promise<Trust | undefined>
       'an answer of …/evidence/key proves nothing alone: give a key that you have, too',
     );
   }
-  const trust = new Trust(keys, (await keysIn(options.witness)).keys);
+  const trust = new Trust(keys, (await keysIn(options.witness, '--witness')).keys);
   for (const one of published) trust.follow(one.service, one.keys);
   return trust;
 }
 
-/** The texts of checkpoints: files, and directories of files. */
-export async function checkpointFiles(given: readonly string[] = []): Promise<string[]> {
-  const texts: string[] = [];
-  for (const path of given) {
-    const isDirectory = (await stat(path)).isDirectory();
-    const names = isDirectory ? (await readdir(path)).map((name) => join(path, name)) : [path];
-    for (const name of names) texts.push(await readFile(name, 'utf8'));
-    if (texts.length > limits.verifyCheckpointsMax)
+interface CheckpointFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The checkpoints that were given: files, directories of files, or copies of trees (EVIDENCE_DIR) with those of one. */
+export async function checkpointFiles(
+  given: readonly string[] | undefined,
+  organization: string,
+): Promise<CheckpointFile[]> {
+  const files: CheckpointFile[] = [];
+  for (const path of given ?? []) {
+    const paths = await readable(path, (one) => pathsBelow(one, organization), '--checkpoint');
+    if (files.length + paths.length > limits.verifyCheckpointsMax)
       throw new Problem('malformed', `more than ${limits.verifyCheckpointsMax} checkpoints: give fewer`);
+    for (const one of paths) files.push({ path: one, text: await readable(one, textOf, '--checkpoint') });
   }
-  return texts;
+  return files;
+}
+
+async function pathsBelow(path: string, organization: string): Promise<string[]> {
+  if (!(await stat(path)).isDirectory()) return [path];
+  const has = async (place: string, name: string): Promise<boolean> =>
+    (await readdir(place, { withFileTypes: true })).some((one) => one.name === name && one.isDirectory());
+  const ofTree = (await has(path, organization)) ? join(path, organization) : path;
+  const directory = (await has(ofTree, 'checkpoints')) ? join(ofTree, 'checkpoints') : ofTree;
+  const names = await readdir(directory);
+  if (names.length > 0) return names.map((name) => join(directory, name));
+  throw new Problem('malformed', `--checkpoint: there is no checkpoint in ${directory}`);
 }
 
 /** Checkpoints that somebody trusted has signed, one of each size, and what is wrong with them as they are. */
@@ -92,6 +130,15 @@ export class Checkpoints {
   constructor(trust: Trust, origin?: string) {
     this.#trust = trust;
     this.#origin = origin;
+  }
+
+  /** Adds a file that was given, which errors name. */
+  addFile({ path, text }: CheckpointFile): void {
+    try {
+      this.add(text);
+    } catch (error) {
+      throw error instanceof NoteError ? new NoteError(`${path}: ${error.message}`) : error;
+    }
   }
 
   /** Throws a NoteError where nobody trusted has signed it, and an Error for a checkpoint of another log. */

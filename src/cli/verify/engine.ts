@@ -67,7 +67,7 @@ export async function verifyEngine(
     keys.map(({ key, statement }) => ({ publicKey: Buffer.from(key, 'base64'), statement })),
   );
   const checkpoints = new Checkpoints(trust, origin);
-  for (const text of await checkpointFiles(options.checkpoint)) checkpoints.add(text);
+  for (const file of await checkpointFiles(options.checkpoint, id)) checkpoints.addFile(file);
   const copy = options.copy === undefined ? undefined : await TreeCopy.open(options.copy, id);
   for (const text of (await copy?.checkpoints()) ?? []) checkpoints.add(text);
   if (options.checkpoint === undefined && copy === undefined)

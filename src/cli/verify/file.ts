@@ -1,6 +1,7 @@
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
-import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
+import { type Entry, entryAt, entryBytes, hasExpired, isEntryOf } from '../../tlog/entry.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { openFileSource } from '../import-source.ts';
 import { createProgress, type ProgressIo } from '../progress.ts';
@@ -8,7 +9,7 @@ import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './chec
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { evidenceHead, readLine } from './evidence-file.ts';
 import { linesOf } from '../lines.ts';
-import { atPlace, contradictionsIn, type Report } from './report.ts';
+import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
 
 const entriesAtOnce = 256;
 
@@ -18,12 +19,35 @@ class FileAudit {
   /** Of lines that were read and are not in the tree yet. */
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
   #waiting = 0;
-  readonly findings: Report['findings'][number][] = [];
-  sources = 0;
-  removed = 0;
+  readonly #nowMicros = systemClock();
+  #first: Report['findings'][number] | undefined;
+  /** The first event whose source is not in the file, though its time is not over. */
+  #firstLeftOut: { readonly position: number; readonly entry: Entry } | undefined;
+  #sources = 0;
+  #expired = 0;
+  #leftOut = 0;
 
   constructor(tree: TreeAudit) {
     this.#tree = tree;
+  }
+
+  /** `isFiltered`: the file may lack what its filters have left out. By place. */
+  findings(isFiltered: boolean): Report['findings'] {
+    const first = this.#first === undefined ? [] : [this.#first];
+    if (isFiltered || this.#firstLeftOut === undefined) return first;
+    const { position, entry } = this.#firstLeftOut;
+    const missing = atPlace('missing', position, entry, `${vanished}; in all ${this.#leftOut} missing`);
+    return [...first, missing].toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0));
+  }
+
+  notes(isFiltered: boolean): string[] {
+    const alone = `${this.#sources} events are in the file; of ${this.#expired + this.#leftOut} it has the entry alone`;
+    const notes = [this.#expired > 0 ? `${alone}, the time of ${this.#expired} being over` : alone];
+    if (isFiltered)
+      notes.push(
+        `the file says that filters were given: of ${this.#leftOut} events whose time is not over, they have left out the source event, and nothing tells whether these are stored`,
+      );
+    return notes;
   }
 
   add(line: Buffer): void {
@@ -40,9 +64,9 @@ class FileAudit {
     const { position, source } = found;
     const entry = (): Entry => entryAt(this.#entries, this.#waiting);
     if (position !== expected) this.#tell(misplaced(position, expected, entry()));
-    if (source === undefined) this.removed += 1;
+    if (source === undefined) this.#miss(position, entry());
     else {
-      this.sources += 1;
+      this.#sources += 1;
       if (!isEntryOf(this.#entries, this.#waiting, source))
         this.#tell(atPlace('altered', position, entry(), 'is not what was recorded'));
     }
@@ -65,9 +89,18 @@ class FileAudit {
     });
   }
 
+  #miss(position: number, entry: Entry): void {
+    if (hasExpired(entry, this.#nowMicros)) {
+      this.#expired += 1;
+      return;
+    }
+    this.#leftOut += 1;
+    this.#firstLeftOut ??= { position, entry: { ...entry, sourceHash: Buffer.from(entry.sourceHash) } };
+  }
+
   /** The first one only: the others follow from it. */
   #tell(finding: Report['findings'][number]): void {
-    if (this.findings.length === 0) this.findings.push(finding);
+    this.#first ??= finding;
   }
 }
 
@@ -90,7 +123,9 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   if (head === undefined)
     throw new Problem('malformed', `${path} is neither a proof nor a file of "export --evidence"`);
   const checkpoints = new Checkpoints(trust, head.origin);
-  for (const text of [head.checkpoint, ...(await checkpointFiles(options.checkpoint))]) checkpoints.add(text);
+  checkpoints.add(head.checkpoint);
+  for (const file of await checkpointFiles(options.checkpoint, head.organization.id))
+    checkpoints.addFile(file);
   const copy =
     options.copy === undefined ? undefined : await TreeCopy.open(options.copy, head.organization.id);
   // A copy goes on where the file has ended.
@@ -98,7 +133,18 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
     checkpoints.add(text);
   const copied = copy === undefined ? undefined : new CopyAudit(copy, 'altered', 'the file');
   const tree = new TreeAudit(checkpoints.heads);
-  return { checkpoints, tree, audit: new FileAudit(tree), copied };
+  const notes =
+    options.checkpoint === undefined && copy === undefined
+      ? ['no --checkpoint was given: the one in the file can have been taken back together with events']
+      : [];
+  return {
+    checkpoints,
+    tree,
+    audit: new FileAudit(tree),
+    copied,
+    isFiltered: head.filtered !== false,
+    notes,
+  };
 }
 
 /** Lines that are none of an export are told of already; they hold the place of an event. */
@@ -128,22 +174,23 @@ export async function verifyFile(
   }
   progress.end();
   begun?.audit.flush();
-  const { checkpoints, tree, audit, copied } = begun ?? (await begin(Buffer.alloc(0), path, options));
+  const { checkpoints, tree, audit, copied, isFiltered, notes } =
+    begun ?? (await begin(Buffer.alloc(0), path, options));
   // What an export writes ends with its checkpoint.
   if (tree.size > checkpoints.covered) audit.addBehind(checkpoints.covered, tree.size);
   // What stands behind a line that is missing is told once.
-  const toldFrom = audit.findings[0]?.position ?? Number.POSITIVE_INFINITY;
-  const notes = [`${audit.sources} events are in the file; of ${audit.removed} it has the entry alone`];
+  const found = audit.findings(isFiltered);
+  const toldFrom = found[0]?.position ?? Number.POSITIVE_INFINITY;
   return {
     origin: checkpoints.origin,
     events: tree.size,
     covered: checkpoints.covered,
     findings: [
       ...checkpoints.findings,
-      ...audit.findings,
+      ...found,
       ...(copied?.findings ?? []).filter(({ position = 0 }) => position < toldFrom),
       ...contradictionsIn(tree.findings()),
     ],
-    notes: [...notes, ...checkpoints.notes],
+    notes: [...audit.notes(isFiltered), ...notes, ...checkpoints.notes],
   };
 }

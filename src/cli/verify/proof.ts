@@ -1,10 +1,11 @@
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
-import { entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
+import { entryAt, entryBytes, hasExpired, isEntryOf } from '../../tlog/entry.ts';
 import { leafHash } from '../../tlog/hash.ts';
 import { parseProofText } from '../../tlog/proof-text.ts';
 import { isIncluded } from '../../tlog/tree.ts';
 import { Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
-import { atPlace, type Report } from './report.ts';
+import { atPlace, type Report, vanished } from './report.ts';
 
 interface ProofFile {
   readonly entry: string;
@@ -46,6 +47,8 @@ export async function verifyProof(
     findings.push(atPlace('contradicted', index, entry, 'is not in the tree that was signed for'));
   if (source !== undefined && !isEntryOf(bytes, 0, Buffer.from(source)))
     findings.push(atPlace('altered', index, entry, 'is not what was recorded'));
+  if (source === undefined && !hasExpired(entry, systemClock()))
+    findings.push(atPlace('missing', index, entry, vanished));
   const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
   return {
     origin: checkpoints.origin,

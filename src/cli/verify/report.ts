@@ -29,9 +29,12 @@ function placeOf({ position, seq, time }: Pick<Difference, 'position' | 'seq' | 
   return { position, seq: String(seq), time: formatMicros(time) };
 }
 
+/** Of an event that is not there before its day of expiry. */
+export const vanished = 'is missing, and retention has not removed it';
+
 const words: Readonly<Record<Difference['kind'], string>> = {
   altered: 'is not what was recorded',
-  missing: 'is missing, and retention has not removed it',
+  missing: vanished,
   added: 'was put in afterwards',
   moved: 'stands in the place of another',
 };

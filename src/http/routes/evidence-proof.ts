@@ -12,6 +12,7 @@ import { jsonReply } from '../response.ts';
  */
 export function evidenceProofHandler({ evidence }: Pick<EndpointDeps, 'evidence'>): SharedHandler {
   return async (context, { organization }) => {
+    refuseContradiction(context);
     const size = readSize(context, 'size');
     const older = readSize(context, 'older');
     if (older === undefined) {
@@ -40,8 +41,21 @@ function view({ entry, source, asRecorded, checkpoint, proof }: Inclusion) {
   };
 }
 
-function wrong(name: string): never {
-  throw new Problem('malformed', `The parameter "${name}" must be a whole number in decimal digits.`);
+/** What a proof is asked of: one thing, as it cannot be told which of several was meant. */
+function refuseContradiction(context: RequestContext): void {
+  const given = ['uid', 'seq', 'position', 'older'].filter((name) => (context.first(name) ?? '') !== '');
+  if (given.length <= 1) return;
+  const names = given.map((name) => `"${name}"`).join(' and ');
+  throw new Problem('malformed', `Of the parameters ${names} only one may be given.`);
+}
+
+const seqMax = 2n ** 64n - 1n;
+
+function wrong(name: string, max: number | bigint): never {
+  throw new Problem(
+    'malformed',
+    `The parameter "${name}" must be a whole number in decimal digits, at most ${max}.`,
+  );
 }
 
 /** A number of events: a parameter of a proof is never guessed at, as the answer would prove something else. */
@@ -49,27 +63,34 @@ export function readSize(context: RequestContext, name: string): number | undefi
   const text = context.first(name) ?? '';
   if (text === '') return undefined;
   const size = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  return Number.isSafeInteger(size) ? size : wrong(name);
+  return Number.isSafeInteger(size) ? size : wrong(name, Number.MAX_SAFE_INTEGER);
+}
+
+/** An order number as the engine has them, in 64 bits; undefined for anything else. */
+function seqIn(text: string): bigint | undefined {
+  const seq = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n;
+  return seq >= 0n && seq <= seqMax ? seq : undefined;
 }
 
 /** The `metadata.uid` of an event with `schema=ocsf`: the organization, and the order number. */
-const uidPattern = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-(\d{1,19})$/;
+const uidPattern = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-(\d{1,20})$/i;
 
 function readEvent(context: RequestContext, organization: string): EventName {
   const uid = context.first('uid') ?? '';
   if (uid !== '') {
-    const [, ofOrganization, seq = ''] = uidPattern.exec(uid) ?? [];
-    if (ofOrganization === undefined)
+    const [, ofOrganization, digits = ''] = uidPattern.exec(uid) ?? [];
+    const seq = seqIn(digits);
+    if (ofOrganization === undefined || seq === undefined)
       throw new Problem(
         'malformed',
         'The parameter "uid" must be the metadata.uid of an event: the id of an organization, a hyphen and an order number.',
       );
     // An event of another organization is told of as one that there has never been.
-    if (ofOrganization !== organization) throw uncovered('absent');
-    return { seq: BigInt(seq) };
+    if (ofOrganization.toLowerCase() !== organization) throw uncovered('absent');
+    return { seq };
   }
-  const seq = context.first('seq') ?? '';
-  if (seq !== '') return /^\d{1,19}$/.test(seq) ? { seq: BigInt(seq) } : wrong('seq');
+  const digits = context.first('seq') ?? '';
+  if (digits !== '') return { seq: seqIn(digits) ?? wrong('seq', seqMax) };
   const position = readSize(context, 'position');
   if (position !== undefined) return { position };
   throw new Problem('malformed', 'Name an event by "uid", "seq" or "position", or a checkpoint by "older".');
