@@ -241,4 +241,5 @@ test('records of other programs become events, and what they were is kept to the
     ['/message/timestamp: must be … (as mapped from okta)', 'the record must be a JSON object'],
   );
   assert.match(problemOf(await post('nobody', body), 400).detail, /^from must be one of azure, cloudtrail, /);
+  problemOf(await post('', body), 400);
 });
