@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { faultText } from '../base/fault.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { AuditlogError } from '../client/client.ts';
 import { retryPolicy } from '../client/retry.ts';
@@ -142,7 +143,7 @@ export class ImportSender {
 
 /** The record of a line as a source event, or why it cannot be one. */
 export function mapLine(mapping: Mapping, line: Buffer): Buffer | string {
-  if (!isUtf8(line)) return ': is not valid UTF-8';
+  if (!isUtf8(line)) return faultText('record', '', 'is not valid UTF-8');
   const mapped = mapping.map(windowOf(line), 0, line.length);
   return typeof mapped === 'string' ? mapped : Buffer.from(mapped.text);
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { faultText } from '../base/fault.ts';
 import { Problem } from '../base/problem.ts';
 import type { Fault } from '../ocsf/standard/fault.ts';
 import { validateEvent } from '../ocsf/standard/validate.ts';
@@ -87,10 +88,12 @@ async function validate(deps: CliDeps, file: string, options: JsonOption): Promi
     events += 1;
     if (faults.length > 0) invalid += 1;
     if (options.json !== true)
-      for (const { line, pointer, rule } of faults) deps.io.out(`line ${line}: ${pointer}: ${rule}\n`);
+      for (const { line, pointer, rule } of faults)
+        deps.io.out(`line ${line}: ${faultText('event', pointer, rule)}\n`);
     else told.push(...faults.slice(0, limits.validateFaultsMax - told.length));
   }
   if (options.json === true) printJson(deps, 'CliOcsfValidation', { events, invalid, faults: told });
+  if (events === 0) throw new Error('there is no event in it');
   if (invalid > 0)
     throw new Error(`${invalid} of ${events} events ${invalid === 1 ? 'is' : 'are'} not valid OCSF 1.1.0`);
   if (options.json !== true)

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { faultText } from '../base/fault.ts';
 
 /** Expressions by the names of the members that they make. */
 export interface Members {
@@ -61,5 +62,6 @@ export function checkedDefinition(value: unknown): MappingDefinition {
   const rule: unknown = error?.parentSchema?.['x-rule'];
   const text = typeof rule === 'string' ? rule : error?.message;
   const unknown: unknown = error?.params['additionalProperty'];
-  throw new Error(`${error?.instancePath}: ${text}${typeof unknown === 'string' ? ` (${unknown})` : ''}`);
+  const named = typeof unknown === 'string' ? ` (${unknown})` : '';
+  throw new Error(faultText('mapping', error?.instancePath ?? '', `${text}${named}`));
 }

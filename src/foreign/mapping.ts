@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JSONValue } from '@jmespath-community/jmespath';
+import { faultText } from '../base/fault.ts';
 import type { Window } from '../ocsf/byte-text.ts';
 import type { MappingDefinition } from './definition.ts';
 import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
@@ -53,7 +54,7 @@ export class Mapping {
     this.#members = compileMembers('/event', definition.event ?? {});
   }
 
-  /** Returns the record in [start, end) of the window as a source event, or why it cannot be one: `<pointer>: <rule>`. */
+  /** Returns the record in [start, end) of the window as a source event, or why it cannot be one (see `faultText`). */
   map(window: Window, start: number, end: number): Mapped | string {
     const members = this.#reader.read(window, start, end);
     if (typeof members === 'string') return members;
@@ -64,7 +65,7 @@ export class Mapping {
       return { text: this.#eventOf(parseJson(text), text, members) };
     } catch (error) {
       if (error instanceof ExpressionError)
-        return `: cannot be mapped: ${error.message} (in the mapping ${this.name})`;
+        return faultText('record', '', `cannot be mapped: ${error.message} (in the mapping ${this.name})`);
       throw error;
     }
   }

@@ -1,3 +1,4 @@
+import { faultText } from '../base/fault.ts';
 import { fromByteText, type Window } from '../ocsf/byte-text.ts';
 import {
   closeBrace,
@@ -21,14 +22,14 @@ export type RawMembers = ReadonlyMap<string, string>;
 export class RecordReader {
   readonly #cursor = new Cursor();
 
-  /** Returns the members, or why [start, end) of the window is no record: `: <rule>`. */
+  /** Returns the members, or why [start, end) of the window is no record. */
   read({ bytes, text }: Window, start: number, end: number): RawMembers | string {
     const c = this.#cursor;
     const first = c.open(bytes, start, end, text, start);
-    if (codeAt(c, first) !== openBrace) return ': must be a record, which is a JSON object';
+    if (codeAt(c, first) !== openBrace) return faultText('record', '', 'must be a JSON object');
     const members = new Map<string, string>();
     const isWhole = isAtEnd(c, readMembers(c, first + 1, members));
-    const fault = isWhole ? undefined : `: ${describeFault(c, start)}`;
+    const fault = isWhole ? undefined : faultText('record', '', describeFault(c, start));
     c.open(noBytes, 0, 0, '', 0);
     return fault ?? members;
   }

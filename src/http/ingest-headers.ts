@@ -17,9 +17,12 @@ export function contentEncoding(header: string | undefined): ContentEncoding {
   );
 }
 
-/** The Idempotency-Key of a write (contract: Ingest). */
-export function idempotency(key: string | undefined, apiKey: string): IngestRequest['idempotency'] {
-  if (key === undefined) return undefined;
+/** The Idempotency-Key of a write (contract: Ingest); one that was sent several times, each time the same, is one. */
+export function idempotency(header: string | undefined, apiKey: string): IngestRequest['idempotency'] {
+  if (header === undefined) return undefined;
+  const [key = '', ...others] = header.split('\n');
+  if (others.some((other) => other !== key))
+    throw new Problem('malformed', 'There are several Idempotency-Key headers, and they are not the same.');
   const lengthMax = limits.idempotencyKeyCharactersMax;
   if (key.length <= lengthMax && /^[\x20-\x7e]+$/.test(key)) return { apiKey, key };
   throw new Problem('malformed', `Idempotency-Key must be 1 to ${lengthMax} printable ASCII characters.`);

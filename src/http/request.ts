@@ -20,7 +20,7 @@ export interface RequestHead {
   /** Percent-decoded; the raw path where the encoding is broken. May hold any character. */
   readonly path: string;
   readonly rawQuery: string;
-  /** Names in lower case; repeated headers joined with `, ` (cookies with `; `). */
+  /** Names in lower case; repeated headers joined with `, ` (but see `separators`). */
   readonly headers: HeaderMap;
   readonly ip: string;
   readonly port: string;
@@ -41,11 +41,14 @@ function decodePath(rawPath: string): string {
   }
 }
 
+/** What repeated headers are joined with. No Idempotency-Key can have a line break, so two can be told from one. */
+const separators: Readonly<Record<string, string>> = { cookie: '; ', 'idempotency-key': '\n' };
+
 function copyHeaders(req: UwsRequest): HeaderMap {
   const headers = new Map<string, string>();
   req.forEach((name, value) => {
     const before = headers.get(name);
-    headers.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`);
+    headers.set(name, before === undefined ? value : `${before}${separators[name] ?? ', '}${value}`);
   });
   return headers;
 }

@@ -102,7 +102,7 @@ class Acceptor {
     const before = idempotency.recall(id, sent);
     if (before === 'other') {
       const detail =
-        'This Idempotency-Key was used for another body, Content-Type or from within the last 24 hours.';
+        'This Idempotency-Key was used for another body, Content-Type, from or org within the last 24 hours.';
       throw new Problem('key_reused', detail);
     }
     if (before !== undefined) return before;
@@ -144,9 +144,9 @@ class Acceptor {
 }
 
 /** What was sent, where the body could be read. */
-function sentIn({ form, foreign }: IngestRequest, { outcome }: MappedRequest): string | undefined {
+function sentIn({ form, foreign, org }: IngestRequest, { outcome }: MappedRequest): string | undefined {
   const hash = outcome.kind === 'answered' ? outcome.bodyHash : undefined;
-  return hash === undefined ? undefined : sentOf(hash, form, foreign);
+  return hash === undefined ? undefined : sentOf(hash, form, foreign, org);
 }
 
 function acceptedAnswer(outcome: Outcome): BatchAnswer {

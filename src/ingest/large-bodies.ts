@@ -152,9 +152,16 @@ function keptBytes({ frames }: MappedRequest): number {
 }
 
 function kindOf(request: IngestRequest): RequestKind {
-  const { form, foreign, organization } = request;
+  const { form, foreign, organization, org } = request;
   const errorsMax = errorsMaxOf(request);
-  return { form, ...(foreign && { foreign }), organization, ownBlocks: false, errorsMax };
+  return {
+    form,
+    ...(foreign && { foreign }),
+    organization,
+    ...(org && { org }),
+    ownBlocks: false,
+    errorsMax,
+  };
 }
 
 function mappedRequest(results: readonly MapResult[], outcome: Outcome): MappedRequest {

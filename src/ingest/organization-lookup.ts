@@ -9,8 +9,20 @@ export class OrganizationLookup {
   #version = -1;
   #byReference = new Map<string, OrgReference>();
 
-  /** For the events of a key that belongs to `own`, or to none: those name one of `shared`. */
-  resolver(own: OrganizationFacts | undefined, shared: SharedDirectory | undefined): ResolveOrg {
+  /**
+   * For the events of a key that belongs to `own`, or to none: those name one of `shared`. Events that name none are
+   * those of `named`, if the request names one.
+   */
+  resolver(
+    own: OrganizationFacts | undefined,
+    shared: SharedDirectory | undefined,
+    named?: string,
+  ): ResolveOrg {
+    const resolve = this.#resolver(own, shared);
+    return named === undefined ? resolve : (reference) => resolve(reference ?? named);
+  }
+
+  #resolver(own: OrganizationFacts | undefined, shared: SharedDirectory | undefined): ResolveOrg {
     if (own !== undefined) {
       return (reference) => {
         const isOwn = reference === undefined || reference === own.slug || reference.toLowerCase() === own.id;
@@ -19,7 +31,8 @@ export class OrganizationLookup {
     }
     if (shared !== undefined) this.#read(shared);
     return (reference) => {
-      if (reference === undefined) return '/message/org: is required with an API key of all organizations';
+      if (reference === undefined)
+        return '/message/org: is required with an API key of all organizations, or the parameter org';
       const found = this.#byReference.get(reference) ?? this.#byReference.get(reference.toLowerCase());
       return found ?? '/message/org: is not an organization of this service';
     };

@@ -24,11 +24,13 @@ export interface Rejection {
 
 const ruleCharactersMax = 200;
 /** Ends the first rule of an error: a rule itself may hold a semicolon, but no pointer after it. */
-const nextPointer = /; (?=[/:])/;
+const nextPointer = /; (?=\/)/;
+/** How an error about all of an event begins, whose pointer is empty. */
+const ofWhole = /^the (?:event|record) /;
 
-/** The reason of an error that a mapper worded: `<JSON pointer>: <rule>`, several joined by `; `; the first counts. */
+/** The reason of an error that a mapper worded (`faultText`), several joined by `; `; the first counts. */
 export function reasonOf(error: string): RejectionReason {
-  if (error.startsWith(': ')) return reasonOfWhole(error);
+  if (ofWhole.test(error)) return reasonOfWhole(error.replace(ofWhole, ''));
   const first = firstOf(error);
   if (first.includes('retention')) return 'retention';
   if (first.startsWith('/message/org:')) return 'organization';
@@ -36,12 +38,12 @@ export function reasonOf(error: string): RejectionReason {
   return first.startsWith('/time:') || first.startsWith('/message/timestamp:') ? 'time' : 'value';
 }
 
-/** The reason of an error about the event as a whole, whose pointer is empty. */
-function reasonOfWhole(error: string): RejectionReason {
-  if (error.startsWith(': is not acceptable JSON')) return 'json';
-  if (error.startsWith(': is not valid UTF-8')) return 'encoding';
-  if (error.startsWith(': must be at most')) return 'size';
-  return error.startsWith(': must be an object') ? 'object' : 'value';
+/** The reason of the rule that an event as a whole breaks. */
+function reasonOfWhole(rule: string): RejectionReason {
+  if (rule.startsWith('is not acceptable JSON')) return 'json';
+  if (rule.startsWith('is not valid UTF-8')) return 'encoding';
+  if (rule.startsWith('must be at most')) return 'size';
+  return /^must be (?:an|a JSON) object/.test(rule) ? 'object' : 'value';
 }
 
 function firstOf(error: string): string {

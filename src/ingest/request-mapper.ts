@@ -63,7 +63,7 @@ export class RequestMapper {
     const foreign = kind.foreign && mappingOf(kind.foreign);
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
     const rejections = new RejectionCounts();
-    const resolveOrg = this.#organizations.resolver(kind.organization, task.directory);
+    const resolveOrg = this.#organizations.resolver(kind.organization, task.directory, kind.org);
     const onEvent: OnEvent = (window, start, end, error) => {
       const mapped = error ?? this.#mapEvent(foreign, window, start, end, resolveOrg);
       if (typeof mapped !== 'string') {

@@ -18,6 +18,8 @@ export interface IngestRequest {
   readonly otlp?: OtlpForm;
   /** Undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
+  /** Id or slug of the organization of events that name none. */
+  readonly org?: string;
   /** Id of the API key that sends; undefined for events of the service itself. */
   readonly apiKey?: string;
   /** Who sends, and the Idempotency-Key it sent; the word `body` stands for the hash of the body. */

@@ -144,7 +144,7 @@ export class SmallBodies {
 
 /** Where among the kinds a request's is, added if it is new. */
 function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
-  const { form, foreign, organization } = request;
+  const { form, foreign, organization, org } = request;
   const ownBlocks = request.idempotency !== undefined;
   const errorsMax = errorsMaxOf(request);
   const known = kinds.findIndex(
@@ -152,10 +152,18 @@ function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
       kind.organization === organization &&
       kind.form === form &&
       kind.foreign === foreign &&
+      kind.org === org &&
       kind.ownBlocks === ownBlocks &&
       kind.errorsMax === errorsMax,
   );
   return known >= 0
     ? known
-    : kinds.push({ form, ...(foreign && { foreign }), organization, ownBlocks, errorsMax }) - 1;
+    : kinds.push({
+        form,
+        ...(foreign && { foreign }),
+        organization,
+        ...(org && { org }),
+        ownBlocks,
+        errorsMax,
+      }) - 1;
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { faultText } from '../base/fault.ts';
 import { limits } from './limits.ts';
 import { limits as ocsfLimits } from '../ocsf/limits.ts';
 import { listIn } from '../foreign/records.ts';
@@ -39,7 +40,7 @@ export function splitBody(
   const valid = isUtf8(bytes);
   const emit: Emit = (window, start, end) => {
     const good = valid || isUtf8(window.bytes.subarray(start, end));
-    return onEvent(window, start, end, good ? undefined : ': is not valid UTF-8');
+    return onEvent(window, start, end, good ? undefined : faultText('event', '', 'is not valid UTF-8'));
   };
   if (form === 'ndjson') {
     emitLines(bytes, emit);

@@ -24,6 +24,8 @@ export interface RequestKind {
   readonly foreign?: MappingName;
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
+  /** Id or slug of the organization of events that name none. */
+  readonly org?: string;
   /** Its events get blocks of their own and the body is hashed, so that a repeat can be left out whole. */
   readonly ownBlocks: boolean;
   /** How many of its rejected events are named in the answer. */

@@ -1,3 +1,4 @@
+import { faultText } from '../base/fault.ts';
 import { limits } from './limits.ts';
 import { activityName } from './activities.ts';
 import { Arena, OutOfRoom, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
@@ -118,7 +119,8 @@ export class Mapper {
     const start = firstToken(window.bytes, from, to);
     const end = lastToken(window.bytes, start, to);
     // The bound holds for the event as it was sent, whitespace between its tokens included.
-    if (end - start > limits.eventBytesMax) return `: must be at most ${limits.eventBytesMax} bytes`;
+    if (end - start > limits.eventBytesMax)
+      return faultText('event', '', `must be at most ${limits.eventBytesMax} bytes`);
     return this.#mapText(window, start, end, resolveOrg);
   }
 

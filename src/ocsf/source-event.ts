@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ErrorObject, type SchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { faultText } from '../base/fault.ts';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import { fromByteText } from './byte-text.ts';
@@ -158,9 +159,9 @@ function describeError(error: ErrorObject): string {
   const { keyword, instancePath, params, message, parentSchema } = error;
   if (keyword === 'required') return `${instancePath}/${String(params['missingProperty'])}: is required`;
   const rule: unknown = parentSchema?.['x-rule'];
-  if (typeof rule === 'string') return `${instancePath}: ${rule}`;
-  if (keyword === 'type') return `${instancePath}: must be ${describeTypes(params['type'])}`;
-  return `${instancePath}: ${message ?? `breaks the rule "${keyword}"`}`;
+  if (typeof rule === 'string') return faultText('event', instancePath, rule);
+  if (keyword === 'type') return faultText('event', instancePath, `must be ${describeTypes(params['type'])}`);
+  return faultText('event', instancePath, message ?? `breaks the rule "${keyword}"`);
 }
 
 /** `["string","object","null"]` becomes `a string or an object`: null counts as absent. */

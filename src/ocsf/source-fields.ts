@@ -1,3 +1,4 @@
+import { faultText } from '../base/fault.ts';
 import { type ByteSink, type Piece, putText } from './byte-sink.ts';
 import {
   Cursor,
@@ -233,9 +234,9 @@ export function readSource(
   const at = c.open(arena.bytes, start, arena.minified.length, text, textStart);
   const isObject = codeAt(c, at) === openBrace;
   const next = isObject ? readObject(r, eventMembers, at, 1) : skipValue(c, at, 0);
-  const fault = isAtEnd(c, next) ? undefined : `: ${describeFault(c, start)}`;
+  const fault = isAtEnd(c, next) ? undefined : faultText('event', '', describeFault(c, start));
   if (fault === undefined) keepSource(r, arena);
-  return fault ?? (isObject ? undefined : ': must be an object');
+  return fault ?? (isObject ? undefined : faultText('event', '', 'must be an object'));
 }
 
 /** Without whitespace to leave out or values to replace, the source is where it was; else it is a copy. */

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { acceptedOf, call, problemOf } from '../support/http.ts';
+import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
 import {
   createTenant,
   removeDirectory,
@@ -160,6 +160,23 @@ test('the key "body" is the body itself', async () => {
   assert.equal(acceptedOf(await tenant.post(another.body, headers)).accepted, 2);
   await tenant.settled(3, { flowId: flow });
   await tenant.settled(2, { flowId: another.flow });
+});
+
+test('two keys that differ are refused, whatever they are', async () => {
+  const { port } = new URL(server.url);
+  const body = JSON.stringify(sourceEvent());
+  const post = (...keys: string[]) =>
+    rawExchange(
+      Number(port),
+      [
+        `POST /api/v1/audit HTTP/1.1\r\nHost: a\r\nX-API-Key: ${tenant.key}\r\nContent-Length: ${body.length}\r\n`,
+        ...keys.map((key) => `Idempotency-Key: ${key}\r\n`),
+        `\r\n${body}`,
+      ],
+      { until: (text) => text.includes('}') },
+    );
+  assert.match((await post('one', 'two')).text, /^HTTP\/1\.1 400 .*several Idempotency-Key headers/s);
+  assert.match((await post('one', 'one')).text, /^HTTP\/1\.1 202 /);
 });
 
 test('the same body as records of another program, or in another form, is another one', async () => {

@@ -238,7 +238,8 @@ test('records of other programs become events, and what they were is kept to the
   const mixed = await post('okta', Buffer.from('[{"eventType":"a","published":"yesterday"},7]'));
   assert.deepEqual(
     problemOf(mixed, 400).errors?.map(({ error }) => error.replace(/ an RFC .* 2200-01-01/, ' …')),
-    ['/message/timestamp: must be … (as mapped from okta)', ': must be a record, which is a JSON object'],
+    ['/message/timestamp: must be … (as mapped from okta)', 'the record must be a JSON object'],
   );
   assert.match(problemOf(await post('nobody', body), 400).detail, /^from must be one of azure, cloudtrail, /);
+  problemOf(await post('', body), 400);
 });

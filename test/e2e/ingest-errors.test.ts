@@ -303,8 +303,25 @@ test('a key of all organizations writes for each, and every event must name one'
     [2, 3],
   );
   for (const entry of answer.errors) assert.match(entry.error, /\/message\/org/);
+  const { slug } = other.organization;
+  const post = (query: string, body: object) =>
+    call(`${server.url}/api/v1/audit?${query}`, {
+      method: 'POST',
+      headers: { 'x-api-key': all.key, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const line = { time: '2024-05-06T07:08:09Z', action: 1, flow_id: flow };
+  const own = { ...line, actor: 'named@own.example', 'auditlog.org': tenant.organization.slug };
+  const named = [own, { ...line, actor: 'named@parameter.example' }];
+  assert.equal(acceptedOf(await post(`from=json&org=${slug}`, named)).accepted, 2);
+  assert.equal(acceptedOf(await post(`org=${other.organization.id}`, good(flow))).accepted, 1);
+  assert.match(problemOf(await post('from=json', line), 400).errors?.[0]?.error ?? '', /parameter org/);
+  for (const wrong of ['from=json&org=no-such-org', 'org=', 'org=a%20b'])
+    problemOf(await post(wrong, line), 400);
   await tenant.settled(1, { flowId: flow });
-  await other.settled(2, { flowId: flow });
+  await tenant.settled(1, { actor: 'named@own.example' });
+  await other.settled(3, { flowId: flow });
+  await other.settled(1, { actor: 'named@parameter.example' });
 });
 
 test('rejected events are in the metrics by reason, and in the log once with the id of the key alone', async () => {

@@ -221,6 +221,8 @@ test('the client, export, forward and validate of the command line know the sche
   assert.equal(found.code, 1);
   assert.match(found.stdout, /^line \d+: \/severity_id: must be one of/);
   assert.match(found.stderr, /1 of \d+ events/);
+  const empty = await server.cli(['ocsf', 'validate', '-'], '\n');
+  assert.deepEqual([empty.code, /no event/.test(empty.stderr)], [1, true]);
   const oneLine = `${JSON.stringify({ ...events[0], message: 'a\u2028b\u2029c' })}\n`;
   const separated = await server.cli(['ocsf', 'validate', '-'], oneLine);
   assert.equal(separated.stderr, '1 event is valid OCSF 1.1.0', separated.stdout);

@@ -168,11 +168,11 @@ test('what cannot be mapped is told without its content', () => {
     return typeof made === 'string' ? made : assert.fail(made.text);
   };
   const cloudtrail = mappingOf('cloudtrail');
-  assert.equal(refusal(cloudtrail, '7'), ': must be a record, which is a JSON object');
-  assert.match(refusal(cloudtrail, '{"a":secret}'), /^: is not acceptable JSON at byte 5: /);
+  assert.equal(refusal(cloudtrail, '7'), 'the record must be a JSON object');
+  assert.match(refusal(cloudtrail, '{"a":secret}'), /^the record is not acceptable JSON at byte 5: /);
   assert.match(
     refusal(mappingOf('github'), { action: 5 }),
-    /^: cannot be mapped: \/event\/target\/type: .*split\(\).* \(in the mapping github\)$/,
+    /^the record cannot be mapped: \/event\/target\/type: .*split\(\).* \(in the mapping github\)$/,
   );
 });
 
@@ -182,7 +182,10 @@ test('a mapping that cannot work is refused by the name of its member', () => {
     () => checkedDefinition({ ...definition, name: 'No' }),
     /^Error: \/name: must be lower-case letters/,
   );
-  assert.throws(() => checkedDefinition({ name: 'own', time: 'at' }), /required property 'action'/);
+  assert.throws(
+    () => checkedDefinition({ name: 'own', time: 'at' }),
+    /^Error: the mapping must have required property 'action'/,
+  );
   assert.throws(() => checkedDefinition({ ...definition, extra: 'x' }), /additional properties \(extra\)/);
   assert.throws(
     () => checkedDefinition({ ...definition, event: { timestamp: 'at' } }),

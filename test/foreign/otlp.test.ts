@@ -321,7 +321,7 @@ test('a record larger than an event costs itself, whatever is in it; a resource 
     const [text = ''] = read(ofRecord, form);
     const event = mappingOf('otlp').map(toWindow(text), 0, text.length);
     if (typeof event === 'string') assert.fail(event);
-    assert.equal(map(event.text), ': must be at most 1048576 bytes');
+    assert.equal(map(event.text), 'the event must be at most 1048576 bytes');
     assert.throws(() => read(ofResource, form), { code: 'too_large' });
   }
 });

@@ -35,6 +35,8 @@ describe('remembered answers', () => {
       sentOf('hash', 'ndjson'),
       sentOf('hash', 'json', 'okta'),
       sentOf('hash', 'json', 'github'),
+      sentOf('hash', 'json', undefined, 'acme'),
+      sentOf('hash', 'json', 'github', 'acme'),
     ];
     memory.remember(memory.notes(memory.id('key-1', 'batch 7'), asJson, answer));
     memory.remember(memory.notes(memory.idOfContent('key-1', asJson), asJson, answer));

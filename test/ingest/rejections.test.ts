@@ -47,13 +47,13 @@ describe('the reason of a rejected event', () => {
 
   it('is the retention where that has passed, and the encoding where bytes are no UTF-8', () => {
     assert.equal(reasonOf('/message/timestamp: is older than the retention of 30 days'), 'retention');
-    assert.equal(reasonOf(': is not valid UTF-8'), 'encoding');
+    assert.equal(reasonOf('the event is not valid UTF-8'), 'encoding');
   });
 });
 
 it('counts by reason, whole or in parts, and keep the first error of each', () => {
   const errors = fc.array(
-    fc.constantFrom('/a: is required', '/b: is required; /c: no', ': must be an object'),
+    fc.constantFrom('/a: is required', '/b: is required; /c: no', 'the event must be an object'),
   );
   fc.assert(
     fc.property(errors, fc.nat(), (all, cut) => {
@@ -98,7 +98,7 @@ describe('the log of rejected events', () => {
 
   it('has the first of each key and reason in a minute, and then how many came after it', () => {
     const { logged, clock, log } = setUp();
-    log.add('k1', [required, { reason: 'json', events: 1, first: ': is not acceptable JSON' }]);
+    log.add('k1', [required, { reason: 'json', events: 1, first: 'the event is not acceptable JSON' }]);
     log.add('k2', [required]);
     log.add('k1', [required]);
     clock.now += limits.rejectionLogMs - 1;
@@ -107,7 +107,7 @@ describe('the log of rejected events', () => {
       logged.map(({ facts }) => facts),
       [
         { api_key: 'k1', reason: 'required', rule: '/message/action: is required' },
-        { api_key: 'k1', reason: 'json', rule: ': is not acceptable JSON' },
+        { api_key: 'k1', reason: 'json', rule: 'the event is not acceptable JSON' },
         { api_key: 'k2', reason: 'required', rule: '/message/action: is required' },
       ],
     );

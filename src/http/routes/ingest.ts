@@ -33,6 +33,7 @@ function readHeaders(context: RequestContext, { key, organization }: KeyCaller):
     encoding: contentEncoding(context.header('content-encoding')),
     ...foreignRecords(context.first('from')),
     organization,
+    ...namedOrganization(context.first('org')),
     apiKey: key.id,
     idempotency: idempotency(context.header('idempotency-key'), key.id),
     errorsMax: readLimit(
@@ -66,7 +67,14 @@ function bodyForm(header: string | undefined): BodyForm {
 
 /** Whose records the body holds (contract: Foreign records); nothing where it holds source events. */
 function foreignRecords(name: string | undefined): Pick<IngestRequest, 'foreign'> {
-  if (name === undefined || name === '') return {};
+  if (name === undefined) return {};
   if (isForeignName(name)) return { foreign: name };
   throw new Problem('malformed', `from must be one of ${foreignNames.join(', ')}.`);
+}
+
+/** The organization of events that name none (contract: Ingest); whether there is such a one is seen at each event. */
+function namedOrganization(org: string | undefined): Pick<IngestRequest, 'org'> {
+  if (org === undefined) return {};
+  if (/^[A-Za-z0-9-]{1,63}$/.test(org)) return { org };
+  throw new Problem('malformed', 'org must be the id or the slug of an organization.');
 }
