@@ -104,7 +104,7 @@ export async function withTarget(
         `no server answers at ${url}: start it with "auditlog serve", name another with --url, ` +
           'or leave AUDITLOG_API_KEY unset to import into DATA_DIR without one',
       );
-    await work({ url, key, name: `${baseUrl(url)} with the API key ${idOf(key)}`, keyIsNew: false });
+    await work({ url, key, name: `${baseUrl(url).href} with the API key ${idOf(key)}`, keyIsNew: false });
   } else if (running === undefined) {
     await withOwnServer(setup, options.org, work);
   } else {
