@@ -287,10 +287,10 @@ describe('trees of evidence', () => {
     await assert.rejects(reader.inclusion(organization, { position: 1 }, 1), /"size" must be above 1/);
     // Of what lies behind the tree nobody can tell whether it will come.
     for (const asked of [
-      reader.inclusion(organization, { position: 2 }),
-      reader.inclusion(organization, { position: 1 }, 3),
-      reader.checkpoint(organization, 3),
-      reader.consistency(organization, 3),
+      () => reader.inclusion(organization, { position: 2 }),
+      () => reader.inclusion(organization, { position: 1 }, 3),
+      () => reader.checkpoint(organization, 3),
+      () => reader.consistency(organization, 3),
     ])
       await assert.rejects(asked, { code: 'not_found', options: {} });
   });
