@@ -1,7 +1,9 @@
 import { mappingOf } from '../foreign/built-in.ts';
 import type { Mapping } from '../foreign/mapping.ts';
+import { refusalIn } from '../foreign/otlp/record.ts';
 import { type MappedEvent, Mapper, type ResolveOrg } from '../ocsf/audit-event.ts';
-import { toWindow, type Window } from '../ocsf/byte-text.ts';
+import { fromByteText, toWindow, type Window } from '../ocsf/byte-text.ts';
+import { quote } from '../ocsf/json-cursor.ts';
 import { alwaysRedacted } from '../ocsf/redact.ts';
 import { BlockOutput } from './block-output.ts';
 import { BlockBuilder } from './native-block.ts';
@@ -103,6 +105,8 @@ export class RequestMapper {
     resolveOrg: ResolveOrg,
   ): MappedEvent | string {
     if (foreign === undefined) return this.#mapper.map(window, start, end, resolveOrg);
+    if (foreign.name === 'otlp' && window.bytes[start] === quote)
+      return refusalIn(fromByteText(window.text.slice(start, end)));
     const event = foreign.map(window, start, end);
     if (typeof event === 'string') return event;
     const own = toWindow(event.text);

@@ -100,7 +100,7 @@ test('an export is answered in its own encoding, whole, in part or not at all', 
   assert.deepEqual(JSON.parse(part.text).partialSuccess.rejectedLogRecords, '2');
   assert.match(
     part.text,
-    /2 of 4 log records were rejected: record 1: \/message\/timestamp: [^;]+; record 3: /,
+    /2 of 4 log records were rejected: record 1: \/timeUnixNano: is required[^;]+; record 3: /,
   );
   await tenant.settled(2, { actor: 'part@otlp.example' });
   for (const [answer, body] of [
@@ -143,7 +143,7 @@ test('refusals tell an exporter what to do', async () => {
   assert.ok(Number(retryAfter) > 0, retryAfter);
   // A small body whose resource, at each of its records, would be a large one.
   const resource = { attributes: [attribute('large', 'x'.repeat(100_000))] };
-  const logRecords = Array.from({ length: 1000 }, () => ({}));
+  const logRecords = Array.from({ length: 1000 }, () => ({ timeUnixNano: '1717236000123456789' }));
   const large = await post(JSON.stringify({ resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] }));
   assert.equal(large.status, 413, large.text);
 });

@@ -191,7 +191,7 @@ function pairsText(pairs: readonly Pair[]): string {
 
 function expected({ time, severity, body, attributes, trace, resource, scope }: Model): string {
   const members = [
-    time === 0n ? '' : `"timeUnixNano":"${time}"`,
+    `"timeUnixNano":"${time}"`,
     severity === 0 ? '' : `"severityNumber":${severity}`,
     `"body":${textOf(body)}`,
     attributes.length === 0 ? '' : `"attributes":${pairsText(attributes)}`,
@@ -224,7 +224,7 @@ const arbitraryPairs = fc.array(fc.tuple(fc.oneof(text, fc.constant('twice')), a
   maxLength: 4,
 });
 const arbitraryModel: fc.Arbitrary<Model> = fc.record({
-  time: fc.bigInt(0n, 2n ** 63n - 1n),
+  time: fc.bigInt(10n ** 17n, 2n ** 63n - 1n),
   severity: fc.nat(24),
   body: arbitraryValue,
   attributes: arbitraryPairs,
@@ -265,22 +265,23 @@ test('bytes that are no export are refused, whatever they are: cut short, change
     }),
   );
   for (const [body, fault] of [
-    ['{"resourceLogs":{}}', 'resourceLogs must be an array'],
+    ['{"resourceLogs":{}}', '/resourceLogs: must be an array'],
     [
       '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"severityNumber":"x"}]}]}]}',
-      'logRecords\\[0\\].severityNumber must be',
+      '/resourceLogs/0/scopeLogs/0/logRecords/0/severityNumber: must be',
     ],
     [
       '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"boolValue":1}}]}]}]}',
-      'boolValue must be true or false',
+      '/body/boolValue: must be true or false',
     ],
     [
       '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":nul}]}]}]}',
-      'logRecords\\[0\\] is not acceptable JSON',
+      '/logRecords/0: is not acceptable JSON',
     ],
-    ['{"resourceLogs":[] "a":1}', 'resourceLogs: expected nothing after the array'],
+    ['{"resourceLogs":[] "a":1}', '/resourceLogs: is not acceptable JSON: expected nothing after the array'],
     ['[]', 'the body must be an object'],
-    ['', 'the body must be an object'],
+    ['', 'the body is not acceptable JSON'],
+    ['{nope', 'the body is not acceptable JSON'],
   ] as const)
     assert.match(String(read(Buffer.from(body), 'json')), new RegExp(fault), body);
 });
@@ -297,15 +298,52 @@ test('a value nested without end costs its record, and no stack', () => {
     bytes,
   );
   const [record = ''] = read(wrapped, 'protobuf');
-  const event = mappingOf('otlp').map(toWindow(record), 0, record.length);
-  assert.ok(typeof event === 'string');
-  assert.match(event, /nested deeper than 128 levels/);
+  assert.equal(JSON.parse(record), '/body: must not be nested deeper than 123 levels');
+});
+
+test('a record that breaks a rule of OTLP is refused by itself, and its field is named', () => {
+  const time = { timeUnixNano: '1717236000123456789' };
+  const cases: readonly (readonly [record: object, refusal: RegExp])[] = [
+    [{}, /^\/timeUnixNano: is required/],
+    [{ timeUnixNano: '1717236000' }, /^\/timeUnixNano: must be nanoseconds/],
+    [{ observedTimeUnixNano: '1717236000000000' }, /^\/observedTimeUnixNano: must be nanoseconds/],
+    [{ ...time, traceId: 'zz' }, /^\/traceId: must be 16 bytes/],
+    [{ ...time, traceId: 'abcdef' }, /^\/traceId: must be 16 bytes/],
+    [{ ...time, spanId: 'a'.repeat(32) }, /^\/spanId: must be 8 bytes/],
+    [{ ...time, body: { bytesValue: '?' } }, /^\/body\/bytesValue: must be base64$/],
+    [{ ...time, body: { doubleValue: 'Infinity' }, eventName: 'a\0' }, /^\/eventName: must not have .* NUL$/],
+    [
+      { ...time, attributes: [{ key: 'a', value: { stringValue: '\ud800' } }] },
+      /^\/attributes\/0\/value\/str/,
+    ],
+  ];
+  for (const [record, refusal] of cases) {
+    const logRecords = [record, { ...time, body: { bytesValue: '-_8' } }];
+    const [first = '', second = ''] = read(
+      Buffer.from(JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })),
+      'json',
+    );
+    assert.match(JSON.parse(first) as string, refusal);
+    assert.equal((JSON.parse(second) as { body: string }).body, '+/8=');
+  }
+  const text = protobufOf({
+    time: 10n ** 18n,
+    severity: 1,
+    body: { kind: 'text', value: 'a\0' },
+    attributes: [],
+    trace: new Uint8Array(16),
+    resource: [],
+    scope: '',
+  });
+  assert.deepEqual([read(text, 'protobuf')].flat(), ['"/body: must not have the character NUL"']);
+  const wire = String(read(new Uint8Array([1, 2, 3]), 'protobuf'));
+  assert.match(wire, /: a field .+, before byte \d+\.$/);
 });
 
 test('a record larger than an event costs itself, whatever is in it; a resource as large costs all', () => {
   const attributes = Array.from({ length: 100_000 }, (_, n): Pair => [`key ${n}`, { kind: 'none' }]);
   const model = {
-    time: 1n,
+    time: 10n ** 18n,
     severity: 1,
     body: { kind: 'none' },
     trace: new Uint8Array(0),

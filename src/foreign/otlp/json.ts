@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { faultText } from '../../base/fault.ts';
 import { firstToken, lastToken, splitArray, splitElements } from '../../ocsf/json-array.ts';
 import { closeBrace, Cursor, openBrace, openBracket, quote } from '../../ocsf/json-cursor.ts';
 import { describeFault, isAtEnd, skipValue } from '../../ocsf/json-text.ts';
@@ -6,14 +7,18 @@ import { limits } from './limits.ts';
 import {
   attributesText,
   checkSharedSize,
+  checkText,
   doubleText,
   isOversized,
   oversizedRecord,
+  RecordFault,
   type RecordFields,
   recordText,
+  refusedRecord,
   type Resource,
   type Scope,
   sharedText,
+  tooDeep,
 } from './record.ts';
 import type { ExportSink } from './sink.ts';
 
@@ -21,7 +26,7 @@ import type { ExportSink } from './sink.ts';
 interface Span {
   readonly start: number;
   readonly end: number;
-  /** For errors: where in the body it stands, such as `resourceLogs[0].resource`. */
+  /** For errors: where in the body it stands, a JSON pointer. */
   readonly at: string;
 }
 
@@ -48,7 +53,7 @@ export function readJson(bytes: Buffer, sink: ExportSink): string | undefined {
     new ExportReader(bytes, sink).read();
     return undefined;
   } catch (error) {
-    if (error instanceof ShapeFault) return error.message;
+    if (error instanceof ShapeFault || error instanceof RecordFault) return error.message;
     throw error;
   }
 }
@@ -69,7 +74,7 @@ class ExportReader {
 
   read(): void {
     const start = firstToken(this.#bytes, 0, this.#bytes.length);
-    const body = this.#container({ start, end: this.#bytes.length, at: 'the body' }, 'resourceLogs', '');
+    const body = this.#container({ start, end: this.#bytes.length, at: '' }, 'resourceLogs');
     for (const list of this.#elements(body.get('resourceLogs'))) this.#resourceLogs(list);
   }
 
@@ -92,13 +97,22 @@ class ExportReader {
         continue;
       }
       this.#check(record);
-      this.#sink.record(recordText(this.#record(record), shared));
+      this.#sink.record(this.#line(record, shared));
+    }
+  }
+
+  #line(record: Span, shared: ReturnType<typeof sharedText>): string {
+    try {
+      return recordText(this.#record(record), shared);
+    } catch (error) {
+      if (!(error instanceof RecordFault)) throw error;
+      return refusedRecord(error.pointer.slice(record.at.length), error.rule);
     }
   }
 
   /** The members of an object, all but the list in it known to be JSON. */
-  #container(span: Span, list: string, prefix?: string): ReadonlyMap<string, Span> {
-    return this.#members(span, prefix, (name, value) => {
+  #container(span: Span, list: string): ReadonlyMap<string, Span> {
+    return this.#members(span, (name, value) => {
       if (name !== list) this.#check(value);
     });
   }
@@ -112,11 +126,11 @@ class ExportReader {
     const first = cursor.open(this.#bytes, start, end, this.#bytes.toString('latin1', start, end), 0);
     if (isAtEnd(cursor, skipValue(cursor, first, 0))) return;
     const fault = describeFault(cursor, start);
-    if (isOversized(end - start)) throw new ShapeFault(`${at} ${fault}`);
+    if (isOversized(end - start)) throw shapeFault(at, fault);
     try {
       JSON.parse(this.#bytes.toString('utf8', start, end));
     } catch (error) {
-      if (error instanceof SyntaxError) throw new ShapeFault(`${at} ${fault}`);
+      if (error instanceof SyntaxError) throw shapeFault(at, fault);
       throw error;
     }
   }
@@ -173,12 +187,14 @@ class ExportReader {
   /** An AnyValue as JSON text; one that holds several kinds of value counts as the last. */
   #value(span: Span, depth: number): string {
     let text = 'null';
-    if (depth > limits.valueDepthMax) return text;
+    if (depth > limits.valueDepthMax) throw tooDeep(span.at);
     for (const [name, value] of this.#members(span)) {
       switch (name) {
         case 'stringValue':
-        case 'bytesValue':
           text = JSON.stringify(this.#text(value));
+          break;
+        case 'bytesValue':
+          text = JSON.stringify(this.#base64(value));
           break;
         case 'boolValue':
           text = this.#raw(value);
@@ -215,10 +231,20 @@ class ExportReader {
     return BigInt(text).toString();
   }
 
+  /** As protobuf's JSON has bytes: either alphabet of base64, with or without its end. */
+  #base64(span: Span): string {
+    const text = this.#text(span);
+    const digits = text.replace(/={1,2}$/, '');
+    const isWhole = digits === text ? digits.length % 4 !== 1 : text.length % 4 === 0;
+    if (!isWhole || !/^[\w+/-]*$/.test(digits)) throw new RecordFault(span.at, 'must be base64');
+    return Buffer.from(text, 'base64').toString('base64');
+  }
+
   #double(span: Span): string {
     const raw = this.#raw(span);
     if (!raw.startsWith('"')) {
       if (Number.isNaN(Number(raw))) throw mismatch(span, 'a number');
+      if (!Number.isFinite(Number(raw))) throw new RecordFault(span.at, 'must be a double');
       return raw;
     }
     const text = JSON.parse(raw) as string;
@@ -239,7 +265,9 @@ class ExportReader {
   #text(span: Span | undefined): string | undefined {
     if (span === undefined) return undefined;
     if (this.#bytes[span.start] !== quote) throw mismatch(span, 'a text');
-    return JSON.parse(this.#raw(span)) as string;
+    const text = JSON.parse(this.#raw(span)) as string;
+    checkText(text, span.at);
+    return text;
   }
 
   #raw({ start, end }: Span): string {
@@ -253,33 +281,35 @@ class ExportReader {
     const elements: Span[] = [];
     const fault = splitArray(this.#bytes, span.start, span.end, (start, end) => {
       this.#sink.element();
-      elements.push({ start, end, at: `${span.at}[${elements.length}]` });
+      elements.push({ start, end, at: `${span.at}/${elements.length}` });
     });
-    if (fault !== undefined) throw new ShapeFault(`${span.at}: ${fault}`);
+    if (fault !== undefined) throw shapeFault(span.at, `is not acceptable JSON: ${fault}`);
     return elements;
   }
 
   /** The members of known names with a value other than null. Of a name that stands twice the last counts. */
   #members(
     span: Span,
-    prefix = `${span.at}.`,
     onMember: (name: string, value: Span) => void = () => undefined,
   ): ReadonlyMap<string, Span> {
     const bytes = this.#bytes;
     const last = lastToken(bytes, span.start, span.end) - 1;
     const isObject = bytes[span.start] === openBrace && bytes[last] === closeBrace && last > span.start;
-    if (!isObject) throw mismatch(span, 'an object');
+    if (!isObject) {
+      this.#check(span);
+      throw mismatch(span, 'an object');
+    }
     const members = new Map<string, Span>();
     const first = firstToken(bytes, span.start + 1, last);
     if (first === last) return members;
     const fault = splitElements(bytes, first, last, (start, end) => {
       const [name, valueStart] = this.#member(start, end, span.at);
-      const value = { start: valueStart, end, at: knownNames.has(name) ? `${prefix}${name}` : span.at };
+      const value = { start: valueStart, end, at: knownNames.has(name) ? `${span.at}/${name}` : span.at };
       onMember(name, value);
       if (bytes[valueStart] === firstOfNull) members.delete(name);
       else if (knownNames.has(name)) members.set(name, value);
     });
-    if (fault !== undefined) throw new ShapeFault(`${span.at}: ${fault}`);
+    if (fault !== undefined) throw shapeFault(span.at, `is not acceptable JSON: ${fault}`);
     return members;
   }
 
@@ -290,7 +320,8 @@ class ExportReader {
     const after = firstToken(bytes, nameEnd, end);
     const value = firstToken(bytes, after + 1, end);
     const name = bytes[after] === colon && value < end ? textIn(bytes, start, nameEnd) : undefined;
-    if (name === undefined) throw new ShapeFault(`${at}: expected a name and a value at byte ${start}`);
+    if (name === undefined)
+      throw shapeFault(at, `is not acceptable JSON: expected a name and a value at byte ${start}`);
     return [name, value];
   }
 }
@@ -313,5 +344,9 @@ function textIn(bytes: Buffer, start: number, end: number): string | undefined {
 }
 
 function mismatch({ at }: Span, expected: string): ShapeFault {
-  return new ShapeFault(`${at} must be ${expected}`);
+  return shapeFault(at, `must be ${expected}`);
+}
+
+function shapeFault(pointer: string, rule: string): ShapeFault {
+  return new ShapeFault(faultText('body', pointer, rule));
 }

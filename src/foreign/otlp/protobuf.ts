@@ -3,14 +3,18 @@ import { limits } from './limits.ts';
 import {
   attributesText,
   checkSharedSize,
+  checkText,
   doubleText,
   isOversized,
   oversizedRecord,
+  RecordFault,
   type RecordFields,
   recordText,
+  refusedRecord,
   type Resource,
   type Scope,
   sharedText,
+  tooDeep,
 } from './record.ts';
 import type { ExportSink } from './sink.ts';
 
@@ -46,6 +50,7 @@ export function readProtobuf(bytes: Uint8Array, sink: ExportSink): string | unde
     return undefined;
   } catch (error) {
     if (error instanceof WireFault) return error.message;
+    if (error instanceof RecordFault) return `a text or value of a resource or scope ${error.rule}`;
     throw error;
   }
 }
@@ -74,7 +79,7 @@ function readResourceLogs(reader: BinaryReader, span: Span, sink: ExportSink): v
       else if (tag === lengthOf(2)) {
         sink.element();
         lists.push(passMessage(reader));
-      } else if (tag === lengthOf(3)) resource.schemaUrl = reader.string(true);
+      } else if (tag === lengthOf(3)) resource.schemaUrl = textIn(reader);
       else return false;
       return true;
     }),
@@ -93,7 +98,7 @@ function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sin
       else if (tag === lengthOf(2)) {
         sink.element();
         records.push(passMessage(reader));
-      } else if (tag === lengthOf(3)) scope.schemaUrl = reader.string(true);
+      } else if (tag === lengthOf(3)) scope.schemaUrl = textIn(reader);
       else return false;
       return true;
     }),
@@ -104,8 +109,7 @@ function readScopeLogs(reader: BinaryReader, span: Span, resource: Resource, sin
       sink.record(oversizedRecord);
       continue;
     }
-    const fields = decoding(reader, () => readRecord(reader, record));
-    sink.record(recordText(fields, shared));
+    sink.record(decoding(reader, () => readLine(reader, record, shared)));
   }
 }
 
@@ -122,17 +126,36 @@ function readShared(
   readFields(reader, span, (tag) => {
     if (tag === lengthOf(attributesField)) readKeyValue(reader, attributes, 1);
     else if (tag === varintOf(attributesField + 1)) into.droppedAttributesCount = reader.uint32();
-    else if (attributesField === 3 && tag === lengthOf(1)) into.name = reader.string(true);
-    else if (attributesField === 3 && tag === lengthOf(2)) into.version = reader.string(true);
+    else if (attributesField === 3 && tag === lengthOf(1)) into.name = textIn(reader);
+    else if (attributesField === 3 && tag === lengthOf(2)) into.version = textIn(reader);
     else return false;
     return true;
   });
 }
 
-function readRecord(reader: BinaryReader, span: Span): RecordFields {
+/** The line of a record; what is wrong in a value of its is told of its field, which `at` holds meanwhile. */
+function readLine(reader: BinaryReader, span: Span, shared: ReturnType<typeof sharedText>): string {
+  const at = { field: '' };
+  try {
+    return recordText(readRecord(reader, span, at), shared);
+  } catch (error) {
+    if (!(error instanceof RecordFault)) throw error;
+    return refusedRecord(`/${at.field}`, error.rule);
+  }
+}
+
+const fieldNames: ReadonlyMap<number, string> = new Map([
+  [lengthOf(3), 'severityText'],
+  [lengthOf(5), 'body'],
+  [lengthOf(6), 'attributes'],
+  [lengthOf(12), 'eventName'],
+]);
+
+function readRecord(reader: BinaryReader, span: Span, at: { field: string }): RecordFields {
   const record: Mutable<RecordFields> = {};
   const attributes = new Map<string, string>();
   readFields(reader, span, (tag) => {
+    at.field = fieldNames.get(tag) ?? '';
     const read = recordFields.get(tag);
     if (read !== undefined) read(reader, record);
     else if (tag === lengthOf(6)) readKeyValue(reader, attributes, 1);
@@ -147,14 +170,14 @@ const recordFields: ReadonlyMap<number, (reader: BinaryReader, record: Mutable<R
   new Map([
     [fixed64Of(1), (reader, record) => void (record.timeUnixNano = String(reader.fixed64()))],
     [varintOf(2), (reader, record) => void (record.severityNumber = reader.int32())],
-    [lengthOf(3), (reader, record) => void (record.severityText = reader.string(true))],
+    [lengthOf(3), (reader, record) => void (record.severityText = textIn(reader))],
     [lengthOf(5), (reader, record) => void (record.body = readValue(reader, 1))],
     [varintOf(7), (reader, record) => void (record.droppedAttributesCount = reader.uint32())],
     [fixed32Of(8), (reader, record) => void (record.flags = reader.fixed32())],
     [lengthOf(9), (reader, record) => void (record.traceId = hexOf(reader.bytes()))],
     [lengthOf(10), (reader, record) => void (record.spanId = hexOf(reader.bytes()))],
     [fixed64Of(11), (reader, record) => void (record.observedTimeUnixNano = String(reader.fixed64()))],
-    [lengthOf(12), (reader, record) => void (record.eventName = reader.string(true))],
+    [lengthOf(12), (reader, record) => void (record.eventName = textIn(reader))],
   ]);
 
 /** Reads a KeyValue into the attributes; of a key that stands twice the last counts. */
@@ -162,7 +185,7 @@ function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: nu
   let key = '';
   let value = 'null';
   readFields(reader, spanOf(reader), (tag) => {
-    if (tag === lengthOf(1)) key = reader.string(true);
+    if (tag === lengthOf(1)) key = textIn(reader);
     else if (tag === lengthOf(2)) value = readValue(reader, depth);
     else return false;
     return true;
@@ -174,10 +197,7 @@ function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: nu
 function readValue(reader: BinaryReader, depth: number): string {
   const span = spanOf(reader);
   let text = 'null';
-  if (depth > limits.valueDepthMax) {
-    [, reader.pos] = span;
-    return text;
-  }
+  if (depth > limits.valueDepthMax) throw tooDeep('');
   readFields(reader, span, (tag) => {
     const read = valueFields.get(tag);
     if (read === undefined) return false;
@@ -188,7 +208,7 @@ function readValue(reader: BinaryReader, depth: number): string {
 }
 
 const valueFields: ReadonlyMap<number, (reader: BinaryReader, depth: number) => string> = new Map([
-  [lengthOf(1), (reader) => JSON.stringify(reader.string(true))],
+  [lengthOf(1), (reader) => JSON.stringify(textIn(reader))],
   [varintOf(2), (reader) => String(reader.bool())],
   [varintOf(3), (reader) => String(reader.int64())],
   [fixed64Of(4), (reader) => doubleText(reader.double())],
@@ -215,6 +235,20 @@ function readKeyValueList(reader: BinaryReader, depth: number): string {
     return true;
   });
   return attributesText(values) ?? '{}';
+}
+
+/** What is wrong with bytes that the library refuses; its own words are for programmers. */
+function wordsOf(error: Error): string {
+  if ('code' in error) return 'a text is not valid UTF-8';
+  return error instanceof RangeError
+    ? 'a field ends beyond the body'
+    : 'a field is not written as protobuf has it';
+}
+
+function textIn(reader: BinaryReader): string {
+  const text = reader.string(true);
+  checkText(text, '');
+  return text;
 }
 
 function hexOf(bytes: Uint8Array): string {
@@ -258,6 +292,6 @@ function decoding<T>(reader: BinaryReader, read: () => T): T {
       error instanceof RangeError ||
       ('code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA');
     if (!isOfBytes) throw error;
-    throw new WireFault(`${error.message}, before byte ${reader.pos}`, { cause: error });
+    throw new WireFault(`${wordsOf(error)}, before byte ${reader.pos}`, { cause: error });
   }
 }

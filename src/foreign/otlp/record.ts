@@ -1,5 +1,6 @@
 import { Problem } from '../../base/problem.ts';
 import { limits as ocsfLimits } from '../../ocsf/limits.ts';
+import { limits } from './limits.ts';
 
 /** A log record's own fields. What is not there, or has protobuf's default, is undefined; values are JSON texts. */
 export interface RecordFields {
@@ -34,6 +35,41 @@ export interface Scope extends Resource {
  * refuse it. To read it could take all the memory of a thread.
  */
 export const oversizedRecord = `{"body":"${' '.repeat(ocsfLimits.eventBytesMax)}"}`;
+
+/** Why one record is refused; what it shares with others is not at fault. `pointer` is that of the encoding read. */
+export class RecordFault extends Error {
+  readonly pointer: string;
+  readonly rule: string;
+
+  constructor(pointer: string, rule: string) {
+    super(`${pointer}: ${rule}`);
+    this.pointer = pointer;
+    this.rule = rule;
+  }
+}
+
+/**
+ * What stands for a record that is refused for what OTLP says of its fields: a JSON text, and no record is one, so no
+ * sender can make it.
+ */
+export function refusedRecord(pointer: string, rule: string): string {
+  return JSON.stringify(`${pointer}: ${rule}`);
+}
+
+/** Why the record was refused that such a line stands for. */
+export function refusalIn(line: string): string {
+  return JSON.parse(line) as string;
+}
+
+/** Throws RecordFault for a text that no event may have. */
+export function checkText(text: string, pointer: string): void {
+  if (text.includes('\0')) throw new RecordFault(pointer, 'must not have the character NUL');
+  if (/\p{Surrogate}/u.test(text)) throw new RecordFault(pointer, 'must not have half of a surrogate pair');
+}
+
+export function tooDeep(pointer: string): RecordFault {
+  return new RecordFault(pointer, `must not be nested deeper than ${limits.valueDepthMax} levels`);
+}
 
 export function isOversized(bytes: number): boolean {
   return bytes > ocsfLimits.eventBytesMax;
@@ -104,8 +140,32 @@ export function sharedText(
   ];
 }
 
+/** Times before are digits of seconds, milliseconds or microseconds, as in source events (contract: Ingest). */
+const nanosMin = 10n ** 17n;
+
+/** What breaks a rule of OTLP in one record alone, as the pointer and the rule. */
+function faultIn(record: RecordFields): readonly [pointer: string, rule: string] | undefined {
+  const isTimed = nonZero(record.timeUnixNano) !== undefined;
+  const name = isTimed ? 'timeUnixNano' : 'observedTimeUnixNano';
+  const time = nonZero(record[name]);
+  if (time === undefined) return ['/timeUnixNano', 'is required, or observedTimeUnixNano'];
+  if (BigInt(JSON.parse(time) as string) < nanosMin)
+    return [`/${name}`, 'must be nanoseconds since 1970; a number below 10^17 looks like a larger unit'];
+  for (const [id, bytes] of [
+    ['traceId', 16],
+    ['spanId', 8],
+  ] as const) {
+    const digits = record[id] ?? '';
+    if (digits !== '' && (digits.length !== bytes * 2 || !/^[\da-f]*$/.test(digits)))
+      return [`/${id}`, `must be ${bytes} bytes, which are ${bytes * 2} hexadecimal digits in JSON`];
+  }
+  return undefined;
+}
+
 /** A record with what it shares, as the mapping `otlp` takes it: one JSON object on one line. */
 export function recordText(record: RecordFields, shared: readonly Member[]): string {
+  const fault = faultIn(record);
+  if (fault !== undefined) return refusedRecord(...fault);
   const text = objectOf([
     ['timeUnixNano', nonZero(record.timeUnixNano)],
     ['observedTimeUnixNano', nonZero(record.observedTimeUnixNano)],
