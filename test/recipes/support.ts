@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, constants, openSync } from 'node:fs';
+import { accessSync, constants, openSync, readdirSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { call, eventually } from '../support/http.ts';
 import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
@@ -66,6 +66,24 @@ export function startProgram(
       process.off('exit', kill);
     },
   };
+}
+
+/** A package that was unpacked somewhere and not installed has its libraries and modules beside it. */
+function unpacked(path: string): { readonly args: string[]; readonly env: Record<string, string> } {
+  const libraries = join(dirname(dirname(path)), 'lib/syslog-ng');
+  if (path.startsWith('/usr/sbin/')) return { args: [], env: {} };
+  const release = readdirSync(libraries).find((name) => /^\d/.test(name)) ?? '';
+  return { args: [`--module-path=${join(libraries, release)}`], env: { LD_LIBRARY_PATH: libraries } };
+}
+
+/** Starts syslog-ng on `syslog-ng.conf` of a folder, where all else of it goes, too; what it says is in `output`. */
+export function startSyslogNg(program: string, folder: string): Program {
+  const { args, env } = unpacked(program);
+  const files = ['cfgfile', 'persist-file', 'control', 'pidfile'].map(
+    (name) => `--${name}=${join(folder, name === 'cfgfile' ? 'syslog-ng.conf' : name)}`,
+  );
+  const command = [program, '-F', '--no-caps', ...args, ...files];
+  return startProgram(command, { output: join(folder, 'output'), env });
 }
 
 /** A service on a port of its own that can be killed and come back, with an organization. */

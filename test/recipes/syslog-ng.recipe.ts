@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeDirectory, temporaryDirectory } from '../support/server.ts';
 import { blockOf, fill } from './page.ts';
@@ -11,20 +11,12 @@ import {
   holdThroughKills,
   sendLines,
   Service,
-  startProgram,
+  startSyslogNg,
   untilListening,
 } from './support.ts';
 
 const program = findProgram('syslog-ng', 'SYSLOG_NG');
 const skip = program === undefined && 'syslog-ng is not installed: SYSLOG_NG may name it';
-
-/** A package that was unpacked somewhere and not installed has its libraries and modules beside it. */
-function unpacked(path: string): { readonly args: string[]; readonly env: Record<string, string> } {
-  const libraries = join(dirname(dirname(path)), 'lib/syslog-ng');
-  if (path.startsWith('/usr/sbin/')) return { args: [], env: {} };
-  const release = readdirSync(libraries).find((name) => /^\d/.test(name)) ?? '';
-  return { args: [`--module-path=${join(libraries, release)}`], env: { LD_LIBRARY_PATH: libraries } };
-}
 
 test('syslog-ng: 20,000 messages over kills and silence, each once; what is refused is told', {
   skip,
@@ -41,14 +33,7 @@ test('syslog-ng: 20,000 messages over kills and silence, each once; what is refu
     '/var/lib/syslog-ng': folder,
   });
   await writeFile(join(folder, 'syslog-ng.conf'), config);
-  const { args, env } = unpacked(program ?? '');
-  const files = ['cfgfile', 'persist-file', 'control', 'pidfile'].map(
-    (name) => `--${name}=${join(folder, name === 'cfgfile' ? 'syslog-ng.conf' : name)}`,
-  );
-  const shipper = startProgram([program ?? '', '-F', '--no-caps', ...args, ...files], {
-    output: join(folder, 'output'),
-    env,
-  });
+  const shipper = startSyslogNg(program ?? '', folder);
   try {
     await untilListening(input, shipper);
     const total = 20_000;
