@@ -11,8 +11,15 @@ import { fileURLToPath } from 'node:url';
 /** What starts a service, an engine or a command for the file alone. */
 const starts =
   /support\/(server|kept-service|engine|plain-engine|limited-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService)\b/;
-/** These look at the memory of their process, or let it run out in a thread. */
-const alone = new Set(['test/ingest/hostile-bodies.test.ts', 'test/ingest/pool.test.ts']);
+/**
+ * These look at the memory of their process, let it run out in a thread, or set its timers, on which connections of others
+ * in the process depend.
+ */
+const alone = new Set([
+  'test/control/password-throttle.test.ts',
+  'test/ingest/hostile-bodies.test.ts',
+  'test/ingest/pool.test.ts',
+]);
 const together = 'test/together';
 /** The long ones first, so that no processor is idle at the end. */
 const order = ['web', 'service', 'server', 'part', 'engine', 'plain'];
