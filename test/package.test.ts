@@ -1,12 +1,15 @@
 import { strict as assert } from 'node:assert';
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { removeDirectory, temporaryDirectory } from './support/server.ts';
 import { projectRoot } from './support/project-root.ts';
+import { rounds } from './support/rounds.ts';
+import { bundled } from './support/shipped-packages.mjs';
 
 /** What `npm pack` makes, here and in packages/client: who installs it, gets what they need. */
 const root = fileURLToPath(projectRoot);
@@ -60,6 +63,74 @@ test('no package that has an install script is here unknown', async () => {
   );
   const { allowScripts } = await manifestOf('.');
   assert.deepEqual(Object.fromEntries(withScript.map((name) => [name, false])), allowScripts);
+});
+
+interface Bill {
+  readonly bomFormat: string;
+  readonly components: { name: string; version: string; purl: string; hashes?: unknown[] }[];
+  readonly dependencies: { ref: string; dependsOn: string[] }[];
+}
+
+test('the bill of materials names what is shipped, packages of the page too, and nothing of development', async () => {
+  const { stdout } = await run('npm', ['run', '-s', 'sbom'], { cwd: root, maxBuffer: 1 << 26 });
+  const { bomFormat, components, dependencies } = JSON.parse(stdout) as Bill;
+  assert.equal(bomFormat, 'CycloneDX');
+  const names = new Set(components.map(({ name }) => name));
+  const { dependencies: needed } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  // An alias is there by the name of the package behind it.
+  for (const [name, version] of Object.entries(needed)) {
+    const alias = /^npm:(.+)@/.exec(version)?.[1];
+    assert.ok(names.has(name) || names.has(alias ?? ''), name);
+  }
+  for (const name of ['typescript', 'tsx', 'vite', 'fastify']) assert.ok(!names.has(name), name);
+  const listed = new Set(components.map(({ name, version }) => `${name}@${version}`));
+  assert.equal(listed.size, components.length);
+  assert.ok(dependencies.length > components.length, 'of each package, and of this one');
+  for (const { purl, hashes } of components)
+    assert.ok(hashes !== undefined || purl.includes('%40chdb/lib-'), `${purl} has no hash`);
+});
+
+test('the page imports no package but those that the bill of materials counts as shipped', async () => {
+  const entries = await readdir(join(root, 'web'), { recursive: true, withFileTypes: true });
+  const sources = entries.filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name));
+  const imported = new Set<string>();
+  for (const { parentPath, name } of sources) {
+    const text = await readFile(join(parentPath, name), 'utf8');
+    for (const [, from = ''] of text.matchAll(/ from '((?:@[^'/]+\/)?[a-z][^'/]*)/g)) imported.add(from);
+  }
+  // What only builds it.
+  imported.delete('vite');
+  assert.deepEqual(
+    [...imported].filter((name) => !bundled.includes(name) && !name.startsWith('node:')),
+    [],
+  );
+  assert.ok(imported.has('preact'));
+});
+
+const packTwice = rounds(0, 2);
+test('the package is the same file wherever and whenever it is built', {
+  skip: packTwice === 0 && 'builds everything twice: with TEST_ROUNDS=many only',
+}, async () => {
+  const hashes: string[] = [];
+  for (let turn = 0; turn < packTwice; turn++) {
+    const copy = join(directory, `built ${turn}`);
+    await run('git', ['worktree', 'add', '--detach', '--quiet', copy], { cwd: root });
+    try {
+      await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+      await run('npm', ['pack', '--silent'], { cwd: copy });
+      const [file = ''] = (await readdir(copy)).filter((name) => name.endsWith('.tgz'));
+      hashes.push(
+        createHash('sha256')
+          .update(await readFile(join(copy, file)))
+          .digest('hex'),
+      );
+    } finally {
+      await run('git', ['worktree', 'remove', '--force', copy], { cwd: root });
+    }
+  }
+  assert.equal(hashes[0], hashes[1]);
 });
 
 test('npm ci has nothing to warn of on this release of Node', async () => {
