@@ -12,6 +12,7 @@ const folders = {
   evidence: ['tlog', 'storage', 'base'],
   control: ['storage', 'base'],
   http: ['ingest', 'read', 'evidence', 'control', 'contract', 'foreign', 'base'],
+  processes: ['ingest', 'storage', 'config', 'base'],
   client: [],
   demo: ['ocsf'],
   cli: [
@@ -67,7 +68,7 @@ module.exports = {
     ...page,
     types,
     packages,
-    { from: { path: '^src/((main|cli|command-line)\\.ts|check-platform\\.js)$' }, to: {} },
+    { from: { path: '^src/((main|cli|command-line|front-end)\\.ts|check-platform\\.js)$' }, to: {} },
   ],
   allowedSeverity: 'error',
   forbidden: [
@@ -75,7 +76,7 @@ module.exports = {
     {
       name: 'environment-is-read-in-one-place',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(config|cli|command-line|main)' },
+      from: { path: '^src/', pathNot: '^src/(config|cli|command-line|front-end|main)' },
       to: { path: '^src/config/env\\.ts$' },
     },
     {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from './system-error.ts';
 
 /** Another live process has the directory. */
-class DirectoryInUseError extends Error {
+export class DirectoryInUseError extends Error {
   constructor(directory: string) {
     super(`another process uses DATA_DIR ${directory}`);
     this.name = 'DirectoryInUseError';

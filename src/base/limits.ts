@@ -19,4 +19,6 @@ export const limits = {
   /** Damage of one kind that a process remembers, and so logs and counts; and how much of it an answer names. */
   damageKnownPerKindMax: 10_000,
   damageShownMax: 20,
+  /** Front ends of one server on one machine. */
+  processesMax: 16,
 } as const;

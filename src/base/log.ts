@@ -12,10 +12,13 @@ export interface Logger {
   error(facts: object, words: string): void;
 }
 
-/** Operational log: JSON lines on standard error. Standard output belongs to the access log. */
-export function createLogger(level: LogLevel): Logger {
+/**
+ * Operational log: JSON lines on standard error. Standard output belongs to the access log. Each line has the number of
+ * the process, where a server has several.
+ */
+export function createLogger(level: LogLevel, process?: number): Logger {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { level, base: process === undefined ? null : { process }, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ fd: 2, sync: true }),
   );
 }

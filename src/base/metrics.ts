@@ -1,4 +1,13 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 
 /** The process's metrics. Each thread has its own; only the main thread's are shown. */
 const registry = new Registry();
@@ -65,4 +74,20 @@ export const metricsContentType: string = registry.contentType;
 /** All metrics in the Prometheus text format. */
 export function renderMetrics(): Promise<string> {
   return registry.metrics();
+}
+
+/** The metrics of one process, as another can put them together with its own. */
+export type MetricsOfProcess = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** All metrics, each with the label `process`: so that those of several processes can stand on one page. */
+export async function metricsOfProcess(process: string): Promise<MetricsOfProcess> {
+  registry.setDefaultLabels({ process });
+  return registry.getMetricsAsJSON();
+}
+
+/** The metrics of several processes in the Prometheus text format. */
+export function renderTogether(processes: readonly MetricsOfProcess[]): Promise<string> {
+  // No two series have the same labels, so a sum leaves each as it is; other ways would leave some out.
+  const all = processes.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: 'sum' })));
+  return AggregatorRegistry.aggregate(all).metrics();
 }

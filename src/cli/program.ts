@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts';
 import { fileErrorWords } from '../base/system-error.ts';
 import { ConfigError } from '../config/config.ts';
 import { registerCompletion } from './completion.ts';
-import type { CliDeps } from './context.ts';
+import { type CliDeps, ProcessEnded } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerExport } from './export.ts';
@@ -60,7 +60,7 @@ function createProgram(deps: CliDeps): Command {
 }
 
 /** The words for an error, without a stack, and the exit code. */
-function explain(error: unknown): { lines: string; code: ExitCode } {
+export function explain(error: unknown): { lines: string; code: ExitCode } {
   if (error instanceof ConfigError) return { lines: error.message, code: exitCodes.wrongUsage };
   if (error instanceof Problem && error.code === 'malformed') {
     return { lines: error.message, code: exitCodes.wrongUsage };
@@ -77,6 +77,8 @@ export async function runCli(args: readonly string[], deps: CliDeps): Promise<Ex
   } catch (error) {
     // Commander has printed the error or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
+    if (error instanceof ProcessEnded)
+      return error.code === exitCodes.wrongUsage ? exitCodes.wrongUsage : exitCodes.failed;
     const { lines, code } = explain(error);
     for (const line of lines.split('\n')) deps.io.error(`auditlog: ${line}\n`);
     return code;

@@ -1,9 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
 import { encodeEvents } from '../ingest/encode-events.ts';
-import { newestSegmentIn } from '../ingest/files.ts';
+import { logDirectories } from '../config/log-directories.ts';
+import { newestSegmentOf } from '../ingest/left-log.ts';
 import {
   encodeSeqColumn,
   nextSegmentNumber,
@@ -48,7 +48,8 @@ async function withSegmentNumber(
   write: (segment: number, writer: string) => Promise<void>,
 ): Promise<void> {
   const hasOwnEngine = clickhouse.url === undefined;
-  const newest = async (): Promise<number> => (hasOwnEngine ? newestSegmentIn(join(dataDir, 'wal')) : 0);
+  const newest = async (): Promise<number> =>
+    hasOwnEngine ? newestSegmentOf(await logDirectories(dataDir)) : 0;
   const writer = randomUUID();
   const low = Math.max(await newest(), segmentAtTime(Date.now()));
   await claimWatermark(storage, writer, low);

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Environment } from './env.ts';
 import { type Values, type Variable, variables } from './variables.ts';
@@ -80,6 +81,7 @@ export function loadConfig(environment: Environment) {
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
+    processes: values.PROCESSES,
     /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
     clickhouse: Object.freeze({
@@ -115,7 +117,7 @@ export function loadConfig(environment: Environment) {
     flushIntervalMs: values.FLUSH_INTERVAL,
     segmentBytes: segmentBytes(values),
     walMaxBytes: values.WAL_MAX_BYTES,
-    workers: values.WORKERS,
+    workers: values.WORKERS ?? Math.max(1, Math.floor(availableParallelism() / values.PROCESSES) - 1),
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
     /** Undefined: no trees of evidence are built. */

@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
 import { removeServerFile } from '../base/server-file.ts';
 import { errorCode, isDiskFull } from '../base/system-error.ts';
 import type { Logger } from '../base/log.ts';
@@ -11,8 +12,17 @@ type Warn = Pick<Logger, 'warn'>;
 
 /** Mode bits of the group and of everybody else. */
 const othersBits = 0o077;
+const lockPollMs = 50;
 /** By any of these a directory is known to be the service's own. */
-const ownNames = ['engine', 'evidence-key', 'idempotency', 'instance-id', 'session-secret', 'wal'];
+const ownNames = [
+  'engine',
+  'evidence-key',
+  'idempotency',
+  'instance-id',
+  'process-1',
+  'session-secret',
+  'wal',
+];
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
@@ -126,14 +136,27 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
   }
 }
 
+/** Locks a directory; one that another process has is waited for, as that may be about to end. */
+export async function lockWithin(directory: string, waitMs: number): Promise<DirectoryLock> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return await lockDirectory(directory);
+    } catch (error) {
+      if (!(error instanceof DirectoryInUseError) || performance.now() >= deadline) throw error;
+    }
+    await sleep(lockPollMs);
+  }
+}
+
 /**
  * Makes sure that no other server uses the directory, and that an engine could run in it. Rejects with a ConfigError, or
- * where another process has it.
+ * where another process has it for longer than `waitMs`.
  */
-export async function takeDataDir(dataDir: string, log: Logger): Promise<DirectoryLock> {
+export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Promise<DirectoryLock> {
   await checkOpenFiles();
   await prepareDataDir(dataDir, log);
-  const lock = await lockDirectory(dataDir);
+  const lock = await lockWithin(dataDir, waitMs);
   // Of a server that was killed, or on the directory that this one is a copy of.
   await removeServerFile(dataDir);
   return lock;

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { limits } from '../base/limits.ts';
 import { logLevels } from '../base/log.ts';
 import {
@@ -74,6 +73,11 @@ const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / day
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
+  PROCESSES: setting(
+    '1',
+    'front ends on one address, each a process with a write-ahead log of its own',
+    integer(1, limits.processesMax),
+  ),
   DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {
     ...optional('unset: the embedded engine', 'address of a ClickHouse server', httpUrl),
@@ -149,10 +153,7 @@ export const variables = {
     'size of the write-ahead log at which writes are refused',
     bytes(4096, 1024 ** 2 * GiB),
   ),
-  WORKERS: {
-    ...setting(String(Math.max(1, availableParallelism() - 1)), 'ingest threads', integer(1, 256)),
-    shownDefault: 'cores - 1, at least 1',
-  },
+  WORKERS: optional('cores / PROCESSES - 1, at least 1', 'ingest threads of each process', integer(1, 256)),
   LOG_LEVEL: setting('info', 'operational log on standard error', oneOf(logLevels)),
   METRICS_PUBLIC: setting(
     '0',

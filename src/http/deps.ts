@@ -41,7 +41,7 @@ interface Readiness {
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
   /** What is known to be damaged: told, but nothing that keeps the service from answering. */
-  damage(): readonly Schemas['Damage'][];
+  damage(): Promise<readonly Schemas['Damage'][]>;
 }
 
 /** What requests are answered with. */
@@ -62,6 +62,10 @@ export interface FrontEndDeps {
   readonly passwords: PasswordThrottle;
   readonly passwordLinks: PasswordLinks;
   readonly readiness: Readiness;
+  /** Other processes of this server listen on the same port. */
+  readonly sharesPort: boolean;
+  /** In the Prometheus text format. */
+  renderMetrics(): Promise<string>;
   readonly stops: StopStack;
 }
 

@@ -10,7 +10,7 @@ import { Trail } from './trail.ts';
 
 /** Listens, and answers every endpoint of the table behind its guard. */
 export async function startFrontEnd(front: FrontEndDeps): Promise<HttpServer> {
-  const { config, log, clock, ingest, organizationOf, stops } = front;
+  const { config, log, clock, ingest, organizationOf, sharesPort, stops } = front;
   const { host, port, trustProxy } = config;
   const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
@@ -19,7 +19,7 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<HttpServer> {
   const cookie = new SessionCookie(config.serviceName);
   const deps = { ...front, trail, cookie, page: await loadPageFiles() };
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
-  const server = await startHttpServer({ host, port, router, log, accessLog, trustProxy });
+  const server = await startHttpServer({ host, port, sharesPort, router, log, accessLog, trustProxy });
   stops.add(() => server.close());
   log.info({ host, port: server.port }, 'listening');
   return server;

@@ -155,12 +155,13 @@ function adminEndpoints(deps: EndpointDeps): Endpoint[] {
 }
 
 /** Those without a credential. */
-function openEndpoints({ readiness, config, page }: EndpointDeps): Endpoint[] {
+function openEndpoints(deps: EndpointDeps): Endpoint[] {
+  const { readiness, page } = deps;
   return [
     // For operators and tools.
     { ...open('/healthz', 'health', healthHandler), head: true },
     { ...open('/readyz', 'ready', readyHandler(readiness)), head: true },
-    open('/metrics', 'metrics', metricsHandler(config)),
+    open('/metrics', 'metrics', metricsHandler(deps)),
     { ...open('/openapi.json', 'openapi', openapiHandler()), head: true },
     { ...open('/ocsf-event.schema.json', 'ocsf schema', ocsfSchemaHandler()), head: true },
 

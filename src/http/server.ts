@@ -12,6 +12,8 @@ export interface HttpServerOptions
   readonly host: string;
   /** 0 = a free one. */
   readonly port: number;
+  /** With other processes of this user; false where it is left out. */
+  readonly sharesPort?: boolean;
   /** Bytes of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
   readonly bodiesInFlightBytesMax?: number;
 }
@@ -25,7 +27,7 @@ export class HttpServer {
   #socket: UwsListenSocket = false;
   #port = 0;
 
-  constructor({ bodiesInFlightBytesMax, ...deps }: Omit<HttpServerOptions, 'host' | 'port'>) {
+  constructor({ bodiesInFlightBytesMax, ...deps }: Omit<HttpServerOptions, 'host' | 'port' | 'sharesPort'>) {
     this.#requests = new RequestServer({
       ...deps,
       budget: new BodyBudget(bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
@@ -40,12 +42,18 @@ export class HttpServer {
     return this.#port;
   }
 
-  /** Rejects with words for the operator when the address cannot be had, another server's port for instance. */
-  async listen(host: string, port: number): Promise<void> {
-    const socket = await new Promise<UwsListenSocket>((resolve) => {
-      // Exclusively: by default the library would share a port with another server, and each get half of the requests.
-      this.#app.listen(host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
-    });
+  /**
+   * Rejects with words for the operator when the address cannot be had, another server's port for instance. A port that
+   * is shared belongs to all processes of this user that say so; the system gives each a part of the connections.
+   */
+  async listen(host: string, port: number, isShared = false): Promise<void> {
+    let socket = await this.#open(host, port, isShared);
+    if (socket !== false && isShared && port === 0) {
+      // The library shares no port that the system has chosen; one that is asked for by its number it does.
+      const chosen = uws.us_socket_local_port(socket);
+      uws.us_listen_socket_close(socket);
+      socket = await this.#open(host, chosen, true);
+    }
     if (socket === false) {
       this.close();
       await checkAddress(host, port);
@@ -53,6 +61,14 @@ export class HttpServer {
     }
     this.#socket = socket;
     this.#port = uws.us_socket_local_port(socket);
+  }
+
+  #open(host: string, port: number, isShared: boolean): Promise<UwsListenSocket> {
+    // By default the library would share a port with another server, and each get half of the requests.
+    const options = isShared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
+    return new Promise((resolve) => {
+      this.#app.listen(host, port, options, resolve);
+    });
   }
 
   /** No new connections; requests on open ones are answered 503 from now on, those being answered go on. */
@@ -80,8 +96,13 @@ export class HttpServer {
   }
 }
 
-export async function startHttpServer({ host, port, ...options }: HttpServerOptions): Promise<HttpServer> {
+export async function startHttpServer({
+  host,
+  port,
+  sharesPort,
+  ...options
+}: HttpServerOptions): Promise<HttpServer> {
   const server = new HttpServer(options);
-  await server.listen(host, port);
+  await server.listen(host, port, sharesPort);
   return server;
 }

@@ -93,13 +93,13 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
   };
 }
 
-/** The highest number of a segment in a log folder, whoever has it open; 0 when there is none. */
-export async function newestSegmentIn(directory: string): Promise<number> {
+/** The numbers of the segments in a log folder, whoever has it open, rising. */
+export async function segmentsIn(directory: string): Promise<number[]> {
   try {
-    const numbers = (await readdir(directory)).map((name) => segmentOfName(name) ?? 0);
-    return numbers.reduce((most, number) => Math.max(most, number), 0);
+    const numbers = (await readdir(directory)).flatMap((name) => segmentOfName(name) ?? []);
+    return numbers.toSorted((one, other) => one - other);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return 0;
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
 }

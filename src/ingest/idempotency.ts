@@ -112,6 +112,23 @@ export class Idempotency {
     }
   }
 
+  /** Remembers, durably, what another process has in its files. Repeating it does no harm. */
+  async adopt(files: LogFiles): Promise<void> {
+    for (const name of await files.list()) {
+      if (!name.endsWith('.answers')) continue;
+      const text = (await files.read(name)).toString('utf8');
+      this.#load(text, name);
+      const lines = text.split('\n').filter((line) => line !== '');
+      await this.keep(lines.map((line) => Buffer.from(line)));
+    }
+  }
+
+  /** Remembers, durably, the notes of segments of another process. */
+  async adoptNotes(notes: readonly Uint8Array[]): Promise<void> {
+    for (const note of notes) this.remember(Buffer.from(note).toString('utf8'));
+    await this.keep(notes);
+  }
+
   /** Writes notes of stored segments to the file of their hour, durably: the segments are deleted after this. */
   keep(notes: readonly Uint8Array[]): Promise<void> {
     return this.#keeping.run(() => this.#keep(notes));

@@ -9,6 +9,7 @@ import { Arrivals } from './arrivals.ts';
 import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
+import { takeOverLog } from './left-log.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
@@ -31,6 +32,8 @@ export interface IngestOptions {
   readonly keepFreeBytes?: number;
   /** Number of this process among those that share the engine. */
   readonly writer: number;
+  /** Segments are numbered above this one; 0 where it is left out. */
+  readonly above?: number;
   readonly sink: SegmentSink;
   readonly damage: DamageReports;
   directory(): SharedDirectory;
@@ -44,6 +47,10 @@ export interface Ingest {
   unsettled(): Promise<Unsettled>;
   /** The last segment that may hold events of an organization; Infinity while some are being written. */
   lastSegmentOf(organization: string): number;
+  /** Begins segments above this number from now on (see `Wal.raise`). */
+  raise(segment: number): void;
+  /** Takes over the log of a process that is gone, in another data directory (see left-log.ts). */
+  takeOver(dataDir: string, signal: AbortSignal): Promise<boolean>;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends to the log work. */
@@ -93,6 +100,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     lowestUnsettled: () => wal.lowestUnsettled(),
     unsettled: () => wal.unsettled(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
+    raise: (segment) => wal.raise(segment),
+    takeOver: (left, signal) => takeOverLog({ ...options, dataDir: left, idempotency }, signal),
     unsent: () => wal.sealed().length,
     logFailure: () => wal.failure(),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
@@ -106,10 +115,10 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {
-  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, damage } = options;
+  const { dataDir, log, segmentBytes, walBytesMax, keepFreeBytes = 0, writer, above = 0, damage } = options;
   const files = await openLogFiles(join(dataDir, 'wal'));
   const bounds = { segmentBytes, bytesMax: walBytesMax, keepFreeBytes };
-  return Wal.open({ files, log, ...bounds, writer, nowMs: Date.now, damage });
+  return Wal.open({ files, log, ...bounds, writer, above, nowMs: Date.now, damage });
 }
 
 /** The answers of requests whose events have not reached the engine are in the log alone. */

@@ -86,4 +86,6 @@ export const limits = {
   /** An empty segment older than this gets a new number before its first event, or when somebody asks what has settled. */
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
+  /** How often the end of a log that was taken over from another process is looked for. */
+  leftLogPollMs: 200,
 } as const;

@@ -26,6 +26,8 @@ export class Rotation {
   #openedMs = 0;
   #successor: Successor | undefined;
   #isStopped = false;
+  /** An empty segment of this number or below is not for use. */
+  #floor = 0;
 
   constructor(deps: RotationDeps) {
     this.#deps = deps;
@@ -46,7 +48,7 @@ export class Rotation {
   /** True for an open segment that is empty and has been for a while, or is not the newest. */
   get isStale(): boolean {
     if (this.#isStopped || this.#open?.isEmpty !== true) return false;
-    if (this.#open.number < this.#deps.large.newest) return true;
+    if (this.#open.number < Math.max(this.#deps.large.newest, this.#floor)) return true;
     return this.#deps.passedMs() - this.#openedMs > limits.walNumberAgeMsMax;
   }
 
@@ -97,6 +99,11 @@ export class Rotation {
     await files.close(segment);
     // Its manifest may be the last one: it stays until there is a newer one.
     if (segment.isEmpty) this.#discardEmpty(segment);
+  }
+
+  /** An empty segment below the number is to be replaced. */
+  raise(number: number): void {
+    this.#floor = Math.max(this.#floor, number);
   }
 
   /** From now on an empty segment is good enough. */

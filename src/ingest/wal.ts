@@ -26,6 +26,8 @@ export interface WalOptions {
   /** Bytes of the disk that appends leave free; 0 where it is left out. */
   readonly keepFreeBytes?: number;
   readonly writer: number;
+  /** Numbers begin above this one; 0 where it is left out. */
+  readonly above?: number;
   readonly nowMs: () => number;
   /** Milliseconds that only pass, as the clock may be set; `performance.now` where it is left out. */
   readonly passedMs?: () => number;
@@ -63,6 +65,8 @@ export class Wal {
   readonly #overfullBytes: number;
   /** A seal that waits for the successor. */
   #sealing: Promise<void> | undefined;
+  /** No number that is taken from now on is this or below. */
+  #highest: number;
   #isClosed = false;
   #started = (): void => {};
 
@@ -76,10 +80,10 @@ export class Wal {
     this.#files = new SegmentFiles(files, log, recovered.highest);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
-    let number = recovered.highest;
+    this.#highest = Math.max(recovered.highest, options.above ?? 0);
     const nextNumber = (): number => {
-      number = nextSegmentNumber(options.nowMs(), options.writer, number);
-      return number;
+      this.#highest = nextSegmentNumber(options.nowMs(), options.writer, this.#highest);
+      return this.#highest;
     };
     const parts = { files: this.#files, sealed: this.#sealed, nextNumber };
     this.#large = new LargeSegments(parts);
@@ -205,6 +209,15 @@ export class Wal {
     const { writing } = this.#large;
     const waiting = writing === undefined ? this.#sealed.list : [...this.#sealed.list, writing];
     return lowestOf(waiting, this.#rotation.open?.number ?? this.#rotation.nextNumber);
+  }
+
+  /**
+   * From now on segments are begun above this number: another log in the same order has come so far, and this one
+   * would hold it back while the clock, or what this one has begun before, is behind.
+   */
+  raise(number: number): void {
+    this.#highest = Math.max(this.#highest, number);
+    this.#rotation.raise(number);
   }
 
   bytes(): number {

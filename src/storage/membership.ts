@@ -6,7 +6,7 @@ import type { StopStack } from '../base/stop-stack.ts';
 import { limits } from './limits.ts';
 import { type Peers, serverPeers } from './peers.ts';
 import type { Storage } from './storage.ts';
-import { publishWatermark, withdrawWatermark } from './watermarks.ts';
+import { highestWatermark, publishWatermark, withdrawWatermark } from './watermarks.ts';
 import { claimWriter, renewWriter } from './writers.ts';
 
 interface MembershipOptions {
@@ -21,21 +21,33 @@ interface MembershipOptions {
 interface LogProgress {
   /** Everything in segments below it is stored, and nothing that comes later is below it. */
   lowestUnsettled(): Promise<number>;
+  /** Begins segments above this number from now on. */
+  raise(segment: number): void;
   /** Segments that wait for the engine. */
   unsent(): number;
 }
 
-/** This process among those that share a ClickHouse server: they agree on their numbers through it. */
+/** A place among the processes that share the embedded engine of one machine, which nobody has to claim. */
+interface OwnPlace {
+  readonly writer: number;
+  /** The lowest segment that its log may hold or begin. */
+  readonly low: number;
+}
+
+/** This process among those that share an engine: they agree on their numbers through it. */
 export class Membership {
   readonly peers: Peers;
   /** Number of this process in the order of ingest. */
   readonly writer: number;
   readonly #options: MembershipOptions;
+  /** The clock bounds the order for such as begin to write; beside the engine of this machine all are known. */
+  readonly #byClock: boolean;
 
-  private constructor(options: MembershipOptions, writer: number) {
+  private constructor(options: MembershipOptions, writer: number, byClock: boolean) {
     this.#options = options;
     this.peers = serverPeers(options.storage, options.instance);
     this.writer = writer;
+    this.#byClock = byClock;
   }
 
   /** Claims a writer number and keeps it. Rejects with EngineError, and where all numbers are taken. */
@@ -49,19 +61,31 @@ export class Membership {
       (error) => log.warn(errorFacts(error), 'the claim of this writer number could not be renewed yet'),
     );
     stops.add(() => renewal.stop());
-    return new Membership(options, writer);
+    return new Membership(options, writer, true);
   }
 
   /**
-   * Tells the other processes how far this one has settled, about once a second, and watches its clock. A process that
-   * stops with events in its log is still waited for: the next start sends them.
+   * Says in the engine that this process may write from `low` on. Who takes its first number above all there is after
+   * that comes behind whatever readers have been given, whatever the clock says: commands do the same.
+   */
+  static async joinOwn(options: MembershipOptions, { writer, low }: OwnPlace): Promise<Membership> {
+    await publishWatermark(options.storage, options.instance, low);
+    return new Membership(options, writer, false);
+  }
+
+  /**
+   * Tells the other processes how far this one has settled, about once a second. A process that stops with events in
+   * its log is still waited for: the next start sends them. On a ClickHouse server it also watches the clock; beside
+   * the engine of this machine it goes on from the numbers of the others, so that none holds back the order after the
+   * clock was set.
    */
   async publish(progress: LogProgress): Promise<void> {
     const { storage, instance, log, stops } = this.#options;
-    stops.add(await watchClock(this.#options));
+    if (this.#byClock) stops.add(await watchClock(this.#options));
     let published = await progress.lowestUnsettled();
     await publishWatermark(storage, instance, published);
     const publish = async (): Promise<void> => {
+      if (!this.#byClock) progress.raise(await highestWatermark(storage, instance));
       const low = await progress.lowestUnsettled();
       if (low === published) return;
       await publishWatermark(storage, instance, low);

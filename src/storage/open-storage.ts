@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/damage.ts';
-import { readOrCreateFile } from '../base/durable-file.ts';
+import { readIfThere, readOrCreateFile } from '../base/durable-file.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { StopStack } from '../base/stop-stack.ts';
@@ -15,6 +15,7 @@ import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
 import { migrate } from './migrate.ts';
 import type { MigrationMode } from './migration-claims.ts';
+import { type OwnEngine, RunningEngine } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
 import type { EngineConnection, EngineTls, Storage } from './storage.ts';
@@ -43,54 +44,95 @@ export interface StorageOptions extends EngineOptions {
   readonly damage: DamageRegister;
 }
 
+/** The embedded engine, in the process that runs it. */
+export interface HeldEngine {
+  readonly storage: Storage;
+  readonly engine: EmbeddedEngine;
+  readonly own: RunningEngine;
+}
+
+/** The embedded engine, in a process beside the one that runs it. */
+export interface EngineBeside {
+  readonly connection: EngineConnection;
+  readonly own: OwnEngine;
+  /** Takes the name of a part that a read has found damaged. */
+  reportUnreadable(part: string): void;
+}
+
 /** The storage of a service, migrated. */
 export interface ServiceStorage {
   readonly storage: Storage;
   readonly writeHealth: WriteHealth;
-  /** Undefined where a ClickHouse server is used. */
-  readonly engine: EmbeddedEngine | undefined;
-  /** This process among those that share a ClickHouse server; undefined beside an embedded engine. */
+  /** Undefined where another process runs the engine, or a ClickHouse server is used. */
+  readonly held: HeldEngine | undefined;
+  /** The embedded engine, whichever process runs it: it shares its disk with the log, and its clock with all of us. */
+  readonly isOwnEngine: boolean;
+  /** This process among those that share an engine; undefined where it is the only one. */
   readonly instance: string | undefined;
 }
 
 /**
  * Starts the embedded engine, or waits for the ClickHouse server; makes the tables and the view for operators. The
- * caller makes sure that no other server uses the data directory.
+ * caller makes sure that no other server uses the data directory. `beside`: the engine that another process runs for
+ * this one, with its tables.
  */
-export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
+export async function startStorage(options: StorageOptions, beside?: EngineBeside): Promise<ServiceStorage> {
   const { url } = options.clickhouse;
-  return url === undefined ? startEmbedded(options) : reachServer(options, url);
+  if (url !== undefined) return reachServer(options, url);
+  if (beside !== undefined) return joinEngine(options, beside);
+  const held = await holdEngine(options);
+  const { storage } = held;
+  return { storage, writeHealth: new WriteHealth(held.own), held, isOwnEngine: true, instance: undefined };
 }
 
-async function startEmbedded(options: StorageOptions): Promise<ServiceStorage> {
+/** Starts the embedded engine, and makes the tables in it. */
+export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
+  const { damage, log } = options;
   const engine = await startEngine(options);
   options.stops.add(() => engine.stop());
-  const storage = connect(options, engine.connection);
+  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part));
   await makeTables(options, storage, { kind: 'exclusive' });
   const written = new WrittenParts(storage);
   await written.trustLoaded();
-  const restart = (): void => {
-    const pid = engine.pid();
-    if (pid !== undefined) process.kill(pid, 'SIGKILL');
-  };
-  const directory = join(options.dataDir, 'engine');
-  const writeHealth = new WriteHealth({ directory, written, restart }, options.log);
-  return { storage, writeHealth, engine, instance: undefined };
+  return { storage, engine, own: new RunningEngine(engine, options.dataDir, written, log) };
+}
+
+async function joinEngine(options: StorageOptions, beside: EngineBeside): Promise<ServiceStorage> {
+  const storage = connect(options, beside.connection, beside.reportUnreadable);
+  const instance = await instanceOf(options.dataDir);
+  const writeHealth = new WriteHealth(beside.own);
+  return { storage, writeHealth, held: undefined, isOwnEngine: true, instance };
 }
 
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
+  const { damage, log } = options;
   const { user, password, database, tls, cluster } = options.clickhouse;
-  const storage = connect(options, { url, user, password, database, headers: {}, tls });
-  await waitForServer(storage, url, user, options.log);
+  const connection = { url, user, password, database, headers: {}, tls };
+  const storage = connect(options, connection, (part) => reportUnreadable(damage, log, part));
+  await waitForServer(storage, url, user, log);
   await checkRights(storage, user, cluster);
-  const instance = (await readOrCreateFile(join(options.dataDir, 'instance-id'), randomUUID())).trim();
+  const instance = await instanceOf(options.dataDir);
   await makeTables(options, storage, { kind: 'shared', instance });
-  // Of a ClickHouse server only what it answers can be known.
-  return { storage, writeHealth: new WriteHealth(undefined, options.log), engine: undefined, instance };
+  const writeHealth = new WriteHealth(undefined);
+  return { storage, writeHealth, held: undefined, isOwnEngine: false, instance };
 }
 
-function connect({ damage, log, stops }: StorageOptions, connection: EngineConnection): Storage {
-  const storage = openStorage(connection, log, (part) => reportUnreadable(damage, log, part));
+/** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
+export async function instanceOf(dataDir: string): Promise<string> {
+  return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
+}
+
+/** Whether it has such a name already. */
+export async function isNamed(dataDir: string): Promise<boolean> {
+  return (await readIfThere(join(dataDir, 'instance-id'))) !== undefined;
+}
+
+function connect(
+  { log, stops }: StorageOptions,
+  connection: EngineConnection,
+  onDamagedPart: (part: string) => void,
+): Storage {
+  const storage = openStorage(connection, log, onDamagedPart);
   stops.add(() => storage.close());
   return storage;
 }
@@ -198,19 +240,18 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
  * monitoring of their own. No event can come below `settledBefore` any more.
  */
 export async function watchParts(
-  { storage, engine, writeHealth }: ServiceStorage,
+  { storage, engine, own }: HeldEngine,
   { dataDir, damage, log, stops }: StorageOptions,
   settledBefore: () => Promise<bigint>,
 ): Promise<void> {
-  if (engine === undefined) return;
   const watch = new PartsWatch({
     storage,
     dataDir,
     damage,
     log,
     settledBefore,
-    stored: () => writeHealth.stored(),
-    checkWritten: () => writeHealth.checkWritten(),
+    stored: () => own.checks(),
+    checkWritten: () => own.checkParts(),
     engineStarts: () => engine.restarts(),
   });
   await watch.start();

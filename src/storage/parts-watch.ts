@@ -19,7 +19,7 @@ export interface PartsWatchOptions {
   settledBefore(): Promise<bigint>;
   /** Another number whenever events have been stored since. */
   stored(): number;
-  /** Looks at the files of new parts; see WriteHealth. */
+  /** Looks at the files of new parts; see own-engine.ts. */
   checkWritten(): Promise<void>;
   /** Another number whenever the engine has started again: then it may have set parts aside. */
   engineStarts(): number;

@@ -63,6 +63,23 @@ export async function peersWatermark(storage: Storage, own: string): Promise<num
   return row === undefined || row.writers === '0' ? Number.POSITIVE_INFINITY : Number(row.low);
 }
 
+/** The lowest segment that any writer may still write; 0 while none has said so. */
+export async function lowestWatermark(storage: Storage): Promise<number> {
+  const [row] = await storage.rows<{ low: string }>(
+    'SELECT min(low) AS low FROM watermarks FINAL WHERE until > now64(3)',
+  );
+  return Number(row?.low ?? 0);
+}
+
+/** The highest of what writers other than `own` have published; 0 when there is no other. */
+export async function highestWatermark(storage: Storage, own: string): Promise<number> {
+  const [row] = await storage.rows<{ low: string }>(
+    'SELECT max(low) AS low FROM watermarks FINAL WHERE until > now64(3) AND writer != {own:UUID}',
+    { own },
+  );
+  return Number(row?.low ?? 0);
+}
+
 /** True when a writer other than `own` has published within the last `withinMs`: servers that run do each second. */
 export async function arePeersWriting(storage: Storage, own: string, withinMs: number): Promise<boolean> {
   const [row] = await storage.rows<{ writers: string }>(

@@ -207,6 +207,7 @@ export async function runCliHere(
     recordEvents,
     eventEnvelope: (config) => ({ head: eventHead, tail: eventTail(config) }),
     startService: serves,
+    startProcesses: serves,
     untilStopped: serves,
   });
   holdOutput(args, stdout.trim());

@@ -1,5 +1,5 @@
 import { Problem } from '../../base/problem.ts';
-import { metricsContentType, renderMetrics } from '../../base/metrics.ts';
+import { metricsContentType } from '../../base/metrics.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { RequestHead } from '../request.ts';
 import type { Handler } from '../router.ts';
@@ -9,7 +9,10 @@ import type { Handler } from '../router.ts';
  * every request comes from where the proxy is, so where proxies are expected, and where one has left its mark, nothing
  * counts as local.
  */
-export function metricsHandler({ metricsPublic, trustProxy }: EndpointDeps['config']): Handler {
+export function metricsHandler({
+  config: { metricsPublic, trustProxy },
+  renderMetrics,
+}: Pick<EndpointDeps, 'config' | 'renderMetrics'>): Handler {
   return async (context) => {
     if (!metricsPublic && !(trustProxy === 0 && isLocal(context.head)))
       throw new Problem('not_found', 'There is nothing at this address.');

@@ -12,7 +12,7 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
       engine_takes_writes: await readiness.engineTakesWrites(),
       log_takes_writes: readiness.logFailure() === undefined,
     };
-    const known = readiness.damage();
+    const known = await readiness.damage();
     const members = {
       checks: { ...needed, nothing_damaged: known.length === 0 },
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),

@@ -1,0 +1,114 @@
+import { DamageRegister } from '../base/damage.ts';
+import type { Logger } from '../base/log.ts';
+import { collectProcessMetrics, metricsOfProcess } from '../base/metrics.ts';
+import { firstSeqOf } from '../base/sequence.ts';
+import { localUrl, removeServerFile, writeServerFile } from '../base/server-file.ts';
+import { StopStack } from '../base/stop-stack.ts';
+import { fullDiskWords } from '../base/system-error.ts';
+import type { Config } from '../config/config.ts';
+import { takeDataDir } from '../config/data-dir.ts';
+import type { Environment } from '../config/env.ts';
+import { checkListener } from '../config/listener.ts';
+import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
+import { reportUnreadable } from '../storage/parts-watch.ts';
+import { lowestWatermark } from '../storage/watermarks.ts';
+import { FrontEnds, type SupervisorAnswers } from './front-ends.ts';
+import { limits } from './limits.ts';
+import { LineOutput } from './line-output.ts';
+
+interface SupervisorOptions {
+  readonly config: Config;
+  /** What the configuration was read from: front ends read it, too. */
+  readonly environment: Environment;
+  readonly envelope: StorageOptions['envelope'];
+  readonly log: Logger;
+  /** Where the lines of the access log go: a file descriptor or a path. */
+  readonly accessLogTo: number | string;
+}
+
+/** The front ends of a server, and what they share. */
+export interface RunningProcesses {
+  /** Resolves with an exit code when a front end cannot be started; then the server has to end. */
+  readonly failed: Promise<number>;
+  /** Drains and stops, as at SIGTERM. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The parent of the front ends. It holds what there is once for all: the lock of the data directory, the embedded engine
+ * with its ledger, the announcement to commands. It takes no request and sends no event.
+ */
+export async function startProcesses(options: SupervisorOptions): Promise<RunningProcesses> {
+  const { config, log } = options;
+  const stops = new StopStack(log);
+  try {
+    return await start(options, stops);
+  } catch (error) {
+    await stops.run();
+    throw isOutOfRoom(error, config.clickhouse)
+      ? new Error(fullDiskWords(config.dataDir), { cause: error })
+      : error;
+  }
+}
+
+async function start(options: SupervisorOptions, stops: StopStack): Promise<RunningProcesses> {
+  const { config, environment, log } = options;
+  collectProcessMetrics();
+  const lock = await takeDataDir(config.dataDir, log);
+  stops.add(() => lock.release());
+  // Front ends share the address with each other, and with nobody else.
+  await checkListener(config);
+  const shared = { ...config, ...options, damage: new DamageRegister(), stops };
+  const engine = await startEngine(shared);
+  const output = new LineOutput(options.accessLogTo, log);
+  stops.add(() => output.close(limits.askMsMax));
+  const { processes, port } = config;
+  const answers = answersOf(shared, engine, <Name extends 'metrics' | 'damage'>(name: Name) =>
+    frontEnds.ask(name),
+  );
+  const frontEnds = new FrontEnds({
+    processes,
+    port,
+    engine: engine?.connection,
+    environment,
+    answers,
+    output,
+    log,
+  });
+  stops.add(() => frontEnds.stop());
+  if (await frontEnds.start()) {
+    await writeServerFile(config.dataDir, localUrl(config.host, frontEnds.port), log);
+    stops.add(() => removeServerFile(config.dataDir));
+    log.info({ processes, port: frontEnds.port }, 'all front ends are up');
+  }
+  return { failed: frontEnds.failed, stop: () => stops.run() };
+}
+
+type Shared = SupervisorOptions & StorageOptions;
+type Engine = Awaited<ReturnType<typeof startEngine>>;
+
+/** The embedded engine and its ledger; undefined where there is a ClickHouse server. */
+async function startEngine(shared: Shared) {
+  if (shared.clickhouse.url !== undefined) return undefined;
+  const held = await holdEngine(shared);
+  await watchParts(held, shared, async () => firstSeqOf(await lowestWatermark(held.storage)));
+  return { own: held.own, connection: held.engine.connection };
+}
+
+function answersOf(
+  { damage, log }: Shared,
+  engine: Engine,
+  ask: <Name extends 'metrics' | 'damage'>(name: Name) => ReturnType<typeof FrontEnds.prototype.ask<Name>>,
+): SupervisorAnswers {
+  const ownEngine = () => {
+    if (engine === undefined) throw new Error('the engine is not of this server');
+    return engine.own;
+  };
+  return {
+    metrics: async () => [await metricsOfProcess('supervisor'), ...(await ask('metrics'))],
+    damage: async () => [...damage.list(), ...(await ask('damage')).flat()],
+    look: () => ownEngine().look(),
+    checkWritten: ({ process }) => ownEngine().checkWritten(process),
+    unreadable: async ({ part }) => reportUnreadable(damage, log, part),
+  };
+}
