@@ -790,12 +790,16 @@ export interface Schemas {
     readonly healthy: boolean;
     readonly checks: readonly ({
       readonly name: string;
+      /** What is stored (a finding is damage), or what the service stands on. */
+      readonly about: 'events' | 'surroundings';
       readonly healthy: boolean;
-      /** What is damaged. */
+      /** What is damaged, or needs somebody. */
       readonly findings: readonly ({
-        /** A file, a part or a partition. */
+        /** A file, a part, a partition, a variable, or what else it is about. */
         readonly id: string;
         readonly detail: string;
+        /** What to do; with every finding about the surroundings. */
+        readonly remedy?: string;
       })[];
       /** What the operator should know, and is no new damage. */
       readonly notes: readonly (string)[];

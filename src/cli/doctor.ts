@@ -3,9 +3,11 @@ import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { ConfigError } from '../config/config.ts';
+import { prepareDataDir } from '../config/data-dir.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { seqTimeMs } from '../base/sequence.ts';
+import { readServerFile } from '../base/server-file.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
@@ -14,7 +16,24 @@ import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
-import { type Check, check, checkLedger, checkLogFolder, checkParts } from './doctor-checks.ts';
+import { type Check, checkOfPlace } from './doctor/check.ts';
+import { checkLedger, checkLogFolder, checkParts } from './doctor/damage.ts';
+import {
+  checkBacklog,
+  checkClock,
+  checkPartCount,
+  checkRetention,
+  checkUser,
+  checkVersion,
+} from './doctor/engine.ts';
+import {
+  checkCertificates,
+  checkDiskSpace,
+  checkFileSystem,
+  checkPermissions,
+  checkSyncedWrites,
+} from './doctor/place.ts';
+import { limits } from './limits.ts';
 import { print } from './output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
 
@@ -38,38 +57,78 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   );
 }
 
-/** Looks at everything and prints it; fails when something is damaged. */
+/** Looks at everything and prints it; fails where there is a finding. */
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
+  const { deps, config } = setup;
+  const isServed = (await readServerFile(config.dataDir, limits.cliServerAskMsMax)) !== undefined;
+  const checks = await checksOfEngine(setup, options);
+  checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
+  checks.push(...(await checksOfPlace(setup)));
+  const healthy = checks.every((one) => one.healthy);
+  print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
+  if (checks.some((one) => one.about === 'events' && !one.healthy))
+    throw new Error('something is damaged: see above, and "Damage" in docs/operating.md for the way on');
+  if (!healthy) throw new Error('something needs you: see above');
+}
+
+async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<Check[]> {
   const { deps, config } = setup;
   const checks: Check[] = [];
   let isReached = false;
   try {
     await withStorage(setup, async ({ storage }) => {
       isReached = true;
-      checks.push(check('engine_reachable', []));
+      checks.push(checkOfPlace('engine_reachable', []), await checkVersion(storage));
+      checks.push(await checkClock(storage, config.dataDir), await checkPartCount(storage));
+      if (quick === undefined) checks.push(await checkRetention(storage));
       // The parts of a ClickHouse server have replicas, and the server has monitoring.
-      if (config.clickhouse.url !== undefined) return;
+      if (config.clickhouse.url !== undefined) {
+        checks.push(await checkUser(storage, config.clickhouse));
+        return;
+      }
       checks.push(...(await checkLedger(storage, config.dataDir)));
-      if (options.quick === undefined) checks.push(await checkParts(storage, deps.io));
+      if (quick === undefined) checks.push(await checkParts(storage, deps.io));
     });
   } catch (error) {
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
-    checks.push(check('engine_reachable', [{ id: 'engine', detail }]));
+    const remedy =
+      config.clickhouse.url === undefined
+        ? 'see what the operational log says of the engine'
+        : 'see whether the server runs, and CLICKHOUSE_URL, _USER and _PASSWORD are right';
+    checks.push(checkOfPlace('engine_reachable', [{ id: 'engine', detail, remedy }]));
   }
-  checks.push(await checkLogFolder(config.dataDir));
-  const healthy = checks.every((one) => one.healthy);
-  print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
-  if (!healthy)
-    throw new Error('something is damaged: see above, and "Damage" in docs/operating.md for the way on');
+  return checks;
 }
 
-function textOf({ name, healthy, findings, notes }: Check): string {
-  const lines = [...findings.map(({ id, detail }) => `${id}: ${detail}`), ...notes];
-  return [`${healthy ? 'ok     ' : 'DAMAGED'}  ${name}`, ...lines.map((line) => `           ${line}`)].join(
-    '\n',
+/** The engine, when it was reached, has seen to it that DATA_DIR is there. */
+async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
+  const { ca, cert } = config.clickhouse.tls ?? {};
+  const certificates = checkCertificates(
+    [
+      { variable: 'CLICKHOUSE_CA', pem: ca },
+      { variable: 'CLICKHOUSE_CERT', pem: cert },
+    ],
+    Date.now(),
   );
+  await prepareDataDir(config.dataDir, log);
+  return [
+    await checkDiskSpace(config),
+    await checkFileSystem(config),
+    await checkSyncedWrites(config),
+    await checkPermissions(config),
+    ...(certificates === undefined ? [] : [certificates]),
+  ];
+}
+
+function textOf({ name, about, healthy, findings, notes }: Check): string {
+  const lines = findings.flatMap(({ id, detail, remedy }) => [
+    `${id}: ${detail}`,
+    ...(remedy === undefined ? [] : [`  -> ${remedy}`]),
+  ]);
+  const word = healthy ? 'ok' : about === 'events' ? 'DAMAGED' : 'LOOK AT';
+  return [`${word.padEnd(9)}${name}`, ...[...lines, ...notes].map((line) => `           ${line}`)].join('\n');
 }
 
 /** Takes a damaged part out of the table, so that reads work again, and records what is lost with it. */
@@ -146,7 +205,7 @@ function shareView({ organizationId, events }: PartShare): { id: string; events:
 export function registerDoctor(program: Command, deps: CliDeps): void {
   program
     .command('doctor')
-    .description('look for damage of stored events, and take damaged parts out')
+    .description('look for damage of stored events and at what the service stands on; take damaged parts out')
     .option('--detach <part>', 'take a damaged part out of the table, and record the hole')
     .option('--record-missing', 'record missing events as lost, in every organization')
     .option('--quick', 'do not read all parts')

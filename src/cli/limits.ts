@@ -67,5 +67,16 @@ export const limits = {
   evidenceSourceBytesMax: 32 * 1024 * 1024,
   /** An event of 1 MiB with its proof, escaped as JSON. */
   verifyProofBytesMax: 8 * 1024 * 1024,
+  /** What `doctor` calls too little, too slow, too late or too many. */
+  doctorFreeFilesMin: 10_000,
+  doctorSyncedWrites: 32,
+  doctorSyncedWriteBytes: 4096,
+  doctorSyncedWriteMsMax: 100,
+  doctorCertificateDaysMin: 30,
+  doctorLogShareMax: 0.5,
+  doctorLogAgeMsMax: 60_000,
+  doctorPartsMax: 300,
+  doctorExpiredDaysMax: 3,
+  doctorScanMsMax: 600_000,
   secretFileBytesMax: 64 * 1024,
 } as const;

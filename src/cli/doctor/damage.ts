@@ -1,21 +1,14 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { errorCode } from '../base/system-error.ts';
-import type { Schemas } from '../contract/document.ts';
-import { readLedger } from '../storage/ledger-file.ts';
-import { activeParts, checkPart, quarantinedParts } from '../storage/parts.ts';
-import type { Storage } from '../storage/storage.ts';
-import { compareWithTable, listHoles } from '../storage/stored-counts.ts';
-import type { CliIo } from './context.ts';
-import { createProgress } from './progress.ts';
-
-/** One thing that was looked at; it is healthy where it has no findings. */
-export type Check = Schemas['CliExamination']['checks'][number];
-type Finding = Check['findings'][number];
-
-export function check(name: string, findings: readonly Finding[], notes: readonly string[] = []): Check {
-  return { name, healthy: findings.length === 0, findings, notes };
-}
+import { join, relative } from 'node:path';
+import { errorCode } from '../../base/system-error.ts';
+import { logDirectories } from '../../config/log-directories.ts';
+import { readLedger } from '../../storage/ledger-file.ts';
+import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { compareWithTable, listHoles } from '../../storage/stored-counts.ts';
+import type { CliIo } from '../context.ts';
+import { createProgress } from '../progress.ts';
+import { type Check, check, type Finding } from './check.ts';
 
 const keptFor: Readonly<Record<string, string>> = {
   damaged: 'a segment of the log that was damaged on disk; what was intact in it has been stored',
@@ -25,7 +18,12 @@ const keptFor: Readonly<Record<string, string>> = {
 
 /** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (README, Operations). */
 export async function checkLogFolder(dataDir: string): Promise<Check> {
-  const names = await namesIn(join(dataDir, 'wal'));
+  const names: string[] = [];
+  for (const directory of await logDirectories(dataDir)) {
+    const wal = join(directory, 'wal');
+    // Of a server with several processes it is told which one's file it is.
+    names.push(...(await namesIn(wal)).map((name) => relative(join(dataDir, 'wal'), join(wal, name))));
+  }
   const findings = names.flatMap((id) => {
     const detail = keptFor[id.slice(id.lastIndexOf('.') + 1)];
     return detail === undefined ? [] : [{ id, detail }];

@@ -2,8 +2,8 @@ import { strict as assert } from 'node:assert';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { checkLogFolder } from '../../src/cli/doctor-checks.ts';
-import { temporaryDirectory } from '../support/engine.ts';
+import { checkLogFolder } from '../../../src/cli/doctor/damage.ts';
+import { temporaryDirectory } from '../../support/engine.ts';
 
 describe('what doctor finds in the folder of the log', () => {
   let dataDir: string;

@@ -1,0 +1,19 @@
+import type { Schemas } from '../../contract/document.ts';
+
+/** One thing that was looked at; it is healthy where it has no findings. */
+export type Check = Schemas['CliExamination']['checks'][number];
+export type Finding = Check['findings'][number];
+
+/** Of what is stored: a finding is damage. */
+export function check(name: string, findings: readonly Finding[], notes: readonly string[] = []): Check {
+  return { name, about: 'events', healthy: findings.length === 0, findings, notes };
+}
+
+/** Of what the service stands on: every finding says what to do about it. */
+export function checkOfPlace(
+  name: string,
+  findings: readonly Required<Finding>[],
+  notes: readonly string[] = [],
+): Check {
+  return { name, about: 'surroundings', healthy: findings.length === 0, findings, notes };
+}

@@ -1,0 +1,152 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { segmentTimeMs } from '../../base/sequence.ts';
+import { errorCode } from '../../base/system-error.ts';
+import type { Config } from '../../config/config.ts';
+import { logDirectories } from '../../config/log-directories.ts';
+import { segmentsIn } from '../../ingest/files.ts';
+import { newestSegmentOf } from '../../ingest/left-log.ts';
+import { segmentName } from '../../ingest/segment.ts';
+import { limits as storageLimits } from '../../storage/limits.ts';
+import { checkRights } from '../../storage/rights.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { limits } from '../limits.ts';
+import { type Check, checkOfPlace, type Finding } from './check.ts';
+
+type Advice = Required<Finding>;
+
+/** What an engine is asked that reads a column of all events. */
+const scan = { settings: { max_threads: 1 }, timeoutMs: limits.doctorScanMsMax } as const;
+
+/** The engine's release. One that is too old is refused before anything is asked of it. */
+export async function checkVersion(storage: Storage): Promise<Check> {
+  const [row] = await storage.rows<{ version: string }>('SELECT version() AS version');
+  return checkOfPlace('engine_version', [], [`ClickHouse ${row?.version}`]);
+}
+
+/** What the user of a ClickHouse server may do. */
+export async function checkUser(storage: Storage, { user, cluster }: Config['clickhouse']): Promise<Check> {
+  try {
+    await checkRights(storage, user, cluster);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const remedy = 'run these statements as a user who may grant rights';
+    return checkOfPlace('engine_rights', [{ id: user, detail: error.message, remedy }]);
+  }
+  return checkOfPlace('engine_rights', []);
+}
+
+/** The clock of this machine beside the engine's, and beside the newest segment of the log, which was made by it. */
+export async function checkClock(storage: Storage, dataDir: string): Promise<Check> {
+  const [row] = await storage.rows<{ now: string }>(
+    'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
+  );
+  const now = Date.now();
+  const apart = Math.abs(Number(row?.now ?? now) - now);
+  const setBack = segmentTimeMs(await newestSegmentOf(await logDirectories(dataDir))) - now;
+  const findings: Advice[] = [];
+  if (apart > storageLimits.clockSkewMsMax)
+    findings.push({
+      id: 'engine',
+      detail: `its clock and this one are ${inSeconds(apart)} apart`,
+      remedy: 'let both machines take their time from NTP: the feed waits for the one that is behind',
+    });
+  if (setBack > storageLimits.clockSkewMsMax)
+    findings.push({
+      id: 'clock',
+      detail: `it is ${inSeconds(setBack)} behind the time at which the newest segment of the log was begun`,
+      remedy:
+        'set it right; no event is lost by it, but times of receipt are wrong, and retention counts from them',
+    });
+  return checkOfPlace('clock', findings);
+}
+
+const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+
+/** What waits in the log for the engine. */
+export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: boolean): Promise<Check> {
+  let bytes = 0;
+  let segments = 0;
+  let oldest = Number.POSITIVE_INFINITY;
+  for (const directory of await logDirectories(dataDir))
+    for (const segment of await segmentsIn(join(directory, 'wal'))) {
+      bytes += await sizeOf(join(directory, 'wal', segmentName(segment)));
+      segments += 1;
+      oldest = Math.min(oldest, segment);
+    }
+  const age = Math.max(0, Date.now() - segmentTimeMs(oldest));
+  const figures = `${segments} segments with ${bytes} bytes, of ${walMaxBytes} that there may be`;
+  const findings: Advice[] = [];
+  if (bytes > walMaxBytes * limits.doctorLogShareMax)
+    findings.push({
+      id: 'wal',
+      detail: `${figures}: above that, producers get 503`,
+      remedy: isServed
+        ? 'find out in the operational log why the engine takes nothing, or takes it too slowly'
+        : 'start the server, which sends what is there',
+    });
+  // The newest one is open, or kept for its number.
+  if (isServed && segments > 1 && age > limits.doctorLogAgeMsMax)
+    findings.push({
+      id: segmentName(oldest),
+      detail: `has waited for the engine for ${inSeconds(age)}`,
+      remedy: 'find out in the operational log why the engine does not take it',
+    });
+  return checkOfPlace('backlog', findings, [figures]);
+}
+
+/** How many parts the engine has to merge; each costs each page. */
+export async function checkPartCount(storage: Storage): Promise<Check> {
+  const [row] = await storage.rows<{ partition: string; parts: string }>(
+    `SELECT partition_id AS partition, toString(count()) AS parts FROM system.parts
+     WHERE database = currentDatabase() AND table IN ('events', 'events_local') AND active
+     GROUP BY partition_id ORDER BY count() DESC LIMIT 1`,
+  );
+  const parts = Number(row?.parts ?? 0);
+  const findings =
+    parts > limits.doctorPartsMax
+      ? [
+          {
+            id: row?.partition ?? '',
+            detail: `this month of recording has ${parts} parts: merges do not keep up, and pages are slow`,
+            remedy: 'give the engine processors or a quicker disk, or send larger batches',
+          },
+        ]
+      : [];
+  return checkOfPlace('parts', findings, [`${parts} parts at most in a month of recording`]);
+}
+
+/** Whether what is over goes: the engine removes it when it merges, which can be switched off or starve. */
+export async function checkRetention(storage: Storage): Promise<Check> {
+  const [row] = await storage.rows<{ events: string; oldest: string }>(
+    `SELECT toString(count()) AS events, toString(min(expires)) AS oldest FROM events
+     WHERE expires < today() - {days:UInt16}`,
+    { days: limits.doctorExpiredDaysMax },
+    scan,
+  );
+  const events = Number(row?.events ?? 0);
+  const remedy =
+    'make room on the disk, as the engine needs some to rewrite parts; on a ClickHouse server: SYSTEM START TTL MERGES';
+  return checkOfPlace(
+    'retention',
+    events === 0
+      ? []
+      : [
+          {
+            id: 'events',
+            detail: `${events} whose time was over by ${row?.oldest} are still on the disk`,
+            remedy,
+          },
+        ],
+  );
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    // The engine has it by now.
+    if (errorCode(error) === 'ENOENT') return 0;
+    throw error;
+  }
+}

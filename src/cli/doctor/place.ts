@@ -1,0 +1,203 @@
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, realpath, rm, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readIfThere } from '../../base/durable-file.ts';
+import { errorCode } from '../../base/system-error.ts';
+import type { Config } from '../../config/config.ts';
+import { limits as storageLimits } from '../../storage/limits.ts';
+import { limits } from '../limits.ts';
+import { type Check, checkOfPlace, type Finding } from './check.ts';
+
+type Place = Pick<Config, 'dataDir' | 'walMaxBytes'>;
+type Advice = Required<Finding>;
+
+const mebibyte = 1024 * 1024;
+const inMebibytes = (bytes: number): string => `${Math.floor(bytes / mebibyte)} MiB`;
+
+/** Room on the disk of DATA_DIR, for bytes and for files. */
+export async function checkDiskSpace({ dataDir, walMaxBytes }: Place): Promise<Check> {
+  const { bavail, bsize, files, ffree } = await statfs(dataDir);
+  const free = bavail * bsize;
+  const findings: Advice[] = [];
+  if (free < 2 * storageLimits.engineFreeBytesMin)
+    findings.push({
+      id: dataDir,
+      detail: `${inMebibytes(free)} are free; below ${inMebibytes(storageLimits.engineFreeBytesMin)} nothing is stored any more`,
+      remedy: 'make room on this disk, or shorten the retention of organizations',
+    });
+  // File systems that make inodes as they need them say that there are none.
+  if (files > 0 && ffree < limits.doctorFreeFilesMin)
+    findings.push({
+      id: dataDir,
+      detail: `${ffree} more files can be made on this disk`,
+      remedy: 'remove files that others have left there',
+    });
+  const notes = [`${inMebibytes(free)} free`];
+  if (free < walMaxBytes + storageLimits.engineFreeBytesMin)
+    notes.push(
+      `the log may take ${inMebibytes(walMaxBytes)} while the engine is away (WAL_MAX_BYTES), which is more than there is`,
+    );
+  return checkOfPlace('disk_space', findings, notes);
+}
+
+interface Mount {
+  readonly point: string;
+  readonly type: string;
+  readonly options: ReadonlySet<string>;
+}
+
+/** A line of /proc/self/mountinfo; spaces in paths are `\040` there. */
+function mountOf(line: string): Mount {
+  const [before = '', after = ''] = line.split(' - ');
+  const fields = before.split(' ');
+  const [type = '', , superOptions = ''] = after.split(' ');
+  const point = (fields[4] ?? '').replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  );
+  return { point, type, options: new Set(`${fields[5]},${superOptions}`.split(',')) };
+}
+
+/** The mount that a path lies on, by the text of /proc/self/mountinfo. The last line of a point is what can be seen. */
+export function mountFor(path: string, mountInfo: string): Mount | undefined {
+  const lies = ({ point }: Mount): boolean => point === '/' || path === point || path.startsWith(`${point}/`);
+  let found: Mount | undefined;
+  for (const mount of mountInfo.trimEnd().split('\n').map(mountOf))
+    if (lies(mount) && mount.point.length >= (found?.point.length ?? 0)) found = mount;
+  return found;
+}
+
+/** What is wrong with keeping evidence on a kind of file system; undefined where nothing is. */
+const unfit: readonly (readonly [types: RegExp, detail: string, remedy: string])[] = [
+  [/^(tmpfs|ramfs)$/, 'is in memory: all events are gone when the machine ends', 'put DATA_DIR on a disk'],
+  [
+    /^(overlay|aufs)$/,
+    'is the layer of a container: all events are gone when the container is replaced',
+    'mount a volume at DATA_DIR',
+  ],
+  [
+    /^(nfs4?|cifs|smb3?|9p|fuse\..+)$/,
+    'is on another machine: locks and synced writes are only as good as what lies between',
+    'put DATA_DIR on a disk of this machine or a block device',
+  ],
+];
+
+/** On what kind of file system DATA_DIR lies, and how it is mounted. */
+export async function checkFileSystem({ dataDir }: Place): Promise<Check> {
+  const mountInfo = await readIfThere('/proc/self/mountinfo');
+  const mount = mountInfo === undefined ? undefined : mountFor(await realpath(dataDir), mountInfo);
+  if (mount === undefined) return checkOfPlace('file_system', [], ['this system does not tell']);
+  return checkOfPlace('file_system', faultsOf(mount, dataDir), [`${mount.type} at ${mount.point}`]);
+}
+
+/** What is wrong with a mount for DATA_DIR. */
+export function faultsOf({ point, type, options }: Mount, dataDir: string): Advice[] {
+  const findings = unfit
+    .filter(([types]) => types.test(type))
+    .map(([, detail, remedy]) => ({ id: dataDir, detail: `${type} at ${point} ${detail}`, remedy }));
+  for (const option of ['nobarrier', 'barrier=0', 'data=writeback'])
+    if (options.has(option))
+      findings.push({
+        id: dataDir,
+        detail: `${point} is mounted with ${option}: after a power cut, acknowledged events can be missing`,
+        remedy: `mount it without ${option}`,
+      });
+  return findings;
+}
+
+/** How long the disk takes for a write like those that an answer waits for. */
+export async function checkSyncedWrites({ dataDir }: Place): Promise<Check> {
+  const path = join(dataDir, `doctor-${randomBytes(6).toString('hex')}.tmp`);
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_DSYNC;
+  const page = randomBytes(limits.doctorSyncedWriteBytes);
+  const file = await open(path, flags, 0o600);
+  const taken: number[] = [];
+  try {
+    for (let n = 0; n < limits.doctorSyncedWrites; n++) {
+      const begun = performance.now();
+      await file.write(page);
+      taken.push(performance.now() - begun);
+    }
+  } finally {
+    await file.close();
+    await rm(path);
+  }
+  taken.sort((a, b) => a - b);
+  const [median, longest] = [taken[taken.length >> 1] ?? 0, taken.at(-1) ?? 0];
+  const figures = `a synced write of 4 KiB takes ${median.toFixed(2)} ms, ${longest.toFixed(1)} ms at most of ${taken.length}`;
+  const findings =
+    median > limits.doctorSyncedWriteMsMax
+      ? [
+          {
+            id: dataDir,
+            detail: `${figures}: no acknowledgement is quicker`,
+            remedy: 'put DATA_DIR on a quicker disk, and nothing else that writes much on it',
+          },
+        ]
+      : [];
+  return checkOfPlace('synced_writes', findings, [figures]);
+}
+
+/** Files of DATA_DIR whose content lets others in. */
+const secretFiles = ['engine.json', 'evidence-key', 'session-secret'];
+const othersBits = 0o077;
+
+/** Who may read what only the service should. The modes of DATA_DIR itself every start and command puts right. */
+export async function checkPermissions({ dataDir }: Place): Promise<Check> {
+  const findings: Advice[] = [];
+  for (const name of secretFiles) {
+    const mode = await modeOf(join(dataDir, name));
+    if (mode !== undefined && (mode & othersBits) !== 0)
+      findings.push({
+        id: name,
+        detail: `has mode ${(mode & 0o777).toString(8)}: others can read what only the service may know`,
+        remedy: `chmod 600 ${join(dataDir, name)}, and replace the secret if others have accounts here`,
+      });
+  }
+  const { uid } = await stat(dataDir);
+  const own = process.getuid?.();
+  const notes =
+    own === 0 && uid !== 0
+      ? [
+          `DATA_DIR belongs to user ${uid} and this is root: files that root makes there the service cannot change`,
+        ]
+      : [];
+  return checkOfPlace('permissions', findings, notes);
+}
+
+/** A file of certificates that the configuration names. */
+interface CertificateFile {
+  readonly variable: string;
+  readonly pem: string | undefined;
+}
+
+const dayMs = 86_400_000;
+
+/** How long certificates are good. Undefined where none is configured. */
+export function checkCertificates(files: readonly CertificateFile[], nowMs: number): Check | undefined {
+  const findings: Advice[] = [];
+  const notes: string[] = [];
+  for (const { variable, pem } of files)
+    for (const [text] of (pem ?? '').matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {
+      const { subject, validTo } = new X509Certificate(text);
+      const name = subject.replaceAll('\n', ', ');
+      const days = Math.floor((Date.parse(validTo) - nowMs) / dayMs);
+      notes.push(`${variable}: ${name}, until ${validTo}`);
+      if (days < limits.doctorCertificateDaysMin)
+        findings.push({
+          id: variable,
+          detail: `the certificate of ${name} ${days < 0 ? 'was good' : 'is good'} until ${validTo}`,
+          remedy: 'have a new one issued and put it into the file',
+        });
+    }
+  return notes.length === 0 ? undefined : checkOfPlace('certificates', findings, notes);
+}
+
+async function modeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mode;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { nextSegmentNumber, segmentAtTime } from '../../../src/base/sequence.ts';
+import {
+  checkBacklog,
+  checkClock,
+  checkPartCount,
+  checkRetention,
+  checkVersion,
+} from '../../../src/cli/doctor/engine.ts';
+import { limits } from '../../../src/cli/limits.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { segmentName } from '../../../src/ingest/segment.ts';
+import { createRecorder } from '../../read/support.ts';
+import { temporaryDirectory } from '../../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../../support/shared.ts';
+
+const dayMs = 86_400_000;
+
+describe('what doctor finds of the engine and the log', () => {
+  let engine: SharedEngine;
+  let dataDir: string;
+  before(async () => {
+    engine = await sharedEngine();
+    dataDir = await temporaryDirectory();
+  });
+  after(() => rm(dataDir, { recursive: true, force: true }));
+
+  const put = async (folder: string, segment: number, bytes: number): Promise<void> => {
+    await mkdir(join(dataDir, folder, 'wal'), { recursive: true });
+    await writeFile(join(dataDir, folder, 'wal', segmentName(segment)), Buffer.alloc(bytes));
+  };
+
+  test('is nothing where all is well', async () => {
+    const { storage } = engine;
+    assert.match(String((await checkVersion(storage)).notes), /^ClickHouse 2\d\./);
+    for (const one of [await checkClock(storage, dataDir), await checkPartCount(storage)])
+      assert.deepEqual(one.findings, []);
+  });
+
+  test('is a log that is older than a minute beside a server, or half full, of whichever process', async () => {
+    const config = loadConfig({ DATA_DIR: dataDir, WAL_MAX_BYTES: '1 GiB', SEGMENT_BYTES: '1 MiB' });
+    const twoMinutesAgo = nextSegmentNumber(Date.now() - 120_000, 1, 0);
+    await put('.', twoMinutesAgo, 1000);
+    assert.equal((await checkBacklog(config, true)).healthy, true, 'one alone is the open one');
+    await put('process-2', segmentAtTime(Date.now()), 500);
+    const { findings, notes } = await checkBacklog(config, true);
+    assert.deepEqual(
+      findings.map(({ id }) => id),
+      [segmentName(twoMinutesAgo)],
+    );
+    assert.match(String(notes), /^2 segments with 1500 bytes/);
+    assert.equal((await checkBacklog(config, false)).healthy, true, 'nobody is there to send them');
+    const full = await checkBacklog({ ...config, walMaxBytes: 2000 }, false);
+    assert.match(String(full.findings[0]?.remedy), /start the server/);
+  });
+
+  test('is a clock behind the newest segment', async () => {
+    await put('process-3', segmentAtTime(Date.now() + 3_600_000), 0);
+    const { findings } = await checkClock(engine.storage, dataDir);
+    assert.match(String(findings[0]?.detail), /^it is 3[56]\d\d s behind/);
+  });
+
+  test('is what stays on the disk though its time is over', async () => {
+    const { storage } = engine;
+    const found = async (): Promise<number> =>
+      Number.parseInt((await checkRetention(storage)).findings[0]?.detail ?? '0', 10);
+    // Of other tests on this engine.
+    const before = await found();
+    await storage.command('SYSTEM STOP TTL MERGES events');
+    try {
+      // Recorded long ago, and kept for a day.
+      const longAgo = Date.now() - (limits.doctorExpiredDaysMax + 10) * dayMs;
+      const record = createRecorder(storage, { now: () => longAgo, retentionDays: 1 });
+      await record(randomUUID(), [{ message: { action: 1001, timestamp: new Date(longAgo).toISOString() } }]);
+      assert.equal(await found(), before + 1);
+    } finally {
+      await storage.command('SYSTEM START TTL MERGES events');
+    }
+  });
+});
