@@ -148,6 +148,7 @@ export class FrontEnds {
       task: async () => ({ number, processes, port: this.#port, engine }),
       listening: async ({ port }) => {
         this.#port = port;
+        this.#options.log.info({ process: number, pid: child.pid }, 'a front end is up');
         listens('listening');
       },
     });

@@ -18,7 +18,7 @@ import {
 const hourMs = 3_600_000;
 
 /** The environment of a process whose clock is wrong. */
-function shifted(ms: number): Record<string, string> {
+function wrongBy(ms: number): Record<string, string> {
   const module = new URL('../support/shifted-clock.mjs', import.meta.url).href;
   return { NODE_OPTIONS: `--import ${module}`, CLOCK_SHIFT_MS: String(ms) };
 }
@@ -52,60 +52,69 @@ class Follower {
   }
 }
 
-describe('a clock that is set back or forward, with an engine of its own', () => {
-  let dataDir: string;
-  let server: TestServer;
-  let tenant: Tenant;
-  before(async () => {
-    dataDir = await temporaryDirectory();
-    server = await startServer({ dataDir, env: shifted(24 * hourMs) });
-    // Commands have the right clock, which is a day behind the server's.
-    tenant = await createTenant({ ...server, cli: (args) => runCli(args, { dataDir }) }, 'clock');
-  });
-  after(async () => {
-    await server?.stop();
-    await removeDirectory(dataDir);
-  });
+/** Sets the clock of all processes of a server right. */
+function setRight(server: TestServer): void {
+  process.kill(server.pid, 'SIGUSR2');
+  for (const line of server.stderrLines().filter((one) => one.includes('a front end is up')))
+    process.kill((JSON.parse(line) as { pid: number }).pid, 'SIGUSR2');
+}
 
-  test('neither holds the feed back nor makes it miss or repeat anything', async () => {
-    const follower = new Follower();
-    const recorded: string[] = [];
-    let keys = 1;
-    const recordAndSee = async (): Promise<void> => {
-      const flow = randomUUID();
-      await tenant.record([sourceEvent({ flow_id: flow })]);
-      recorded.push(flow);
-      await follower.sees(tenant, flow);
-    };
-    // What a command records has a place behind all that was handed out.
-    const commandAndSee = async (): Promise<void> => {
-      printed(await runCli(['key', 'create', '--org', 'clock', '--scopes', 'read', '--json'], { dataDir }));
-      keys += 1;
-      await follower.sees(tenant, '1300', keys);
-    };
-    await recordAndSee();
-    process.kill(server.pid, 'SIGUSR2');
-    await recordAndSee();
-    await commandAndSee();
-    await server.kill('SIGKILL');
-    server = await startServer({ dataDir, env: shifted(-hourMs) });
-    tenant = tenant.with({ server });
-    await commandAndSee();
-    await recordAndSee();
-    process.kill(server.pid, 'SIGUSR2');
-    await recordAndSee();
-    assert.deepEqual(
-      follower.seen.filter((one) => recorded.includes(one)),
-      recorded,
-    );
-    assert.equal(follower.seen.filter((one) => one === '1300').length, keys);
+for (const PROCESSES of ['1', '2'])
+  describe(`a clock that is set back or forward, with an engine of its own and PROCESSES=${PROCESSES}`, () => {
+    const shifted = (ms: number) => ({ ...wrongBy(ms), PROCESSES });
+    let dataDir: string;
+    let server: TestServer;
+    let tenant: Tenant;
+    before(async () => {
+      dataDir = await temporaryDirectory();
+      server = await startServer({ dataDir, env: shifted(24 * hourMs) });
+      // Commands have the right clock, which is a day behind the server's.
+      tenant = await createTenant({ ...server, cli: (args) => runCli(args, { dataDir }) }, 'clock');
+    });
+    after(async () => {
+      await server?.stop();
+      await removeDirectory(dataDir);
+    });
+
+    test('neither holds the feed back nor makes it miss or repeat anything', async () => {
+      const follower = new Follower();
+      const recorded: string[] = [];
+      let keys = 1;
+      const recordAndSee = async (): Promise<void> => {
+        const flow = randomUUID();
+        await tenant.record([sourceEvent({ flow_id: flow })]);
+        recorded.push(flow);
+        await follower.sees(tenant, flow);
+      };
+      // What a command records has a place behind all that was handed out.
+      const commandAndSee = async (): Promise<void> => {
+        printed(await runCli(['key', 'create', '--org', 'clock', '--scopes', 'read', '--json'], { dataDir }));
+        keys += 1;
+        await follower.sees(tenant, '1300', keys);
+      };
+      await recordAndSee();
+      setRight(server);
+      await recordAndSee();
+      await commandAndSee();
+      await server.kill('SIGKILL');
+      server = await startServer({ dataDir, env: shifted(-hourMs) });
+      tenant = tenant.with({ server });
+      await commandAndSee();
+      await recordAndSee();
+      setRight(server);
+      await recordAndSee();
+      assert.deepEqual(
+        follower.seen.filter((one) => recorded.includes(one)),
+        recorded,
+      );
+      assert.equal(follower.seen.filter((one) => one === '1300').length, keys);
+    });
   });
-});
 
 test('a clock behind the others on an engine is told at the start and in a metric', async () => {
   const engine = await startPlainEngine();
   try {
-    const server = await startServer({ env: { ...engine.env, ...shifted(-hourMs) } });
+    const server = await startServer({ env: { ...engine.env, ...wrongBy(-hourMs) } });
     try {
       const told = server.stderrLines().filter((line) => line.includes('the clock is behind'));
       assert.equal(told.length, 1);

@@ -1,0 +1,316 @@
+import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { acceptedOf, type AuditEvent, call, eventually } from '../support/http.ts';
+import { KeptService } from '../support/kept-service.ts';
+import { startPlainEngine } from '../support/plain-engine.ts';
+import { projectRoot } from '../support/project-root.ts';
+import {
+  createTenant,
+  removeDirectory,
+  runCli,
+  type SharedServer,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+} from '../support/server.ts';
+
+/** Fresh connections: the system gives each to one of the processes. */
+const fresh = { connection: 'close' };
+
+/** Process ids of the front ends by their number, of those that were started last. */
+function frontEnds(server: SharedServer): ReadonlyMap<number, number> {
+  const up = server.stderrLines().filter((line) => line.includes('a front end is up'));
+  const facts = up.map((line) => JSON.parse(line) as { process: number; pid: number });
+  return new Map(facts.map(({ process: number, pid }) => [number, pid]));
+}
+
+const pidOf = (server: SharedServer, number: number): number => frontEnds(server).get(number) ?? 0;
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The number of requests that each process has answered on a route. */
+async function answeredBy(server: SharedServer, route: string): Promise<Map<string, number>> {
+  const { text } = await call(`${server.url}/metrics`, { headers: fresh });
+  const found = new Map<string, number>();
+  for (const line of text.split('\n').filter((one) => one.startsWith('auditlog_http_requests_total{'))) {
+    const [, of] = /route="([^"]*)"/.exec(line) ?? [];
+    const [, number = ''] = /process="([^"]*)"/.exec(line) ?? [];
+    if (of === route) found.set(number, (found.get(number) ?? 0) + Number(line.split(' ').at(-1)));
+  }
+  return found;
+}
+
+/** Ids of all events in the feed, in its order, until it has those that are waited for. */
+async function idsInFeed(tenant: Tenant, wanted: ReadonlySet<string>): Promise<string[]> {
+  let cursor = '';
+  const seen: string[] = [];
+  await eventually('all that was acknowledged in the feed', async () => {
+    for (let more = true; more; ) {
+      const query = new URLSearchParams({ cursor, limit: '1000' });
+      const answer = await call(`${tenant.server.url}/api/v1/audit/feed?${query.toString()}`, {
+        headers: { 'x-api-key': tenant.key, ...fresh },
+      }).catch(() => undefined);
+      if (answer?.status !== 200) return undefined;
+      const { data, meta } = JSON.parse(answer.text) as {
+        data: AuditEvent[];
+        meta: { next_cursor: string; has_more: boolean };
+      };
+      for (const { extra_map: extra } of data) if (typeof extra?.['id'] === 'string') seen.push(extra['id']);
+      cursor = meta.next_cursor;
+      more = meta.has_more;
+    }
+    const held = new Set(seen);
+    return [...wanted].every((id) => held.has(id)) || undefined;
+  });
+  return seen;
+}
+
+/** Writers that post small batches, each on a connection of its own, and remember what was acknowledged. */
+class Writers {
+  readonly acknowledged = new Set<string>();
+  readonly #ending = new AbortController();
+  readonly #all: Promise<unknown>;
+
+  constructor(tenant: Tenant, count: number) {
+    this.#all = Promise.all(Array.from({ length: count }, () => this.#write(tenant)));
+  }
+
+  async #write(tenant: Tenant): Promise<void> {
+    while (!this.#ending.signal.aborted) {
+      const ids = [randomUUID(), randomUUID()];
+      const body = ids.map((id) => sourceEvent({ extra: { id } }));
+      const answer = await tenant.post(body, fresh).catch(() => undefined);
+      if (answer?.status === 202) for (const id of ids) this.acknowledged.add(id);
+    }
+  }
+
+  /** Waits until so many more are acknowledged. */
+  more(count: number): Promise<true> {
+    const from = this.acknowledged.size;
+    return eventually('more to be acknowledged', async () =>
+      this.acknowledged.size >= from + count ? true : undefined,
+    );
+  }
+
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await this.#all;
+  }
+}
+
+/** Every acknowledged event is there once, and nothing twice, by the feed and by the page. */
+async function allThereOnce(tenant: Tenant, acknowledged: ReadonlySet<string>): Promise<void> {
+  const seen = await idsInFeed(tenant, acknowledged);
+  assert.equal(new Set(seen).size, seen.length, 'an event came twice');
+  assert.ok(seen.length >= acknowledged.size);
+}
+
+describe('several processes and the embedded engine', () => {
+  const service = new KeptService({ PROCESSES: '2' });
+  after(() => service.end());
+  let tenant: Tenant;
+  const acknowledged = new Set<string>();
+  /** Next start, with as many processes; nothing that is acknowledged there reaches the engine by itself. */
+  const startHolding = async (processes: string): Promise<void> => {
+    const server = await service.start({ PROCESSES: processes, FLUSH_INTERVAL: '60s' });
+    tenant = tenant.with({ server });
+  };
+  const post = async (headers: Record<string, string> = {}): Promise<void> => {
+    const ids = [randomUUID(), randomUUID()];
+    acceptedOf(
+      await tenant.post(
+        ids.map((id) => sourceEvent({ extra: { id } })),
+        { ...fresh, ...headers },
+      ),
+    );
+    for (const id of ids) acknowledged.add(id);
+  };
+
+  test('requests are taken by all of them, and a connection stays with one', async () => {
+    const server = await service.start();
+    assert.equal(frontEnds(server).size, 2);
+    for (let n = 0; n < 40; n++) await call(`${server.url}/healthz`, { headers: fresh });
+    const byAll = await answeredBy(server, 'health');
+    assert.ok((byAll.get('1') ?? 0) > 0 && (byAll.get('2') ?? 0) > 0, JSON.stringify([...byAll]));
+    assert.equal(
+      [...byAll.values()].reduce((sum, one) => sum + one, 0),
+      40,
+    );
+    for (let n = 0; n < 20; n++) await call(`${server.url}/healthz`);
+    const grown = [...(await answeredBy(server, 'health'))].filter(
+      ([number, count]) => count !== byAll.get(number),
+    );
+    assert.equal(grown.length, 1, 'a connection that is kept has one process');
+    // Lines of all are whole, and none is lost.
+    await eventually('the lines of all requests', async () => {
+      const lines = server.stdoutLines().map((line) => JSON.parse(line) as { path: string });
+      return lines.filter(({ path }) => path === '/healthz').length === 60 || undefined;
+    });
+    const ready = await call(`${server.url}/readyz`);
+    assert.equal(ready.status, 200, ready.text);
+  });
+
+  test('one that is killed is started again, and nothing is lost or doubled', async () => {
+    const { server } = service;
+    tenant = await createTenant(server, 'several');
+    const writers = new Writers(tenant, 6);
+    await writers.more(60);
+    for (const number of [2, 1]) {
+      const pid = pidOf(server, number);
+      process.kill(pid, 'SIGKILL');
+      await eventually('the front end to be up again', async () =>
+        pidOf(server, number) === pid ? undefined : true,
+      );
+      await writers.more(60);
+    }
+    await writers.end();
+    for (const id of writers.acknowledged) acknowledged.add(id);
+    await allThereOnce(tenant, acknowledged);
+  });
+
+  test('all end with the supervisor, however it ends, and the next start goes on', async () => {
+    const writers = new Writers(tenant, 4);
+    await writers.more(40);
+    const pids = [...frontEnds(service.server).values()];
+    await service.server.kill('SIGKILL');
+    await eventually('the front ends to end', async () => (pids.some(isAlive) ? undefined : true));
+    await writers.end();
+    for (const id of writers.acknowledged) acknowledged.add(id);
+    await startHolding('3');
+    await allThereOnce(tenant, acknowledged);
+  });
+
+  test('what fewer processes find in the logs of more is stored, and its keys are remembered', async () => {
+    const { server } = service;
+    const before = await answeredBy(server, 'ingest');
+    const keys: string[] = [];
+    await eventually('every process to have events in its log', async () => {
+      keys.push(randomUUID());
+      await post({ 'idempotency-key': String(keys.at(-1)) });
+      const now = await answeredBy(server, 'ingest');
+      return (
+        ['1', '2', '3'].every((number) => (now.get(number) ?? 0) > (before.get(number) ?? 0)) || undefined
+      );
+    });
+    await server.kill('SIGKILL');
+    await startHolding('1');
+    await allThereOnce(tenant, acknowledged);
+    await eventually('the directories of the processes to go', async () =>
+      (await readdir(service.dataDir)).some((name) => name.startsWith('process-')) ? undefined : true,
+    );
+    // Another body under a key that any of them had.
+    for (const key of keys)
+      assert.equal((await tenant.post([sourceEvent()], { 'idempotency-key': key })).status, 422);
+  });
+
+  test('what one process has left in its log is stored when there are several, and the end is clean', async () => {
+    await post();
+    await service.server.kill('SIGKILL');
+    await startHolding('2');
+    await allThereOnce(tenant, acknowledged);
+    await eventually('the log of the one to go', async () =>
+      (await readdir(service.dataDir)).includes('wal') ? undefined : true,
+    );
+    await post();
+    const { server } = service;
+    assert.equal(await server.stop(), 0);
+    // What was flushed at the end needs no log.
+    for (const name of ['process-1', 'process-2'])
+      assert.equal((await readdir(join(service.dataDir, name, 'wal'))).length, 1);
+    await startHolding('1');
+    await allThereOnce(tenant, acknowledged);
+  });
+});
+
+test('several processes share a ClickHouse server', async () => {
+  const engine = await startPlainEngine();
+  const server = await startServer({ env: { ...engine.env, PROCESSES: '2' } });
+  try {
+    const tenant = await createTenant(server, 'several');
+    const writers = new Writers(tenant, 4);
+    await writers.more(40);
+    const pid = pidOf(server, 1);
+    process.kill(pid, 'SIGKILL');
+    await eventually('the front end to be up again', async () =>
+      pidOf(server, 1) === pid ? undefined : true,
+    );
+    await writers.more(20);
+    await writers.end();
+    const byAll = await answeredBy(server, 'ingest');
+    assert.ok(byAll.has('1') && byAll.has('2'), JSON.stringify([...byAll]));
+    await allThereOnce(tenant, writers.acknowledged);
+    assert.equal(await server.stop(), 0);
+  } finally {
+    await server.stop();
+    await engine.stop();
+  }
+});
+
+describe('a start that cannot be', () => {
+  const env = { PROCESSES: '2' };
+
+  test('a port that another program has ends it with a line that says so', async () => {
+    const dataDir = await temporaryDirectory();
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    try {
+      const { code, stderr } = await runCli(['serve'], { dataDir, env: { ...env, PORT: String(port) } });
+      assert.equal(code, 1, stderr);
+      assert.equal(stderr, `auditlog: cannot listen on 127.0.0.1 port ${port}: the port is in use`);
+    } finally {
+      other.close();
+      await removeDirectory(dataDir);
+    }
+  });
+
+  test('what a front end cannot be started with is told once, with its exit code', async () => {
+    const dataDir = await temporaryDirectory();
+    try {
+      const engine = await startPlainEngine();
+      try {
+        await writeFile(join(dataDir, 'session-secret'), 'short', { mode: 0o600 });
+        const { code, stderr } = await runCli(['serve'], { dataDir, env: { ...env, ...engine.env } });
+        assert.equal(code, 2, stderr);
+        const told = stderr.split('\n').filter((line) => line.startsWith('auditlog: '));
+        assert.deepEqual(told.length, 1, stderr);
+        assert.match(String(told[0]), /session-secret is shorter than 32 bytes/);
+      } finally {
+        await engine.stop();
+      }
+    } finally {
+      await removeDirectory(dataDir);
+    }
+  });
+});
+
+test('a suite of the interface cannot tell several processes from one', async () => {
+  const env = { ...process.env, AUDITLOG_TEST_PROCESSES: '2', NODE_TEST_CONTEXT: undefined };
+  const suite = spawn(
+    process.execPath,
+    ['--import', import.meta.resolve('tsx'), '--test', 'test/e2e/audit-fields.test.ts'],
+    { cwd: projectRoot, env, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  let told = '';
+  suite.stdout.setEncoding('utf8').on('data', (text: string) => {
+    told += text;
+  });
+  const [code] = (await once(suite, 'close')) as [number | null];
+  assert.equal(code, 0, told);
+  assert.match(told, /pass [1-9]/);
+});
