@@ -19,6 +19,7 @@ interface Report {
   readonly healthy: boolean;
   readonly checks: readonly {
     readonly name: string;
+    readonly about: string;
     readonly healthy: boolean;
     readonly findings: readonly { readonly id: string; readonly detail: string }[];
     readonly notes: readonly string[];
@@ -29,7 +30,7 @@ const service = keptService();
 let tenant: Tenant;
 
 before(async () => {
-  tenant = await createTenant(service.server, 'damaged');
+  tenant = await createTenant(await service.started(), 'damaged');
 });
 
 /** Rows of a statement of the operator's, asked as engine.json says. */

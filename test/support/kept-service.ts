@@ -12,6 +12,7 @@ export class KeptService {
   readonly #env: ServerOptions['env'];
   #dataDir = '';
   #server: TestServer | undefined;
+  #starting: Promise<TestServer> | undefined;
 
   constructor(env: ServerOptions['env']) {
     this.#env = env;
@@ -27,8 +28,19 @@ export class KeptService {
     return this.#server;
   }
 
+  /** For hooks of a file: where it is run alone, Node begins all of them at once. */
+  async started(): Promise<TestServer> {
+    if (this.#starting === undefined) throw new Error('nobody starts a service');
+    return this.#starting;
+  }
+
   /** Starts the next one, when the last has ended. */
-  async start(env = this.#env): Promise<TestServer> {
+  start(env = this.#env): Promise<TestServer> {
+    this.#starting = this.#start(env);
+    return this.#starting;
+  }
+
+  async #start(env: ServerOptions['env']): Promise<TestServer> {
     if (this.#dataDir === '') this.#dataDir = await temporaryDirectory();
     this.#server = await startServer({ dataDir: this.#dataDir, ...(env && { env }) });
     return this.#server;
