@@ -93,15 +93,26 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
   };
 }
 
-/** The highest number of a segment in a log folder, whoever has it open; 0 when there is none. */
-export async function newestSegmentIn(directory: string): Promise<number> {
+async function segmentsIn(directory: string): Promise<number[]> {
   try {
-    const numbers = (await readdir(directory)).map((name) => segmentOfName(name) ?? 0);
-    return numbers.reduce((most, number) => Math.max(most, number), 0);
+    return (await readdir(directory)).flatMap((name) => segmentOfName(name) ?? []);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return 0;
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** The highest number of a segment in a log folder, whoever has it open; 0 when there is none. */
+export async function newestSegmentIn(directory: string): Promise<number> {
+  return (await segmentsIn(directory)).reduce((most, number) => Math.max(most, number), 0);
+}
+
+/** The lowest: all segments of this log below it are stored. Infinity when there is none. */
+export async function oldestSegmentIn(directory: string): Promise<number> {
+  return (await segmentsIn(directory)).reduce(
+    (least, number) => Math.min(least, number),
+    Number.POSITIVE_INFINITY,
+  );
 }
 
 function logFile(handle: FileHandle, end: number): LogFile {
