@@ -785,6 +785,33 @@ export interface Schemas {
     })[];
     readonly notes: readonly (string)[];
   };
+  /** What `migrate-data` has done, and found. */
+  readonly CliDataMove: {
+    /** `copied`: the source may go on being written to; `finished`: the target has everything and takes its place; `verified`: nothing was copied. */
+    readonly state: 'copied' | 'finished' | 'verified';
+    /** Nothing was found. */
+    readonly healthy: boolean;
+    /** Events that this run has copied. */
+    readonly copied: number;
+    /** Events that came to the source meanwhile. */
+    readonly left: number;
+    /** Events at the target. */
+    readonly events: number;
+    /** Organizations that have events there. */
+    readonly organizations: number;
+    readonly findings: readonly ({
+      /** By the numbers of rows; `altered` where these are the same. */
+      readonly kind: 'missing' | 'added' | 'altered';
+      readonly table: string;
+      /** Of recording. */
+      readonly month?: string;
+      readonly organization?: string;
+      readonly detail: string;
+    })[];
+    readonly notes: readonly (string)[];
+    /** Variables for the server on the target, without the password; empty before the move is finished. */
+    readonly settings: Readonly<Record<string, unknown>>;
+  };
   /** `doctor` */
   readonly CliExamination: {
     readonly healthy: boolean;

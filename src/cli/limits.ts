@@ -78,5 +78,20 @@ export const limits = {
   doctorPartsMax: 300,
   doctorExpiredDaysMax: 3,
   doctorScanMsMax: 600_000,
+  /** Moving data: one question to an engine, or one slice; how long a copy may say nothing. */
+  moveQueryMsMax: 6 * 3_600_000,
+  moveSilenceMsMax: 600_000,
+  moveSpillBytes: 128 * 1024 * 1024,
+  /** An engine that is away is waited for so long. */
+  moveRetryMsMax: 60_000,
+  moveRetryDelayMsMin: 100,
+  moveRetryDelayMsMax: 2_000,
+  moveInsertEndMsMax: 60_000,
+  /** Events that were recorded this short a time ago are left to the next round: some may still be on their way. */
+  moveSettleMs: 5_000,
+  /** Rounds beside a server that goes on, and what is few enough to be left to the last run. */
+  moveRoundsMax: 20,
+  moveLeftEventsMax: 10_000,
+  moveFindingsShownMax: 100,
   secretFileBytesMax: 64 * 1024,
 } as const;

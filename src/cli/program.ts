@@ -12,6 +12,7 @@ import { registerImport } from './import.ts';
 import { registerInit } from './init.ts';
 import { registerKey } from './key.ts';
 import { limits } from './limits.ts';
+import { registerMigrateData } from './migrate-data.ts';
 import { registerOcsf } from './ocsf.ts';
 import { registerOrg } from './org.ts';
 import { variablesText } from './output.ts';
@@ -55,6 +56,7 @@ function createProgram(deps: CliDeps): Command {
   registerOcsf(program, deps);
   registerVerify(program, deps);
   registerDoctor(program, deps);
+  registerMigrateData(program, deps);
   registerCompletion(program, deps);
   return program;
 }

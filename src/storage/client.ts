@@ -4,7 +4,7 @@ import { EngineError } from '../base/engine-error.ts';
 import { ByteReader } from './byte-reader.ts';
 import { limits } from './limits.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
-import { StatementClient } from './statement-client.ts';
+import { type Statement, StatementClient } from './statement-client.ts';
 import type { EngineConnection, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
 
@@ -149,8 +149,8 @@ class EngineStorage implements Storage {
     await this.#write(query, { target: table }, options, [lines]);
   };
 
-  readonly insertNative: Storage['insertNative'] = async (query, body, options = {}) => {
-    await this.#write(query, {}, options, body);
+  readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
+    await this.#write(query, parameters, options, body);
   };
 
   readonly ping: Storage['ping'] = (timeoutMs) =>
@@ -168,7 +168,7 @@ class EngineStorage implements Storage {
     query: string,
     parameters: Parameters,
     options: QueryOptions,
-    body?: Iterable<Uint8Array>,
+    body?: Statement['body'],
   ): Promise<string> {
     const timed = { timeoutMs: limits.insertMsMax, ...options };
     return this.#run(query, parameters, timed, writeSettings, body);
@@ -179,7 +179,7 @@ class EngineStorage implements Storage {
     parameters: Parameters,
     options: QueryOptions & { readonly timeoutMs: number },
     defaults: Settings,
-    body?: Iterable<Uint8Array>,
+    body?: Statement['body'],
   ): Promise<string> {
     const settings = { database: this.database, ...defaults, ...options.settings };
     return this.#statements.run({

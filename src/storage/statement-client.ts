@@ -15,7 +15,7 @@ export interface Statement {
   readonly queryId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Pieces of the rows that an INSERT brings, sent without being joined. */
-  readonly body?: Iterable<Uint8Array> | undefined;
+  readonly body?: Iterable<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
   onFailure?(error: EngineError, queryId: string): void;
 }
 

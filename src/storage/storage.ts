@@ -67,7 +67,12 @@ export interface Storage {
   /** Rows of a control table, as objects named by column. */
   insertRows(table: string, rows: readonly object[], options?: QueryOptions): Promise<void>;
   /** `INSERT INTO … FORMAT Native`, its body in pieces that are sent in order without being joined. */
-  insertNative(query: string, body: Iterable<Uint8Array>, options?: QueryOptions): Promise<void>;
+  insertNative(
+    query: string,
+    body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+    options?: QueryOptions,
+    parameters?: Parameters,
+  ): Promise<void>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;

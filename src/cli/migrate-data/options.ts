@@ -1,0 +1,80 @@
+import { Problem } from '../../base/problem.ts';
+import type { Config } from '../../config/config.ts';
+import { certificateFile, httpUrl, type Kind, pattern, privateKeyFile } from '../../config/kinds.ts';
+import type { EngineConnection, EngineTls } from '../../storage/storage.ts';
+import type { CliDeps } from '../context.ts';
+import { askSecret } from '../password.ts';
+import { type OptionRow, type ReadOption, wrong } from '../option.ts';
+
+export interface MigrateOptions {
+  readonly to: string;
+  readonly toUser: string;
+  readonly toDatabase?: string;
+  readonly toCluster?: string;
+  readonly toCa?: string;
+  readonly toCert?: string;
+  readonly toKey?: string;
+  readonly finish?: true;
+  readonly verify?: true;
+  readonly json?: true;
+}
+
+export interface TargetOptions {
+  readonly connection: Omit<EngineConnection, 'headers'>;
+  readonly cluster: string | undefined;
+}
+
+/** The variable that holds the password of the target's user. */
+export const passwordVariable = 'CLICKHOUSE_TO_PASSWORD';
+
+/** An option whose value is of a kind that a variable of the environment has. */
+function ofKind<T>({ allowed, parse }: Kind<T>): ReadOption<T> {
+  return (text, name) => {
+    const parsed = parse(text);
+    if (parsed === undefined) throw wrong(name, `allowed is ${allowed}`);
+    return parsed.value;
+  };
+}
+
+const database = pattern(
+  /^[A-Za-z_][A-Za-z0-9_]{0,62}$/,
+  'a name of letters, digits and _, not beginning with a digit',
+);
+const cluster = pattern(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$/, 'a name of letters, digits, _, . and -');
+
+/** The options of `migrate-data`, in the order of its help. */
+export const migrateOptions: readonly [OptionRow, ...OptionRow[]] = [
+  ['--to <url>', 'address of the ClickHouse server to move to', ofKind(httpUrl)],
+  [
+    '--to-database <name>',
+    'its database, which must be empty (default: as CLICKHOUSE_DATABASE)',
+    ofKind(database),
+  ],
+  ['--to-cluster <name>', 'its cluster: replicated and distributed tables', ofKind(cluster)],
+  ['--to-ca <file>', 'authorities that may vouch for it, with an https:// URL', ofKind(certificateFile)],
+  ['--to-cert <file>', 'certificate to show it', ofKind(certificateFile)],
+  ['--to-key <file>', 'key of that certificate', ofKind(privateKeyFile)],
+];
+
+function tlsOf({ to, toCa: ca, toCert: cert, toKey: key }: MigrateOptions): EngineTls | undefined {
+  if (ca === undefined && cert === undefined && key === undefined) return undefined;
+  if (!to.startsWith('https:'))
+    throw new Problem('malformed', '--to-ca, --to-cert and --to-key: only with an https:// URL');
+  if ((cert === undefined) !== (key === undefined))
+    throw new Problem('malformed', '--to-cert and --to-key are allowed together alone');
+  return { ca, cert, key };
+}
+
+/** Where to move to. Asks for the password at a terminal where the environment has none. */
+export async function targetOf(
+  deps: CliDeps,
+  options: MigrateOptions,
+  config: Config,
+): Promise<TargetOptions> {
+  const { to: url, toUser: user, toDatabase = config.clickhouse.database, toCluster } = options;
+  if (options.finish && options.verify) throw new Problem('malformed', 'give either --finish or --verify');
+  const tls = tlsOf(options);
+  const question = `Password of ${user} at ${url} (Enter for none): `;
+  const password = deps.environment[passwordVariable] ?? (await askSecret(deps.io, question)) ?? '';
+  return { connection: { url, user, password, database: toDatabase, tls }, cluster: toCluster };
+}

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineError } from '../../base/engine-error.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { limits } from '../limits.ts';
+
+/**
+ * ClickHouse error numbers of what passes: too many queries, the same one still running, out of memory, table read-only
+ * (a replica without its keeper), too many parts, keeper away.
+ */
+const passing: ReadonlySet<number | undefined> = new Set([202, 216, 241, 242, 252, 999]);
+
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof EngineError)) return false;
+  return error.failure === 'unreachable' || error.failure === 'timeout' || passing.has(error.engineCode);
+}
+
+/** Does the work again, after a growing pause, for as long as an engine that is away may take to come back. */
+export async function patiently<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+  const begun = performance.now();
+  let delayMs: number = limits.moveRetryDelayMsMin;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      if (!isPassing(error) || performance.now() - begun > limits.moveRetryMsMax) throw error;
+    }
+    await sleep(delayMs);
+    delayMs = Math.min(delayMs * 2, limits.moveRetryDelayMsMax);
+  }
+}
+
+/** A storage whose small results are asked for again; a copy of rows that was cut short must be looked at first. */
+export function patientStorage(storage: Storage): Storage {
+  return {
+    ...storage,
+    rows: (...args) => patiently(() => storage.rows(...args)),
+    readRows: (...args) => patiently(() => storage.readRows(...args)),
+    command: (...args) => patiently(() => storage.command(...args)),
+  };
+}

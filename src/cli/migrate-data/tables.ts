@@ -1,0 +1,103 @@
+import { eventColumns } from '../../base/event-columns.ts';
+
+/** A column of a table's key. `Micros` is a DateTime64(6), which travels as Unix microseconds. */
+export interface KeyColumn {
+  readonly name: string;
+  readonly type: 'UUID' | 'UInt8' | 'UInt64' | 'String' | 'Date' | 'Micros';
+}
+
+/** A table whose rows are moved. */
+export interface MovedTable {
+  readonly name: string;
+  /** In the order of the table, which tells rows apart. */
+  readonly key: readonly KeyColumn[];
+  readonly columns: readonly string[];
+  /** Of rows with the same key the newest counts, so a row that is written again is there once. */
+  readonly isReplacing: boolean;
+  /** Rows that are compared, and copied, at once. */
+  readonly rowsPerSlice: number;
+  /** Condition of rows whose time is not over after the day `{day:Date}`; retention may remove others at any moment. */
+  readonly alive: string;
+}
+
+const id: KeyColumn = { name: 'id', type: 'String' };
+const idOfUuid: KeyColumn = { name: 'id', type: 'UUID' };
+const org: KeyColumn = { name: 'org', type: 'UUID' };
+const manyRows = 131_072;
+
+function replacing(
+  name: string,
+  key: readonly KeyColumn[],
+  columns: string,
+  more: Partial<MovedTable> = {},
+): MovedTable {
+  const words = columns.trim().split(/\s+/);
+  return { name, key, columns: words, isReplacing: true, rowsPerSlice: manyRows, alive: '1', ...more };
+}
+
+export const eventsTable: MovedTable = {
+  name: 'events',
+  key: [org, { name: 'time', type: 'Micros' }, { name: 'seq', type: 'UInt64' }],
+  columns: Object.keys(eventColumns),
+  isReplacing: false,
+  rowsPerSlice: manyRows,
+  alive: 'expires > {day:Date}',
+};
+
+/**
+ * All else that is moved. Of the control tables all but `written`: that is the moment at which an engine was given a row,
+ * and servers there look for what is new by it.
+ */
+export const otherTables: readonly MovedTable[] = [
+  replacing(
+    'organizations',
+    [idOfUuid],
+    'id slug name retention_days receipts created_at deleted_at version',
+  ),
+  replacing(
+    'users',
+    [idOfUuid],
+    `id org email email_lower name role password_hash credential_version created_at disabled_at deleted_at version`,
+  ),
+  replacing(
+    'api_keys',
+    [id],
+    `id org all_organizations name scopes secret_sha256 previous_secret_sha256 previous_valid_until rate_limit
+     created_at expires_at revoked_at version`,
+  ),
+  // Their rows go a day after the session has expired.
+  replacing('ended_sessions', [id], 'id expires_at version', { alive: 'expires_at > {day:Date}' }),
+  replacing('api_key_uses', [id], 'id used_at'),
+  replacing(
+    'holes',
+    [idOfUuid, { name: 'partition', type: 'String' }, { name: 'expires', type: 'Date' }],
+    'id part partition expires rows recorded',
+    { alive: 'expires > {day:Date}' },
+  ),
+  replacing('evidence_keys', [{ name: 'key', type: 'String' }], 'key statement added'),
+  // A tile has up to 13 KB.
+  replacing(
+    'evidence_tiles',
+    [org, { name: 'level', type: 'UInt8' }, { name: 'tile', type: 'UInt64' }],
+    'org level tile width first_seq last_seq content',
+    { rowsPerSlice: 4_096 },
+  ),
+  replacing('evidence_checkpoints', [org, { name: 'size', type: 'UInt64' }], 'org size note signed', {
+    rowsPerSlice: 16_384,
+  }),
+  replacing('evidence_progress', [{ name: 'id', type: 'UInt8' }], 'id settled begun_before begun'),
+];
+
+/**
+ * Tables that stay behind, each with the reason. What lives there are promises of processes on that engine: who writes
+ * under which number, who migrates, who builds trees. Each process makes them anew where it works next. The one promise
+ * that outlives its process, events that wait in a log, is put down at the target by the last run (see `finish.ts`).
+ */
+export const leftTables: Readonly<Record<string, string>> = {
+  schema_migrations: 'the target makes its tables itself',
+  migration_claims: 'of processes',
+  data_moves: 'of this engine',
+  writers: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
+  watermarks: 'of processes',
+  evidence_claims: 'of processes',
+};

@@ -1,0 +1,260 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { formatMicros } from '../../src/base/timestamp.ts';
+import { leftTables, eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { createRecorder } from '../read/support.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
+import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
+import { type CliAnswer, printed, runCliHere } from '../support/server.ts';
+
+/** The command between two engines, neither of which has a server. */
+const [acme, globex, far] = [randomUUID(), randomUUID(), randomUUID()];
+const months = [202312, 202401, 202511];
+const perMonth = 1_500;
+
+interface Report {
+  readonly state: string;
+  readonly healthy: boolean;
+  readonly copied: number;
+  readonly left: number;
+  readonly events: number;
+  readonly organizations: number;
+  readonly findings: readonly { kind: string; table: string; month?: string; organization?: string }[];
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+let source: TestEngine;
+let engine: PlainEngine;
+before(async () => {
+  [source, engine] = await Promise.all([startTestEngine(), startPlainEngine()]);
+  await fill(source.storage);
+});
+after(() => Promise.all([source?.stop(), engine?.stop()]));
+
+async function fill(storage: Storage): Promise<void> {
+  const organization = (id: string, slug: string) => {
+    const created_at = '2023-01-01 00:00:00';
+    return { id, slug, name: slug, receipts: 'own', created_at, version: '1' };
+  };
+  await storage.insertRows('organizations', [organization(acme, 'acme'), organization(globex, 'globex')]);
+  await storage.insertRows('organizations', [
+    { ...organization(acme, 'acme'), name: 'Acme & Co', version: '2' },
+  ]);
+  let at = 0;
+  const record = createRecorder(storage, { now: () => at });
+  for (const month of months) {
+    at = Date.UTC(Math.floor(month / 100), (month % 100) - 1, 20);
+    const events = Array.from({ length: perMonth }, (_, n) => eventOf(n, at));
+    await record(acme, events);
+    await record(globex, events.slice(0, 700));
+  }
+  await record(far, [eventOf(1, Date.UTC(1973, 5)), eventOf(2, Date.UTC(2199, 5))]);
+  // Its time is over, whether the engine has removed it or not.
+  const expired = createRecorder(storage, { now: () => Date.UTC(2024, 0, 2), retentionDays: 30 });
+  await expired(globex, [eventOf(3, Date.UTC(2024, 0, 1))]);
+  const tile = (level: number, width: number) => ({
+    org: acme,
+    level,
+    tile: 0,
+    width,
+    content: 'é\u0001"\\'.repeat(width),
+  });
+  await storage.insertRows('evidence_tiles', [tile(0, 7), tile(0, 9), tile(1, 2)]);
+  await storage.insertRows('api_key_uses', [{ id: 'abc', used_at: '2024-01-01 00:00:00.123456' }]);
+}
+
+function eventOf(n: number, at: number): object {
+  return {
+    level: n % 4 === 0 ? 'WARN' : 'INFO',
+    message: {
+      timestamp: formatMicros((at - (n % 3) * 86_400_000) * 1000 + n),
+      action: [1001, 2000, 2001, 2010][n % 4],
+      actor: `user-${n % 50}@example.com`,
+      sender: { file: `File ${n % 30}.pdf`, hash: `HASH-${n % 25}` },
+      extra: { n, note: `é\t${'x'.repeat(n % 300)}` },
+    },
+  };
+}
+
+const run = (args: readonly string[], to = engine.url): Promise<CliAnswer> =>
+  runCliHere(['migrate-data', '--to', to, '--to-user', engine.user, '--json', ...args], {
+    dataDir: source.dataDir,
+    env: { CLICKHOUSE_TO_PASSWORD: engine.password },
+  });
+
+async function moved(database: string, ...args: string[]): Promise<Report> {
+  return printed(await run(['--to-database', database, ...args])) as Report;
+}
+
+async function refused(database: string, ...args: string[]): Promise<Report & { stderr: string }> {
+  const { code, stdout, stderr } = await run(['--to-database', database, ...args]);
+  assert.equal(code, 1, stderr);
+  return { ...(JSON.parse(stdout || '{}') as Report), stderr };
+}
+
+async function at<T>(database: string, work: (storage: Storage) => Promise<T>): Promise<T> {
+  const { url, user, password } = engine;
+  const storage = openStorage({ url, user, password, database, headers: {} }, silentLog);
+  try {
+    return await work(storage);
+  } finally {
+    await storage.close();
+  }
+}
+
+/** Every row of every table that is moved, as text. */
+async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
+  const tables = [eventsTable, ...otherTables].map(async ({ name, columns, key, isReplacing }) => {
+    const order = key.map((column) => column.name).join(', ');
+    const alive = name === 'events' ? 'WHERE expires > today()' : '';
+    const rows = await storage.rows(
+      `SELECT ${columns.join(', ')} FROM ${name} ${isReplacing ? 'FINAL' : ''} ${alive} ORDER BY ${order}`,
+    );
+    return [name, rows] as const;
+  });
+  return Object.fromEntries(await Promise.all(tables));
+}
+
+const all = months.length * (perMonth + 700) + 2;
+
+test('every table of the schema is moved with all its columns, or named with the reason why it is not', async () => {
+  const rows = await source.storage.rows<{ table: string; names: string[] }>(
+    `SELECT table, groupArray(name) AS names FROM system.columns WHERE database = currentDatabase()
+       AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')
+     GROUP BY table ORDER BY table`,
+  );
+  const byTable = new Map([eventsTable, ...otherTables].map((table) => [table.name, table]));
+  for (const { table, names } of rows) {
+    if (table in leftTables) continue;
+    const columns = byTable.get(table)?.columns ?? [];
+    assert.deepEqual([...columns].sort(), names.filter((name) => name !== 'written').sort(), table);
+    const sorted = await source.storage.rows<{ sorting_key: string }>(
+      'SELECT sorting_key FROM system.tables WHERE database = currentDatabase() AND name = {table:String}',
+      { table },
+    );
+    assert.equal(
+      byTable
+        .get(table)
+        ?.key.map(({ name }) => name)
+        .join(', '),
+      sorted[0]?.sorting_key,
+      table,
+    );
+  }
+  assert.equal(rows.filter(({ table }) => !(table in leftTables)).length, byTable.size);
+});
+
+describe('a move', () => {
+  test('copies all that is not over, once, and a second run finds nothing to do', async () => {
+    const report = await moved('first');
+    assert.deepEqual(
+      [report.state, report.copied, report.events, report.organizations],
+      ['copied', all, all, 3],
+    );
+    assert.deepEqual(await at('first', contents), await contents(source.storage));
+    assert.equal((await moved('first')).copied, 0);
+    assert.equal((await moved('first', '--verify')).healthy, true);
+  });
+
+  test('brings what is absent, and only that: late events, and what a copy that was cut short has left out', async () => {
+    await at('first', (storage) =>
+      storage.command(
+        'ALTER TABLE events DELETE WHERE cityHash64(seq) % 3 = 0 AND org = {acme:UUID}',
+        { acme },
+        { settings: { mutations_sync: 1 } },
+      ),
+    );
+    const { findings, stderr } = await refused('first', '--verify');
+    assert.match(stderr, /do not have the same/);
+    assert.deepEqual(
+      findings.map(({ kind, organization, month }) => [kind, organization, month]),
+      ['2023-12', '2024-01', '2025-11'].map((month) => ['missing', 'acme', month]),
+    );
+    await createRecorder(source.storage, { now: () => Date.UTC(2024, 5, 5) })(globex, [
+      eventOf(7, Date.UTC(2024, 5, 5)),
+    ]);
+    assert.ok((await moved('first')).copied > perMonth / 2);
+    assert.deepEqual(await at('first', contents), await contents(source.storage));
+  });
+
+  test('a row that was changed at the target is found, and so are rows that are too many', async () => {
+    const change = (sql: string) =>
+      at('first', (storage) => storage.command(sql, { globex }, { settings: { mutations_sync: 1 } }));
+    const one = `org = {globex:UUID} AND seq = (SELECT min(seq) FROM events WHERE org = {globex:UUID})`;
+    await change(
+      `ALTER TABLE events UPDATE source = replaceOne(source, 'INFO', 'info') WHERE ${one.replace('min', 'max')}`,
+    );
+    await change(
+      `INSERT INTO events SELECT * REPLACE (seq + 100000 AS seq) FROM (SELECT * FROM events WHERE ${one})`,
+    );
+    const { findings } = await refused('first', '--finish');
+    assert.deepEqual(
+      findings.map(({ kind, organization, month }) => [kind, organization, month]),
+      [
+        ['added', 'globex', '2023-12'],
+        ['altered', 'globex', '2025-11'],
+      ],
+    );
+  });
+
+  test('finishes in one run, says what to set, and is not begun again', async () => {
+    const report = await moved('second', '--finish');
+    assert.deepEqual([report.state, report.healthy, report.events], ['finished', true, all + 1]);
+    const settings = {
+      CLICKHOUSE_URL: engine.url,
+      CLICKHOUSE_USER: engine.user,
+      CLICKHOUSE_DATABASE: 'second',
+    };
+    assert.deepEqual(report.settings, settings);
+    assert.deepEqual(await at('second', contents), await contents(source.storage));
+    assert.deepEqual((await moved('second', '--finish')).settings, settings);
+    assert.match((await refused('second')).stderr, /this move is finished/);
+    // What servers store at the target afterwards is no difference.
+    await at('second', (storage) => createRecorder(storage)(globex, [eventOf(8, Date.now())]));
+    assert.equal((await moved('second', '--verify')).healthy, true);
+  });
+
+  test('goes on by itself after the target was killed under it', async () => {
+    const running = moved('third', '--finish');
+    await eventually('events at the target', () =>
+      at('third', async (storage) => {
+        const [row] = await storage.rows<{ n: string }>('SELECT count() AS n FROM events').catch(() => []);
+        return row !== undefined && row.n !== '0' ? true : undefined;
+      }),
+    );
+    await engine.kill();
+    await engine.start();
+    assert.equal((await running).healthy, true);
+    assert.deepEqual(await at('third', contents), await contents(source.storage));
+  });
+
+  test('refuses a target with other data, and names whose it is', async () => {
+    await at('default', (storage) => storage.command('CREATE DATABASE other'));
+    await moved('other', '--finish');
+    await at('other', (storage) => storage.command('TRUNCATE TABLE data_moves'));
+    assert.match(
+      (await refused('other')).stderr,
+      /organizations acme, globex; of these are here, too: acme, globex/,
+    );
+  });
+
+  test('wrong usage ends with 2 and says what is allowed', async () => {
+    for (const [args, words] of [
+      [['--finish', '--verify'], /--finish or --verify/],
+      [['--to-database', 'a b'], /--to-database/],
+      [['--to-key', '/etc/hostname'], /--to-key/],
+    ] as const) {
+      const { code, stderr } = await run(args);
+      assert.equal(code, 2);
+      assert.match(stderr, words);
+    }
+    assert.equal((await run([], 'http://user:secret@127.0.0.1')).code, 2);
+    const { code, stderr } = await run([], 'http://127.0.0.1:9');
+    assert.equal(code, 1);
+    assert.match(stderr, /http:\/\/127.0.0.1:9 \(--to\) does not answer/);
+  });
+});
