@@ -27,6 +27,8 @@ interface EngineOptions {
   readonly clickhouse: {
     /** Undefined: the embedded engine. */
     readonly url: string | undefined;
+    /** Of further nodes of the same. */
+    readonly otherUrls: readonly string[];
     readonly user: string;
     readonly password: string;
     readonly database: string;
@@ -79,14 +81,19 @@ async function startEmbedded(options: StorageOptions): Promise<ServiceStorage> {
 }
 
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
-  const { user, password, database, tls, cluster } = options.clickhouse;
-  const storage = connect(options, { url, user, password, database, headers: {}, tls });
+  const { user, cluster } = options.clickhouse;
+  const storage = connect(options, serverConnection(options, url));
   await waitForServer(storage, url, user, options.log);
   await checkRights(storage, user, cluster);
   const instance = (await readOrCreateFile(join(options.dataDir, 'instance-id'), randomUUID())).trim();
   await makeTables(options, storage, { kind: 'shared', instance });
   // Of a ClickHouse server only what it answers can be known.
   return { storage, writeHealth: new WriteHealth(undefined, options.log), engine: undefined, instance };
+}
+
+function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {
+  const { otherUrls, user, password, database, tls, cluster } = clickhouse;
+  return { url, otherUrls, user, password, database, headers: {}, tls, cluster };
 }
 
 function connect({ damage, log, stops }: StorageOptions, connection: EngineConnection): Storage {
@@ -133,12 +140,12 @@ async function startUnlessLocked(
  */
 export async function reachStorage(options: EngineOptions): Promise<Storage> {
   const { clickhouse, log, stops } = options;
-  const { url, user, password, database, tls, cluster } = clickhouse;
+  const { url, cluster } = clickhouse;
   const { connection, mode } =
     url === undefined
       ? await reachEngine(options)
       : {
-          connection: { url, user, password, database, headers: {}, tls },
+          connection: serverConnection(options, url),
           mode: { kind: 'shared', instance: randomUUID() } as const,
         };
   const storage = openStorage(connection, log);
