@@ -122,23 +122,15 @@ class EngineStorage implements Storage {
     parameters: Parameters = {},
     options: QueryOptions = {},
   ) => {
-    const answers = await Promise.all(
-      this.#nodes.all.map((node) => {
-        const read = this.#nodes.once(
-          options.signal,
-          (_node, signal) => this.#rowsOf<T>(node, signal, query, parameters, options),
-          node,
-        );
-        return read.catch((error: unknown) => {
-          if (error instanceof EngineError && isSilence(error)) return error;
-          throw error;
-        });
-      }),
+    const asked = this.#nodes.all.map((node) =>
+      this.#nodes
+        .once(options.signal, (_, signal) => this.#rowsOf<T>(node, signal, query, parameters, options), node)
+        .then((rows): Rows<T> => ({ rows }), unlessSilent),
     );
-    const silent = answers.filter((answer) => answer instanceof EngineError);
+    const answers = await Promise.all(asked);
+    const silent = answers.flatMap(({ error }) => error ?? []);
     if (silent[0] !== undefined && silent.length === answers.length) throw silent[0];
-    const rows = answers.flatMap((answer) => (answer instanceof EngineError ? [] : answer));
-    return { rows, silent: silent.length };
+    return { rows: answers.flatMap(({ rows }) => rows), silent: silent.length };
   };
 
   readonly readRows: Storage['readRows'] = async <T>(
@@ -270,4 +262,15 @@ class EngineStorage implements Storage {
   }
 }
 
-const isSilence = ({ failure }: EngineError): boolean => failure === 'unreachable' || failure === 'timeout';
+/** What a node has answered, or that it has not. */
+interface Rows<T> {
+  readonly rows: T[];
+  readonly error?: EngineError;
+}
+
+function unlessSilent(error: unknown): Rows<never> {
+  const isSilence =
+    error instanceof EngineError && (error.failure === 'unreachable' || error.failure === 'timeout');
+  if (isSilence) return { rows: [], error };
+  throw error;
+}

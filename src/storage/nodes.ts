@@ -120,7 +120,8 @@ export class EngineNodes {
     try {
       return await node.untilDown(signal, (ending) => work(node, ending));
     } catch (error) {
-      if (error instanceof EngineError && error.failure === 'unreachable') await this.#probe(node);
+      const isGone = error instanceof EngineError && error.failure === 'unreachable';
+      if (isGone && !node.isDown) await this.#probe(node);
       throw error;
     }
   }
@@ -156,11 +157,12 @@ export class EngineNodes {
   async #probe(node: EngineNode): Promise<void> {
     const failure = await node.probe();
     const isDown = failure !== undefined;
+    // Also of one that was known to be down: where all are, requests go there all the same.
+    if (isDown) node.endAll();
     if (isDown === node.isDown) return;
     node.isDown = isDown;
     const url = node.address;
     if (failure === undefined) return this.#log.info({ url }, 'a ClickHouse node answers again');
     this.#log.warn({ url, ...errorFacts(failure) }, 'a ClickHouse node does not answer');
-    node.endAll();
   }
 }

@@ -32,7 +32,6 @@ const onTables = [
 const onCluster: readonly Right[] = [
   { privilege: 'CLUSTER', on: '*.*' },
   { privilege: 'REMOTE', on: '*.*' },
-  { privilege: 'CREATE TEMPORARY TABLE', on: '*.*' },
   ...['clusters', 'processes', 'replicas', 'replication_queue'].map((table) => ({
     privilege: 'SELECT',
     on: `system.${table}`,

@@ -87,7 +87,7 @@ export interface Storage {
     query: string,
     parameters?: Parameters,
     options?: QueryOptions,
-  ): Promise<{ readonly rows: readonly T[]; readonly silent: number }>;
+  ): Promise<{ readonly rows: T[]; readonly silent: number }>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
