@@ -28,7 +28,8 @@ function complaint(name: string, variable: Variable<unknown>, text: string): str
   const value = variable.shownValue(text)
     ? `is ${JSON.stringify(shown)}`
     : 'has a value that is not shown here';
-  return `${name} ${value}: allowed is ${variable.kind.allowed}`;
+  const wrong = variable.kind.wrongIn?.(text) ?? '';
+  return `${name} ${value}${wrong === '' ? '' : ` (${wrong})`}: allowed is ${variable.kind.allowed}`;
 }
 
 function readValues(environment: Environment): Values {
@@ -59,9 +60,9 @@ function segmentBytes(values: Values): number {
 
 /** How the service and a ClickHouse server trust each other, as texts of PEM; undefined: as Node.js does by itself. */
 function engineTls(values: Values): EngineTls | undefined {
-  const { CLICKHOUSE_URL: url, CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert, CLICKHOUSE_KEY: key } = values;
+  const { CLICKHOUSE_URL: urls, CLICKHOUSE_CA: ca, CLICKHOUSE_CERT: cert, CLICKHOUSE_KEY: key } = values;
   if (ca === undefined && cert === undefined && key === undefined) return undefined;
-  if (url?.startsWith('https:') !== true)
+  if (urls?.[0]?.startsWith('https:') !== true)
     throw new ConfigError([
       'CLICKHOUSE_CA, CLICKHOUSE_CERT and CLICKHOUSE_KEY are allowed with a CLICKHOUSE_URL of https:// alone',
     ]);
@@ -86,7 +87,9 @@ export function loadConfig(environment: Environment) {
     dataDir: resolve(values.DATA_DIR),
     clickhouse: Object.freeze({
       /** Undefined: the embedded engine. */
-      url: values.CLICKHOUSE_URL,
+      url: values.CLICKHOUSE_URL?.[0],
+      /** Of further nodes. */
+      otherUrls: Object.freeze(values.CLICKHOUSE_URL?.slice(1) ?? []),
       user: values.CLICKHOUSE_USER,
       password: values.CLICKHOUSE_PASSWORD,
       database: values.CLICKHOUSE_DATABASE,

@@ -9,6 +9,8 @@ import { parseBytes } from '../base/sizes.ts';
 /** A kind of value: what is allowed, in words that follow "allowed is", and the reader that decides it. */
 export interface Kind<T> {
   readonly allowed: string;
+  /** Of a list: what is wrong with it, in words that do not repeat the text; may be empty. */
+  wrongIn?(text: string): string | undefined;
   /** The value, or undefined when the text is not of this kind; wrapped because a value may itself be undefined. */
   parse(text: string): { readonly value: T } | undefined;
 }
@@ -95,16 +97,37 @@ export const domain: Kind<string> = kind(
   (text) => (isIP(text) === 0 && hostName.test(text) ? text.toLowerCase() : undefined),
 );
 
-/** An engine's address. Credentials have variables of their own, and settings in the query would go unseen. */
-export const httpUrl: Kind<string> = kind(
-  'an http:// or https:// URL without user, password, query or fragment (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD hold the credentials)',
-  (text) => {
-    if (!URL.canParse(text) || /\s/.test(text)) return undefined;
-    const { username, password, search, hash, protocol } = new URL(text);
-    const isPlain = [username, password, search, hash].every((part) => part === '');
-    return isPlain && (protocol === 'http:' || protocol === 'https:') ? text : undefined;
-  },
+/** The address of one engine. */
+export const httpUrl = kind('an http:// or https:// URL without user, password, query or fragment', (text) =>
+  isPlainUrl(text) ? text : undefined,
 );
+
+/** Addresses of the nodes of an engine. Credentials have variables of their own; settings in a query would go unseen. */
+export function httpUrls(max: number): Kind<readonly string[]> {
+  const allowed = `an http:// or https:// URL without user, password, query or fragment (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD hold the credentials), or up to ${max} different ones of the same scheme, separated by commas`;
+  const words = (text: string): string | undefined => {
+    const urls = text.split(',').map((url) => url.trim());
+    const bad = urls.findIndex((url) => !isPlainUrl(url));
+    if (bad !== -1) return urls.length === 1 ? '' : `number ${bad + 1} of ${urls.length} is none`;
+    if (urls.length > max) return `there are ${urls.length}`;
+    if (new Set(urls.map((url) => new URL(url).href)).size < urls.length) return 'one is there twice';
+    if (new Set(urls.map((url) => new URL(url).protocol)).size > 1) return 'their schemes differ';
+    return undefined;
+  };
+  return {
+    allowed,
+    wrongIn: words,
+    parse: (text) =>
+      words(text) === undefined ? { value: text.split(',').map((url) => url.trim()) } : undefined,
+  };
+}
+
+function isPlainUrl(text: string): boolean {
+  if (!URL.canParse(text) || /\s/.test(text)) return false;
+  const { username, password, search, hash, protocol } = new URL(text);
+  const isPlain = [username, password, search, hash].every((part) => part === '');
+  return isPlain && (protocol === 'http:' || protocol === 'https:');
+}
 
 /** Names of secrets separated by commas, as `plainName` has them, without repeats; a `!` before one stays. */
 export function secretNames(countMax: number, charactersMax: number): Kind<readonly string[]> {

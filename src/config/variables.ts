@@ -6,7 +6,7 @@ import {
   domain,
   duration,
   host,
-  httpUrl,
+  httpUrls,
   integer,
   type Kind,
   kind,
@@ -80,7 +80,11 @@ export const variables = {
   ),
   DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {
-    ...optional('unset: the embedded engine', 'address of a ClickHouse server', httpUrl),
+    ...optional(
+      'unset: the embedded engine',
+      'address of a ClickHouse server; of several nodes by commas, the next of which is asked where one does not answer',
+      httpUrls(16),
+    ),
     shownValue: hasNoCredentials,
   },
   CLICKHOUSE_USER: setting('default', 'user of that server', fixedText),

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { toReadable } from '../base/byte-flow.ts';
+import { onShard } from '../storage/on-shard.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { exportWhere, type ExportRequest } from './export.ts';
@@ -41,9 +42,10 @@ export async function streamParquet(
   const check = `throwIf((SELECT count() FROM events WHERE ${where.sql}) != {rows_expected:UInt64}) = 0`;
   // Named outside only: a name such as `time` would otherwise stand for its column in the condition and the order.
   const names = csvNames.map((name, index) => `c${index} AS \`${name}\``).join(', ');
-  const query =
+  const rows =
     `SELECT ${names} FROM (WITH ${csvAliases} SELECT ${typedColumns.join(', ')} FROM events ` +
-    `WHERE ${where.sql} AND ${check} ${newestFirst}) FORMAT Parquet`;
+    `WHERE ${where.sql} AND ${check} ${newestFirst})`;
+  const query = `${onShard(storage, rows)} FORMAT Parquet`;
   const parameters = { ...where.parameters, rows_expected: request.rows };
   const settings = { ...streamSettings, ...parquetSettings };
   return toReadable(await storage.flow(query, parameters, { settings, signal }));

@@ -1,4 +1,5 @@
 import { type ByteFlow, peekFlow } from '../base/byte-flow.ts';
+import { onShard } from '../storage/on-shard.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
@@ -59,7 +60,7 @@ interface Form {
 
 /** In the outer query the rows are in order: its first row is the first of the answer. */
 const withTotal = (column: string): string =>
-  `concat(if(rowNumberInAllBlocks() = 0, concat(toString(total), '${totalEnd}'), ''), ${column})`;
+  `concat(if(rowNumberInAllBlocks() = 0, concat(toString(total), '${totalEnd}'), ''), ${column}) AS first_column`;
 
 function eventForm({ head, tail }: EventEnvelope, request: ExportRequest, nowMicros: number): Form {
   const lines = request.format === 'ndjson';
@@ -108,18 +109,18 @@ function csvForm(request: ExportRequest): Form {
 
 /**
  * Streams every matching event, newest first (contract: Read, export). Count and events are one query, whose parts
- * see the same rows of the table, so the total is that of the stream whatever arrives, merges or expires meanwhile;
- * on a cluster that holds within a shard. The total travels as the beginning of the first row and is cut out here.
+ * see the same rows of the table, so the total is that of the stream whatever arrives, merges or expires meanwhile.
+ * The total travels as the beginning of the first row and is cut out here.
  */
 export function createExportReader(storage: Storage, envelope: EventEnvelope): ExportReader {
   return async (organization, request, nowMicros, signal) => {
     const form = request.format === 'csv' ? csvForm(request) : eventForm(envelope, request, nowMicros);
     const where = exportWhere(organization, request);
     const aliases = request.format === 'csv' ? `${csvAliases}, ` : '';
-    const query =
+    const rows =
       `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total SELECT ${form.outer} FROM (` +
-      `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst}) ` +
-      'FORMAT CustomSeparated';
+      `WITH ${aliases}1 AS one SELECT ${form.inner} FROM events WHERE ${where.sql} ${newestFirst})`;
+    const query = `${onShard(storage, rows)} FORMAT CustomSeparated`;
     // The snapshot is shared by default in this engine; named, so that another default cannot take it away.
     const settings = { ...streamSettings, ...form.settings, enable_shared_storage_snapshot_in_query: 1 };
     const flow = await storage.flow(query, where.parameters, { settings, signal });
@@ -139,9 +140,10 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
 export function createStandardExportReader({ storage, pool }: StandardReads): ExportReader {
   return async (organization, request, _nowMicros, signal) => {
     const where = exportWhere(organization, request);
-    const query =
+    const counted =
       `WITH (SELECT count() FROM events WHERE ${where.sql}) AS total SELECT ${rowColumns('total')} FROM (` +
-      `SELECT seq, time, source FROM events WHERE ${where.sql} ${newestFirst}) FORMAT RowBinary`;
+      `SELECT seq, time, source FROM events WHERE ${where.sql} ${newestFirst})`;
+    const query = `${onShard(storage, counted)} FORMAT RowBinary`;
     const settings = { ...streamSettings, enable_shared_storage_snapshot_in_query: 1 };
     const rows = await storage.flow(query, where.parameters, { settings, signal });
     try {

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { onShard } from '../storage/on-shard.ts';
 import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
@@ -61,7 +62,7 @@ export function createPageReader(storage: Storage, envelope: EventEnvelope, cloc
       if (offset === 0) return envelopeFor(0, 0);
       return envelopeFor(await totalBefore(storage, start, parameters, { signal, settings: plan }), 0);
     };
-    const query = pageQuery(where, start);
+    const query = `${onShard(storage, pageQuery(where, start))} FORMAT CustomSeparated`;
     return readEnveloped(storage, query, parameters, { settings, signal }, { ofWhole, ofStart });
   };
 }
@@ -86,9 +87,10 @@ export function createStandardPageReader(reads: StandardReads): PageReader {
         tailOf(offset === 0 ? 0 : await totalBefore(storage, start, parameters, { signal, settings })),
     };
     const { scalars, condition, skip, total } = start;
-    const query =
+    const rows =
       `SELECT ${rowColumns('counted')} FROM (${scalars} SELECT ${total} AS counted, seq, time, source FROM events ` +
-      `WHERE ${where.sql} AND ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip}) FORMAT RowBinary`;
+      `WHERE ${where.sql} AND ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip})`;
+    const query = `${onShard(storage, rows)} FORMAT RowBinary`;
     return readStandard(reads, organization, [query, parameters, { settings, signal }], '{"data":[', tail);
   };
 }
@@ -101,7 +103,7 @@ async function totalBefore(
   options: QueryOptions,
 ): Promise<number> {
   const [row] = await storage.rows<{ total: string }>(
-    `${scalars} SELECT ${total} AS total`,
+    onShard(storage, `${scalars} SELECT ${total} AS total`),
     parameters,
     options,
   );
@@ -121,9 +123,8 @@ function isSoonFound({ filter, offset }: PageRequest): boolean {
 /** The page as rows of two columns: the total in the first row and nothing in the others, and the event's text. */
 function pageQuery({ sql }: Where, { scalars, condition, skip, total }: PageStart): string {
   return (
-    `SELECT if(rowNumberInAllBlocks() = 0, counted, ''), ocsf FROM (${scalars} SELECT toString(${total}) AS counted, ` +
-    `ocsf FROM events WHERE ${sql} AND ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip}) ` +
-    'FORMAT CustomSeparated'
+    `SELECT if(rowNumberInAllBlocks() = 0, counted, '') AS total, ocsf FROM (${scalars} SELECT toString(${total}) AS counted, ` +
+    `ocsf FROM events WHERE ${sql} AND ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip})`
   );
 }
 

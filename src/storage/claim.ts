@@ -49,6 +49,8 @@ export class Claim {
     return this.#storage.command(
       `DELETE FROM ${table} WHERE ${column} = {what:${type}} AND instance = {instance:UUID}`,
       this.#parameters,
+      // By itself the engine waits for all replicas, also for one that is down.
+      { settings: { lightweight_deletes_sync: 1 } },
     );
   }
 

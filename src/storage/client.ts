@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../base/log.ts';
 import { EngineError } from '../base/engine-error.ts';
-import { ByteReader } from './byte-reader.ts';
 import { limits } from './limits.ts';
+import { type EngineNode, EngineNodes } from './nodes.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
-import { type Statement, StatementClient } from './statement-client.ts';
+import type { Statement } from './statement-client.ts';
 import type { EngineConnection, Parameters } from './storage.ts';
 import type { QueryOptions, Settings, Storage } from './storage.ts';
 
@@ -34,6 +34,12 @@ const writeSettings: Settings = {
   distributed_foreground_insert: 1,
   wait_end_of_query: 1,
 };
+
+/** What belongs to one organization is on one shard, and the others are not asked for it. */
+const clusterReadSettings: Settings = { optimize_skip_unused_shards: 1 };
+
+/** Acknowledged is what most replicas have: the log lets go of it, so the loss of one must not be the loss of events. */
+const clusterWriteSettings: Settings = { insert_quorum: 'auto' };
 
 const escapes: Readonly<Record<string, string>> = {
   '\t': '\\t',
@@ -78,7 +84,7 @@ export function openStorage(
   log: Logger,
   onDamagedPart: (part: string) => void = () => undefined,
 ): Storage {
-  return new EngineStorage(connection, (error, queryId) => {
+  return new EngineStorage(connection, log, (error, queryId) => {
     const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
     log.debug({ ...facts, queryId }, 'engine request failed');
     if (error.damagedPart !== undefined) onDamagedPart(error.damagedPart);
@@ -88,30 +94,44 @@ export function openStorage(
 /** Its methods are properties, so that a test can spread it and replace one. */
 class EngineStorage implements Storage {
   readonly database: string;
-  readonly #path: string;
-  readonly #reader: ByteReader;
-  readonly #statements: StatementClient;
+  readonly cluster: string | undefined;
+  readonly #nodes: EngineNodes;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
 
-  constructor(connection: EngineConnection, onFailure: (error: EngineError, queryId: string) => void) {
-    const { url, database, user, password, headers, tls } = connection;
-    this.database = database;
-    this.#path = new URL(url).pathname.replace(/\/+$/, '');
-    const credentials = Buffer.from(`${user}:${password}`).toString('base64');
-    this.#reader = new ByteReader(new URL(url), { Authorization: `Basic ${credentials}`, ...headers }, tls);
-    this.#statements = new StatementClient(connection);
+  constructor(
+    connection: EngineConnection,
+    log: Logger,
+    onFailure: (error: EngineError, queryId: string) => void,
+  ) {
+    this.database = connection.database;
+    this.cluster = connection.cluster;
+    this.#nodes = new EngineNodes(connection, log);
     this.#onFailure = onFailure;
   }
 
-  readonly rows: Storage['rows'] = async <T>(
+  readonly rows: Storage['rows'] = <T>(
+    query: string,
+    parameters: Parameters = {},
+    options: QueryOptions = {},
+  ) =>
+    this.#nodes.anywhere(options.signal, (node, signal) =>
+      this.#rowsOf<T>(node, signal, query, parameters, options),
+    );
+
+  readonly rowsOfEach: Storage['rowsOfEach'] = async <T>(
     query: string,
     parameters: Parameters = {},
     options: QueryOptions = {},
   ) => {
-    const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
-    return parseRows<T>(
-      await this.#run(query, parameters, { ...options, timeoutMs }, rowSettings(timeoutMs)),
+    const asked = this.#nodes.all.map((node) =>
+      this.#nodes
+        .once(options.signal, (_, signal) => this.#rowsOf<T>(node, signal, query, parameters, options), node)
+        .then((rows): Rows<T> => ({ rows }), unlessSilent),
     );
+    const answers = await Promise.all(asked);
+    const silent = answers.flatMap(({ error }) => error ?? []);
+    if (silent[0] !== undefined && silent.length === answers.length) throw silent[0];
+    return { rows: answers.flatMap(({ rows }) => rows), silent: silent.length };
   };
 
   readonly readRows: Storage['readRows'] = async <T>(
@@ -119,7 +139,7 @@ class EngineStorage implements Storage {
     parameters: Parameters = {},
     options: QueryOptions = {},
   ) => {
-    const settings = { ...rowSettings(options.timeoutMs ?? limits.readQueryMsMax), ...options.settings };
+    const settings = { ...this.#rowSettings(options), ...options.settings };
     const whole = { ...options, settings, headroom: 0, tailroom: 0, bytesMax: limits.engineRowsBytesMax };
     const result = await this.bytes(query, parameters, whole);
     if (!('release' in result)) {
@@ -132,25 +152,36 @@ class EngineStorage implements Storage {
     return parseRows<T>(text);
   };
 
-  readonly flow: Storage['flow'] = async (query, parameters = {}, options = {}) =>
-    readFlow(this.#reader, this.#read(query, parameters, options));
+  readonly flow: Storage['flow'] = (query, parameters = {}, options = {}) =>
+    this.#nodes.anywhere(options.signal, (node, signal) =>
+      readFlow(node.reader, this.#read(node, signal, query, parameters, options)),
+    );
 
-  readonly bytes: Storage['bytes'] = async (query, parameters, options) =>
-    readBytes(this.#reader, this.#read(query, parameters, options), options);
+  readonly bytes: Storage['bytes'] = (query, parameters, options) =>
+    this.#nodes.anywhere(options.signal, (node, signal) =>
+      readBytes(node.reader, this.#read(node, signal, query, parameters, options), options),
+    );
 
   readonly command: Storage['command'] = async (query, parameters = {}, options = {}) => {
-    await this.#write(query, parameters, options);
+    await this.#nodes.once(options.signal, (node, signal) =>
+      this.#write(node, signal, query, parameters, options),
+    );
   };
 
   readonly insertRows: Storage['insertRows'] = async (table, objects, options = {}) => {
     if (objects.length === 0) return;
     const lines = Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''));
     const query = 'INSERT INTO {target:Identifier} FORMAT JSONEachRow';
-    await this.#write(query, { target: table }, options, [lines]);
+    // Rows of a replacing table: the same one twice is one.
+    await this.#nodes.anywhere(options.signal, (node, signal) =>
+      this.#write(node, signal, query, { target: table }, options, [lines]),
+    );
   };
 
   readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
-    await this.#write(query, parameters, options, body);
+    await this.#nodes.once(options.signal, (node, signal) =>
+      this.#write(node, signal, query, parameters, options, body),
+    );
   };
 
   readonly ping: Storage['ping'] = (timeoutMs) =>
@@ -159,22 +190,39 @@ class EngineStorage implements Storage {
       () => false,
     );
 
-  readonly close: Storage['close'] = async () => {
-    this.#reader.close();
-    await this.#statements.close();
-  };
+  readonly close: Storage['close'] = () => this.#nodes.close();
+
+  #rowSettings({ timeoutMs = limits.readQueryMsMax }: QueryOptions): Settings {
+    return { ...rowSettings(timeoutMs), ...(this.cluster === undefined ? {} : clusterReadSettings) };
+  }
+
+  async #rowsOf<T>(
+    node: EngineNode,
+    signal: AbortSignal | undefined,
+    query: string,
+    parameters: Parameters,
+    options: QueryOptions,
+  ): Promise<T[]> {
+    const timed = { ...options, timeoutMs: options.timeoutMs ?? limits.readQueryMsMax };
+    return parseRows<T>(await this.#run(node, signal, query, parameters, timed, this.#rowSettings(options)));
+  }
 
   #write(
+    node: EngineNode,
+    signal: AbortSignal | undefined,
     query: string,
     parameters: Parameters,
     options: QueryOptions,
     body?: Statement['body'],
   ): Promise<string> {
     const timed = { timeoutMs: limits.insertMsMax, ...options };
-    return this.#run(query, parameters, timed, writeSettings, body);
+    const settings = { ...writeSettings, ...(this.cluster === undefined ? {} : clusterWriteSettings) };
+    return this.#run(node, signal, query, parameters, timed, settings, body);
   }
 
   #run(
+    node: EngineNode,
+    signal: AbortSignal | undefined,
     query: string,
     parameters: Parameters,
     options: QueryOptions & { readonly timeoutMs: number },
@@ -182,26 +230,48 @@ class EngineStorage implements Storage {
     body?: Statement['body'],
   ): Promise<string> {
     const settings = { database: this.database, ...defaults, ...options.settings };
-    return this.#statements.run({
+    const onFailure = this.#onFailure;
+    return node.statements.run({
       ...options,
+      ...(signal === undefined ? {} : { signal }),
       query,
       parameters,
       settings,
       body,
-      onFailure: this.#onFailure,
+      onFailure,
     });
   }
 
   /** The SQL is the body of a read, all else is in the address. */
-  #read(query: string, parameters: Parameters, options: QueryOptions): Read {
+  #read(
+    node: EngineNode,
+    signal: AbortSignal | undefined,
+    query: string,
+    parameters: Parameters,
+    options: QueryOptions,
+  ): Read {
     const queryId = options.queryId ?? randomUUID();
-    let target = `${this.#path}/?query_id=${encodeURIComponent(queryId)}`;
-    const settings = { database: this.database, ...readSettings, ...options.settings };
+    let target = `${node.path}/?query_id=${encodeURIComponent(queryId)}`;
+    const ofCluster = this.cluster === undefined ? {} : clusterReadSettings;
+    const settings = { database: this.database, ...readSettings, ...ofCluster, ...options.settings };
     for (const [name, value] of Object.entries(settings)) target += `&${name}=${encodeURIComponent(value)}`;
     for (const [name, value] of Object.entries(parameters)) {
       target += `&param_${name}=${encodeURIComponent(parameterText(value))}`;
     }
-    const { timeoutMs = limits.readQueryMsMax, signal } = options;
+    const { timeoutMs = limits.readQueryMsMax } = options;
     return { target, query, timeoutMs, signal, onFailure: (error) => this.#onFailure(error, queryId) };
   }
+}
+
+/** What a node has answered, or that it has not. */
+interface Rows<T> {
+  readonly rows: T[];
+  readonly error?: EngineError;
+}
+
+function unlessSilent(error: unknown): Rows<never> {
+  const isSilence =
+    error instanceof EngineError && (error.failure === 'unreachable' || error.failure === 'timeout');
+  if (isSilence) return { rows: [], error };
+  throw error;
 }

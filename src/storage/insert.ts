@@ -1,3 +1,4 @@
+import { Attempts, eventsOfAll } from './attempts.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { eventColumns } from '../base/event-columns.ts';
@@ -22,12 +23,8 @@ const insertSettings: Settings = {
   min_insert_block_size_rows: rowsPerSegmentMax,
   min_insert_block_size_bytes: 0,
   max_insert_threads: 1,
-};
-
-/** Time in milliseconds; when it is over the question fails, and is asked again. */
-const replaceSettings: Settings = {
-  replace_running_query: 1,
-  replace_running_query_max_wait_ms: limits.insertEndMsMax,
+  // Nobody waits for an attempt longer than that, and whoever cannot ask for it knows that it has ended.
+  max_execution_time: Math.ceil(limits.insertMsMax / 1000),
 };
 
 /** Exceptions that tell that the content itself cannot be stored, whenever it is sent (ClickHouse error numbers). */
@@ -35,16 +32,18 @@ const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 
 
 /**
  * Stores segments exactly once. A first attempt is a plain INSERT. After any doubt (an error, a time-out, a restart
- * of this process or of the engine) earlier attempts are ended, the table is asked by `seq` range, and only rows
- * that are absent are sent.
+ * of this process or of the engine) earlier attempts are ended, the table is asked by `seq` range (`attempts.ts`), and
+ * only rows that are absent are sent.
  *
  * `name` tells those apart that number segments each for itself: the log, and each command.
  */
 export function createSegmentInsert(storage: Storage, log: Logger, name = 'segment'): SegmentSink {
+  const attempts = new Attempts(storage);
   return async (segment) => {
     const queryId = `${storage.database}-${name}-${segment.number}`;
     try {
-      if (segment.rows > 0) await store(storage, log, segment, queryId);
+      if (segment.rows > 0) await store(storage, log, segment, queryId, attempts);
+      attempts.stored(segment.number);
       return 'stored';
     } catch (error) {
       const refused = error instanceof EngineError && contentErrors.has(error.engineCode ?? -1);
@@ -59,11 +58,17 @@ export function createSegmentInsert(storage: Storage, log: Logger, name = 'segme
   };
 }
 
-async function store(storage: Storage, log: Logger, segment: SegmentInsert, queryId: string): Promise<void> {
+async function store(
+  storage: Storage,
+  log: Logger,
+  segment: SegmentInsert,
+  queryId: string,
+  attempts: Attempts,
+): Promise<void> {
   const options = { queryId, settings: insertSettings, timeoutMs: limits.insertMsMax };
   let query = `INSERT INTO events (${columns}) FORMAT Native`;
   if (segment.doubtful) {
-    const present = await countInstead(storage, segment, queryId);
+    const present = await attempts.rowsStored(segment.number, queryId);
     if (present === segment.rows && !segment.isDamaged) return;
     if (present > segment.rows && !segment.isDamaged)
       throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);
@@ -74,23 +79,12 @@ async function store(storage: Storage, log: Logger, segment: SegmentInsert, quer
         'completing a segment that was stored in part',
       );
       const { first, last } = segmentSeqRange(segment.number);
+      const stored = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
       query =
         `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN ` +
-        `(SELECT seq FROM events WHERE seq BETWEEN ${first} AND ${last}) FORMAT Native`;
+        `(SELECT seq FROM ${stored} WHERE seq BETWEEN ${first} AND ${last}) FORMAT Native`;
     }
   }
+  attempts.sending(segment.number);
   await storage.insertNative(query, segment.body, options);
-}
-
-/**
- * Rows of the segment that are stored. The question takes the place of the attempt that has its id: the engine ends
- * that one first and waits until it has ended. KILL QUERY would need a right on `system.processes`.
- */
-async function countInstead(storage: Storage, { number }: SegmentInsert, queryId: string): Promise<number> {
-  const [row] = await storage.rows<{ present: string }>(
-    'SELECT count() AS present FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
-    segmentSeqRange(number),
-    { queryId, settings: replaceSettings, timeoutMs: limits.insertMsMax },
-  );
-  return Number(row?.present ?? 0);
 }

@@ -75,6 +75,10 @@ export const limits = {
   cliEngineWaitMsMax: 30_000,
   cliEngineWaitDelayMs: 200,
   readinessMsMax: 2_000,
+  /** Of several addresses each is asked this often whether it answers, within `readinessMsMax`. */
+  nodeProbeMs: 1_000,
+  /** Until an earlier attempt has ended on all nodes, and replicas have what was stored: how often that is asked. */
+  attemptPollMs: 200,
   commandEngineMsMax: 10_000,
   writerRenewMs: 3_600_000,
 } as const;

@@ -144,6 +144,21 @@ async function readApplied(storage: Storage, migrations: readonly Migration[]): 
   return new Set(rows.map((row) => row.name));
 }
 
+/**
+ * Whether every migration is recorded here. On a cluster nothing is sent then: a statement for all nodes fails while
+ * one of them is down, and servers must be able to start meanwhile.
+ */
+async function isCurrent(storage: Storage, migrations: readonly Migration[]): Promise<boolean> {
+  const tables = await storage.rows(
+    "SELECT name FROM system.tables WHERE database = {name:String} AND name = 'schema_migrations'",
+    { name: storage.database },
+    { settings: { database: 'default' } },
+  );
+  if (tables.length === 0) return false;
+  const found = await readApplied(storage, migrations);
+  return migrations.every(({ name }) => found.has(name));
+}
+
 async function apply(storage: Storage, options: MigrateOptions, migration: Migration): Promise<void> {
   const { cluster, log, mode = { kind: 'exclusive' } } = options;
   const { name, checksum, statements } = migration;
@@ -166,6 +181,7 @@ export async function migrate(storage: Storage, options: MigrateOptions): Promis
   const { cluster, log, mode = { kind: 'exclusive' } } = options;
   const migrations = await readMigrations(storage, options);
   await checkVersion(storage);
+  if (cluster !== undefined && (await isCurrent(storage, migrations))) return { applied: [] };
   await createDatabase(storage, cluster);
   for (const statement of renderMigration(recordsTable, { database: storage.database, cluster })) {
     await withRetry(() => storage.command(statement));

@@ -28,6 +28,8 @@ interface EngineOptions {
   readonly clickhouse: {
     /** Undefined: the embedded engine. */
     readonly url: string | undefined;
+    /** Of further nodes of the same. */
+    readonly otherUrls: readonly string[];
     readonly user: string;
     readonly password: string;
     readonly database: string;
@@ -106,9 +108,10 @@ async function joinEngine(options: StorageOptions, beside: EngineBeside): Promis
 
 async function reachServer(options: StorageOptions, url: string): Promise<ServiceStorage> {
   const { damage, log } = options;
-  const { user, password, database, tls, cluster } = options.clickhouse;
-  const connection = { url, user, password, database, headers: {}, tls };
-  const storage = connect(options, connection, (part) => reportUnreadable(damage, log, part));
+  const { user, cluster } = options.clickhouse;
+  const storage = connect(options, serverConnection(options, url), (part) =>
+    reportUnreadable(damage, log, part),
+  );
   await waitForServer(storage, url, user, log);
   await checkRights(storage, user, cluster);
   const instance = await instanceOf(options.dataDir);
@@ -125,6 +128,11 @@ export async function instanceOf(dataDir: string): Promise<string> {
 /** Whether it has such a name already. */
 export async function isNamed(dataDir: string): Promise<boolean> {
   return (await readIfThere(join(dataDir, 'instance-id'))) !== undefined;
+}
+
+function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {
+  const { otherUrls, user, password, database, tls, cluster } = clickhouse;
+  return { url, otherUrls, user, password, database, headers: {}, tls, cluster };
 }
 
 function connect(
@@ -175,12 +183,12 @@ async function startUnlessLocked(
  */
 export async function reachStorage(options: EngineOptions): Promise<Storage> {
   const { clickhouse, log, stops } = options;
-  const { url, user, password, database, tls, cluster } = clickhouse;
+  const { url, cluster } = clickhouse;
   const { connection, mode } =
     url === undefined
       ? await reachEngine(options)
       : {
-          connection: { url, user, password, database, headers: {}, tls },
+          connection: serverConnection(options, url),
           mode: { kind: 'shared', instance: randomUUID() } as const,
         };
   const storage = openStorage(connection, log);

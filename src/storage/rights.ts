@@ -25,12 +25,25 @@ const onTables = [
   'ALTER DELETE',
 ];
 
+/**
+ * On a cluster also: to make tables on all nodes; to hand a query to the shard that has its organization, which takes a
+ * table function; to see whether an INSERT is still under way on some node, and what replicas have not fetched yet.
+ */
+const onCluster: readonly Right[] = [
+  { privilege: 'CLUSTER', on: '*.*' },
+  { privilege: 'REMOTE', on: '*.*' },
+  ...['clusters', 'processes', 'replicas', 'replication_queue'].map((table) => ({
+    privilege: 'SELECT',
+    on: `system.${table}`,
+  })),
+];
+
 function neededRights(database: string, cluster: string | undefined): readonly Right[] {
   const engines = cluster === undefined ? tableEngines : clusterTableEngines;
   return [
     ...onTables.map((privilege) => ({ privilege, on: `${database}.*` })),
     ...engines.map((engine) => ({ privilege: 'TABLE ENGINE', on: engine })),
-    ...(cluster === undefined ? [] : [{ privilege: 'CLUSTER', on: '*.*' }]),
+    ...(cluster === undefined ? [] : onCluster),
   ];
 }
 

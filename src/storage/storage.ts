@@ -3,6 +3,10 @@ import type { ByteFlow } from '../base/byte-flow.ts';
 /** How to reach an engine over HTTP; what `DATA_DIR/engine.json` holds beside the pid while the embedded one runs. */
 export interface EngineConnection {
   readonly url: string;
+  /** Of further nodes, asked in this order where the first does not answer. */
+  readonly otherUrls?: readonly string[] | undefined;
+  /** The cluster that the tables are on. */
+  readonly cluster?: string | undefined;
   readonly user: string;
   readonly password: string;
   readonly database: string;
@@ -47,9 +51,16 @@ export interface HeldBytes {
   release(): void;
 }
 
-/** All storage: one engine, one protocol. Every rejection is an EngineError. */
+/**
+ * All storage: one engine, one protocol. Every rejection is an EngineError.
+ *
+ * Where the engine has several addresses, reads and rows of control tables move to the next node when one does not
+ * answer; commands and INSERTs of events do not, as nobody knows whether they took effect.
+ */
 export interface Storage {
   readonly database: string;
+  /** The cluster that the tables are on; undefined on one server. */
+  readonly cluster: string | undefined;
   /** Rows of a small result, parsed from JSONEachRow (64-bit integers as strings, as the engine quotes them). */
   rows<T>(query: string, parameters?: Parameters, options?: QueryOptions): Promise<T[]>;
   /** The same by the reader of page bytes, at a fifth of the processor time: for what each page of the feed asks. */
@@ -73,6 +84,15 @@ export interface Storage {
     options?: QueryOptions,
     parameters?: Parameters,
   ): Promise<void>;
+  /**
+   * `rows` of each node that the service has an address of. One that does not answer is left out and counts in
+   * `silent`; rejects where none answers.
+   */
+  rowsOfEach<T>(
+    query: string,
+    parameters?: Parameters,
+    options?: QueryOptions,
+  ): Promise<{ readonly rows: T[]; readonly silent: number }>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;

@@ -4,6 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFaultProxy } from '../support/fault-proxy.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { neededGrants } from '../../src/storage/rights.ts';
 import { eventually, problemOf } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
@@ -18,6 +20,7 @@ import {
 import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { startServerImage } from '../support/server-image.ts';
+import { startTwoShards } from '../support/two-shards.ts';
 
 /**
  * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
@@ -125,6 +128,23 @@ describe('the same service on every engine', () => {
       await recoverySurvives(engine);
     } finally {
       await engine.stop();
+    }
+  });
+
+  test('two shards of a cluster, as a user with the rights that docs/cluster.md names and no others', async () => {
+    const guide = await readFile(new URL('docs/cluster.md', projectRoot), 'utf8');
+    const grants = neededGrants('audit', 'audit', 'two');
+    for (const grant of grants) assert.ok(guide.includes(`${grant};`), grant);
+    // In place of replicated tables, and of what no other node can do for this one.
+    const instead = ['GRANT TABLE ENGINE ON MergeTree', 'GRANT TABLE ENGINE ON ReplacingMergeTree'];
+    const database = 'GRANT CREATE DATABASE ON audit.*';
+    const two = await startTwoShards({ databases: ['audit'], grants: [...grants, ...instead, database] });
+    try {
+      await two.prepare('audit', { head: eventHead, tail: eventTail(loadConfig({})) });
+      await walk(two.env('audit'));
+      await recoverySurvives({ ...two.a, env: two.env('audit') });
+    } finally {
+      await two.stop();
     }
   });
 

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStorage } from '../../src/storage/client.ts';
 import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
+import { chosenConnection } from '../support/chosen-engine.ts';
 import { silentLog } from '../support/engine.ts';
 import type { SharedServer } from '../support/server.ts';
 
@@ -31,8 +32,9 @@ export async function withEngine<T>(
   server: SharedServer,
   work: (storage: Storage) => Promise<T>,
 ): Promise<T> {
-  const file = readFileSync(join(server.dataDir, 'engine.json'), 'utf8');
-  const storage = openStorage(JSON.parse(file) as EngineConnection, silentLog);
+  const embedded = () =>
+    JSON.parse(readFileSync(join(server.dataDir, 'engine.json'), 'utf8')) as EngineConnection;
+  const storage = openStorage((await chosenConnection(server.dataDir)) ?? embedded(), silentLog);
   try {
     return await work(storage);
   } finally {

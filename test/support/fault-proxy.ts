@@ -1,7 +1,10 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** What happens to connections: passed on; refused, existing ones too; or cut once an answer has that many bytes. */
-export type Fault = 'none' | 'refuse' | { readonly cutAfterBytes: number };
+/**
+ * What happens to connections: passed on; refused, existing ones too; open, but nothing goes through any more; or cut once
+ * an answer has that many bytes.
+ */
+export type Fault = 'none' | 'refuse' | 'hang' | { readonly cutAfterBytes: number };
 
 export interface FaultProxy {
   readonly url: string;
@@ -24,10 +27,12 @@ export function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       outgoing.destroy();
     };
     incoming.on('data', (piece) => {
+      if (fault === 'hang') return;
       answered = 0;
       outgoing.write(piece);
     });
     outgoing.on('data', (piece) => {
+      if (fault === 'hang') return;
       answered += piece.length;
       if (typeof fault !== 'object' || answered <= fault.cutAfterBytes) return void incoming.write(piece);
       const rest = piece.subarray(0, Math.max(0, piece.length - (answered - fault.cutAfterBytes)));

@@ -30,6 +30,14 @@ export interface PlainEngine {
   stopAtExit(): void;
 }
 
+/** What makes an engine one of several that know each other: a port for them, and the same words in all of them. */
+export interface ClusterMember {
+  readonly tcpPort: number;
+  readonly password: string;
+  /** Elements of its configuration: `remote_servers`, `macros`. */
+  readonly elements: string;
+}
+
 /** What a user may do who is not the owner of the engine: the grants, and the databases that are there for it. */
 export interface LimitedUser {
   readonly databases: readonly string[];
@@ -39,7 +47,7 @@ export interface LimitedUser {
 const user = 'audit';
 const limitedUser = 'limited';
 const keeper =
-  'SYSTEM START LISTEN HTTP; SELECT sleepEachRow(1) FROM numbers(100000000) ' +
+  'SELECT sleepEachRow(1) FROM numbers(100000000) ' +
   'SETTINGS max_block_size=1, function_sleep_max_microseconds_per_block=0 FORMAT Null';
 
 /** A port that was free a moment ago. */
@@ -74,6 +82,7 @@ async function writeConfig(
   port: number,
   password: string,
   limited: LimitedUser | undefined,
+  member: ClusterMember | undefined,
 ): Promise<string> {
   const hash = createHash('sha256').update(password).digest('hex');
   const users = join(dir, 'users.xml');
@@ -91,21 +100,24 @@ ${limited === undefined ? '' : limitedUserXml(hash, limited.grants)}
   await writeFile(
     config,
     `<clickhouse><users_config>${users}</users_config><listen_host>127.0.0.1</listen_host><http_port>${port}</http_port>
-<timezone>UTC</timezone>${limited === undefined ? '' : strict}<max_server_memory_usage>1500000000</max_server_memory_usage><mark_cache_size>67108864</mark_cache_size>
+<timezone>UTC</timezone>${limited === undefined ? '' : strict}${
+      member === undefined ? '' : `<tcp_port>${member.tcpPort}</tcp_port>${member.elements}`
+    }<max_server_memory_usage>1500000000</max_server_memory_usage><mark_cache_size>67108864</mark_cache_size>
 <user_files_path>${join(dir, 'files')}</user_files_path></clickhouse>`,
     { mode: 0o600 },
   );
   return config;
 }
 
-export async function startPlainEngine(limited?: LimitedUser): Promise<PlainEngine> {
+export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMember): Promise<PlainEngine> {
   const dir = await mkdtemp(join(tmpdir(), 'auditlog-plain-'));
   const data = join(dir, 'data');
   await mkdir(data);
   const library = await findEngineLibrary();
   const port = await freePort();
-  const password = randomBytes(16).toString('hex');
-  const config = await writeConfig(dir, port, password, limited);
+  const password = member?.password ?? randomBytes(16).toString('hex');
+  const config = await writeConfig(dir, port, password, limited, member);
+  const listen = `SYSTEM START LISTEN HTTP; ${member === undefined ? '' : 'SYSTEM START LISTEN TCP; '}`;
   const url = `http://127.0.0.1:${port}`;
   const program = programOf('storage/engine-child');
   let child: ChildProcess | undefined;
@@ -114,7 +126,7 @@ export async function startPlainEngine(limited?: LimitedUser): Promise<PlainEngi
   const start = async () => {
     const started = spawn(
       process.execPath,
-      [...program, library, `--config-file=${config}`, `--path=${data}`, `--query=${keeper}`],
+      [...program, library, `--config-file=${config}`, `--path=${data}`, `--query=${listen}${keeper}`],
       { cwd: data, env: { TZ: 'UTC' }, stdio: ['pipe', 'ignore', 'ignore'] },
     );
     child = started;

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cliCommand } from './cli-command.ts';
 import { patience } from './patience.ts';
-import { limitedEnvironment } from './limited-engine.ts';
+import { chosenEnvironment } from './chosen-engine.ts';
 import {
   acceptedOf,
   type AuditEvent,
@@ -91,7 +91,10 @@ export function removeDirectory(path: string): Promise<void> {
   return rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 
-function environment(dataDir: string, extra: ServerOptions['env'] = {}): Record<string, string> {
+async function environment(
+  dataDir: string,
+  extra: ServerOptions['env'] = {},
+): Promise<Record<string, string>> {
   const merged: Record<string, string | undefined> = {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
@@ -104,7 +107,7 @@ function environment(dataDir: string, extra: ServerOptions['env'] = {}): Record<
     WORKERS: '1',
     // For the suites of the interface: a server of several processes is one to them.
     PROCESSES: process.env['AUDITLOG_TEST_PROCESSES'],
-    ...limitedEnvironment(dataDir),
+    ...(await chosenEnvironment(dataDir, extra)),
     ...extra,
   };
   return Object.fromEntries(
@@ -160,7 +163,7 @@ export async function runCli(
 ): Promise<CliAnswer> {
   const child = spawn(process.execPath, [...cliCommand, ...args], {
     cwd: projectRoot,
-    env: environment(options.dataDir, options.env),
+    env: await environment(options.dataDir, options.env),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const stdout = collectLines(child, 'stdout');
@@ -196,7 +199,7 @@ export async function runCliHere(
   const text = new TextDecoder();
   const serves = (): never => assert.fail('a service runs in a process of its own');
   const code = await run([...args], {
-    environment: environment(dataDir, env),
+    environment: await environment(dataDir, env),
     io: {
       out: (said) => (stdout += said),
       error: (said) => (stderr += said),
@@ -235,7 +238,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const begun = performance.now();
   const command = [process.execPath, ...cliCommand, 'serve'];
   const [program = process.execPath, ...args] = options.launcher?.concat(command) ?? command;
-  const env = environment(dataDir, options.env);
+  const env = await environment(dataDir, options.env);
   const processes = Number(env['PROCESSES'] ?? 1);
   const child = spawn(program, args, {
     cwd: projectRoot,

@@ -21,7 +21,6 @@ export interface MigrateOptions {
 
 export interface TargetOptions {
   readonly connection: Omit<EngineConnection, 'headers'>;
-  readonly cluster: string | undefined;
 }
 
 /** The variable that holds the password of the target's user. */
@@ -76,5 +75,5 @@ export async function targetOf(
   const tls = tlsOf(options);
   const question = `Password of ${user} at ${url} (Enter for none): `;
   const password = deps.environment[passwordVariable] ?? (await askSecret(deps.io, question)) ?? '';
-  return { connection: { url, user, password, database: toDatabase, tls }, cluster: toCluster };
+  return { connection: { url, user, password, database: toDatabase, tls, cluster: toCluster } };
 }

@@ -55,8 +55,8 @@ export async function findingsOf(source: Storage, differences: readonly Differen
 }
 
 /** The variables that lead a server to the target; the password is the operator's to add. */
-export function settingsFor({ connection, cluster }: TargetOptions): Record<string, string> {
-  const { url, user, database } = connection;
+export function settingsFor({ connection }: TargetOptions): Record<string, string> {
+  const { url, user, database, cluster } = connection;
   return {
     CLICKHOUSE_URL: url,
     CLICKHOUSE_USER: user,

@@ -22,8 +22,8 @@ export interface Target {
 
 /** Reaches the target, and makes its tables. Rejects with an Error for the operator, or an EngineError. */
 export async function openTarget(options: TargetOptions, log: Logger, stops: StopStack): Promise<Target> {
-  const { connection, cluster } = options;
-  const { url, user } = connection;
+  const { connection } = options;
+  const { url, user, cluster } = connection;
   const storage = openStorage({ ...connection, headers: {} }, log);
   stops.add(() => storage.close());
   try {

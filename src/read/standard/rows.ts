@@ -8,7 +8,7 @@ import { limits } from '../limits.ts';
  */
 export const rowColumns = (total: string): string =>
   // A scalar may be null for all the engine knows, which would put a byte before it.
-  `assumeNotNull(toUInt64(${total})), seq, toUnixTimestamp64Micro(time), source`;
+  `assumeNotNull(toUInt64(${total})) AS total_rows, seq, toUnixTimestamp64Micro(time) AS micros, source`;
 
 const rowHeadBytes = 24;
 export const totalBytes = 8;

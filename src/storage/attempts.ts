@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineError } from '../base/engine-error.ts';
+import { segmentSeqRange } from '../base/sequence.ts';
+import { limits } from './limits.ts';
+import { quoteString } from './quote.ts';
+import type { Settings, Storage } from './storage.ts';
+
+/** Time in milliseconds; when it is over the question fails, and is asked again. */
+const replaceSettings: Settings = {
+  replace_running_query: 1,
+  replace_running_query_max_wait_ms: limits.insertEndMsMax,
+};
+
+/** Nodes that do not answer are left out, and counted. */
+const everywhere: Settings = { skip_unavailable_shards: 1 };
+
+/** After this long the engine has ended an attempt, wherever it runs. */
+const attemptMsMax = limits.insertMsMax + limits.insertEndMsMax;
+
+const present = 'seq BETWEEN {first:UInt64} AND {last:UInt64}';
+
+/**
+ * What earlier attempts to store a segment have left, asked after any doubt. They are ended first, or waited for.
+ *
+ * - One server: the question has the query id of the attempts, and takes the place of one that is under way: the engine
+ *   ends it and waits until it has ended. KILL QUERY would need a right on `system.processes`.
+ * - Several addresses: that is done at each. Behind one that does not answer an attempt may still be at work; so it is
+ *   waited for until the time is over that the engine gives an attempt.
+ * - A cluster: the attempt may also be at work on nodes whose address the service does not know, and replicas may not
+ *   have fetched yet what one of them has stored. Both are asked of all nodes.
+ */
+export class Attempts {
+  readonly #storage: Storage;
+  /** When each segment that is not stored yet was sent last, by `performance.now()`. */
+  readonly #sentAt = new Map<number, number>();
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  sending(segment: number): void {
+    this.#sentAt.set(segment, performance.now());
+  }
+
+  stored(segment: number): void {
+    this.#sentAt.delete(segment);
+  }
+
+  /**
+   * Ends them, then counts the rows of the segment that are stored. Rejects with an EngineError while it cannot be
+   * known, as a node does not answer or replicas lag behind.
+   */
+  async rowsStored(segment: number, queryId: string): Promise<number> {
+    const { rows, silent } = await this.#storage.rowsOfEach<{ rows: string }>(
+      `SELECT count() AS rows FROM events WHERE ${present}`,
+      segmentSeqRange(segment),
+      { queryId, settings: replaceSettings, timeoutMs: limits.insertMsMax },
+    );
+    if (silent > 0) this.#requireAge(segment);
+    const { cluster } = this.#storage;
+    if (cluster === undefined) return Math.max(...rows.map((one) => Number(one.rows)));
+    await this.#untilEnded(cluster, segment, queryId);
+    await this.#untilReplicated(cluster);
+    return this.#rowsOnCluster(cluster, segment);
+  }
+
+  /** A node that cannot be asked may be at work on an attempt for as long as one may take. */
+  #requireAge(segment: number): void {
+    // Of a segment that an earlier process has sent it is only known that this one had not started.
+    const ageMs = performance.now() - (this.#sentAt.get(segment) ?? 0);
+    if (ageMs > attemptMsMax) return;
+    const words = `a node does not answer, where an earlier attempt may still be under way for ${Math.ceil((attemptMsMax - ageMs) / 1000)} s`;
+    throw new EngineError('unreachable', words);
+  }
+
+  /** What a Distributed table has passed on to other nodes has ids of its own there, and this one as its origin. */
+  async #untilEnded(cluster: string, segment: number, queryId: string): Promise<void> {
+    await this.#poll('an earlier attempt is still under way', async () => {
+      const [row] = await this.#storage.rows<{ running: string; silent: string }>(
+        `SELECT toString(countIf(initial_query_id = {queryId:String})) AS running, toString(
+           (SELECT count() FROM system.clusters WHERE cluster = {cluster:String}) - uniqExact(_shard_num)) AS silent
+         FROM clusterAllReplicas(${quoteString(cluster)}, system.processes)`,
+        { queryId, cluster },
+        { settings: everywhere },
+      );
+      if (row?.silent !== '0') this.#requireAge(segment);
+      return row?.running === '0';
+    });
+  }
+
+  /**
+   * Until every replica that answers has fetched what was stored by now. A part that only a dead one has is in the
+   * queues of the others, so what that may bring back is waited for.
+   */
+  async #untilReplicated(cluster: string): Promise<void> {
+    let begun: string | undefined;
+    const of = `database = {database:String} AND table = 'events_local'`;
+    await this.#poll('replicas have not fetched yet what was stored', async () => {
+      const [row] = await this.#storage.rows<{ now: string; behind: string }>(
+        `SELECT toString(now()) AS now,
+           toString((SELECT count() FROM clusterAllReplicas(${quoteString(cluster)}, system.replicas)
+             WHERE ${of} AND log_pointer <= log_max_index) +
+           (SELECT count() FROM clusterAllReplicas(${quoteString(cluster)}, system.replication_queue)
+             WHERE ${of} AND type = 'GET_PART' AND create_time <= {begun:DateTime})) AS behind`,
+        { database: this.#storage.database, begun: begun ?? '2100-01-01 00:00:00' },
+        { settings: everywhere },
+      );
+      begun ??= row?.now;
+      return row?.behind === '0';
+    });
+  }
+
+  /** On whatever replica they are. */
+  async #rowsOnCluster(cluster: string, segment: number): Promise<number> {
+    const [row] = await this.#storage.rows<{ rows: string }>(
+      `SELECT toString(max(found)) AS rows FROM (
+         SELECT uniqExact(seq) AS found FROM ${eventsOfAll(cluster)} WHERE ${present}
+         UNION ALL SELECT count() AS found FROM events WHERE ${present})`,
+      segmentSeqRange(segment),
+      { settings: everywhere, timeoutMs: limits.insertMsMax },
+    );
+    return Number(row?.rows ?? 0);
+  }
+
+  async #poll(what: string, isOver: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + limits.insertEndMsMax;
+    while (!(await isOver())) {
+      if (performance.now() > deadline) throw new EngineError('timeout', what);
+      await sleep(limits.attemptPollMs);
+    }
+  }
+}
+
+/** The table of events of every replica of a cluster, as one: each event once for each replica that has it. */
+export const eventsOfAll = (cluster: string): string =>
+  `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), events_local)`;

@@ -1,0 +1,330 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { loadConfig } from '../../src/config/config.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { createSegmentInsert } from '../../src/storage/insert.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { bodyOf, row } from '../ingest/segment-body.ts';
+import { silentLog } from '../support/engine.ts';
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { acceptedOf, call, eventually } from '../support/http.ts';
+import { randomOf, killSeed } from '../support/kill-schedule.ts';
+import { patience } from '../support/patience.ts';
+import { rounds } from '../support/rounds.ts';
+import {
+  createKey,
+  createOrganization,
+  createTenant,
+  removeDirectory,
+  sourceEvent,
+  startServer,
+  temporaryDirectory,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+import { startTwoShards, type TwoShards } from '../support/two-shards.ts';
+
+/** What only a cluster brings with it, on two shards without replicas (see `two-shards.ts`). */
+const envelope = { head: eventHead, tail: eventTail(loadConfig({})) };
+let two: TwoShards;
+before(async () => {
+  two = await startTwoShards();
+});
+after(() => two.stop());
+
+/** How many queries each node has been asked. */
+async function queriesOf(node: Storage): Promise<number> {
+  const sql = "SELECT toFloat64(sum(value)) AS asked FROM system.events WHERE event = 'Query'";
+  return (await node.rows<{ asked: number }>(sql))[0]?.asked ?? Number.NaN;
+}
+
+describe('reads on a cluster', () => {
+  let server: TestServer;
+  let tenants: readonly Tenant[];
+  before(async () => {
+    await two.prepare('reads', envelope);
+    server = await startServer({ env: { ...two.env('reads'), EVIDENCE_INTERVAL: 'off' } });
+    tenants = await Promise.all([...Array(6).keys()].map((n) => createTenant(server, `shard-${n}`)));
+  });
+  after(() => server.stop());
+
+  const shardOf = async (tenant: Tenant): Promise<number> => {
+    const storage = two.storageOf('a', 'reads');
+    const query = 'SELECT DISTINCT _shard_num AS shard FROM events WHERE org = {org:UUID}';
+    const shards = await storage.rows<{ shard: number }>(query, { org: tenant.organization.id });
+    assert.equal(shards.length, 1, 'all events of an organization are on one shard');
+    return shards[0]?.shard ?? 0;
+  };
+
+  test('of an organization ask its shard alone', async () => {
+    const events = Array.from({ length: 300 }, (_, n) =>
+      sourceEvent({ timestamp: Date.UTC(2024, 0, 1, 0, n) * 1000, actor: `user-${n % 7}@a.example` }),
+    );
+    const byShard = new Map<number, Tenant>();
+    for (const tenant of tenants) {
+      await tenant.record(events);
+      await tenant.settled(300, { endTime: '2024-12-31T00:00:00Z' });
+      byShard.set(await shardOf(tenant), tenant);
+    }
+    assert.deepEqual([...byShard.keys()].toSorted(), [1, 2], 'six organizations are on both shards');
+    const [ofFirst, ofSecond] = [byShard.get(1), byShard.get(2)];
+    assert.ok(ofFirst && ofSecond);
+    const reads = async (tenant: Tenant) => {
+      const endpoint = `${server.url}/api/v1/audit`;
+      for (const target of [
+        '?limit=10',
+        '?actor=user-3@a.example&limit=5&offset=20',
+        '?offset=250&startTime=2024-01-01T00:10:00Z',
+        '?schema=ocsf&limit=3',
+        '/export?format=ndjson',
+        '/export?format=csv',
+        '/feed?limit=50',
+      ]) {
+        const answer = await call(`${endpoint}${target}`, { headers: { 'x-api-key': tenant.key } });
+        assert.equal(answer.status, 200, `${target} ${answer.text.slice(0, 200)}`);
+      }
+    };
+    const b = two.storageOf('b', 'reads');
+    const begun = await queriesOf(b);
+    await reads(ofFirst);
+    assert.equal((await queriesOf(b)) - begun, 1, 'the question itself is all that node b is asked');
+    await reads(ofSecond);
+    assert.ok((await queriesOf(b)) - begun > 7);
+  });
+
+  test('are of one moment, however many events come meanwhile', async () => {
+    for (const tenant of tenants.slice(0, 2)) {
+      let recorded = 0;
+      const ending = new AbortController();
+      const writing = (async () => {
+        while (!ending.signal.aborted) {
+          await tenant.record(
+            Array.from({ length: 20 }, () => sourceEvent({ timestamp: '2023-01-01T00:00:00Z' })),
+          );
+          recorded += 20;
+        }
+      })();
+      const year = { startTime: '2023-01-01T00:00:00Z', endTime: '2023-12-31T00:00:00Z' };
+      for (let n = 0; n < rounds(12, 100) || recorded < 200; n++) {
+        const headers = { 'x-api-key': tenant.key };
+        const query = new URLSearchParams(year).toString();
+        const file = await call(`${server.url}/api/v1/audit/export?format=ndjson&${query}`, { headers });
+        assert.equal(file.text.split('\n').length - 1, Number(file.headers['x-total-count']));
+        const { data, meta } = await tenant.page({ ...year, limit: '1000' });
+        assert.equal(data.length, Math.min(1000, meta.total));
+      }
+      ending.abort();
+      await writing;
+      await tenant.settled(recorded, year);
+    }
+  });
+});
+
+describe('a doubtful segment on a cluster', () => {
+  let proxyOfA: FaultProxy;
+  const open: Storage[] = [];
+  const blocks = [fc.sample(row, 20)];
+  let segment = 0;
+  before(async () => {
+    await two.prepare('doubt', envelope);
+    proxyOfA = await startFaultProxy(two.a.port);
+  });
+  after(async () => {
+    await Promise.all(open.map((storage) => storage.close()));
+    await proxyOfA.stop();
+  });
+
+  const through = (url: string, ...otherUrls: string[]): Storage => {
+    const { user, password } = two.a;
+    const storage = openStorage(
+      { url, otherUrls, user, password, database: 'doubt', headers: {}, cluster: two.cluster },
+      silentLog,
+    );
+    open.push(storage);
+    return storage;
+  };
+  const insertOf = (doubtful: boolean) => ({
+    number: segment,
+    rows: 20,
+    body: bodyOf(segment, blocks),
+    doubtful,
+    isDamaged: false,
+  });
+  const counts = () =>
+    two
+      .storageOf('b', 'doubt')
+      .rows(
+        'SELECT count() AS rows, uniqExact(seq) AS distinct FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
+        segmentSeqRange(segment),
+      );
+
+  /** An attempt of another server, or of this one through another node, that takes `seconds`; each row is a part. */
+  const slowAttempt = async (storage: Storage, seconds: number) => {
+    const queryId = `doubt-segment-${segment}`;
+    const { first } = segmentSeqRange(segment);
+    const ended = storage.command(
+      `INSERT INTO events (seq, org, time, expires) SELECT {first:UInt64} + number, generateUUIDv4(number), now64(6), '2149-06-06'
+       FROM numbers(20) WHERE sleepEachRow({pause:Float64}) = 0 SETTINGS max_block_size = 1`,
+      { first, pause: seconds / 20 },
+      { queryId, timeoutMs: 60_000 },
+    );
+    const running = 'SELECT count() AS n FROM system.processes WHERE query_id = {queryId:String}';
+    await eventually('the attempt to be under way', async () => {
+      const [found] = await two.storageOf('a', 'doubt').rows<{ n: string }>(running, { queryId });
+      return found?.n === '1' ? true : undefined;
+    });
+    return ended.then(
+      () => 'stored' as const,
+      () => 'ended' as const,
+    );
+  };
+
+  test('waits for an attempt that is still at work on a node whose address it does not know', async () => {
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const insert = createSegmentInsert(through(two.doorOfB.url), silentLog);
+    const attempt = slowAttempt(two.storageOf('a', 'doubt'), 2);
+    await sleep(200);
+    assert.equal(await insert(insertOf(true)), 'stored');
+    assert.equal(await attempt, 'stored');
+    assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
+  });
+
+  test('ends an attempt at a node whose address it knows', async () => {
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const insert = createSegmentInsert(through(two.doorOfB.url, proxyOfA.url), silentLog);
+    const attempt = slowAttempt(two.storageOf('a', 'doubt'), 30);
+    await sleep(300);
+    assert.equal(await insert(insertOf(true)), 'stored');
+    assert.equal(await attempt, 'ended');
+    assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
+  });
+
+  test('is not sent again while a node is silent that may be at work on it', async () => {
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const insert = createSegmentInsert(through(proxyOfA.url, two.doorOfB.url), silentLog);
+    proxyOfA.set({ cutAfterBytes: 0 });
+    await assert.rejects(insert(insertOf(false)), { failure: 'unreachable' });
+    proxyOfA.set('hang');
+    await assert.rejects(insert(insertOf(true)), /an earlier attempt may still be under way/);
+    proxyOfA.set('none');
+    await eventually('the node to answer', () => insert(insertOf(true)).catch(() => undefined));
+    assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
+  });
+
+  test('is completed where only one of the shards has its rows', async () => {
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const insert = createSegmentInsert(through(two.a.url, two.doorOfB.url), silentLog);
+    await insert(insertOf(false));
+    await two
+      .storageOf('b', 'doubt')
+      .command('ALTER TABLE events_local DELETE WHERE 1 SETTINGS mutations_sync = 1');
+    assert.notDeepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
+    assert.equal(await insert(insertOf(true)), 'stored');
+    assert.equal(await insert(insertOf(true)), 'stored');
+    assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
+  });
+});
+
+describe('three front ends on a cluster', () => {
+  const seed = killSeed(process.env['KILL_SEED']);
+  const servers: TestServer[] = [];
+  const directories: string[] = [];
+  after(async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(directories.map((directory) => removeDirectory(directory)));
+  });
+  /** The first and the third prefer node a, the second node b; each knows both. */
+  const start = async (n: number): Promise<void> => {
+    const urls = n === 1 ? [two.doorOfB.url, two.a.url] : [two.a.url, two.doorOfB.url];
+    const env = {
+      ...two.env('front'),
+      CLICKHOUSE_URL: urls.join(','),
+      SEGMENT_BYTES: '65536',
+      FLUSH_INTERVAL: '30ms',
+    };
+    servers[n] = await startServer({ dataDir: directories[n] ?? '', env });
+  };
+
+  test(`kill -9 of any of them and of a node loses nothing and doubles nothing (KILL_SEED=${seed})`, {
+    timeout: patience(100_000 + rounds(1, 20) * 30_000),
+  }, async (t) => {
+    await two.prepare('front', envelope);
+    for (let n = 0; n < 3; n++) directories.push(await temporaryDirectory());
+    for (let n = 0; n < 3; n++) await start(n);
+    const organizations = ['one', 'other', 'third', 'fourth'];
+    const keys: string[] = [];
+    for (const slug of organizations) {
+      await createOrganization(servers[0] as TestServer, slug);
+      keys.push((await createKey(servers[0] as TestServer, ['--org', slug, '--scopes', 'read,write'])).key);
+    }
+    const flow = randomUUID();
+    const acknowledged = keys.map(() => new Set<string>());
+    const write = async (client: number, done: AbortSignal): Promise<void> => {
+      const random = randomOf(seed, client + 1);
+      const organization = client % keys.length;
+      while (!done.aborted) {
+        const ids = Array.from({ length: 1 + Math.floor(random() * 30) }, () => randomUUID());
+        const body = ids
+          .map((id) => JSON.stringify(sourceEvent({ flow_id: flow, extra: { id } })))
+          .join('\n');
+        const headers = { 'x-api-key': keys[organization] ?? '', 'content-type': 'application/x-ndjson' };
+        const url = `${servers[client % 3]?.url}/api/v1/audit`;
+        const answer = await call(url, { method: 'POST', headers, body }).catch(() => undefined);
+        if (answer?.status !== 202) await sleep(20);
+        else if (acceptedOf(answer).accepted === ids.length)
+          for (const id of ids) acknowledged[organization]?.add(id);
+      }
+    };
+    const random = randomOf(seed, 0);
+    for (let round = 0; round < rounds(1, 20); round++) {
+      const done = new AbortController();
+      const writing = Promise.all([0, 1, 2, 3, 4, 5].map((client) => write(client, done.signal)));
+      const died: string[] = [];
+      for (const what of ['node', 'front end', 'node']) {
+        await sleep(200 + random() * 600);
+        const n = Math.floor(random() * 3);
+        if (what === 'node') {
+          // Without replicas the service cannot start while node a is down, nor can anybody write to its shard.
+          const node = random() < 0.5 ? 'a' : 'b';
+          await two[node].kill();
+          await sleep(300 + random() * 500);
+          await two[node].start();
+          died.push(`node ${node}`);
+        } else {
+          await servers[n]?.kill('SIGKILL');
+          await start(n);
+          died.push(`front end ${n}`);
+        }
+      }
+      await sleep(300);
+      done.abort();
+      await writing;
+      t.diagnostic(`round ${round + 1}: killed ${died.join(', ')}`);
+    }
+    for (const [n, key] of keys.entries()) {
+      const wanted = acknowledged[n] ?? new Set();
+      assert.ok(wanted.size > 20, `only ${wanted.size} acknowledged`);
+      for (const server of servers) {
+        const stored = await eventually(
+          'every acknowledged event to be readable everywhere',
+          async () => {
+            const url = `${server.url}/api/v1/audit/export?format=ndjson&flowId=${flow}`;
+            const answer = await call(url, { headers: { 'x-api-key': key } }).catch(() => undefined);
+            if (answer?.status !== 200) return undefined;
+            const lines = answer.text.trim().split('\n');
+            const ids = lines.map((line) => (JSON.parse(line) as { extra_map: { id: string } }).extra_map.id);
+            const held = new Set(ids);
+            return [...wanted].every((id) => held.has(id)) ? ids : undefined;
+          },
+          90_000,
+        );
+        assert.equal(new Set(stored).size, stored.length, 'an event is stored twice');
+      }
+    }
+  });
+});

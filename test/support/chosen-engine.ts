@@ -1,0 +1,72 @@
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { EngineConnection } from '../../src/storage/storage.ts';
+import { neededGrants } from '../../src/storage/rights.ts';
+import { startPlainEngine } from './plain-engine.ts';
+import { startTwoShards, type TwoShards } from './two-shards.ts';
+
+/**
+ * What the servers of a test file use as their engine where that is not the embedded one, by AUDITLOG_TEST_CLICKHOUSE:
+ *
+ * - `least-privilege` (`npm run test:server`): one ClickHouse server, as a user with the documented rights and no others;
+ * - `cluster` (`npm run test:cluster`): two shards.
+ *
+ * Each server has a database of its own there, which its data directory stands for.
+ */
+const wanted = process.env['AUDITLOG_TEST_CLICKHOUSE'];
+const databases = Array.from({ length: 40 }, (_, n) => `limited_${n}`);
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+async function startLimited(): Promise<Readonly<Record<string, string>>> {
+  const grants = databases.flatMap((database) => neededGrants(database, 'limited'));
+  const engine = await startPlainEngine({ databases, grants });
+  engine.stopAtExit();
+  return engine.env;
+}
+
+async function startCluster(): Promise<TwoShards> {
+  const two = await startTwoShards();
+  two.stopAtExit();
+  return two;
+}
+
+/** Started with the first server. */
+let engine: Promise<Readonly<Record<string, string>>> | undefined;
+let cluster: Promise<TwoShards> | undefined;
+const databaseOf = new Map<string, string>();
+
+function ownDatabase(dataDir: string): string {
+  const database = databaseOf.get(dataDir) ?? databases[databaseOf.size];
+  if (database === undefined) throw new Error('more servers than databases: make more in chosen-engine.ts');
+  databaseOf.set(dataDir, database);
+  return database;
+}
+
+/** What the environment of a server on this data directory has besides `given`; nothing in the ordinary case. */
+export async function chosenEnvironment(
+  dataDir: string,
+  given: Variables = {},
+): Promise<Readonly<Record<string, string>>> {
+  if (given['CLICKHOUSE_URL'] !== undefined) return {};
+  if (wanted === 'least-privilege') {
+    engine ??= startLimited();
+    return { ...(await engine), CLICKHOUSE_DATABASE: ownDatabase(dataDir) };
+  }
+  if (wanted !== 'cluster') return {};
+  cluster ??= startCluster();
+  const two = await cluster;
+  const database = ownDatabase(dataDir);
+  await two.prepare(database, { head: eventHead, tail: eventTail(loadConfig(given)) });
+  return two.env(database);
+}
+
+/** How a test reaches the engine of a server beside it; undefined where that is the embedded one. */
+export async function chosenConnection(dataDir: string): Promise<EngineConnection | undefined> {
+  const database = databaseOf.get(dataDir);
+  if (database === undefined) return undefined;
+  const env: Readonly<Record<string, string>> =
+    cluster === undefined ? ((await engine) ?? {}) : (await cluster).a.env;
+  const { CLICKHOUSE_URL: url = '', CLICKHOUSE_USER: user = '', CLICKHOUSE_PASSWORD: password = '' } = env;
+  return { url, user, password, database, headers: {} };
+}

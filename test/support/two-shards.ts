@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { openStorage } from '../../src/storage/client.ts';
+import { keepEventsView } from '../../src/storage/events-view.ts';
+import { migrate } from '../../src/storage/migrate.ts';
+import { quoteIdentifier } from '../../src/storage/quote.ts';
+import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
+import { silentLog } from './engine.ts';
+import { type NodeDoor, startNodeDoor } from './node-door.ts';
+import { freePort, type LimitedUser, type PlainEngine, startPlainEngine } from './plain-engine.ts';
+
+/**
+ * Two engines that are a cluster of two shards, one node each, for tests of what a Distributed table does to reads,
+ * writes and the feed: the events of an organization are on one of the nodes, and both are asked for all of them. The
+ * service is started on it as on any cluster, with `CLICKHOUSE_CLUSTER`.
+ *
+ *     node a   events_local (shard 1)   events ─▶ both   organizations, users, …
+ *     node b   events_local (shard 2)   events ─▶ both   organizations, users, … ─▶ those of node a
+ *
+ * What it is not: there is no Keeper and nothing is replicated. So the tables are made here, of the statements of
+ * schema/migrations as they are rendered for a cluster: without ON CLUSTER they are sent to each node, replicated engines
+ * become plain ones, and what a real cluster replicates to every node (control data) stands on node a alone, where node b
+ * reads and writes it. Loss of a replica, quorums and distributed DDL are not tried by it; `cluster-image.ts` has those.
+ */
+export interface TwoShards {
+  readonly cluster: string;
+  readonly a: PlainEngine;
+  readonly b: PlainEngine;
+  /** Where services reach node b: statements that only a replica could carry out there are passed to node a. */
+  readonly doorOfB: NodeDoor;
+  /** The variables of a service on a database of this cluster, through node a. */
+  env(database: string): Readonly<Record<string, string>>;
+  /** Makes the tables of a database, as far as they are missing. */
+  prepare(database: string, envelope: Envelope): Promise<void>;
+  /** As the owner of the node, whoever the services are. */
+  storageOf(node: 'a' | 'b', database: string): Storage;
+  stop(): Promise<void>;
+  stopAtExit(): void;
+}
+
+/** What the view for operators puts around an event. */
+export interface Envelope {
+  readonly head: string;
+  readonly tail: string;
+}
+
+const cluster = 'two';
+/** The one node that has the control data. */
+const controlCluster = 'control';
+
+const remoteServers = (a: number, b: number, secret: string): string => {
+  const shard = (port: number) =>
+    `<shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host><port>${port}</port></replica></shard>`;
+  return (
+    `<remote_servers><${cluster}><secret>${secret}</secret>${shard(a)}${shard(b)}</${cluster}>` +
+    `<${controlCluster}><secret>${secret}</secret>${shard(a)}</${controlCluster}></remote_servers>`
+  );
+};
+
+const onCluster = / ON CLUSTER `two`/g;
+const replicated = /\bReplicated(Replacing)?MergeTree\('[^']*', '[^']*'(?:, )?(\w*)\)/;
+
+/** A statement for a cluster as one node of this one can carry it out; undefined: there is nothing for it to do. */
+export function statementFor(node: 'a' | 'b', statement: string, database: string): string | undefined {
+  const local = statement.replaceAll(onCluster, '');
+  const engine = replicated.exec(local);
+  if (engine === null) return local;
+  const [whole, replacing = '', version = ''] = engine;
+  const plain = `${replacing}MergeTree${version === '' ? '' : `(${version})`}`;
+  if (node === 'a' || replacing === '') return local.replace(whole, plain);
+  const table = /^CREATE TABLE IF NOT EXISTS (\w+)/.exec(local)?.[1];
+  if (table === undefined) return undefined;
+  const columns = local.slice(0, local.indexOf('ENGINE ='));
+  return `${columns} ENGINE = Distributed('${controlCluster}', '${database}', '${table}')`;
+}
+
+export async function startTwoShards(limited?: LimitedUser): Promise<TwoShards> {
+  const [portA, portB] = [await freePort(), await freePort()];
+  const elements = remoteServers(portA, portB, randomBytes(16).toString('hex'));
+  const password = randomBytes(16).toString('hex');
+  const [a, b] = await Promise.all(
+    [portA, portB].map((tcpPort) => startPlainEngine(limited, { tcpPort, password, elements })),
+  );
+  if (a === undefined || b === undefined) throw new Error('there are two nodes');
+  const doorOfB = await startNodeDoor(b.port, a.port);
+  const open: Storage[] = [];
+  const connection = (node: PlainEngine, database: string): EngineConnection => ({
+    url: node.url,
+    user: 'audit',
+    password,
+    database,
+    headers: {},
+  });
+  const storageOf = (node: 'a' | 'b', database: string): Storage => {
+    const storage = openStorage(connection(node === 'a' ? a : b, database), silentLog);
+    open.push(storage);
+    return storage;
+  };
+  const prepare = async (database: string, envelope: Envelope): Promise<void> => {
+    const nodes = { a: storageOf('a', database), b: storageOf('b', database) };
+    const everywhere: Storage = {
+      ...nodes.a,
+      command: async (query, parameters, options) => {
+        for (const node of ['a', 'b'] as const) {
+          const statement = statementFor(node, query, database);
+          if (statement !== undefined) await nodes[node].command(statement, parameters, options);
+        }
+      },
+    };
+    await everywhere.command(
+      `CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(database)}`,
+      {},
+      {
+        settings: { database: 'default' },
+      },
+    );
+    await migrate(everywhere, { log: silentLog, cluster });
+    await keepEventsView(everywhere, { database, cluster, ...envelope });
+    await Promise.all([nodes.a.close(), nodes.b.close()]);
+  };
+  return {
+    cluster,
+    a,
+    b,
+    doorOfB,
+    env: (database) => ({ ...a.env, CLICKHOUSE_CLUSTER: cluster, CLICKHOUSE_DATABASE: database }),
+    prepare,
+    storageOf,
+    stopAtExit: () => {
+      a.stopAtExit();
+      b.stopAtExit();
+      doorOfB.stopAtExit();
+    },
+    stop: async () => {
+      await Promise.all(open.map((storage) => storage.close()));
+      await doorOfB.stop();
+      await Promise.all([a.stop(), b.stop()]);
+    },
+  };
+}
