@@ -13,9 +13,11 @@ describe('defaults', () => {
     assert.deepEqual(loadConfig({}), {
       host: '127.0.0.1',
       port: 8080,
+      processes: 1,
       dataDir: resolve('data'),
       clickhouse: {
         url: undefined,
+        otherUrls: [],
         user: 'default',
         password: '',
         database: 'audit',

@@ -71,7 +71,11 @@ describe('reads on a cluster', () => {
       await tenant.settled(300, { endTime: '2024-12-31T00:00:00Z' });
       byShard.set(await shardOf(tenant), tenant);
     }
-    assert.deepEqual([...byShard.keys()].toSorted(), [1, 2], 'six organizations are on both shards');
+    assert.deepEqual(
+      [...byShard.keys()].toSorted((a, b) => a - b),
+      [1, 2],
+      'six organizations are on both shards',
+    );
     const [ofFirst, ofSecond] = [byShard.get(1), byShard.get(2)];
     assert.ok(ofFirst && ofSecond);
     const reads = async (tenant: Tenant) => {

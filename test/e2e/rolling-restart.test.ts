@@ -43,7 +43,7 @@ before(async () => {
   }
 });
 after(async () => {
-  await Promise.all(servers.map((server) => server?.stop()));
+  await Promise.all(servers.map(async (server) => server?.stop()));
   await engine?.stop();
   for (const directory of directories) await removeDirectory(directory);
   earlier?.remove();
