@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
 import { collectProcessMetrics, renderMetrics, renderTogether } from './base/metrics.ts';
@@ -35,6 +36,7 @@ import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
 import { StandardPool } from './read/standard/pool.ts';
 import { createSegmentInsert } from './storage/insert.ts';
+import { KeyTable } from './storage/key-table.ts';
 import { limits as storageLimits } from './storage/limits.ts';
 import { Membership } from './storage/membership.ts';
 import {
@@ -167,6 +169,12 @@ async function startWriting(base: Base, stored: ServiceStorage, organizations: I
     above: isOwnEngine ? await newestSegmentOf(await logDirectories(config.dataDir)) : 0,
     sink: writeHealth.watch(createSegmentInsert(storage, log)),
     damage,
+    keys: {
+      table: new KeyTable(storage),
+      instance: stored.instance ?? randomUUID(),
+      log,
+      isShared: stored.instance !== undefined,
+    },
     directory: () => organizations.shared(),
   });
   base.stops.add(() => ingest.close());

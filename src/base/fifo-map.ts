@@ -18,6 +18,11 @@ export class FifoMap<V> {
     this.#entries.set(key, value);
   }
 
+  /** All values, oldest first. */
+  values(): IterableIterator<V> {
+    return this.#entries.values();
+  }
+
   /** The oldest value, which stays. */
   oldest(): V | undefined {
     return this.#peek()?.[1];

@@ -1,6 +1,7 @@
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
-import { type BatchAnswer, type Idempotency, sentOf } from './idempotency.ts';
+import { type BatchAnswer, type Idempotency, isSame, sentOf } from './idempotency.ts';
+import type { KeyClaims } from './key-claims.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { limits } from './limits.ts';
 import type { WorkerPool } from './pool.ts';
@@ -24,6 +25,8 @@ export interface AcceptOptions {
   readonly wal: Pick<Wal, 'append'>;
   readonly arrivals: Arrivals;
   readonly idempotency: Idempotency;
+  /** What processes on the engine know of each other's keys; undefined where this one has it for itself. */
+  readonly claims?: KeyClaims | undefined;
   readonly bodyBytesMax: number;
   readonly directory: Directory;
   /** Called for each durable batch with its accepted events, for metrics. */
@@ -100,18 +103,36 @@ class Acceptor {
     const { idempotency } = this.#options;
     const sent = sentIn(request, mapped) ?? '';
     const before = idempotency.recall(id, sent);
-    if (before === 'other') {
-      const detail =
-        'This Idempotency-Key was used for another body, Content-Type, from or org within the last 24 hours.';
-      throw new Problem('key_reused', detail);
-    }
+    if (before === 'other') throw keyReused();
     if (before !== undefined) return before;
+    const claim = isAccepted(mapped.outcome) ? await this.#claim(id, sent, mapped) : undefined;
+    if (claim?.kind === 'answered') {
+      mapped.release();
+      if (!isSame(claim.sent, sent)) throw keyReused();
+      return claim.answer;
+    }
     const answer = this.#answerOf(request, mapped);
     const notes = idempotency.notes(id, sent, answer);
-    await this.#append(withNotes(mapped.frames, notes), [request]);
+    try {
+      await this.#append(withNotes(mapped.frames, notes), [request]);
+    } catch (error) {
+      claim?.withdraw();
+      throw error;
+    }
     idempotency.remember(notes);
+    claim?.answered(answer);
     this.#options.accepted(answer.accepted);
     return answer;
+  }
+
+  /** Nothing is kept of a request whose key another process has for too long. */
+  async #claim(id: string, sent: string, mapped: MappedRequest) {
+    try {
+      return await this.#options.claims?.claim(id, sent);
+    } catch (error) {
+      mapped.release();
+      throw error;
+    }
   }
 
   /** The events of a small body are durable already. */
@@ -147,6 +168,16 @@ class Acceptor {
 function sentIn({ form, foreign, org }: IngestRequest, { outcome }: MappedRequest): string | undefined {
   const hash = outcome.kind === 'answered' ? outcome.bodyHash : undefined;
   return hash === undefined ? undefined : sentOf(hash, form, foreign, org);
+}
+
+function keyReused(): Problem {
+  const detail =
+    'This Idempotency-Key was used for another body, Content-Type, from or org within the last 24 hours.';
+  return new Problem('key_reused', detail);
+}
+
+function isAccepted(outcome: Outcome): boolean {
+  return outcome.kind === 'answered' && !outcome.hasTooManyRejected && outcome.answer.accepted > 0;
 }
 
 function acceptedAnswer(outcome: Outcome): BatchAnswer {

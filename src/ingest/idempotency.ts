@@ -13,7 +13,7 @@ export interface BatchAnswer {
 }
 
 /** What is remembered of one answered request; travels as the notes of its frame, then in a file of its hour. */
-interface Entry {
+export interface Entry {
   /** SHA-256 of API key and Idempotency-Key, base64url. */
   readonly id: string;
   /** What was sent (`sentOf`). Entries of 0.1.0 have the hash alone. */
@@ -29,6 +29,11 @@ export function sentOf(hash: string, form: string, foreign?: string, org?: strin
 }
 
 const hashIn = (sent: string): string => sent.split(' ', 1)[0] ?? '';
+
+/** Whether what is remembered is what was sent now. */
+export function isSame(remembered: string, sent: string): boolean {
+  return remembered === sent || remembered === hashIn(sent);
+}
 
 const hourMs = 3_600_000;
 const hoursKept = limits.idempotencyWindowMs / hourMs + 1;
@@ -81,9 +86,20 @@ export class Idempotency {
 
   /** What was answered within the window: `undefined` when nothing was, `other` when it was for another body. */
   recall(id: string, sent: string): BatchAnswer | 'other' | undefined {
+    const found = this.entry(id);
+    if (found === undefined) return undefined;
+    return isSame(found.body, sent) ? found.answer : 'other';
+  }
+
+  /** What is remembered of an id within the window. */
+  entry(id: string): Entry | undefined {
     const found = this.#entries.get(id)?.entry;
-    if (found === undefined || this.#hasExpired(found)) return undefined;
-    return found.body === sent || found.body === hashIn(sent) ? found.answer : 'other';
+    return found === undefined || this.#hasExpired(found) ? undefined : found;
+  }
+
+  /** All that is remembered, oldest first. */
+  all(): Entry[] {
+    return [...this.#entries.values()].map(({ entry }) => entry).filter((entry) => !this.#hasExpired(entry));
   }
 
   /** The id of a request whose key is what it holds: a new one, or that which 0.1.0 gave it, by the hash alone. */

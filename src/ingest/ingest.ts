@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { limits } from './limits.ts';
-import type { Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
 import type { SharedDirectory } from '../base/organization-facts.ts';
 import type { SegmentSink } from '../base/segment-insert.ts';
 import { counter, gauge } from '../base/metrics.ts';
@@ -9,6 +9,7 @@ import { Arrivals } from './arrivals.ts';
 import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
+import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import { takeOverLog } from './left-log.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
@@ -36,6 +37,8 @@ export interface IngestOptions {
   readonly above?: number;
   readonly sink: SegmentSink;
   readonly damage: DamageReports;
+  /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
+  readonly keys?: KeyClaimsOptions & { readonly isShared: boolean };
   directory(): SharedDirectory;
 }
 
@@ -49,8 +52,8 @@ export interface Ingest {
   lastSegmentOf(organization: string): number;
   /** Begins segments above this number from now on (see `Wal.raise`). */
   raise(segment: number): void;
-  /** Takes over the log of a process that is gone, in another data directory (see left-log.ts). */
-  takeOver(dataDir: string, signal: AbortSignal): Promise<boolean>;
+  /** Takes over the log of a process that is gone, `instance`, in another data directory (see left-log.ts). */
+  takeOver(dataDir: string, instance: string, signal: AbortSignal): Promise<boolean>;
   /** Segments that wait for the engine. */
   unsent(): number;
   /** Undefined while appends to the log work. */
@@ -90,7 +93,11 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const rejectionLog = new RejectionLog(log, () => performance.now());
   const { bodyBytesMax, directory } = options;
   const outcomes = countOutcomes(rejectionLog);
-  const accept = createAccept({ pools, wal, arrivals, idempotency, bodyBytesMax, directory, ...outcomes });
+  const claims = options.keys && new KeyClaims(options.keys);
+  const shared = options.keys?.isShared === true ? claims : undefined;
+  const sharing = shared && shareKnown(shared, idempotency, log);
+  const keys = { idempotency, claims: shared };
+  const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher);
   const queued = (): number => pools.small.queued() + pools.large.queued();
   show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
@@ -101,7 +108,12 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     unsettled: () => wal.unsettled(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
     raise: (segment) => wal.raise(segment),
-    takeOver: (left, signal) => takeOverLog({ ...options, dataDir: left, idempotency }, signal),
+    async takeOver(left, instance, signal) {
+      if (!(await takeOverLog({ ...options, dataDir: left, idempotency }, signal))) return false;
+      await claims?.resolve(instance, (id) => idempotency.entry(id));
+      await shared?.share(idempotency.all());
+      return true;
+    },
     unsent: () => wal.sealed().length,
     logFailure: () => wal.failure(),
     flush: (timeoutMs) => batcher.flush(timeoutMs),
@@ -109,9 +121,28 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       batcher.stop();
       await Promise.all([pools.small.close(), pools.large.close()]);
       rejectionLog.close();
+      await claims?.stop();
+      await sharing;
       await wal.close();
     },
   };
+}
+
+/**
+ * Tells other processes what this one knew before it started. Claims of its last run are looked for once more: one may
+ * have been on its way to the engine when that died.
+ */
+async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logger): Promise<void> {
+  const recall = (id: string) => idempotency.entry(id);
+  try {
+    await claims.resolveOwn(recall);
+    await claims.share(idempotency.all());
+    await claims.pause(limits.keyResolveMs);
+    await claims.resolveOwn(recall);
+  } catch (error) {
+    const words = 'other processes do not know yet which Idempotency-Keys this one had before its start';
+    log.warn(errorFacts(error), words);
+  }
 }
 
 async function openLog(options: IngestOptions): Promise<Wal> {

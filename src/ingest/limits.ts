@@ -58,6 +58,20 @@ export const limits = {
   idempotencyWindowMs: 24 * 3_600_000,
   idempotencyKeysMax: 500_000,
   idempotencyBytesMax: 128 * 1024 * 1024,
+  /** Keys that processes share: so many go to the engine in one statement, */
+  keyBatchMax: 500,
+  /** for so long a request waits for the answer of the process that has its key. */
+  keyWaitMsMax: 3_000,
+  /** for so long an engine that does not answer is asked, */
+  keyEngineMsMax: 2_000,
+  keyPollMsMin: 10,
+  keyPollMsMax: 200,
+  /** and then for so long it is not asked. */
+  keyRetryMs: 1_000,
+  /** Longer than a claim is on its way to the engine after its process has died. */
+  keyResolveMs: 10_000,
+  /** What waits to be told to other processes while the engine is away; beyond it the oldest is not told. */
+  keyOutboxMax: 100_000,
   retryDelayMsMax: 5_000,
   walRetryAfterSeconds: 5,
   walProbeMs: 1_000,

@@ -90,7 +90,7 @@ export class LeftLogs {
   async #takeOver({ directory, instance }: LeftLog, ingest: Pick<Ingest, 'takeOver'>): Promise<void> {
     const { storage, dataDir } = this.#options;
     const newest = await newestSegmentOf([directory]);
-    if (!(await ingest.takeOver(directory, this.#stopping.signal))) return;
+    if (!(await ingest.takeOver(directory, instance, this.#stopping.signal))) return;
     await withdrawWatermark(storage, instance, newest);
     await rm(join(directory, 'instance-id'), { force: true });
     // Evidence of damage may still be there, and the socket of the lock is.

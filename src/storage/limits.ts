@@ -81,4 +81,7 @@ export const limits = {
   attemptPollMs: 200,
   commandEngineMsMax: 10_000,
   writerRenewMs: 3_600_000,
+  /** Claims on Idempotency-Keys: how long they count, and how long the engine has for a question about them. */
+  keyWindowMs: 24 * 3_600_000,
+  keyAskMsMax: 2_000,
 } as const;

@@ -80,22 +80,32 @@ async function idsInFeed(tenant: Tenant, wanted: ReadonlySet<string>): Promise<s
   return seen;
 }
 
-/** Writers that post small batches, each on a connection of its own, and remember what was acknowledged. */
+/**
+ * Writers that post small batches, each on a connection of its own, and remember what was acknowledged. Every second one
+ * sends with an Idempotency-Key until it is answered, and then once more.
+ */
 class Writers {
   readonly acknowledged = new Set<string>();
   readonly #ending = new AbortController();
   readonly #all: Promise<unknown>;
 
   constructor(tenant: Tenant, count: number) {
-    this.#all = Promise.all(Array.from({ length: count }, () => this.#write(tenant)));
+    this.#all = Promise.all(Array.from({ length: count }, (_, n) => this.#write(tenant, n % 2 === 1)));
   }
 
-  async #write(tenant: Tenant): Promise<void> {
-    while (!this.#ending.signal.aborted) {
+  async #write(tenant: Tenant, isRepeating: boolean): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
       const ids = [randomUUID(), randomUUID()];
       const body = ids.map((id) => sourceEvent({ extra: { id } }));
-      const answer = await tenant.post(body, fresh).catch(() => undefined);
-      if (answer?.status === 202) for (const id of ids) this.acknowledged.add(id);
+      const headers = { ...fresh, ...(isRepeating && { 'idempotency-key': randomUUID() }) };
+      const post = () => tenant.post(body, headers).catch(() => undefined);
+      let answer = await post();
+      while (isRepeating && answer?.status !== 202 && !signal.aborted) answer = await post();
+      if (answer?.status !== 202) continue;
+      for (const id of ids) this.acknowledged.add(id);
+      const again = isRepeating ? await post() : undefined;
+      if (again?.status === 202) assert.equal(again.text, answer.text);
     }
   }
 
@@ -253,6 +263,11 @@ test('several processes share a ClickHouse server', async () => {
     await writers.end();
     const byAll = await answeredBy(server, 'ingest');
     assert.ok(byAll.has('1') && byAll.has('2'), JSON.stringify([...byAll]));
+    // The system chooses who is asked: twenty repeats do not all come to the same process.
+    const key = { ...fresh, 'idempotency-key': randomUUID() };
+    const first = await tenant.post([sourceEvent()], key);
+    for (let n = 0; n < 20; n++) assert.equal((await tenant.post([sourceEvent()], key)).text, first.text);
+    assert.equal((await tenant.post([sourceEvent({ action: 1 })], key)).status, 422);
     await allThereOnce(tenant, writers.acknowledged);
     assert.equal(await server.stop(), 0);
   } finally {

@@ -1,0 +1,49 @@
+import { limits } from './limits.ts';
+import type { Storage } from './storage.ts';
+
+/** A claim on an Idempotency-Key, as processes on one engine see it (`state` as in migration 0012). */
+export interface KeyRow {
+  readonly id: string;
+  /** UUID of its own. */
+  readonly claim: string;
+  /** UUID of the process that made it. */
+  readonly instance: string;
+  readonly state: 1 | 2 | 3;
+  readonly sent: string;
+  /** JSON; empty until it is answered. */
+  readonly answer: string;
+}
+
+const columns = 'id, claim, instance, state, sent, answer';
+const inWindow = `at > now64(3) - toIntervalMillisecond(${limits.keyWindowMs})`;
+
+/** The table of claims. All reject with EngineError. */
+export class KeyTable {
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /** Resolves when every later read, by whomever, sees the rows. */
+  put(rows: readonly KeyRow[]): Promise<void> {
+    return this.#storage.insertRows('idempotency_keys', rows, { timeoutMs: limits.keyAskMsMax });
+  }
+
+  /** All claims on some ids, of the last 24 hours. */
+  read(ids: readonly string[]): Promise<KeyRow[]> {
+    return this.#storage.rows<KeyRow>(
+      `SELECT ${columns} FROM idempotency_keys FINAL WHERE id IN {ids:Array(String)} AND ${inWindow}`,
+      { ids },
+      { timeoutMs: limits.keyAskMsMax },
+    );
+  }
+
+  /** Claims of a process that it has neither withdrawn nor answered. */
+  unresolved(instance: string): Promise<KeyRow[]> {
+    return this.#storage.rows<KeyRow>(
+      `SELECT ${columns} FROM idempotency_keys FINAL WHERE instance = {instance:UUID} AND state = 1 AND ${inWindow}`,
+      { instance },
+    );
+  }
+}

@@ -1,0 +1,168 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../../src/base/problem.ts';
+import type { BatchAnswer, Entry } from '../../src/ingest/idempotency.ts';
+import { KeyClaims } from '../../src/ingest/key-claims.ts';
+import { KeyTable } from '../../src/storage/key-table.ts';
+import { rounds } from '../support/rounds.ts';
+import { sharedEngine } from '../support/shared.ts';
+
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+let table: KeyTable;
+before(async () => {
+  table = new KeyTable((await sharedEngine()).storage);
+});
+
+const answerOf = (accepted: number): BatchAnswer => ({ accepted, rejected: 0, errors: [] });
+
+/** A process: what it has stored, by id, outlives its death, as its log does. */
+class Process {
+  readonly instance = randomUUID();
+  readonly stored = new Map<string, Entry>();
+  /** Requests of a run that has died come to nothing. */
+  run = 0;
+  readonly #underWay = new Set<Promise<unknown>>();
+  claims = this.#open();
+
+  /** A run asks the engine nothing after its death. */
+  #open(): KeyClaims {
+    const { run } = this;
+    const ask = <T>(question: () => Promise<T>): Promise<T> => {
+      if (run !== this.run) return Promise.reject(new Error('this process is dead'));
+      const asked = question();
+      this.#underWay.add(asked);
+      return asked.finally(() => this.#underWay.delete(asked));
+    };
+    const ofRun = {
+      put: (...given: Parameters<KeyTable['put']>) => ask(() => table.put(...given)),
+      read: (...given: Parameters<KeyTable['read']>) => ask(() => table.read(...given)),
+      unresolved: (instance: string) => ask(() => table.unresolved(instance)),
+    };
+    return new KeyClaims({ table: ofRun, instance: this.instance, log });
+  }
+
+  async restart(): Promise<void> {
+    const dead = this.claims;
+    this.run += 1;
+    await Promise.allSettled(this.#underWay);
+    this.claims = this.#open();
+    await Promise.all([dead.stop(), this.claims.resolveOwn((id) => this.stored.get(id))]);
+  }
+
+  store(id: string, sent: string, accepted: number): BatchAnswer {
+    assert.ok(!this.stored.has(id), 'one process stores a key twice');
+    const answer = answerOf(accepted);
+    this.stored.set(id, { id, body: sent, at: Date.now(), answer });
+    return answer;
+  }
+}
+
+type Fate = 'answers' | 'fails' | 'dies before' | 'dies after';
+
+/** One request as the front end handles it; `undefined` where it has no answer for its client. */
+async function request(of: Process, id: string, fate: Fate): Promise<BatchAnswer | undefined> {
+  const { run } = of;
+  const known = of.stored.get(id);
+  if (known !== undefined) return known.answer;
+  let claim: Awaited<ReturnType<KeyClaims['claim']>>;
+  try {
+    claim = await of.claims.claim(id, 'body');
+  } catch (error) {
+    assert.ok(error instanceof Problem && error.code === 'unavailable', String(error));
+    return undefined;
+  }
+  if (claim.kind === 'answered') {
+    assert.equal(claim.sent, 'body');
+    return claim.answer;
+  }
+  await sleep(Math.random() * 20);
+  if (fate === 'dies before' || of.run !== run) return undefined;
+  if (fate === 'fails') {
+    claim.withdraw();
+    return undefined;
+  }
+  const answer = of.store(id, 'body', Math.floor(Math.random() * 1e9));
+  if (fate === 'dies after') return undefined;
+  claim.answered(answer);
+  return answer;
+}
+
+const pick = <T>(from: readonly T[]): T => from[Math.floor(Math.random() * from.length)] as T;
+
+describe('claims on Idempotency-Keys', () => {
+  test('of the processes on an engine one stores, and all give its answer', async () => {
+    const processes = [new Process(), new Process(), new Process()];
+    const ids = Array.from({ length: rounds(12, 60) }, () => randomUUID());
+    const fates: Fate[] = ['answers', 'answers', 'fails', 'dies before', 'dies after'];
+    const first = ids.flatMap((id) =>
+      processes.map(async (one) => [id, await request(one, id, pick(fates))] as const),
+    );
+    // While some wait for claims of the dead, these come back.
+    await Promise.race([Promise.all(first), sleep(300)]);
+    await Promise.all(processes.map((one) => one.restart()));
+    const given = [...(await Promise.all(first))];
+    for (const id of ids)
+      for (const one of processes) {
+        let answer: BatchAnswer | undefined;
+        for (let tries = 0; answer === undefined && tries < 5; tries++)
+          answer = await request(one, id, 'answers');
+        given.push([id, answer]);
+      }
+    for (const id of ids) {
+      const stored = processes.flatMap((one) => one.stored.get(id) ?? []);
+      assert.equal(stored.length, 1, `stored by ${stored.length} processes`);
+      for (const [of, answer] of given)
+        if (of === id && answer !== undefined) assert.deepEqual(answer, stored[0]?.answer);
+    }
+    assert.equal(given.slice(-ids.length * 3).filter(([, answer]) => answer === undefined).length, 0);
+    await Promise.all(processes.map((one) => one.claims.stop()));
+  });
+
+  test('the claim of a process that is away is waited for, not passed over', async () => {
+    const [dead, other] = [new Process(), new Process()];
+    const id = randomUUID();
+    assert.equal(await request(dead, id, 'dies after'), undefined);
+    await assert.rejects(other.claims.claim(id, 'body'), (error) => error instanceof Problem);
+    await dead.restart();
+    assert.deepEqual(await request(other, id, 'answers'), dead.stored.get(id)?.answer);
+    assert.equal(other.stored.size, 0);
+    await Promise.all([dead, other].map((one) => one.claims.stop()));
+  });
+
+  test('what a process remembered before it shared its engine is told the others', async () => {
+    const [old, young] = [new Process(), new Process()];
+    const id = randomUUID();
+    const answer = old.store(id, 'body', 7);
+    await old.claims.share([...old.stored.values()]);
+    await old.claims.stop();
+    assert.deepEqual(await request(young, id, 'answers'), answer);
+    await young.claims.stop();
+  });
+
+  test('without an answer of the engine the own memory has to do, and the others are told later', async () => {
+    let isAway = true;
+    const failing = {
+      put: async (...given: Parameters<KeyTable['put']>) =>
+        isAway ? Promise.reject(new Error('away')) : table.put(...given),
+      read: async (...given: Parameters<KeyTable['read']>) =>
+        isAway ? Promise.reject(new Error('away')) : table.read(...given),
+      unresolved: (instance: string) => table.unresolved(instance),
+    };
+    const alone = new KeyClaims({ table: failing, instance: randomUUID(), log });
+    const id = randomUUID();
+    const claim = await alone.claim(id, 'body');
+    assert.equal(claim.kind, 'held');
+    const again = performance.now();
+    assert.equal((await alone.claim(randomUUID(), 'body')).kind, 'held');
+    assert.ok(performance.now() - again < 1500, 'each request waits for an engine that is away');
+    if (claim.kind === 'held') claim.answered(answerOf(3));
+    isAway = false;
+    await alone.stop();
+    const other = new Process();
+    assert.deepEqual(await request(other, id, 'answers'), answerOf(3));
+    await other.claims.stop();
+  });
+});
