@@ -11,6 +11,7 @@ const folders = {
   read: ['storage', 'contract', 'ocsf', 'base'],
   evidence: ['tlog', 'storage', 'base'],
   control: ['storage', 'base'],
+  redis: ['base'],
   http: ['ingest', 'read', 'evidence', 'control', 'contract', 'foreign', 'base'],
   client: [],
   demo: ['ocsf'],

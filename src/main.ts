@@ -14,7 +14,9 @@ import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
 import { Directory } from './control/directory.ts';
 import { IngestDirectory } from './control/ingest-directory.ts';
+import type { Account } from './control/account-checks.ts';
 import { KeyUses } from './control/key-uses.ts';
+import { OwnAccounts } from './control/own-accounts.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { Sessions } from './control/sessions.ts';
@@ -22,14 +24,16 @@ import { newEvidenceKey, openEvidence } from './evidence/evidence.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { drain } from './http/drain.ts';
+import { RateLimiter } from './http/rate-limit.ts';
 import type { HttpServer } from './http/server.ts';
 import { openIngest } from './ingest/ingest.ts';
 import { IngestOrder } from './ingest/ingest-order.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
+import { renumberLog } from './ingest/renumber.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { createReaders } from './read/readers.ts';
 import { StandardPool } from './read/standard/pool.ts';
-import { createSegmentInsert } from './storage/insert.ts';
+import { createSegmentInsert, storedRowsOf } from './storage/insert.ts';
 import { limits as storageLimits } from './storage/limits.ts';
 import { Membership } from './storage/membership.ts';
 import {
@@ -62,7 +66,9 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   stops.add(() => lock.release());
   await checkListener(config);
   const envelope = { head: eventHead, tail: eventTail(config) };
-  const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops };
+  const failing = new AbortController();
+  const failed = (error: Error): void => failing.abort(error);
+  const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops, failed };
   setImmediate(prepareAnswers);
   const stored = await startStorage(base);
   const directory = new Directory({ storage: stored.storage, log, clock });
@@ -102,12 +108,22 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
     await drain(server, ingest, log);
     await stops.run();
   };
-  return { url, storage: stored.storage, directory, record, flush: ingest.flush, stop };
+  return {
+    url,
+    storage: stored.storage,
+    directory,
+    record,
+    flush: ingest.flush,
+    failure: failing.signal,
+    stop,
+  };
 }
 
 /** What every part is started with. */
 interface Base extends ServiceOutputs, StorageOptions {
   readonly config: Config;
+  /** Called when the process must end by itself. */
+  failed(error: Error): void;
 }
 
 type Writing = Awaited<ReturnType<typeof startWriting>>;
@@ -116,8 +132,17 @@ type Writing = Awaited<ReturnType<typeof startWriting>>;
 async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
   const { config, dataDir, log, stops, damage } = base;
   const { storage, engine, instance, writeHealth } = stored;
-  const joining = instance === undefined ? undefined : Membership.join({ storage, instance, log, stops });
+  const { failed } = base;
+  const joining =
+    instance === undefined ? undefined : Membership.join({ storage, dataDir, instance, log, stops, failed });
   const member = await joining;
+  if (member?.renumberAfter !== undefined) {
+    const { writer, renumberAfter: after } = member;
+    const stored = (segment: number) => storedRowsOf(storage, segment);
+    await renumberLog({ dataDir, log, damage, writer, after, storedRowsOf: stored });
+    await member.succeed();
+  }
+  const sink = writeHealth.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
     log,
@@ -126,7 +151,7 @@ async function startWriting(base: Base, stored: ServiceStorage, organizations: I
     // The engine needs room to take over what the log holds, or neither could go on.
     keepFreeBytes: engine === undefined ? 0 : ingestLimits.walKeepFreeBytes,
     writer: member?.writer ?? 0,
-    sink: writeHealth.watch(createSegmentInsert(storage, log)),
+    sink: member?.fence(sink) ?? sink,
     damage,
     directory: () => organizations.shared(),
   });
@@ -134,7 +159,7 @@ async function startWriting(base: Base, stored: ServiceStorage, organizations: I
   await member?.publish(ingest);
   const peers = member?.peers ?? commandPeers(storage, dataDir);
   const order = new IngestOrder({ ingest, peers, clockSkewMs: member && storageLimits.clockSkewMsMax });
-  return { ingest, order };
+  return { ingest, order, member };
 }
 
 /** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
@@ -167,9 +192,10 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const { config, envelope, damage } = base;
   const { directory, organizations, evidence } = parts;
   const { storage, writeHealth } = parts.stored;
-  const { ingest, order } = parts.writing;
+  const { ingest, order, member } = parts.writing;
   const secret = await sessionSecret(config, base.log);
-  const passwords = new PasswordThrottle();
+  const { rateCounter, accounts, limitsShared } = await openCounts(base, secret);
+  const passwords = new PasswordThrottle({ accounts });
   stopping.addEventListener('abort', () => passwords.stop());
   const keyUses = new KeyUses({ storage, clock, log: base.log });
   keyUses.start();
@@ -187,13 +213,41 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
     administration: new Administration(storage),
     keyUses,
+    rateCounter,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
+      limitsShared,
+      feedGoesOn: () => member?.feedGoesOn(),
       damage: () => damage.list(),
     },
   });
+}
+
+/** What limits are counted by: this process alone, or together with others through Redis. */
+async function openCounts({ config, log, stops }: Base, secret: string) {
+  const own = new RateLimiter(() => performance.now());
+  const { redisUrl: url } = config;
+  if (url === undefined) {
+    const words = 'limits and failed passwords are counted by each process for itself; REDIS_URL shares them';
+    if (config.clickhouse.url !== undefined) log.info({}, words);
+    return { rateCounter: own, accounts: new OwnAccounts(), limitsShared: () => undefined };
+  }
+  if (config.sessionSecret === undefined) {
+    const words =
+      'without SESSION_SECRET, limits are shared through Redis by processes on this DATA_DIR alone';
+    log.warn({}, words);
+  }
+  // Its packages are not loaded where nothing is shared.
+  const { SharedCounts } = await import('./redis/shared-counts.ts');
+  const shared = await SharedCounts.open({ url, secret, log });
+  stops.add(() => shared.stop());
+  return {
+    rateCounter: shared.rates(own),
+    accounts: shared.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
+    limitsShared: () => shared.isReachable,
+  };
 }

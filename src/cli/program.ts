@@ -18,6 +18,7 @@ import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
 import { registerUser } from './user.ts';
 import { registerVerify } from './verify.ts';
+import { registerWriters } from './writers.ts';
 import { version } from './version.ts';
 
 /** Exit codes (contract: Command line). */
@@ -55,6 +56,7 @@ function createProgram(deps: CliDeps): Command {
   registerOcsf(program, deps);
   registerVerify(program, deps);
   registerDoctor(program, deps);
+  registerWriters(program, deps);
   registerCompletion(program, deps);
   return program;
 }

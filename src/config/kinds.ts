@@ -106,6 +106,18 @@ export const httpUrl: Kind<string> = kind(
   },
 );
 
+/** The address of a Redis server, which holds its credentials: most that host one hand out such a URL. */
+export const redisUrl: Kind<string> = kind(
+  'a redis:// or rediss:// URL such as redis://:password@host:6379/0, without query or fragment',
+  (text) => {
+    if (!URL.canParse(text) || /\s/.test(text)) return undefined;
+    const { protocol, hostname, pathname, search, hash } = new URL(text);
+    const isRedis = protocol === 'redis:' || protocol === 'rediss:';
+    const isPlain = hostname !== '' && search === '' && hash === '' && /^(\/\d{0,5})?$/.test(pathname);
+    return isRedis && isPlain ? text : undefined;
+  },
+);
+
 /** Names of secrets separated by commas, as `plainName` has them, without repeats; a `!` before one stays. */
 export function secretNames(countMax: number, charactersMax: number): Kind<readonly string[]> {
   const allowed = `up to ${countMax} names separated by commas, each of at most ${charactersMax} characters, none of spaces, "_", "-" and "." alone; with a leading ! a name is taken out`;

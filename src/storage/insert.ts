@@ -94,3 +94,12 @@ async function countInstead(storage: Storage, { number }: SegmentInsert, queryId
   );
   return Number(row?.present ?? 0);
 }
+
+/** Rows of a segment that are stored, for one that nobody sends any more. Rejects with EngineError. */
+export async function storedRowsOf(storage: Storage, segment: number): Promise<number> {
+  const [row] = await storage.rows<{ present: string }>(
+    'SELECT count() AS present FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
+    segmentSeqRange(segment),
+  );
+  return Number(row?.present ?? 0);
+}

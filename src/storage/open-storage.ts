@@ -13,6 +13,7 @@ import { readEngineFile } from './engine-file.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
+import { instanceFile } from './membership.ts';
 import { migrate } from './migrate.ts';
 import type { MigrationMode } from './migration-claims.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
@@ -83,7 +84,7 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   const storage = connect(options, { url, user, password, database, headers: {}, tls });
   await waitForServer(storage, url, user, options.log);
   await checkRights(storage, user, cluster);
-  const instance = (await readOrCreateFile(join(options.dataDir, 'instance-id'), randomUUID())).trim();
+  const instance = (await readOrCreateFile(join(options.dataDir, instanceFile), randomUUID())).trim();
   await makeTables(options, storage, { kind: 'shared', instance });
   // Of a ClickHouse server only what it answers can be known.
   return { storage, writeHealth: new WriteHealth(undefined, options.log), engine: undefined, instance };

@@ -337,6 +337,7 @@ describe('exit codes', () => {
       'ocsf',
       'verify',
       'doctor',
+      'writers',
       'completion',
       'help',
     ];
