@@ -24,7 +24,10 @@ import {
 } from './segment.ts';
 
 export interface RenumberOptions {
+  /** Holds the folders `wal` and `idempotency`. */
   readonly dataDir: string;
+  /** The folder `wal`, where it is not to be opened here. */
+  readonly files?: LogFiles;
   readonly log: Logger;
   readonly damage: DamageReports;
   /** The number that segments get from here on. */
@@ -58,7 +61,7 @@ const planName = 'renumbering';
  * with EngineError.
  */
 export async function renumberLog(options: RenumberOptions): Promise<void> {
-  const files = await openLogFiles(join(options.dataDir, 'wal'));
+  const files = options.files ?? (await openLogFiles(join(options.dataDir, 'wal')));
   if ((await files.list()).includes(planName)) {
     const plan = JSON.parse((await files.read(planName)).toString('utf8')) as Plan;
     return carryOut(files, plan);
@@ -69,6 +72,8 @@ export async function renumberLog(options: RenumberOptions): Promise<void> {
   for (const segment of recovered.segments) await renumbering.take(segment);
   const plan = await renumbering.finish();
   await writeFile(files, `${planName}${unfinishedEnding}`, [Buffer.from(JSON.stringify(plan))]);
+  // The plan must not be there without the files that it names.
+  await files.syncDirectory();
   await files.rename(`${planName}${unfinishedEnding}`, planName);
   await files.syncDirectory();
   await carryOut(files, plan);
