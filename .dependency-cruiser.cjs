@@ -11,6 +11,7 @@ const folders = {
   read: ['storage', 'contract', 'ocsf', 'base'],
   evidence: ['tlog', 'storage', 'base'],
   control: ['storage', 'base'],
+  redis: ['base'],
   http: ['ingest', 'read', 'evidence', 'control', 'contract', 'foreign', 'base'],
   processes: ['ingest', 'storage', 'config', 'base'],
   client: [],
@@ -68,7 +69,7 @@ module.exports = {
     ...page,
     types,
     packages,
-    { from: { path: '^src/((main|cli|command-line|front-end)\\.ts|check-platform\\.js)$' }, to: {} },
+    { from: { path: '^src/(service/|((main|cli|command-line|front-end)\\.ts|check-platform\\.js)$)' }, to: {} },
   ],
   allowedSeverity: 'error',
   forbidden: [

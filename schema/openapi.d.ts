@@ -569,7 +569,7 @@ export interface Schemas {
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
   };
-  /** What was looked at, and whether it holds; readiness depends on all but `nothing_damaged`. */
+  /** What was looked at, and whether it holds; readiness depends on `engine_…` and `log_…`. */
   readonly Checks: {
     /** The engine answers. */
     readonly engine_reachable: boolean;
@@ -579,6 +579,10 @@ export interface Schemas {
     readonly log_takes_writes: boolean;
     /** No stored event is known to be damaged or missing. */
     readonly nothing_damaged: boolean;
+    /** Limits are counted together with other processes, as `REDIS_URL` says; false while Redis is away. Absent where each process counts for itself. */
+    readonly limits_shared?: boolean;
+    /** The feed waits for no other server; false while one is away with events in its log, or falls behind. Absent with an embedded engine. */
+    readonly feed_goes_on?: boolean;
   };
   /** Damage of stored events, in words for the operator. */
   readonly Damage: {
@@ -698,6 +702,29 @@ export interface Schemas {
   readonly CliRevokedKey: {
     readonly id: string;
     readonly revoked_at: Schemas['CliMoment'];
+  };
+  /** `writers list`: the servers that share an engine, by number */
+  readonly CliWriters: readonly (Schemas['CliWriter'])[];
+  /** A server that shares an engine with others. */
+  readonly CliWriter: {
+    /** In the order numbers of its events; given to another after a week. */
+    readonly number: number;
+    /** Of its data directory. */
+    readonly instance: string;
+    readonly host: string | null;
+    readonly pid: number | null;
+    /** `running`; `away` where it has not been seen for 15 seconds and may have events in its log; `stopped` with nothing left to send; `retired`. */
+    readonly state: 'running' | 'away' | 'stopped' | 'retired';
+    readonly last_seen: Schemas['CliMoment'];
+    /** All of its events before this moment of the order are stored; null where nobody waits for it. */
+    readonly settled_through: string | null;
+    /** The feed waits for it. */
+    readonly holds_feed_back: boolean;
+    /** Where in the order the feed stands because of it. */
+    readonly held_back_since: string | null;
+    readonly retired_at: Schemas['CliMomentOrNull'];
+    /** The user and the machine of the command. */
+    readonly retired_by: string | null;
   };
   /** `import` */
   readonly CliImport: {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
 import { collectProcessMetrics, renderMetrics, renderTogether } from './base/metrics.ts';
@@ -10,7 +9,6 @@ import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
 import { takeDataDir } from './config/data-dir.ts';
 import { checkListener } from './config/listener.ts';
-import { logDirectories } from './config/log-directories.ts';
 import { evidenceKeys, sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
@@ -25,31 +23,17 @@ import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { drain } from './http/drain.ts';
 import type { HttpServer } from './http/server.ts';
-import { openIngest } from './ingest/ingest.ts';
-import { IngestOrder } from './ingest/ingest-order.ts';
-import { lowestSegmentIn, newestSegmentOf } from './ingest/left-log.ts';
-import { limits as ingestLimits } from './ingest/limits.ts';
+import type { IngestOrder } from './ingest/ingest-order.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
-import { LeftLogs } from './processes/left-logs.ts';
 import { limits as processLimits } from './processes/limits.ts';
 import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
 import { StandardPool } from './read/standard/pool.ts';
-import { createSegmentInsert } from './storage/insert.ts';
-import { KeyTable } from './storage/key-table.ts';
 import { limits as storageLimits } from './storage/limits.ts';
-import { Membership } from './storage/membership.ts';
-import {
-  instanceOf,
-  isNamed,
-  isOutOfRoom,
-  type ServiceStorage,
-  startStorage,
-  type StorageOptions,
-  watchParts,
-} from './storage/open-storage.ts';
-import { commandPeers } from './storage/peers.ts';
-import { withdrawWatermark } from './storage/watermarks.ts';
+import type { Base } from './service/base.ts';
+import { openCounts } from './service/counts.ts';
+import { startWriting, type Writing } from './service/writing.ts';
+import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
 
 const clock = systemClock;
 
@@ -95,7 +79,9 @@ async function start(
   if (place === undefined) await checkListener(config);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const damage = frontEnd?.damage ?? new DamageRegister();
-  const base = { ...config, config, ...outputs, dataDir, place, envelope, damage, stops };
+  const failing = new AbortController();
+  const failed = (error: Error): void => failing.abort(error);
+  const base = { ...config, config, ...outputs, dataDir, place, envelope, damage, stops, failed };
   setImmediate(prepareAnswers);
   const stored = await startStorage(base, place?.engine);
   const directory = new Directory({ storage: stored.storage, log, clock });
@@ -108,106 +94,34 @@ async function start(
   if (stored.held) await watchParts(stored.held, base, async () => (await order.settledBefore()).ofAll);
   const evidence = await startEvidence(base, stored, order);
   const stopping = new AbortController();
-  const server = await startAnswering(
-    base,
-    { stored, directory, organizations, writing, evidence },
-    stopping.signal,
-  );
+  const parts = { stored, directory, organizations, writing, evidence };
+  const server = await startAnswering(base, parts, stopping.signal);
   const url = localUrl(config.host, server.port);
   if (place === undefined) {
     await writeServerFile(config.dataDir, url, log);
     stops.add(() => removeServerFile(config.dataDir));
   }
   await place?.listening(server.port);
-
-  const record = async (slug: string, ndjson: Uint8Array) => {
-    const organization = organizations.organization(directory.organizationBySlug(slug)?.id ?? '');
-    if (organization === undefined) throw new Problem('not_found', `there is no organization "${slug}"`);
-    const body = new Uint8Array(ndjson);
-    return ingest.accept({
-      form: 'ndjson',
-      encoding: 'identity',
-      idempotency: undefined,
-      body,
-      organization,
-    });
-  };
   const stop = async () => {
     server.stopAccepting();
     stopping.abort();
     await drain(server, ingest, log);
     await stops.run();
   };
-  return { url, storage: stored.storage, directory, record, flush: ingest.flush, stop };
+  const { storage } = stored;
+  const record = recorderOf(parts);
+  return { url, storage, directory, record, flush: ingest.flush, failure: failing.signal, stop };
 }
 
-/** What every part is started with. */
-interface Base extends ServiceOutputs, StorageOptions {
-  readonly config: Config;
-  /** Undefined: this process is all of the server. */
-  readonly place: Place | undefined;
-}
-
-type Writing = Awaited<ReturnType<typeof startWriting>>;
-
-/** The log and the way of its segments into the table, in one order with all others that write there. */
-async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
-  const { config, dataDir, log, damage } = base;
-  const { storage, writeHealth, isOwnEngine } = stored;
-  const left = await findLeftLogs(base, stored);
-  const member = await join(base, stored);
-  const ingest = await openIngest({
-    ...config,
-    dataDir,
-    log,
-    bodyBytesMax: config.maxBodyBytes,
-    walBytesMax: config.walMaxBytes,
-    // The engine needs room to take over what the log holds, or neither could go on.
-    keepFreeBytes: isOwnEngine ? ingestLimits.walKeepFreeBytes : 0,
-    writer: member?.writer ?? 0,
-    // Once all know that this process may write, and so behind everything that readers have been given.
-    above: isOwnEngine ? await newestSegmentOf(await logDirectories(config.dataDir)) : 0,
-    sink: writeHealth.watch(createSegmentInsert(storage, log)),
-    damage,
-    keys: {
-      table: new KeyTable(storage),
-      instance: stored.instance ?? randomUUID(),
-      log,
-      isShared: stored.instance !== undefined,
-    },
-    directory: () => organizations.shared(),
-  });
-  base.stops.add(() => ingest.close());
-  await member?.publish(ingest);
-  left?.start(ingest);
-  base.stops.add(() => left?.stop());
-  const peers = member?.peers ?? commandPeers(storage, dataDir);
-  const clockSkewMs = isOwnEngine ? undefined : storageLimits.clockSkewMsMax;
-  return { ingest, order: new IngestOrder({ ingest, peers, clockSkewMs }) };
-}
-
-/** Its place among those that write; undefined where it has the engine for itself. */
-async function join(
-  { config, place, dataDir, log, stops }: Base,
-  { storage, instance, isOwnEngine }: ServiceStorage,
-): Promise<Membership | undefined> {
-  if (instance === undefined) {
-    // What it was known by as one of several processes must not hold back the order; its log is open here.
-    if (await isNamed(dataDir)) await withdrawWatermark(storage, await instanceOf(dataDir));
-    return undefined;
-  }
-  const options = { storage, instance, log, stops };
-  if (place === undefined || !isOwnEngine) return Membership.join(options);
-  const newest = await newestSegmentOf(await logDirectories(config.dataDir));
-  const low = (await lowestSegmentIn(dataDir)) ?? newest;
-  return Membership.joinOwn(options, { writer: place.number - 1, low });
-}
-
-/** What processes have left of which there are no more: the first one, or the only one, takes it over. */
-async function findLeftLogs({ config, place, log }: Base, { storage }: ServiceStorage) {
-  if (place !== undefined && place.number > 1) return undefined;
-  const { dataDir } = config;
-  return LeftLogs.find({ storage, dataDir, used: place?.directories(dataDir) ?? [dataDir], log });
+/** Records events of an organization as its producers do, for `demo`. */
+function recorderOf({ organizations, directory, writing }: Answering): RunningService['record'] {
+  return async (slug, ndjson) => {
+    const organization = organizations.organization(directory.organizationBySlug(slug)?.id ?? '');
+    if (organization === undefined) throw new Problem('not_found', `there is no organization "${slug}"`);
+    const body = new Uint8Array(ndjson);
+    const plain = { form: 'ndjson', encoding: 'identity', idempotency: undefined } as const;
+    return writing.ingest.accept({ ...plain, body, organization });
+  };
 }
 
 /** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
@@ -240,9 +154,10 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const { config, envelope, damage, place } = base;
   const { directory, organizations, evidence } = parts;
   const { storage, writeHealth } = parts.stored;
-  const { ingest, order } = parts.writing;
+  const { ingest, order, member } = parts.writing;
   const secret = await sessionSecret(config, base.log);
-  const passwords = new PasswordThrottle();
+  const { rateCounter, accounts, limitsShared } = await openCounts(base, secret);
+  const passwords = new PasswordThrottle({ accounts });
   stopping.addEventListener('abort', () => passwords.stop());
   const keyUses = new KeyUses({ storage, clock, log: base.log });
   keyUses.start();
@@ -263,12 +178,15 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
     administration: new Administration(storage),
     keyUses,
+    rateCounter,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
+      limitsShared,
+      feedGoesOn: () => member?.feedGoesOn(),
       // What others know is left out when they do not say.
       damage: async () => (await place?.damage().catch(() => undefined)) ?? damage.list(),
     },

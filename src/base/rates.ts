@@ -6,6 +6,33 @@ export interface Rate {
   readonly windowMs: number;
 }
 
+/** The state of a client's window after a request (contract: Rate limits). */
+export interface Verdict {
+  readonly allowed: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Whole seconds until the window ends, at least 1. */
+  readonly resetSeconds: number;
+}
+
+/** Counts requests in fixed windows, by client. It answers at once, or after it has asked others. */
+export interface RateCounter {
+  /** Counts a request of the client. */
+  consume(client: string, rate: Rate): Verdict | Promise<Verdict>;
+  /** The verdict on a request that is not counted. */
+  peek(client: string, rate: Rate): Verdict | Promise<Verdict>;
+}
+
+/** Of the window's request number `count`, when the window has `leftMs` to go. */
+export function verdictOf({ requests }: Rate, count: number, leftMs: number): Verdict {
+  return {
+    allowed: count <= requests,
+    limit: requests,
+    remaining: Math.max(0, requests - count),
+    resetSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
+  };
+}
+
 const requestsMax = 1_000_000_000;
 const windowMsMax = 86_400_000;
 

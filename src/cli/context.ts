@@ -78,6 +78,8 @@ export interface RunningService {
   record(organizationSlug: string, ndjson: Uint8Array): Promise<{ accepted: number; rejected: number }>;
   /** Resolves once all that was recorded can be read; false when `timeoutMs` passed first. */
   flush(timeoutMs: number): Promise<boolean>;
+  /** Fires when the service must end by itself, with an Error as the reason. */
+  readonly failure: AbortSignal;
   /** Drains and stops, as at SIGTERM. */
   stop(): Promise<void>;
 }

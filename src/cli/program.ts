@@ -19,6 +19,7 @@ import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
 import { registerUser } from './user.ts';
 import { registerVerify } from './verify.ts';
+import { registerWriters } from './writers.ts';
 import { version } from './version.ts';
 
 /** Exit codes (contract: Command line). */
@@ -57,6 +58,7 @@ function createProgram(deps: CliDeps): Command {
   registerVerify(program, deps);
   registerDoctor(program, deps);
   registerMigrateData(program, deps);
+  registerWriters(program, deps);
   registerCompletion(program, deps);
   return program;
 }

@@ -33,8 +33,18 @@ async function serve(deps: CliDeps, { host, port, dataDir }: ServeOptions): Prom
     return;
   }
   const service = await deps.startService(config, outputs);
-  await stopped;
+  await untilEnd(stopped, service.failure);
   await service.stop();
+  service.failure.throwIfAborted();
+}
+
+/** Until it is asked to end, or must. */
+function untilEnd(stopped: Promise<void>, failure: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (failure.aborted) resolve();
+    failure.addEventListener('abort', () => resolve(), { once: true });
+    stopped.then(resolve, reject);
+  });
 }
 
 /** `serve` (contract: Command line): the environment configures it. */

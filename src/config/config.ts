@@ -114,6 +114,8 @@ export function loadConfig(environment: Environment) {
       ingest: values.RATE_LIMIT_INGEST,
       login: values.RATE_LIMIT_LOGIN,
     }),
+    /** Undefined: each process counts for itself. */
+    redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */
     retentionDays: values.RETENTION,
     maxBodyBytes: values.MAX_BODY_BYTES,

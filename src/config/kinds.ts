@@ -128,6 +128,17 @@ function isPlainUrl(text: string): boolean {
   const isPlain = [username, password, search, hash].every((part) => part === '');
   return isPlain && (protocol === 'http:' || protocol === 'https:');
 }
+/** The address of a Redis server, which holds its credentials: most that host one hand out such a URL. */
+export const redisUrl: Kind<string> = kind(
+  'a redis:// or rediss:// URL such as redis://:password@host:6379/0, without query or fragment',
+  (text) => {
+    if (!URL.canParse(text) || /\s/.test(text)) return undefined;
+    const { protocol, hostname, pathname, search, hash } = new URL(text);
+    const isRedis = protocol === 'redis:' || protocol === 'rediss:';
+    const isPlain = hostname !== '' && search === '' && hash === '' && /^(\/\d{0,5})?$/.test(pathname);
+    return isRedis && isPlain ? text : undefined;
+  },
+);
 
 /** Names of secrets separated by commas, as `plainName` has them, without repeats; a `!` before one stays. */
 export function secretNames(countMax: number, charactersMax: number): Kind<readonly string[]> {

@@ -16,6 +16,7 @@ import {
   pattern,
   privateKeyFile,
   rate,
+  redisUrl,
   secretNames,
   witnesses,
 } from './kinds.ts';
@@ -136,6 +137,14 @@ export const variables = {
   RATE_LIMIT_AUDIT: setting('300/15s', 'requests per client on the audit endpoints', orOff(rate)),
   RATE_LIMIT_INGEST: setting('off', 'write requests per client', orOff(rate)),
   RATE_LIMIT_LOGIN: setting('10/60s', 'login attempts per client', orOff(rate)),
+  REDIS_URL: {
+    ...optional(
+      'unset: each process counts for itself',
+      'Redis or Valkey server through which processes share rate limits and counts of failed passwords',
+      redisUrl,
+    ),
+    shownValue: hasNoCredentials,
+  },
   RETENTION: setting(
     'off',
     'how long events are kept where the organization says nothing; whole days, rounded up',

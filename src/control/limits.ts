@@ -20,6 +20,8 @@ export const limits = {
   passwordDelayMsMax: 60_000,
   /** Accounts of which failures are remembered, whether they exist or not. */
   passwordAccountsMax: 50_000,
+  /** From where the right password came is remembered so long, where it is not only in memory. */
+  passwordKnownClientsMs: 30 * 86_400_000,
   /** Checks that wait at once; the reserved ones are for clients that the account knows. */
   passwordWaitsPerAccountMax: 8,
   passwordWaitsPerAccountReserved: 2,

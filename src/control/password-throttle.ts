@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { AccountChecks, type AccountStore, type Bounds, type Outcome } from './account-checks.ts';
 import { limits } from './limits.ts';
+import { OwnAccounts } from './own-accounts.ts';
 import { counter } from '../base/metrics.ts';
-import { FifoMap } from '../base/fifo-map.ts';
 import { Problem } from '../base/problem.ts';
 import { PasswordVerifier } from './passwords.ts';
 
@@ -18,22 +18,6 @@ export interface Attempt {
   readonly caller: { readonly signal: AbortSignal };
 }
 
-/** What is remembered of an account, whether it exists or not; times in milliseconds of the throttle's clock. */
-interface Account {
-  /** When the last checks began that have not succeeded, oldest first, at most `passwordFailuresMax`. */
-  begun: number[];
-  /** How many checks in a row had to wait. */
-  delayed: number;
-  /** From where the right password came lately. */
-  knownClients: string[];
-  /** The clients that wait, and until when. */
-  readonly waiting: Map<string, number>;
-}
-
-type Bounds = Readonly<Record<keyof typeof limits, number>>;
-
-const knownClientsMax = 4;
-
 /**
  * The only way to have a password checked (contract: Credentials). After `passwordFailuresMax` failures of an account in
  * `passwordFailuresWindowMs` each further check of it waits, twice as long each time, up to `passwordDelayMsMax`:
@@ -48,9 +32,9 @@ const knownClientsMax = 4;
  */
 export class PasswordThrottle {
   readonly #verifier = new PasswordVerifier();
-  readonly #nowMs: () => number;
   readonly #bounds: Bounds;
-  readonly #accounts = new FifoMap<Account>();
+  readonly #checks: AccountChecks;
+  readonly #accounts: AccountStore;
   /** One for each check that waits; ends its wait. */
   readonly #waits = new Set<(problem: Problem) => void>();
   #stopped = false;
@@ -60,13 +44,13 @@ export class PasswordThrottle {
     ['outcome'],
   );
 
-  /** `nowMs` is a clock that is never set back. */
   constructor({
-    nowMs = () => performance.now(),
+    accounts = new OwnAccounts(),
     bounds = {},
-  }: { readonly nowMs?: () => number; readonly bounds?: Partial<Bounds> } = {}) {
-    this.#nowMs = nowMs;
+  }: { readonly accounts?: AccountStore; readonly bounds?: Partial<Bounds> } = {}) {
+    this.#accounts = accounts;
     this.#bounds = { ...limits, ...bounds };
+    this.#checks = new AccountChecks(this.#bounds);
   }
 
   /**
@@ -78,10 +62,16 @@ export class PasswordThrottle {
     attempt: Attempt,
     check: (verify: PasswordVerifier['verify']) => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const account = this.#accountOf(attempt);
-    await this.#begin(account, attempt);
+    const { signedIn } = attempt;
+    const name = this.#accounts.hide(`${attempt.scope}\n${attempt.email.toLowerCase()}`);
+    const client = this.#accounts.hide(attempt.client);
+    const outcome = await this.#accounts.update(name, (account, now) =>
+      this.#checks.begin(account, now, { client, signedIn, waits: this.#waits.size }),
+    );
+    await this.#wait(outcome, { name, client }, attempt.caller.signal);
     const result = await check((passwordHash, password) => this.#verifier.verify(passwordHash, password));
-    if (result !== undefined) succeed(account, attempt);
+    if (result !== undefined)
+      await this.#accounts.update(name, (account) => this.#checks.succeed(account, { client, signedIn }));
     return result;
   }
 
@@ -91,72 +81,35 @@ export class PasswordThrottle {
     for (const end of this.#waits) end(shuttingDown());
   }
 
-  #accountOf({ scope, email }: Attempt): Account {
-    // Hashed, so that every account takes the same memory.
-    const key = createHash('sha256').update(`${scope}\n${email.toLowerCase()}`).digest('base64');
-    const account = this.#accounts.get(key) ?? {
-      begun: [],
-      delayed: 0,
-      knownClients: [],
-      waiting: new Map(),
-    };
-    this.#accounts.set(key, account);
-    if (this.#accounts.size > this.#bounds.passwordAccountsMax) this.#accounts.removeOldest();
-    return account;
-  }
-
-  /** Counts a check; what it has to wait for, if anything. */
-  #begin(account: Account, attempt: Attempt): Promise<void> | undefined {
-    const { passwordFailuresMax, passwordFailuresWindowMs } = this.#bounds;
-    const now = this.#nowMs();
-    const [oldest = now] = account.begun.slice(-passwordFailuresMax);
-    const many = account.begun.length >= passwordFailuresMax && now - oldest < passwordFailuresWindowMs;
-    if (!many) account.delayed = 0;
-    const wait = many ? this.#wait(account, attempt, now) : undefined;
-    account.begun = [...account.begun, now].slice(-passwordFailuresMax);
-    return wait;
-  }
-
-  #wait(account: Account, attempt: Attempt, now: number): Promise<void> {
-    const { passwordDelayMsMin, passwordDelayMsMax } = this.#bounds;
-    if (this.#stopped) throw shuttingDown();
-    if (!this.#hasSlot(account, attempt)) {
+  async #wait(
+    outcome: Outcome,
+    { name, client }: { readonly name: string; readonly client: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (outcome.kind === 'checked') return;
+    if (outcome.kind === 'refused') {
+      if (this.#stopped) throw shuttingDown();
       this.#delayed.inc({ outcome: 'refused' });
-      throw this.#tooMany(account, attempt, now);
+      throw this.#tooMany(outcome.freeMs);
     }
-    this.#delayed.inc({ outcome: 'waited' });
-    const delayMs = Math.min(passwordDelayMsMax, passwordDelayMsMin * 2 ** account.delayed);
-    account.delayed += 1;
-    account.waiting.set(attempt.client, now + delayMs);
-    return this.#sleep(delayMs, attempt.caller.signal).finally(() => account.waiting.delete(attempt.client));
+    try {
+      if (this.#stopped) throw shuttingDown();
+      this.#delayed.inc({ outcome: 'waited' });
+      await this.#sleep(outcome.ms, signal);
+    } finally {
+      await this.#accounts.update(name, (account) => this.#checks.endWait(account, client));
+    }
   }
 
-  #hasSlot({ waiting, knownClients }: Account, { client, signedIn }: Attempt): boolean {
-    const {
-      passwordWaitsPerAccountMax,
-      passwordWaitsPerAccountReserved,
-      passwordWaitsMax,
-      passwordWaitsReserved,
-    } = this.#bounds;
-    const isKnown = signedIn || knownClients.includes(client);
-    return (
-      !waiting.has(client) &&
-      waiting.size < passwordWaitsPerAccountMax + (isKnown ? passwordWaitsPerAccountReserved : 0) &&
-      this.#waits.size < passwordWaitsMax + (isKnown ? passwordWaitsReserved : 0)
-    );
-  }
-
-  #tooMany({ waiting }: Account, { client }: Attempt, now: number): Problem {
-    const { passwordDelayMsMax, passwordFailuresMax } = this.#bounds;
-    const freeMs = waiting.get(client) ?? Math.min(now + passwordDelayMsMax, ...waiting.values());
-    const seconds = Math.max(1, Math.ceil((freeMs - now) / 1000));
+  #tooMany(freeMs: number): Problem {
+    const seconds = Math.max(1, Math.ceil(freeMs / 1000));
     return new Problem(
       'rate_limited',
       `Too many wrong passwords for this account; try again in ${seconds} s.`,
       {
         retryAfterSeconds: seconds,
         headers: {
-          'RateLimit-Limit': String(passwordFailuresMax),
+          'RateLimit-Limit': String(this.#bounds.passwordFailuresMax),
           'RateLimit-Remaining': '0',
           'RateLimit-Reset': String(seconds),
         },
@@ -185,12 +138,4 @@ export class PasswordThrottle {
 
 function shuttingDown(): Problem {
   return new Problem('unavailable', 'The server is shutting down.', { retryAfterSeconds: 1 });
-}
-
-function succeed(account: Account, { client, signedIn }: Attempt): void {
-  account.begun = [];
-  account.delayed = 0;
-  if (signedIn) return;
-  const others = account.knownClients.filter((known) => known !== client);
-  account.knownClients = [client, ...others].slice(0, knownClientsMax);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
-import type { Rate } from '../base/rates.ts';
+import type { Rate, RateCounter } from '../base/rates.ts';
 import type { StopStack } from '../base/stop-stack.ts';
 import type { Schemas } from '../contract/document.ts';
 import type { Administration } from '../control/administration.ts';
@@ -40,7 +40,11 @@ interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
-  /** What is known to be damaged: told, but nothing that keeps the service from answering. */
+  /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
+  limitsShared(): boolean | undefined;
+  /** Undefined where no other server writes. */
+  feedGoesOn(): boolean | undefined;
+  /** What is known to be damaged. */
   damage(): Promise<readonly Schemas['Damage'][]>;
 }
 
@@ -59,6 +63,7 @@ export interface FrontEndDeps {
   readonly sessions: Sessions;
   readonly administration: Administration;
   readonly keyUses: KeyUses;
+  readonly rateCounter: RateCounter;
   readonly passwords: PasswordThrottle;
   readonly passwordLinks: PasswordLinks;
   readonly readiness: Readiness;

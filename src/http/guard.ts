@@ -1,5 +1,5 @@
 import { Problem } from '../base/problem.ts';
-import type { Rate } from '../base/rates.ts';
+import type { Rate, Verdict } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
 import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
 import type { Session } from '../control/sessions.ts';
@@ -8,7 +8,7 @@ import { clientOfAddress } from './client-address.ts';
 import type { EndpointDeps } from './deps.ts';
 import type { Endpoint, EndpointOf, RateClass } from './endpoint.ts';
 import { limits } from './limits.ts';
-import { RateLimiter, rateHeaders, tooManyRequests, type Verdict, withRateHeaders } from './rate-limit.ts';
+import { rateHeaders, tooManyRequests, withRateHeaders } from './rate-limit.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Reply } from './response.ts';
 import type { Handler, Route } from './router.ts';
@@ -18,8 +18,11 @@ import { toProblem } from './to-problem.ts';
 
 type GuardDeps = Pick<
   EndpointDeps,
-  'directory' | 'keyUses' | 'organizationOf' | 'clock' | 'sessions' | 'cookie' | 'config'
+  'directory' | 'keyUses' | 'organizationOf' | 'clock' | 'sessions' | 'cookie' | 'config' | 'rateCounter'
 >;
+
+/** Undefined where nothing is limited. */
+type Count = Verdict | undefined | Promise<Verdict | undefined>;
 
 /** The endpoints as routes, each with access control and its rate limit before the handler. */
 export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps): Route[] {
@@ -39,7 +42,6 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
  */
 class Guard {
   readonly #deps: GuardDeps;
-  readonly #limiter = new RateLimiter(() => performance.now());
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
@@ -62,8 +64,8 @@ class Guard {
     }
   }
 
-  #login({ handler }: EndpointOf<'login'>, context: RequestContext): Promise<Reply> {
-    return limited(context, this.#countGuess(context), () => {
+  async #login({ handler }: EndpointOf<'login'>, context: RequestContext): Promise<Reply> {
+    return limited(context, await this.#countGuess(context), () => {
       requireSameOriginJson(context);
       return handler(context);
     });
@@ -95,15 +97,15 @@ class Guard {
     const session = await this.#sessionOf(context);
     if (session === undefined) {
       const problem = new Problem('unauthorized', 'Sign in first: there is no session that is valid here.');
-      throw this.#refusal(problem, context, 'tenant');
+      throw await this.#refusal(problem, context, 'tenant');
     }
     const { user } = session;
-    return limited(context, this.#count('tenant', `tenant ${user.id}`), () => {
+    return limited(context, await this.#count('tenant', `tenant ${user.id}`), async () => {
       if (!endpoint.roles.includes(user.role)) {
         throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
       }
       if (endpoint.changes) requireSameOriginJson(context);
-      if (endpoint.checksPassword) requireAllowed(this.#countGuess(context));
+      if (endpoint.checksPassword) requireAllowed(await this.#countGuess(context));
       return endpoint.handler(context, session);
     });
   }
@@ -113,20 +115,21 @@ class Guard {
     const key = await this.#goodKey(context);
     this.#deps.keyUses.note(key.id);
     const organization = this.#deps.organizationOf(key.organizationId ?? '');
-    return { key, organization, verdict: this.#count(rate, `${rate} ${key.id}`, key.rateLimit) };
+    const verdict = await this.#count(rate, `${rate} ${key.id}`, key.rateLimit);
+    return { key, organization, verdict };
   }
 
   /** The key of the request. Throws Problem `unauthorized` or `rate_limited`. */
   async #goodKey(context: RequestContext): Promise<ApiKey> {
-    const { directory, clock, config } = this.#deps;
+    const { directory, clock, config, rateCounter } = this.#deps;
     const { audit } = config.rateLimits;
     const presented = presentedKey(context);
     const known = authenticateKey(directory, presented, clock());
     if (known !== undefined) return known;
     // Guessing must not cost the engine anything: an address past its limit is refused before the second look.
-    if (audit !== undefined) requireAllowed(this.#limiter.peek(refusedClient(context, 'audit'), audit));
+    if (audit !== undefined) requireAllowed(await rateCounter.peek(refusedClient(context, 'audit'), audit));
     const key = await authenticateKeyFresh(directory, presented, clock);
-    if (key === undefined) throw this.#refusal(unauthorizedKey(), context, 'audit');
+    if (key === undefined) throw await this.#refusal(unauthorizedKey(), context, 'audit');
     return key;
   }
 
@@ -146,20 +149,20 @@ class Guard {
   }
 
   /** Guessing is slow: refusals count for the address, and past the limit all of its refusals look the same. */
-  #refusal(problem: Problem, context: RequestContext, rate: RateClass): Problem {
-    const verdict = this.#count(rate, refusedClient(context, rate));
+  async #refusal(problem: Problem, context: RequestContext, rate: RateClass): Promise<Problem> {
+    const verdict = await this.#count(rate, refusedClient(context, rate));
     if (verdict === undefined) return problem;
     return verdict.allowed ? withRateHeaders(problem, verdict) : tooManyRequests(verdict);
   }
 
   /** Counts a password that an address tries, wherever it does. */
-  #countGuess(context: RequestContext): Verdict | undefined {
+  #countGuess(context: RequestContext): Count {
     return this.#count('login', `login ${clientOfAddress(context.head.ip)}`);
   }
 
-  #count(rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
+  #count(rateClass: RateClass, client: string, own?: Rate): Count {
     const rate = own ?? this.#deps.config.rateLimits[rateClass];
-    return rate === undefined ? undefined : this.#limiter.consume(client, rate);
+    return rate === undefined ? undefined : this.#deps.rateCounter.consume(client, rate);
   }
 }
 

@@ -1,16 +1,7 @@
 import { FifoMap } from '../base/fifo-map.ts';
 import { Problem } from '../base/problem.ts';
-import type { Rate } from '../base/rates.ts';
+import { type Rate, type RateCounter, type Verdict, verdictOf } from '../base/rates.ts';
 import { limits } from './limits.ts';
-
-/** The state of a client's window after a request (contract: Rate limits). */
-export interface Verdict {
-  readonly allowed: boolean;
-  readonly limit: number;
-  readonly remaining: number;
-  /** Whole seconds until the window ends, at least 1. */
-  readonly resetSeconds: number;
-}
 
 interface Window {
   count: number;
@@ -24,7 +15,7 @@ interface Window {
  * Memory is bounded: past `rateLimitClientsMax` clients the one whose window began first is forgotten, which is also
  * the one most likely to have ended.
  */
-export class RateLimiter {
+export class RateLimiter implements RateCounter {
   readonly #windows = new FifoMap<Window>();
   readonly #nowMs: () => number;
   readonly #clientsMax: number;
@@ -40,15 +31,15 @@ export class RateLimiter {
     const window = this.#current(client, now) ?? this.#begin(client, now + rate.windowMs);
     // A client far beyond its limit must not overflow; how far beyond makes no difference.
     window.count = Math.min(window.count + 1, rate.requests + 1);
-    return verdict(rate, window.count, window.endsMs - now);
+    return verdictOf(rate, window.count, window.endsMs - now);
   }
 
   /** The verdict on a request that is not counted. */
   peek(client: string, rate: Rate): Verdict {
     const now = this.#now();
     const window = this.#current(client, now);
-    if (window === undefined) return verdict(rate, 1, rate.windowMs);
-    return verdict(rate, window.count + 1, window.endsMs - now);
+    if (window === undefined) return verdictOf(rate, 1, rate.windowMs);
+    return verdictOf(rate, window.count + 1, window.endsMs - now);
   }
 
   clients(): number {
@@ -71,15 +62,6 @@ export class RateLimiter {
     if (this.#windows.size > this.#clientsMax) this.#windows.removeOldest();
     return window;
   }
-}
-
-function verdict({ requests }: Rate, count: number, leftMs: number): Verdict {
-  return {
-    allowed: count <= requests,
-    limit: requests,
-    remaining: Math.max(0, requests - count),
-    resetSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
-  };
 }
 
 /** Headers of every answer to a limited request, whatever its status. */

@@ -8,6 +8,7 @@ import { leftDirectories } from '../config/log-directories.ts';
 import type { Ingest } from '../ingest/ingest.ts';
 import { lowestSegmentIn, newestSegmentOf } from '../ingest/left-log.ts';
 import { instanceOf } from '../storage/open-storage.ts';
+import { isRetired } from '../storage/retired-writers.ts';
 import type { Storage } from '../storage/storage.ts';
 import { publishWatermark, withdrawWatermark } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';
@@ -26,6 +27,10 @@ interface LeftLog {
   /** Undefined for DATA_DIR itself, which the server has locked. */
   readonly lock: DirectoryLock | undefined;
 }
+
+/** Only a process of its own gives the events of such a log new places in the order. */
+const retiredWords = (directory: string): string =>
+  `${directory} is of a process that was retired (auditlog writers retire), and events are in its log: start once with as many PROCESSES as there were`;
 
 /**
  * Logs that no process has any more, since PROCESSES is another number than before. One process takes them over:
@@ -50,6 +55,7 @@ export class LeftLogs {
       const lock = directory === dataDir ? undefined : await lockWithin(directory, limits.lockWaitMsMax);
       const instance = await instanceOf(directory);
       const low = await lowestSegmentIn(directory);
+      if (low !== undefined && (await isRetired(storage, instance))) throw new Error(retiredWords(directory));
       if (low !== undefined) await publishWatermark(storage, instance, low);
       found.push({ directory, instance, lock });
     }

@@ -42,7 +42,8 @@ export class Attempts {
     this.#sentAt.set(segment, performance.now());
   }
 
-  stored(segment: number): void {
+  /** It is stored, or refused for good: nobody will ask for it any more. */
+  settled(segment: number): void {
     this.#sentAt.delete(segment);
   }
 

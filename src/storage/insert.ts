@@ -43,7 +43,7 @@ export function createSegmentInsert(storage: Storage, log: Logger, name = 'segme
     const queryId = `${storage.database}-${name}-${segment.number}`;
     try {
       if (segment.rows > 0) await store(storage, log, segment, queryId, attempts);
-      attempts.stored(segment.number);
+      attempts.settled(segment.number);
       return 'stored';
     } catch (error) {
       const refused = error instanceof EngineError && contentErrors.has(error.engineCode ?? -1);
@@ -53,6 +53,7 @@ export function createSegmentInsert(storage: Storage, log: Logger, name = 'segme
         { segment: segment.number, ...errorFacts(error) },
         'the engine cannot read the content of a segment',
       );
+      attempts.settled(segment.number);
       return 'refused';
     }
   };
@@ -87,4 +88,15 @@ async function store(
   }
   attempts.sending(segment.number);
   await storage.insertNative(query, segment.body, options);
+}
+
+/** Rows of a segment that are stored, for one that nobody sends any more. Rejects with EngineError. */
+export async function storedRowsOf(storage: Storage, segment: number): Promise<number> {
+  const from = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
+  // A row has several replicas.
+  const [row] = await storage.rows<{ present: string }>(
+    `SELECT uniqExact(seq) AS present FROM ${from} WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}`,
+    segmentSeqRange(segment),
+  );
+  return Number(row?.present ?? 0);
 }

@@ -84,4 +84,16 @@ export const limits = {
   /** Claims on Idempotency-Keys: how long they count, and how long the engine has for a question about them. */
   keyWindowMs: 24 * 3_600_000,
   keyAskMsMax: 2_000,
+  /** Servers that share an engine say so often that they are alive; one that has not for longer is away. */
+  writerSeenMs: 5_000,
+  writerRunStaleMs: 15_000,
+  /** A start looks so often whether another server on a copy of its data directory is seen again. */
+  writerRunLookMs: 500,
+  /** After so long without a word to the engine a server asks whether it was retired before it sends a segment. */
+  writerLeaseMs: 20_000,
+  /** Since it was last seen: the lease, the longest INSERT that it can have begun, and the engine's own end of that. */
+  writerRetireAfterMs: 180_000,
+  /** The feed is always a few seconds behind; above this, whoever it waits for is named. */
+  feedHeldMsMin: 10_000,
+  feedHeldLogMs: 60_000,
 } as const;

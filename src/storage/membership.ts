@@ -1,20 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readOrCreateFile, syncDirectory } from '../base/durable-file.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
-import { segmentTimeMs, writersMax } from '../base/sequence.ts';
+import type { SegmentSink } from '../base/segment-insert.ts';
+import { segmentAtTime, segmentTimeMs, writersMax } from '../base/sequence.ts';
 import type { StopStack } from '../base/stop-stack.ts';
+import { FeedWatch } from './feed-watch.ts';
 import { limits } from './limits.ts';
 import { type Peers, serverPeers } from './peers.ts';
 import type { Storage } from './storage.ts';
-import { highestWatermark, publishWatermark, withdrawWatermark } from './watermarks.ts';
+import { isRetired, notRetired } from './retired-writers.ts';
+import {
+  highestWatermark,
+  publishFirstWatermark,
+  publishWatermark,
+  withdrawWatermark,
+} from './watermarks.ts';
+import { CopiedDataDirError, WriterRun } from './writer-runs.ts';
 import { claimWriter, renewWriter } from './writers.ts';
+
+/** In the data directory: the UUID of this server, and of the one that it becomes once it was retired. */
+export const instanceFile = 'instance-id';
+const successorFile = 'instance-id.next';
 
 interface MembershipOptions {
   readonly storage: Storage;
+  readonly dataDir: string;
   /** UUID of this process that outlives a restart. */
   readonly instance: string;
   readonly log: Logger;
   readonly stops: StopStack;
+  /** Called once this process must end: it was retired, or runs on a copy of another's data directory. */
+  failed(error: Error): void;
+  /** After so long without a word to the engine it asks before it sends a segment; `writerLeaseMs` if left out. */
+  readonly leaseMs?: number;
 }
 
 /** How far the log of this process has come. */
@@ -34,34 +56,67 @@ interface OwnPlace {
   readonly low: number;
 }
 
-/** This process among those that share an engine: they agree on their numbers through it. */
+/** What a process has claimed among those that share a ClickHouse server. */
+interface Claim {
+  readonly run: WriterRun;
+  readonly renumberAfter: number | undefined;
+}
+
+const retiredWords =
+  'this server was retired while it was away (auditlog writers retire): start it again, and what is in its log takes new places in the order';
+
+/**
+ * This process among those that share an engine: they agree on their numbers through it. On a ClickHouse server it may be
+ * retired while it is away, and may find a copy of itself; beside the engine of this machine their parent knows them.
+ */
 export class Membership {
   readonly peers: Peers;
   /** Number of this process in the order of ingest. */
   readonly writer: number;
+  /**
+   * Where this server was retired nobody waits for what is in its log: it must take new places in the order, above this
+   * segment number (see renumber.ts). Else undefined.
+   */
+  readonly renumberAfter: number | undefined;
   readonly #options: MembershipOptions;
-  /** The clock bounds the order for such as begin to write; beside the engine of this machine all are known. */
-  readonly #byClock: boolean;
+  /** Undefined beside the engine of this machine. */
+  readonly #run: WriterRun | undefined;
+  #feedWatch: FeedWatch | undefined;
+  #failure: Error | undefined;
+  /** When this process last began to say that it is alive, and was not retired then. */
+  #confirmedMs = performance.now();
 
-  private constructor(options: MembershipOptions, writer: number, byClock: boolean) {
+  private constructor(options: MembershipOptions, writer: number, claim?: Claim) {
     this.#options = options;
+    this.#run = claim?.run;
     this.peers = serverPeers(options.storage, options.instance);
     this.writer = writer;
-    this.#byClock = byClock;
+    this.renumberAfter = claim?.renumberAfter;
   }
 
-  /** Claims a writer number and keeps it. Rejects with EngineError, and where all numbers are taken. */
+  /**
+   * Claims a writer number and keeps it. Rejects with EngineError, where all numbers are taken, and where the data
+   * directory is a copy of another server's.
+   */
   static async join(options: MembershipOptions): Promise<Membership> {
-    const { storage, instance, log, stops } = options;
+    const { storage, dataDir, log, stops } = options;
+    const run = await WriterRun.begin(options);
+    const wasRetired = await isRetired(storage, options.instance);
+    const instance = wasRetired ? await successorOf(dataDir) : options.instance;
     // The last number is left to commands that record beside a server.
     const writer = await claimWriter(storage, instance, writersMax - 1);
+    // Before any place is taken above it, and once: a second start after a crash takes the same ones.
+    const low = segmentAtTime(Date.now());
+    const renumberAfter = wasRetired ? await publishFirstWatermark(storage, instance, low) : undefined;
     const renewal = new Repeated(
       limits.writerRenewMs,
       () => renewWriter(storage, instance, writer),
       (error) => log.warn(errorFacts(error), 'the claim of this writer number could not be renewed yet'),
     );
     stops.add(() => renewal.stop());
-    return new Membership(options, writer, true);
+    const member = new Membership({ ...options, instance }, writer, { run, renumberAfter });
+    if (!wasRetired) await member.#live(run);
+    return member;
   }
 
   /**
@@ -70,22 +125,31 @@ export class Membership {
    */
   static async joinOwn(options: MembershipOptions, { writer, low }: OwnPlace): Promise<Membership> {
     await publishWatermark(options.storage, options.instance, low);
-    return new Membership(options, writer, false);
+    return new Membership(options, writer);
+  }
+
+  /** The log has new places: from here on this process is its successor, to itself and to others. */
+  async succeed(): Promise<void> {
+    const { dataDir } = this.#options;
+    await rename(join(dataDir, successorFile), join(dataDir, instanceFile));
+    await syncDirectory(dataDir);
+    if (this.#run !== undefined) await this.#live(this.#run);
   }
 
   /**
    * Tells the other processes how far this one has settled, about once a second. A process that stops with events in
-   * its log is still waited for: the next start sends them. On a ClickHouse server it also watches the clock; beside
-   * the engine of this machine it goes on from the numbers of the others, so that none holds back the order after the
-   * clock was set.
+   * its log is still waited for: the next start sends them. On a ClickHouse server it also watches the clock, and whom
+   * the feed waits for; beside the engine of this machine it goes on from the numbers of the others, so that none holds
+   * back the order after the clock was set.
    */
   async publish(progress: LogProgress): Promise<void> {
     const { storage, instance, log, stops } = this.#options;
-    if (this.#byClock) stops.add(await watchClock(this.#options));
+    const isOwn = this.#run === undefined;
+    if (!isOwn) await this.#watch();
     let published = await progress.lowestUnsettled();
     await publishWatermark(storage, instance, published);
     const publish = async (): Promise<void> => {
-      if (!this.#byClock) progress.raise(await highestWatermark(storage, instance));
+      if (isOwn) progress.raise(await highestWatermark(storage, instance));
       const low = await progress.lowestUnsettled();
       if (low === published) return;
       await publishWatermark(storage, instance, low);
@@ -99,6 +163,71 @@ export class Membership {
       if (progress.unsent() === 0) await withdrawWatermark(storage, instance);
     });
   }
+
+  async #watch(): Promise<void> {
+    const { storage, instance, log, stops } = this.#options;
+    stops.add(await watchClock(this.#options));
+    this.#feedWatch = new FeedWatch({ storage, instance, log });
+    stops.add(() => this.#feedWatch?.stop());
+  }
+
+  /** False while the feed waits for another server, see FeedWatch. */
+  feedGoesOn(): boolean {
+    return this.#feedWatch?.isHeld !== true;
+  }
+
+  /**
+   * The way of segments into the table, closed to a process that was retired. One that the engine has heard of lately
+   * cannot have been (`writerRetireAfterMs`); any other asks before it sends.
+   */
+  fence(sink: SegmentSink): SegmentSink {
+    const run = this.#run;
+    if (run === undefined) return sink;
+    const { leaseMs = limits.writerLeaseMs } = this.#options;
+    return async (segment) => {
+      if (performance.now() - this.#confirmedMs >= leaseMs) await this.#confirm(run);
+      if (this.#failure !== undefined) throw this.#failure;
+      return sink(segment);
+    };
+  }
+
+  /** Says every few seconds that this process is alive, until it stops. */
+  async #live(run: WriterRun): Promise<void> {
+    const { log, stops } = this.#options;
+    await this.#confirm(run);
+    const living = new Repeated(
+      limits.writerSeenMs,
+      () => this.#confirm(run),
+      (error) => log.debug(errorFacts(error), 'other servers could not be told yet that this one is alive'),
+    );
+    stops.add(async () => {
+      await living.stop();
+      await run.end();
+    });
+  }
+
+  /** First says that it is alive, then looks: who retires it does the opposite, so one of the two sees the other. */
+  async #confirm(run: WriterRun): Promise<void> {
+    const { storage, instance, dataDir } = this.#options;
+    const begunMs = performance.now();
+    await run.renew(instance, this.writer);
+    if (await isRetired(storage, instance)) return this.#fail(new Error(retiredWords));
+    const rival = await run.rival();
+    if (rival !== undefined) return this.#fail(new CopiedDataDirError(dataDir, rival));
+    this.#confirmedMs = begunMs;
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#options.log.error({}, error.message);
+    this.#options.failed(error);
+  }
+}
+
+/** The instance that takes over from one that was retired: the same one, however often the start is begun anew. */
+async function successorOf(dataDir: string): Promise<string> {
+  return (await readOrCreateFile(join(dataDir, successorFile), randomUUID())).trim();
 }
 
 /**
@@ -111,7 +240,7 @@ async function clockBehindMs(
 ): Promise<number> {
   const [row] = await storage.rows<{ now: string; newest: string }>(
     `SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now, toString(max(low)) AS newest FROM watermarks FINAL
-     WHERE until > now64(3) AND writer != {instance:UUID}`,
+     WHERE until > now64(3) AND writer != {instance:UUID} AND ${notRetired}`,
     { instance },
     signal === undefined ? {} : { signal },
   );

@@ -13,6 +13,7 @@ import { readEngineFile } from './engine-file.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
+import { instanceFile } from './membership.ts';
 import { migrate } from './migrate.ts';
 import type { MigrationMode } from './migration-claims.ts';
 import { type OwnEngine, RunningEngine } from './own-engine.ts';
@@ -122,12 +123,12 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
 
 /** By what a data directory is known among those that share an engine: a UUID that outlives restarts. */
 export async function instanceOf(dataDir: string): Promise<string> {
-  return (await readOrCreateFile(join(dataDir, 'instance-id'), randomUUID())).trim();
+  return (await readOrCreateFile(join(dataDir, instanceFile), randomUUID())).trim();
 }
 
 /** Whether it has such a name already. */
 export async function isNamed(dataDir: string): Promise<boolean> {
-  return (await readIfThere(join(dataDir, 'instance-id'))) !== undefined;
+  return (await readIfThere(join(dataDir, instanceFile))) !== undefined;
 }
 
 function serverConnection({ clickhouse }: EngineOptions, url: string): EngineConnection {

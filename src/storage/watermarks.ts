@@ -1,4 +1,5 @@
 import { limits } from './limits.ts';
+import { notRetired } from './retired-writers.ts';
 import type { Storage } from './storage.ts';
 
 /** Far enough for a process that runs: it withdraws its row when it stops with nothing left to send. */
@@ -21,6 +22,17 @@ async function put(storage: Storage, writer: string, low: number, forMs: number)
  */
 export async function publishWatermark(storage: Storage, writer: string, low: number): Promise<void> {
   await put(storage, writer, low, runningMs);
+}
+
+/** The same for a writer that is new, unless it has published one before; the one that holds. */
+export async function publishFirstWatermark(storage: Storage, writer: string, low: number): Promise<number> {
+  const [known] = await storage.rows<{ low: string }>(
+    'SELECT toString(low) AS low FROM watermarks FINAL WHERE writer = {writer:UUID} LIMIT 1',
+    { writer },
+  );
+  if (known !== undefined) return Number(known.low);
+  await put(storage, writer, low, runningMs);
+  return low;
 }
 
 /**
@@ -57,7 +69,8 @@ export async function commandClaims(storage: Storage): Promise<CommandClaims> {
 /** The lowest segment that a writer other than `own` may still write; Infinity when there is no other. */
 export async function peersWatermark(storage: Storage, own: string): Promise<number> {
   const [row] = await storage.rows<{ low: string; writers: string }>(
-    'SELECT min(low) AS low, count() AS writers FROM watermarks FINAL WHERE until > now64(3) AND writer != {own:UUID}',
+    `SELECT min(low) AS low, count() AS writers FROM watermarks FINAL
+     WHERE until > now64(3) AND writer != {own:UUID} AND ${notRetired}`,
     { own },
   );
   return row === undefined || row.writers === '0' ? Number.POSITIVE_INFINITY : Number(row.low);

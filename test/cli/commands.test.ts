@@ -339,6 +339,7 @@ describe('exit codes', () => {
       'ocsf',
       'verify',
       'doctor',
+      'writers',
       'completion',
       'help',
     ];

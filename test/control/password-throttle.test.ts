@@ -4,6 +4,7 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
 import { limits } from '../../src/control/limits.ts';
+import { OwnAccounts } from '../../src/control/own-accounts.ts';
 import { type Attempt, PasswordThrottle } from '../../src/control/password-throttle.ts';
 
 /** Time stands still until a test moves it. */
@@ -12,7 +13,10 @@ afterEach(() => mock.timers.reset());
 
 const minute = 60_000;
 const throttleWith = (bounds: Partial<Record<keyof typeof limits, number>> = {}) =>
-  new PasswordThrottle({ nowMs: Date.now, bounds });
+  new PasswordThrottle({
+    accounts: new OwnAccounts({ nowMs: Date.now, accountsMax: bounds.passwordAccountsMax ?? 50_000 }),
+    bounds,
+  });
 
 const attempt = (client = 'address 192.0.2.1', more: Partial<Attempt> = {}): Attempt => ({
   scope: '',

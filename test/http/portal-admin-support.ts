@@ -10,6 +10,7 @@ import { PasswordThrottle } from '../../src/control/password-throttle.ts';
 import { Sessions } from '../../src/control/sessions.ts';
 import { createUser, type Role, type User } from '../../src/control/users.ts';
 import type { EndpointDeps } from '../../src/http/deps.ts';
+import { RateLimiter } from '../../src/http/rate-limit.ts';
 import { guardEndpoints } from '../../src/http/guard.ts';
 import { endpointTable } from '../../src/http/routes.ts';
 import { SessionCookie } from '../../src/http/session-cookie.ts';
@@ -119,6 +120,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     directory,
     cookie,
     keyUses,
+    rateCounter: new RateLimiter(() => performance.now()),
     passwords: new PasswordThrottle(),
     passwordLinks: new PasswordLinks({ secret, clock: () => systemClock() + laterMicros, directory }),
     clock: systemClock,

@@ -169,8 +169,11 @@ export function createTornFiles(options: {
         if (names.has(name) || random() < 0.5) found.set(name, survivor(file));
       }
       for (const [name, file] of names) {
-        // A creation that was not synced may be lost.
-        if (!syncedNames.has(name) && random() < 0.5) found.set(name, survivor(file));
+        if (syncedNames.has(name)) continue;
+        // A rename happens wholly or not at all; a creation that was not synced may be lost.
+        const renamed = [...syncedNames].find(([old, same]) => same === file && !names.has(old));
+        const isKept = renamed === undefined ? random() < 0.5 : !found.has(renamed[0]);
+        if (isKept) found.set(name, survivor(file));
       }
       lives += 1;
       handles = 0;

@@ -13,8 +13,14 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
       log_takes_writes: readiness.logFailure() === undefined,
     };
     const known = await readiness.damage();
+    const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
+    const told = {
+      nothing_damaged: known.length === 0,
+      ...(limitsShared !== undefined && { limits_shared: limitsShared }),
+      ...(feedGoesOn !== undefined && { feed_goes_on: feedGoesOn }),
+    };
     const members = {
-      checks: { ...needed, nothing_damaged: known.length === 0 },
+      checks: { ...needed, ...told },
       ...(known.length > 0 && { damage: known.slice(0, limits.damageShownMax) }),
     };
     if (Object.values(needed).every(Boolean))

@@ -1,0 +1,49 @@
+import type { Logger } from '../base/log.ts';
+import type { RateCounter } from '../base/rates.ts';
+import { RedisLink } from './redis-link.ts';
+import { SharedRates } from './shared-rates.ts';
+import { SharedRecords } from './shared-records.ts';
+
+interface SharedCountsOptions {
+  readonly url: string;
+  /** The same in all processes that count together. */
+  readonly secret: string;
+  readonly log: Logger;
+}
+
+/**
+ * What processes count together through Redis (contract: Rate limits, Credentials). This folder is loaded only where
+ * REDIS_URL is set.
+ */
+export class SharedCounts {
+  readonly #link: RedisLink;
+
+  private constructor(link: RedisLink) {
+    this.#link = link;
+  }
+
+  /** Resolves when Redis has answered, or is known to be away; that is no error. */
+  static async open(options: SharedCountsOptions): Promise<SharedCounts> {
+    return new SharedCounts(await RedisLink.open(options));
+  }
+
+  get isReachable(): boolean {
+    return this.#link.isReachable;
+  }
+
+  rates(own: RateCounter): SharedRates {
+    return new SharedRates(this.#link, own);
+  }
+
+  /** `ownWith` makes those of this process, for while Redis is away; it is handed the clock that they go by. */
+  records<State>(
+    kind: string,
+    ownWith: ConstructorParameters<typeof SharedRecords<State>>[2],
+  ): SharedRecords<State> {
+    return new SharedRecords(this.#link, kind, ownWith);
+  }
+
+  stop(): void {
+    this.#link.stop();
+  }
+}

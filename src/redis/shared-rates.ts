@@ -1,0 +1,79 @@
+import type { Redis } from 'ioredis';
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { FifoMap } from '../base/fifo-map.ts';
+import { formatRate, type Rate, type RateCounter, type Verdict, verdictOf } from '../base/rates.ts';
+import { limits } from './limits.ts';
+import { ifReachable, type RedisLink } from './redis-link.ts';
+
+/**
+ * Counts a request and tells how much of its window is left. The library's own script knows windows of whole seconds,
+ * and ours may be shorter: what it takes for seconds are our milliseconds.
+ */
+const countScript = `redis.call('set', KEYS[1], 0, 'PX', ARGV[2], 'NX')
+return {redis.call('incrby', KEYS[1], ARGV[1]), redis.call('pttl', KEYS[1])}`;
+
+/**
+ * The fixed windows of clients, shared by all processes with the same Redis. A request costs one round trip, and none
+ * while its client is known here to have used up its window. While Redis is away, `own` counts.
+ */
+export class SharedRates implements RateCounter {
+  readonly #link: RedisLink;
+  readonly #own: RateCounter;
+  readonly #limiters = new FifoMap<{ readonly client: Redis; readonly limiter: RateLimiterRedis }>();
+
+  constructor(link: RedisLink, own: RateCounter) {
+    this.#link = link;
+    this.#own = own;
+  }
+
+  consume(client: string, rate: Rate): Promise<Verdict> {
+    const name = this.#link.hide(client);
+    const count = async (redis: Redis): Promise<Verdict> => {
+      const { isOver, result } = await consumed(this.#limiterOf(redis, rate), name);
+      const requests = isOver ? rate.requests + 1 : result.consumedPoints;
+      return verdictOf(rate, requests, result.msBeforeNext);
+    };
+    return ifReachable(this.#link.run(count), () => this.#own.consume(client, rate));
+  }
+
+  peek(client: string, rate: Rate): Promise<Verdict> {
+    const name = this.#link.hide(client);
+    const look = async (redis: Redis): Promise<Verdict> => {
+      const result = await this.#limiterOf(redis, rate).get(name);
+      if (result === null) return verdictOf(rate, 1, rate.windowMs);
+      return verdictOf(rate, result.consumedPoints + 1, result.msBeforeNext);
+    };
+    return ifReachable(this.#link.run(look), () => this.#own.peek(client, rate));
+  }
+
+  /** Each rate has a limiter of its own, each connection new ones. */
+  #limiterOf(client: Redis, rate: Rate): RateLimiterRedis {
+    const text = formatRate(rate);
+    const known = this.#limiters.get(text);
+    if (known?.client === client) return known.limiter;
+    const limiter = new RateLimiterRedis({
+      storeClient: client,
+      keyPrefix: this.#link.prefixOf('rate'),
+      points: rate.requests,
+      duration: rate.windowMs,
+      customIncrTtlLuaScript: countScript,
+      inMemoryBlockOnConsumed: rate.requests,
+    });
+    this.#limiters.set(text, { client, limiter });
+    if (this.#limiters.size > limits.redisRatesMax) this.#limiters.removeOldest();
+    return limiter;
+  }
+}
+
+/** The library rejects with its result where a client is beyond its limit. */
+async function consumed(
+  limiter: RateLimiterRedis,
+  name: string,
+): Promise<{ readonly isOver: boolean; readonly result: RateLimiterRes }> {
+  try {
+    return { isOver: false, result: await limiter.consume(name) };
+  } catch (result) {
+    if (result instanceof RateLimiterRes) return { isOver: true, result };
+    throw result;
+  }
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { logDirectories } from '../config/log-directories.ts';
+import type { IngestDirectory } from '../control/ingest-directory.ts';
+import { IngestOrder } from '../ingest/ingest-order.ts';
+import { openIngest } from '../ingest/ingest.ts';
+import { lowestSegmentIn, newestSegmentOf } from '../ingest/left-log.ts';
+import { limits as ingestLimits } from '../ingest/limits.ts';
+import { renumberLog } from '../ingest/renumber.ts';
+import { LeftLogs } from '../processes/left-logs.ts';
+import { createSegmentInsert, storedRowsOf } from '../storage/insert.ts';
+import { KeyTable } from '../storage/key-table.ts';
+import { limits as storageLimits } from '../storage/limits.ts';
+import { Membership } from '../storage/membership.ts';
+import { instanceOf, isNamed, type ServiceStorage } from '../storage/open-storage.ts';
+import { commandPeers } from '../storage/peers.ts';
+import type { Storage } from '../storage/storage.ts';
+import { withdrawWatermark } from '../storage/watermarks.ts';
+import type { Base } from './base.ts';
+
+export type Writing = Awaited<ReturnType<typeof startWriting>>;
+
+/** The log and the way of its segments into the table, in one order with all others that write there. */
+export async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
+  const { config, dataDir, log, damage } = base;
+  const { storage, writeHealth, isOwnEngine } = stored;
+  const left = await findLeftLogs(base, stored);
+  const member = await join(base, stored);
+  if (member !== undefined) await takeNewPlaces(base, storage, member);
+  const sink = writeHealth.watch(createSegmentInsert(storage, log));
+  const ingest = await openIngest({
+    ...config,
+    dataDir,
+    log,
+    bodyBytesMax: config.maxBodyBytes,
+    walBytesMax: config.walMaxBytes,
+    // The engine needs room to take over what the log holds, or neither could go on.
+    keepFreeBytes: isOwnEngine ? ingestLimits.walKeepFreeBytes : 0,
+    writer: member?.writer ?? 0,
+    // Once all know that this process may write, and so behind everything that readers have been given.
+    above: isOwnEngine ? await newestSegmentOf(await logDirectories(config.dataDir)) : 0,
+    sink: member?.fence(sink) ?? sink,
+    damage,
+    keys: {
+      table: new KeyTable(storage),
+      instance: stored.instance ?? randomUUID(),
+      log,
+      isShared: stored.instance !== undefined,
+    },
+    directory: () => organizations.shared(),
+  });
+  base.stops.add(() => ingest.close());
+  await member?.publish(ingest);
+  left?.start(ingest);
+  base.stops.add(() => left?.stop());
+  const peers = member?.peers ?? commandPeers(storage, dataDir);
+  const clockSkewMs = isOwnEngine ? undefined : storageLimits.clockSkewMsMax;
+  return { ingest, order: new IngestOrder({ ingest, peers, clockSkewMs }), member };
+}
+
+/** Its place among those that write; undefined where it has the engine for itself. */
+async function join(
+  { config, place, dataDir, log, stops, failed }: Base,
+  { storage, instance, isOwnEngine }: ServiceStorage,
+): Promise<Membership | undefined> {
+  if (instance === undefined) {
+    // What it was known by as one of several processes must not hold back the order; its log is open here.
+    if (await isNamed(dataDir)) await withdrawWatermark(storage, await instanceOf(dataDir));
+    return undefined;
+  }
+  const options = { storage, dataDir, instance, log, stops, failed };
+  if (place === undefined || !isOwnEngine) return Membership.join(options);
+  const newest = await newestSegmentOf(await logDirectories(config.dataDir));
+  const low = (await lowestSegmentIn(dataDir)) ?? newest;
+  return Membership.joinOwn(options, { writer: place.number - 1, low });
+}
+
+/** Of a server that was retired: nobody waits for what is in its log where it is. */
+async function takeNewPlaces(base: Base, storage: Storage, member: Membership): Promise<void> {
+  const { dataDir, log, damage } = base;
+  const { writer, renumberAfter: after } = member;
+  if (after === undefined) return;
+  const storedRows = (segment: number): Promise<number> => storedRowsOf(storage, segment);
+  await renumberLog({ dataDir, log, damage, writer, after, storedRowsOf: storedRows });
+  await member.succeed();
+}
+
+/** What processes have left of which there are no more: the first one, or the only one, takes it over. */
+async function findLeftLogs({ config, place, log }: Base, { storage }: ServiceStorage) {
+  if (place !== undefined && place.number > 1) return undefined;
+  const { dataDir } = config;
+  return LeftLogs.find({ storage, dataDir, used: place?.directories(dataDir) ?? [dataDir], log });
+}

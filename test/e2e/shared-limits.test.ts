@@ -1,0 +1,127 @@
+import { strict as assert } from 'node:assert';
+import { after, before, describe, test } from 'node:test';
+import { call, eventually, problemOf } from '../support/http.ts';
+import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
+import { skipWithoutRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import {
+  createKey,
+  createTenant,
+  keyKnown,
+  startServer,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
+import { createUser, jsonOf, login, password } from './session-support.ts';
+
+/** Two servers on one engine, with limits that they share through Redis. */
+describe('limits of two servers', { skip: skipWithoutRedis }, () => {
+  let engine: PlainEngine;
+  let redis: TestRedis;
+  let servers: readonly [TestServer, TestServer];
+  let tenant: Tenant;
+  const email = 'ann@x.example';
+
+  before(async () => {
+    [engine, redis] = await Promise.all([startPlainEngine(), startRedis()]);
+    const env = {
+      ...engine.env,
+      REDIS_URL: redis.url,
+      SESSION_SECRET: 'the same for both of these servers',
+      RATE_LIMIT_AUDIT: '12/1h',
+      RATE_LIMIT_LOGIN: 'off',
+      EVIDENCE_INTERVAL: 'off',
+    };
+    const first = await startServer({ env });
+    servers = [first, await startServer({ env })];
+    tenant = await createTenant(first, 'shared');
+    await createUser(first, 'shared', 'admin', email);
+    await keyKnown(servers[1], tenant.key);
+  });
+  after(async () => {
+    await Promise.all((servers ?? []).map((server) => server.stop()));
+    await redis?.stop();
+    await engine?.stop();
+  });
+
+  const statuses = async (key: Tenant, count: number) => {
+    const both = servers.map((server) => key.with({ server }));
+    const answers = await Promise.all(Array.from({ length: count }, async (_, n) => both[n % 2]?.get()));
+    return answers.map((answer) => answer?.status);
+  };
+  const readiness = async (server: TestServer) => {
+    const answer = await call(`${server.url}/readyz`);
+    assert.equal(answer.status, 200, answer.text);
+    return (JSON.parse(answer.text) as { checks: Record<string, boolean> }).checks['limits_shared'];
+  };
+
+  test('a limit is one of both, and so is that of a key of its own', async () => {
+    const used = 12 - Number((await tenant.get()).headers['ratelimit-remaining']);
+    const seen = await statuses(tenant, 20);
+    assert.equal(seen.filter((status) => status === 200).length, 12 - used);
+    assert.equal(seen.filter((status) => status === 429).length, 8 + used);
+    const made = await createKey(servers[0], [
+      '--org',
+      'shared',
+      '--scopes',
+      'read,write',
+      '--rate-limit',
+      '30/1h',
+    ]);
+    await keyKnown(servers[1], made.key);
+    const own = tenant.with({ key: made.key });
+    const left = Number((await own.get()).headers['ratelimit-remaining']);
+    const ofKey = await statuses(own, 40);
+    assert.equal(ofKey.filter((status) => status === 200).length, left);
+    assert.deepEqual(await Promise.all(servers.map(readiness)), [true, true]);
+  });
+
+  test('failed logins count together: after ten the next waits a second, wherever it comes', async () => {
+    const guess = (n: number, secret = 'a wrong password') =>
+      login(servers[n % 2] as TestServer, { email, password: secret });
+    for (let n = 0; n < 10; n++) problemOf(await guess(n), 401);
+    const begun = performance.now();
+    jsonOf(await guess(1, password));
+    const heldMs = performance.now() - begun;
+    assert.ok(heldMs >= 995, `the eleventh was held for ${heldMs} ms`);
+  });
+
+  test('nothing in Redis tells whose counts they are, and nothing in the logs its password', async () => {
+    const texts = (await redis.contents()).join('\n');
+    assert.match(texts, /auditlog:rate:/);
+    assert.match(texts, /auditlog:account:/);
+    const keyId = tenant.key.split('_')[1] ?? '';
+    for (const secret of [keyId, email, '127.0.0.1', 'shared', tenant.organization.id])
+      assert.ok(!texts.includes(secret), `${secret} is in Redis`);
+    const logs = servers.flatMap((server) => server.stderrLines()).join('\n');
+    assert.ok(!logs.includes(redis.password) && !logs.includes(encodeURIComponent(redis.password)));
+  });
+
+  test('while Redis stands still requests are answered, each server counting for itself; then together again', async () => {
+    const bothSay = (expected: boolean) =>
+      eventually(`both servers to say ${expected}`, async () => {
+        // A request that is counted, as only these ask Redis.
+        await Promise.all(servers.map((server) => tenant.with({ key: 'ak_wrong', server }).get()));
+        const said = await Promise.all(servers.map(readiness));
+        return said.every((one) => one === expected) || undefined;
+      });
+    redis.pause();
+    try {
+      await bothSay(false);
+      for (const server of servers) {
+        const answer = await tenant.with({ server }).get();
+        assert.equal(answer.status, 200, 'the limit that was used up is that of both together');
+        assert.equal(answer.headers['ratelimit-remaining'], '11');
+        const { text } = await call(`${server.url}/metrics`);
+        assert.match(text, /^auditlog_redis_reachable 0$/m);
+      }
+    } finally {
+      redis.resume();
+    }
+    await bothSay(true);
+    problemOf(await tenant.with({ server: servers[1] }).get(), 429);
+    for (const server of servers) {
+      const lines = server.stderrLines().filter((line) => line.includes('Redis is away'));
+      assert.equal(lines.length, 1, lines.join('\n'));
+    }
+  });
+});

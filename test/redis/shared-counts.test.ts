@@ -1,0 +1,200 @@
+import { strict as assert } from 'node:assert';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Verdict } from '../../src/base/rates.ts';
+import type { Account } from '../../src/control/account-checks.ts';
+import { OwnAccounts } from '../../src/control/own-accounts.ts';
+import { type Attempt, PasswordThrottle } from '../../src/control/password-throttle.ts';
+import { RateLimiter } from '../../src/http/rate-limit.ts';
+import { SharedCounts } from '../../src/redis/shared-counts.ts';
+import { eventually } from '../support/http.ts';
+import { patience } from '../support/patience.ts';
+import { skipWithoutRedis, startRedis, type TestRedis } from '../support/redis.ts';
+
+/** What processes count together, as each of them sees it: two connections here stand for two processes. */
+describe('counts in Redis', { skip: skipWithoutRedis }, () => {
+  const lines: string[] = [];
+  const note = (_: object, words: string) => void lines.push(words);
+  const log = { debug: note, info: note, warn: note, error: note };
+  const minute = 60_000;
+  const away = /^Redis is away/;
+  const back = /are counted together/;
+  let redis: TestRedis;
+  let one: SharedCounts;
+  let two: SharedCounts;
+
+  const open = () => SharedCounts.open({ url: redis.url, secret: 'the secret of these tests', log });
+  const ratesOf = (counts: SharedCounts) => counts.rates(new RateLimiter(() => performance.now()));
+  const bothAre = (isReachable: boolean) =>
+    eventually(
+      `both to find Redis ${isReachable ? 'there' : 'away'}`,
+      async () => (one.isReachable === isReachable && two.isReachable === isReachable) || undefined,
+    );
+
+  before(async () => {
+    redis = await startRedis();
+    [one, two] = await Promise.all([open(), open()]);
+  });
+  after(async () => {
+    one?.stop();
+    two?.stop();
+    await redis?.stop();
+  });
+
+  test('a limit is used up by all together, to the last request, and each is told what is left', async () => {
+    const processes = [ratesOf(one), ratesOf(two)];
+    const rate = { requests: 20, windowMs: minute };
+    const verdicts = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        (processes[n % 2] as (typeof processes)[0]).consume('exact', rate),
+      ),
+    );
+    const allowed = verdicts.filter((verdict) => verdict.allowed);
+    const left = allowed.map(({ remaining }) => remaining).toSorted((a, b) => a - b);
+    assert.deepEqual(
+      left,
+      Array.from({ length: 20 }, (_, n) => n),
+    );
+    for (const { limit, remaining, resetSeconds } of verdicts.filter((verdict) => !verdict.allowed))
+      assert.deepEqual([limit, remaining, resetSeconds > 55 && resetSeconds <= 60], [20, 0, true]);
+    for (const [n, process] of processes.entries()) {
+      assert.equal((await process.peek('exact', rate)).allowed, false);
+      assert.equal((await process.peek('another', rate)).remaining, 19 - n);
+      // As a key that is given another rate: its window goes on.
+      const { limit, remaining } = await process.consume('another', { ...rate, requests: 3 });
+      assert.deepEqual([limit, remaining], [3, 2 - n]);
+    }
+  });
+
+  test('windows of less than a second end in time, and the next begins', async () => {
+    const [first, second] = [ratesOf(one), ratesOf(two)];
+    const rate = { requests: 1, windowMs: 150 };
+    const begun = performance.now();
+    assert.equal((await first.consume('short', rate)).allowed, true);
+    const refused = await second.consume('short', rate);
+    if (performance.now() - begun < rate.windowMs) assert.equal(refused.allowed, false);
+    await sleep(rate.windowMs + 20);
+    assert.equal((await second.consume('short', rate)).allowed, true);
+  });
+
+  test('one that is known to be beyond its limit costs Redis nothing', async () => {
+    const rates = ratesOf(one);
+    const rate = { requests: 1, windowMs: minute };
+    await rates.consume('flood', rate);
+    redis.pause();
+    try {
+      assert.equal((await rates.consume('flood', rate)).allowed, false);
+      assert.equal(one.isReachable, true, 'Redis was asked');
+    } finally {
+      redis.resume();
+    }
+  });
+
+  test('failed passwords of an account count together, and its right one ends that for all', async () => {
+    const throttleOf = (counts: SharedCounts) =>
+      new PasswordThrottle({
+        accounts: counts.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
+        bounds: { passwordDelayMsMin: 40, passwordDelayMsMax: 10_000 },
+      });
+    const throttles = [throttleOf(one), throttleOf(two)] as const;
+    const attempt = (client: string): Attempt => ({
+      scope: 'acme',
+      email: 'Ann@acme.test',
+      client,
+      signedIn: false,
+      caller: { signal: new AbortController().signal },
+    });
+    /** How long the check was held. */
+    const check = async (n: number, isRight = false) => {
+      const begun = performance.now();
+      let checkedMs = 0;
+      await throttles[n % 2]?.check(attempt(`address 192.0.2.${n % 2}`), async () => {
+        checkedMs = performance.now() - begun;
+        return isRight || undefined;
+      });
+      return checkedMs;
+    };
+    await Promise.all(Array.from({ length: 10 }, (_, n) => check(n)));
+    for (const [n, ms] of [40, 80, 160].entries()) {
+      const held = await check(n);
+      assert.ok(held >= ms - 2, `check ${n} was held for ${held} ms, not ${ms}`);
+    }
+    assert.ok((await check(3, true)) >= 318);
+    // Ten more are free: none of them waits for the half second that would be next.
+    for (let n = 0; n < 10; n++) await check(n);
+    assert.ok((await check(0)) >= 38);
+    const texts = (await redis.contents()).join('\n');
+    for (const secret of ['ann', 'Ann', 'acme', '192.0.2', 'exact', 'flood'])
+      assert.ok(!texts.includes(secret), `${secret} can be read in Redis: ${texts}`);
+    assert.match(texts, /auditlog:account:/);
+  });
+
+  test('a change that another process was faster with is made again: none is lost', async () => {
+    const records = [one, two].map((counts) =>
+      counts.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
+    );
+    const add = (n: number) =>
+      records[n % 2]?.update('contended', (state) => {
+        const account = state ?? { begun: [], delayed: 0, knownClients: [], waiting: {} };
+        return {
+          state: { ...account, delayed: account.delayed + 1 },
+          keptMs: minute,
+          result: account.delayed,
+        };
+      });
+    const seen = await Promise.all(Array.from({ length: 30 }, async (_, n) => add(n)));
+    assert.deepEqual(
+      seen.toSorted((a, b) => Number(a) - Number(b)),
+      Array.from({ length: 30 }, (_, n) => n),
+    );
+  });
+
+  test('while Redis stands still nobody waits long, each counts for itself, and it is found again', async () => {
+    const [first, second] = [ratesOf(one), ratesOf(two)];
+    const rate = { requests: 2, windowMs: minute };
+    const timed = async (work: () => Promise<Verdict>) => {
+      const begun = performance.now();
+      return { verdict: await work(), ms: performance.now() - begun };
+    };
+    await first.consume('paused', rate);
+    await second.consume('paused', rate);
+    lines.length = 0;
+    redis.pause();
+    try {
+      const caught = await timed(() => first.consume('paused', rate));
+      assert.ok(caught.ms < patience(450), `the first request waited ${caught.ms} ms`);
+      assert.equal(caught.verdict.remaining, 1, 'this process begins to count by itself');
+      await second.consume('another of these', rate);
+      await bothAre(false);
+      const begun = performance.now();
+      for (let n = 0; n < 200; n++) await first.consume(`other ${n}`, rate);
+      assert.ok(performance.now() - begun < patience(150), 'requests wait for a Redis that is away');
+      assert.equal((await first.consume('paused', rate)).allowed, true);
+      assert.equal((await first.consume('paused', rate)).allowed, false);
+      assert.equal(lines.filter((line) => away.test(line)).length, 2, lines.join('\n'));
+    } finally {
+      redis.resume();
+    }
+    await bothAre(true);
+    assert.equal(lines.filter((line) => back.test(line)).length, 2, lines.join('\n'));
+    assert.equal((await second.consume('paused', rate)).allowed, false, 'the shared count has gone on');
+  });
+
+  test('Redis may be killed and come back empty, and a process may start while it is away', async () => {
+    const rate = { requests: 2, windowMs: minute };
+    await redis.kill();
+    await bothAre(false);
+    const third = await open();
+    try {
+      assert.equal(third.isReachable, false);
+      assert.equal((await ratesOf(third).consume('killed', rate)).remaining, 1);
+      await redis.start();
+      await bothAre(true);
+      await eventually('the third to find Redis', async () => third.isReachable || undefined);
+      await ratesOf(one).consume('killed', rate);
+      assert.equal((await ratesOf(third).consume('killed', rate)).remaining, 0);
+    } finally {
+      third.stop();
+    }
+  });
+});
