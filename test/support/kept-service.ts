@@ -12,6 +12,7 @@ export class KeptService {
   readonly #env: ServerOptions['env'];
   #dataDir = '';
   #server: TestServer | undefined;
+  #first: Promise<TestServer> | undefined;
 
   constructor(env: ServerOptions['env']) {
     this.#env = env;
@@ -25,6 +26,12 @@ export class KeptService {
   get server(): TestServer {
     if (this.#server === undefined) throw new Error('no service has been started');
     return this.#server;
+  }
+
+  /** The first one, once it listens. Hooks of a file wait for it: they may run side by side. */
+  ready(): Promise<TestServer> {
+    this.#first ??= this.start();
+    return this.#first;
   }
 
   /** Starts the next one, when the last has ended. */
@@ -43,7 +50,7 @@ export class KeptService {
 /** Starts one before the tests of a file, or of the suite that it is called in, and ends it after them. */
 export function keptService(env?: ServerOptions['env']): KeptService {
   const service = new KeptService(env);
-  before(() => service.start());
+  before(() => service.ready());
   after(() => service.end());
   return service;
 }
