@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineError } from '../base/engine-error.ts';
 import { limits } from './limits.ts';
-import type { Storage } from './storage.ts';
+import { quoteIdentifier, quoteString } from './quote.ts';
+import type { Settings, Storage } from './storage.ts';
 
 /** A table of claims: (a column for what is claimed, `instance` UUID, `seen` DateTime64 with a default of now). */
 export interface ClaimTable {
@@ -10,6 +12,18 @@ export interface ClaimTable {
   /** A claim that was not renewed for so long is void. */
   readonly lastsMs: number;
 }
+
+/** Nodes that do not answer are left out; whoever must not overlook one looks how many did. */
+const everywhere: Settings = { skip_unavailable_shards: 1 };
+
+/**
+ * A replacing table as all replicas of a cluster have it, as one of them may lag behind: its rows may be there several
+ * times, and older ones beside newer ones.
+ */
+export const everyReplicaOf = ({ cluster }: Storage, table: string): string =>
+  cluster === undefined
+    ? table
+    : `clusterAllReplicas(${quoteString(cluster)}, currentDatabase(), ${quoteIdentifier(table)})`;
 
 /** A row by which one of several processes that share an engine has something for itself. */
 export class Claim {
@@ -32,6 +46,7 @@ export class Claim {
   async take(): Promise<boolean> {
     await this.renew();
     await sleep(limits.claimSettleMs);
+    await this.#requireMajority();
     const { instance: own } = this.#parameters;
     const isLost = (await this.rivals()).some(
       ({ instance, age }) => Number(age) > limits.claimSettleMs * 2 || instance < own,
@@ -58,9 +73,29 @@ export class Claim {
   rivals(): Promise<{ readonly instance: string; readonly age: string }[]> {
     const { table, column, type, lastsMs } = this.#table;
     return this.#storage.rows(
-      `SELECT instance, toString(dateDiff('millisecond', seen, now64(3))) AS age FROM ${table} FINAL
-       WHERE ${column} = {what:${type}} AND instance != {instance:UUID} AND seen > now64(3) - toIntervalMillisecond(${lastsMs})`,
+      `SELECT instance, toString(dateDiff('millisecond', max(seen), now64(3))) AS age
+       FROM ${everyReplicaOf(this.#storage, table)}
+       WHERE ${column} = {what:${type}} AND instance != {instance:UUID} GROUP BY instance
+       HAVING max(seen) > now64(3) - toIntervalMillisecond(${lastsMs})`,
       this.#parameters,
+      { settings: everywhere },
     );
+  }
+
+  /** A claim is written to most replicas of a cluster: so where most answer none is overlooked. */
+  async #requireMajority(): Promise<void> {
+    const { cluster } = this.#storage;
+    if (cluster === undefined) return;
+    const [row] = await this.#storage.rows<{ answer: string; nodes: string }>(
+      `SELECT toString(count()) AS answer,
+         toString((SELECT count() FROM system.clusters WHERE cluster = {cluster:String})) AS nodes
+       FROM clusterAllReplicas(${quoteString(cluster)}, system.one)`,
+      { cluster },
+      { settings: everywhere },
+    );
+    const { answer, nodes } = { answer: Number(row?.answer ?? 0), nodes: Number(row?.nodes ?? 0) };
+    if (answer * 2 > nodes) return;
+    const words = `${answer} of the ${nodes} nodes of the cluster answer: a claim is put down where most do`;
+    throw new EngineError('unreachable', words);
   }
 }

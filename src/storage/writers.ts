@@ -1,4 +1,4 @@
-import { Claim, type ClaimTable } from './claim.ts';
+import { Claim, type ClaimTable, everyReplicaOf } from './claim.ts';
 import type { Storage } from './storage.ts';
 
 /** A number that no process is known by for this long is given to another. */
@@ -17,7 +17,10 @@ const writers: ClaimTable = {
 export async function claimWriter(storage: Storage, instance: string, writersMax: number): Promise<number> {
   for (;;) {
     const taken = await storage.rows<{ id: number; instance: string }>(
-      `SELECT id, instance FROM writers FINAL WHERE seen > now64(3) - INTERVAL ${leaseDays} DAY ORDER BY id`,
+      `SELECT DISTINCT id, instance FROM ${everyReplicaOf(storage, 'writers')}
+       WHERE seen > now64(3) - INTERVAL ${leaseDays} DAY ORDER BY id`,
+      {},
+      { settings: { skip_unavailable_shards: 1 } },
     );
     const own = taken.find((claim) => claim.instance === instance);
     const free = [...Array(writersMax).keys()].find((id) => !taken.some((claim) => claim.id === id));

@@ -85,6 +85,12 @@ const good: readonly (readonly [
   [{ DATA_DIR: 'x/../y' }, (c) => c.dataDir, resolve('y')],
   [{ CLICKHOUSE_URL: 'http://db:8123' }, (c) => c.clickhouse.url, 'http://db:8123'],
   [{ CLICKHOUSE_URL: 'https://[::1]:8443/ch' }, (c) => c.clickhouse.url, 'https://[::1]:8443/ch'],
+  [{ CLICKHOUSE_URL: 'http://a:1' }, (c) => c.clickhouse.otherUrls, []],
+  [
+    { CLICKHOUSE_URL: 'http://a:1, http://b:1/x,http://c:1' },
+    (c) => [c.clickhouse.url, ...c.clickhouse.otherUrls],
+    ['http://a:1', 'http://b:1/x', 'http://c:1'],
+  ],
   [{ CLICKHOUSE_USER: 'audit' }, (c) => c.clickhouse.user, 'audit'],
   [{ CLICKHOUSE_PASSWORD: 'a b"ü' }, (c) => c.clickhouse.password, 'a b"ü'],
   [{ CLICKHOUSE_DATABASE: 'audit_2' }, (c) => c.clickhouse.database, 'audit_2'],
@@ -146,6 +152,11 @@ const bad: readonly (readonly [name: string, value: string])[] = [
     'http://db?async_insert=1',
     'http://db#x',
     'http://u:secretpw@db',
+    'http://a:1,',
+    'http://a:1,b:1',
+    'http://a:1,https://b:1',
+    'http://a:1,http://a:1/',
+    Array.from({ length: 17 }, (_, n) => `http://n${n}`).join(','),
   ].map((value) => ['CLICKHOUSE_URL', value] as const),
   ...['1x', 'a-b', 'a b', 'ä', 'x'.repeat(64)].map((value) => ['CLICKHOUSE_DATABASE', value] as const),
   ['CLICKHOUSE_CLUSTER', 'a b'],
@@ -219,6 +230,9 @@ describe('bad values', () => {
   test('secrets are never repeated', () => {
     assert.ok(!messageOf({ SESSION_SECRET: 'tooshort' }).includes('tooshort'));
     assert.ok(!messageOf({ CLICKHOUSE_URL: 'http://u:secretpw@db' }).includes('secretpw'));
+    const list = messageOf({ CLICKHOUSE_URL: 'http://a:1,http://u:secretpw@db' });
+    assert.ok(!list.includes('secretpw'));
+    assert.match(list, /^CLICKHOUSE_URL has a value that is not shown here \(number 2 of 2 is none\): allowed is/);
     assert.ok(!messageOf({ EVIDENCE_KEY: 'PRIVATE+KEY+service+63dd8183+secretkey' }).includes('secretkey'));
   });
 

@@ -30,7 +30,7 @@ const service = keptService();
 let tenant: Tenant;
 
 before(async () => {
-  tenant = await createTenant(await service.started(), 'damaged');
+  tenant = await createTenant(await service.ready(), 'damaged');
 });
 
 /** Rows of a statement of the operator's, asked as engine.json says. */

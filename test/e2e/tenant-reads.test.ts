@@ -27,7 +27,7 @@ const off = { RATE_LIMIT_TENANT: 'off', RATE_LIMIT_LOGIN: 'off' };
 
 const service = keptService({ ...off, DEPLOYMENT: undefined });
 before(async () => {
-  server = await service.started();
+  server = await service.ready();
   [tenant] = await Promise.all([createTenant(server, 'reads'), createOrganization(server, 'others')]);
   await Promise.all([
     createUser(server, 'reads', 'admin', 'admin@reads.example'),

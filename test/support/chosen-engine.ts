@@ -14,6 +14,8 @@ import { startTwoShards, type TwoShards } from './two-shards.ts';
  * Each server has a database of its own there, which its data directory stands for.
  */
 const wanted = process.env['AUDITLOG_TEST_CLICKHOUSE'];
+/** Whether servers have the embedded engine: some things can be asked of that one only. */
+export const hasOwnEngine = wanted === undefined;
 const databases = Array.from({ length: 40 }, (_, n) => `limited_${n}`);
 
 type Variables = Readonly<Record<string, string | undefined>>;

@@ -12,7 +12,7 @@ export class KeptService {
   readonly #env: ServerOptions['env'];
   #dataDir = '';
   #server: TestServer | undefined;
-  #starting: Promise<TestServer> | undefined;
+  #first: Promise<TestServer> | undefined;
 
   constructor(env: ServerOptions['env']) {
     this.#env = env;
@@ -28,19 +28,14 @@ export class KeptService {
     return this.#server;
   }
 
-  /** For hooks of a file: where it is run alone, Node begins all of them at once. */
-  async started(): Promise<TestServer> {
-    if (this.#starting === undefined) throw new Error('nobody starts a service');
-    return this.#starting;
+  /** The first one, once it listens. Hooks of a file wait for it: they may run side by side. */
+  ready(): Promise<TestServer> {
+    this.#first ??= this.start();
+    return this.#first;
   }
 
   /** Starts the next one, when the last has ended. */
-  start(env = this.#env): Promise<TestServer> {
-    this.#starting = this.#start(env);
-    return this.#starting;
-  }
-
-  async #start(env: ServerOptions['env']): Promise<TestServer> {
+  async start(env = this.#env): Promise<TestServer> {
     if (this.#dataDir === '') this.#dataDir = await temporaryDirectory();
     this.#server = await startServer({ dataDir: this.#dataDir, ...(env && { env }) });
     return this.#server;
@@ -55,7 +50,7 @@ export class KeptService {
 /** Starts one before the tests of a file, or of the suite that it is called in, and ends it after them. */
 export function keptService(env?: ServerOptions['env']): KeptService {
   const service = new KeptService(env);
-  before(() => service.start());
+  before(() => service.ready());
   after(() => service.end());
   return service;
 }
