@@ -7,7 +7,7 @@ import { StopStack } from './base/stop-stack.ts';
 import { fullDiskWords } from './base/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
-import { takeDataDir } from './config/data-dir.ts';
+import { requireNotMoved, takeDataDir } from './config/data-dir.ts';
 import { checkListener } from './config/listener.ts';
 import { evidenceKeys, sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
@@ -60,6 +60,7 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   collectProcessMetrics();
   const lock = await takeDataDir(config.dataDir, log);
   stops.add(() => lock.release());
+  await requireNotMoved(config.dataDir, config.clickhouse.url);
   await checkListener(config);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops };

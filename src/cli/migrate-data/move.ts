@@ -53,9 +53,15 @@ export class DataMove {
     return this.#record;
   }
 
-  /** Ends what an earlier run has left behind; to be called first. */
-  start(): Promise<void> {
-    return this.#copy.endEarlier();
+  /** Whether a run has come to the end of its first round. */
+  get isBegun(): boolean {
+    return this.#record.through > 0n;
+  }
+
+  /** Takes the target for this move, and ends what an earlier run has left behind; to be called before copying. */
+  async start(): Promise<void> {
+    await this.#write(this.#record);
+    await this.#copy.endEarlier();
   }
 
   /**
