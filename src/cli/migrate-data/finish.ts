@@ -59,12 +59,6 @@ export async function carryPromises(
   { dataDir, clickhouse }: Place,
   { source, target }: Sides,
 ): Promise<bigint | undefined> {
-  if (clickhouse.url === undefined) {
-    const low = await oldestSegmentIn(join(dataDir, 'wal'));
-    if (low === Number.POSITIVE_INFINITY) return undefined;
-    await publishWatermark(target, await instanceOf({ dataDir, clickhouse }), low);
-    return firstSeqOf(low);
-  }
   const rows = await source.rows<Record<'writer' | 'low' | 'until' | 'version' | 'written', string>>(
     `SELECT toString(writer) AS writer, toString(low) AS low, toString(until) AS until, toString(version) AS version,
        toString(t.written) AS written FROM watermarks AS t FINAL WHERE t.until > now64(3)`,
@@ -72,8 +66,15 @@ export async function carryPromises(
     reading,
   );
   await target.insertRows('watermarks', rows);
-  if (rows.length === 0) return undefined;
-  return firstSeqOf(Math.min(...rows.map(({ low }) => Number(low))));
+  const lows = rows.map(({ low }) => Number(low));
+  // A server with its own engine needs no watermark there, and is one of many at the target.
+  const own =
+    clickhouse.url === undefined ? await oldestSegmentIn(join(dataDir, 'wal')) : Number.POSITIVE_INFINITY;
+  if (own < Number.POSITIVE_INFINITY) {
+    await publishWatermark(target, await instanceOf({ dataDir, clickhouse }), own);
+    lows.push(own);
+  }
+  return lows.length === 0 ? undefined : firstSeqOf(Math.min(...lows));
 }
 
 /** The place behind the newest event of the source, and what is to be said of its time. */
