@@ -7,7 +7,7 @@ import { StopStack } from './base/stop-stack.ts';
 import { fullDiskWords } from './base/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
-import { takeDataDir } from './config/data-dir.ts';
+import { requireNotMoved, takeDataDir } from './config/data-dir.ts';
 import { checkListener } from './config/listener.ts';
 import { evidenceKeys, sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
@@ -76,7 +76,10 @@ async function start(
   // A front end that was killed with its parent a moment ago is about to end.
   const lock = await takeDataDir(dataDir, log, place && processLimits.lockWaitMsMax);
   stops.add(() => lock.release());
-  if (place === undefined) await checkListener(config);
+  if (place === undefined) {
+    await requireNotMoved(config.dataDir, config.clickhouse.url);
+    await checkListener(config);
+  }
   const envelope = { head: eventHead, tail: eventTail(config) };
   const damage = frontEnd?.damage ?? new DamageRegister();
   const failing = new AbortController();

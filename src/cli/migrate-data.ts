@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { isDirectoryLocked, lockDirectory } from '../base/directory-lock.ts';
 import { Problem } from '../base/problem.ts';
 import { StopStack } from '../base/stop-stack.ts';
+import { markMoved } from '../config/data-dir.ts';
 import type { CliDeps } from './context.ts';
 import { carryPromises, endOf, instanceOf, requireStopped } from './migrate-data/finish.ts';
 import { DataMove, endOfOrder } from './migrate-data/move.ts';
@@ -63,8 +64,12 @@ async function sizeOf(
 }
 
 async function verified(run: Run, move: DataMove, before: bigint, others: boolean) {
-  const findings = await findingsOf(run.storage, await move.differences(before, others));
-  return { findings, healthy: findings.length === 0, copied: move.copied, ...(await sizeOf(run, before)) };
+  const differences = await move.differences(before, others);
+  const findings = await findingsOf(run.storage, differences);
+  const more = differences.length - findings.length;
+  const notes = more > 0 ? [`${more} further differences are not listed`] : [];
+  const healthy = differences.length === 0;
+  return { findings, notes, healthy, copied: move.copied, ...(await sizeOf(run, before)) };
 }
 
 /** Copies what there is, beside a server that goes on. */
@@ -83,6 +88,11 @@ async function copy(run: Run, move: DataMove): Promise<MoveReport> {
   };
 }
 
+/** From here on nobody starts on the embedded engine by mistake. */
+async function leave({ config, to }: Run): Promise<void> {
+  if (config.clickhouse.url === undefined) await markMoved(config.dataDir, to.connection.url);
+}
+
 /** Copies the rest of a source that nobody writes to, and holds all of it against the target. */
 async function finish(run: Run, move: DataMove): Promise<MoveReport> {
   const { config, storage: source, target, to, stops } = run;
@@ -94,15 +104,23 @@ async function finish(run: Run, move: DataMove): Promise<MoveReport> {
   if (found.healthy) {
     const promised = await carryPromises(config, sides);
     await move.finish(promised !== undefined && promised < end ? promised : end);
+    await leave(run);
   }
-  return { state: 'finished', ...found, left: 0, notes, settings: settingsFor(to) };
+  return {
+    state: 'finished',
+    ...found,
+    left: 0,
+    notes: [...found.notes, ...notes],
+    settings: settingsFor(to),
+  };
 }
 
 /** Compares what has been moved so far; after the end of the move, all of it. */
 async function verify(run: Run, move: DataMove, state: 'verified' | 'finished'): Promise<MoveReport> {
   const found = await verified(run, move, move.record.through, false);
+  if (state === 'finished') await leave(run);
   const settings = state === 'finished' ? settingsFor(run.to) : {};
-  return { state, ...found, left: 0, notes: [], settings };
+  return { state, ...found, left: 0, settings };
 }
 
 async function work(run: Run): Promise<MoveReport> {
@@ -110,6 +128,7 @@ async function work(run: Run): Promise<MoveReport> {
   await takeTurn(run);
   const move = await openMove(run);
   const { state } = move.record;
+  if (options.verify && !move.isBegun) throw new Problem('conflict', 'nothing has been moved there yet');
   if (options.verify) return verify(run, move, 'verified');
   if (state === 'finished') {
     if (options.finish) return verify(run, move, 'finished');
@@ -126,15 +145,19 @@ async function work(run: Run): Promise<MoveReport> {
 async function migrateData(deps: CliDeps, options: MigrateOptions): Promise<void> {
   const setup = setUp(deps);
   const to = await targetOf(deps, options, setup.config);
-  const report = await withStorage(setup, async (session) => {
-    const stops = new StopStack(setup.log);
-    try {
-      const target = await openTarget(to, setup.log, stops);
-      return await work({ ...session, options, to, target, stops });
-    } finally {
-      await stops.run();
-    }
-  });
+  const report = await withStorage(
+    setup,
+    async (session) => {
+      const stops = new StopStack(setup.log);
+      try {
+        const target = await openTarget(to, setup.log, stops);
+        return await work({ ...session, options, to, target, stops });
+      } finally {
+        await stops.run();
+      }
+    },
+    { evenIfMoved: true },
+  );
   print(deps, options, 'CliDataMove', report, textOf(report));
   if (!report.healthy) throw new Error('source and target do not have the same: see above');
 }

@@ -2,6 +2,7 @@ import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
+import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import { removeServerFile } from '../base/server-file.ts';
 import { errorCode, isDiskFull } from '../base/system-error.ts';
 import type { Logger } from '../base/log.ts';
@@ -160,4 +161,24 @@ export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Pro
   // Of a server that was killed, or on the directory that this one is a copy of.
   await removeServerFile(dataDir);
   return lock;
+}
+
+const movedFile = (dataDir: string): string => join(dataDir, 'moved-to');
+
+/** Notes that what the embedded engine has was moved to the ClickHouse server at a URL. */
+export async function markMoved(dataDir: string, url: string): Promise<void> {
+  await replaceFile(movedFile(dataDir), `${url}\n`);
+}
+
+/**
+ * Rejects with a ConfigError where the embedded engine would be used though its data have been moved: an unset variable
+ * would divide the events between two engines without a word.
+ */
+export async function requireNotMoved(dataDir: string, engineUrl: string | undefined): Promise<void> {
+  const to = engineUrl === undefined ? await readIfThere(movedFile(dataDir)) : undefined;
+  if (to === undefined) return;
+  throw new ConfigError([
+    `CLICKHOUSE_URL is unset: the data of ${dataDir} have been moved to ${to.trim()}; set it, or remove ` +
+      `${movedFile(dataDir)} to go back to the embedded engine as it was then`,
+  ]);
 }

@@ -2,9 +2,17 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
+import type { CliDeps } from '../../src/cli/context.ts';
+import { targetOf } from '../../src/cli/migrate-data/options.ts';
+import { settingsFor } from '../../src/cli/migrate-data/report.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { makeAuthority } from '../support/certificates.ts';
+import { DataMove, endOfOrder } from '../../src/cli/migrate-data/move.ts';
+import { MoveRecords } from '../../src/cli/migrate-data/record.ts';
 import { leftTables, eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { withdrawWatermark } from '../../src/storage/watermarks.ts';
 import { createRecorder } from '../read/support.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
@@ -150,6 +158,7 @@ test('every table of the schema is moved with all its columns, or named with the
 
 describe('a move', () => {
   test('copies all that is not over, once, and a second run finds nothing to do', async () => {
+    assert.match((await refused('first', '--verify')).stderr, /nothing has been moved there yet/);
     const report = await moved('first');
     assert.deepEqual(
       [report.state, report.copied, report.events, report.organizations],
@@ -232,6 +241,74 @@ describe('a move', () => {
     assert.deepEqual(await at('third', contents), await contents(source.storage));
   });
 
+  test('moves from a server too, with what a stopped one has promised to send', async () => {
+    const dead = randomUUID();
+    const alive = randomUUID();
+    const promise = (writer: string, written: string) =>
+      `INSERT INTO watermarks SELECT '${writer}', 123456789, now64(3) + INTERVAL 1 YEAR, 1, ${written}`;
+    await at('second', (storage) => storage.command(promise(dead, 'now() - INTERVAL 1 HOUR')));
+    await at('second', (storage) => storage.command(promise(alive, 'now()')));
+    const env = { ...engine.env, CLICKHOUSE_DATABASE: 'second', CLICKHOUSE_TO_PASSWORD: engine.password };
+    const args = [
+      '--to',
+      engine.url,
+      '--to-user',
+      engine.user,
+      '--to-database',
+      'fourth',
+      '--finish',
+      '--json',
+    ];
+    let isEnded = false;
+    const running = runCliHere(['migrate-data', ...args], { dataDir: source.dataDir, env });
+    void running.finally(() => (isEnded = true));
+    await eventually('the move to wait for the server', () =>
+      at('fourth', (storage) => storage.rows('SELECT 1 FROM data_moves')).then(
+        ([row]) => row && true,
+        () => undefined,
+      ),
+    );
+    assert.equal(isEnded, false);
+    await at('second', (storage) => withdrawWatermark(storage, alive));
+    const report = printed(await running) as Report;
+    assert.deepEqual(
+      [report.state, report.healthy, report.settings['CLICKHOUSE_DATABASE']],
+      ['finished', true, 'fourth'],
+    );
+    assert.deepEqual(await at('fourth', contents), await at('second', contents));
+    const rows = await at('fourth', (storage) => storage.rows('SELECT writer, low FROM watermarks FINAL'));
+    assert.deepEqual(rows, [{ writer: dead, low: '123456789' }]);
+  });
+
+  test('compares once more when the day ends under it, with which rows may go', async () => {
+    const days = [
+      '2000-01-01',
+      '2000-01-01',
+      '2000-01-02',
+      '2000-01-02',
+      '2000-01-02',
+      '2000-01-02',
+      '2000-01-02',
+      '2000-01-02',
+    ];
+    const asked: string[] = [];
+    const rows: Storage['rows'] = async (query, parameters, options) => {
+      const found = await source.storage.rows<object>(query, parameters, options);
+      if (!query.includes('today()')) return found as never;
+      const day = days.shift() ?? '';
+      asked.push(day);
+      return [{ day }] as never;
+    };
+    const storage = { ...source.storage, rows };
+    const records = await MoveRecords.open(source.storage, undefined);
+    const record = { id: randomUUID(), state: 'copying', through: 0n } as const;
+    const io = { error: () => {} };
+    const move = new DataMove({ source: storage, target: storage, records, record, io });
+    assert.deepEqual(await move.differences(endOfOrder, true), []);
+    // Both sides before and after, and once more both.
+    assert.deepEqual(asked, ['2000-01-01', '2000-01-01', ...Array<string>(6).fill('2000-01-02')]);
+  });
+
   test('refuses a target with other data, and names whose it is', async () => {
     await at('default', (storage) => storage.command('CREATE DATABASE other'));
     await moved('other', '--finish');
@@ -239,6 +316,35 @@ describe('a move', () => {
     assert.match(
       (await refused('other')).stderr,
       /organizations acme, globex; of these are here, too: acme, globex/,
+    );
+  });
+
+  test('shows a target behind TLS what it is given, and names the files for the server', async (t) => {
+    const authority = await makeAuthority(source.dataDir);
+    if (authority === undefined) return t.skip('needs openssl');
+    const { certFile, keyFile, cert, key } = authority;
+    const options = {
+      to: 'https://127.0.0.1:9',
+      toUser: 'ann',
+      toCa: certFile,
+      toCert: certFile,
+      toKey: keyFile,
+    };
+    const deps = { environment: { CLICKHOUSE_TO_PASSWORD: 'x' } } as unknown as CliDeps;
+    const target = await targetOf(deps, { ...options, toCluster: 'c1' }, loadConfig({}));
+    assert.deepEqual(target.connection.tls, { ca: cert, cert, key });
+    assert.deepEqual(settingsFor(target), {
+      CLICKHOUSE_URL: 'https://127.0.0.1:9',
+      CLICKHOUSE_USER: 'ann',
+      CLICKHOUSE_DATABASE: 'audit',
+      CLICKHOUSE_CLUSTER: 'c1',
+      CLICKHOUSE_CA: certFile,
+      CLICKHOUSE_CERT: certFile,
+      CLICKHOUSE_KEY: keyFile,
+    });
+    await assert.rejects(
+      targetOf(deps, { ...options, toKey: certFile }, loadConfig({})),
+      /--to-key: allowed is the path/,
     );
   });
 

@@ -43,7 +43,7 @@ before(async () => {
   }
 });
 after(async () => {
-  await Promise.all(servers.map(async (server) => server?.stop()));
+  for (const server of servers) await server?.stop();
   await engine?.stop();
   for (const directory of directories) await removeDirectory(directory);
   earlier?.remove();

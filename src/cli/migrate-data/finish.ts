@@ -51,8 +51,8 @@ export async function requireStopped(
 }
 
 /**
- * Followers of the feed at the target must wait for events that are in a log (each process has one) and not in the source yet: the next start of
- * the server sends them, under the numbers that they have. What a server that is stopped has promised is told there.
+ * Followers of the feed at the target must wait for events that are in a log (each process has one) and not in the source
+ * yet: the next start of the server sends them, under the numbers that they have. What a server that is stopped has promised is told there.
  *
  * @returns the first place in the order of ingest below which nothing can come any more; undefined where all is there
  */
@@ -60,16 +60,6 @@ export async function carryPromises(
   { dataDir, clickhouse }: Place,
   { source, target }: Sides,
 ): Promise<bigint | undefined> {
-  if (clickhouse.url === undefined) {
-    const lows: number[] = [];
-    for (const directory of await logDirectories(dataDir)) {
-      const low = await lowestSegmentIn(directory);
-      if (low === undefined) continue;
-      await publishWatermark(target, await instanceOf({ dataDir: directory, clickhouse }), low);
-      lows.push(low);
-    }
-    return lows.length === 0 ? undefined : firstSeqOf(Math.min(...lows));
-  }
   const rows = await source.rows<Record<'writer' | 'low' | 'until' | 'version' | 'written', string>>(
     `SELECT toString(writer) AS writer, toString(low) AS low, toString(until) AS until, toString(version) AS version,
        toString(t.written) AS written FROM watermarks AS t FINAL WHERE t.until > now64(3)`,
@@ -77,8 +67,16 @@ export async function carryPromises(
     reading,
   );
   await target.insertRows('watermarks', rows);
-  if (rows.length === 0) return undefined;
-  return firstSeqOf(Math.min(...rows.map(({ low }) => Number(low))));
+  const lows = rows.map(({ low }) => Number(low));
+  // Beside its own engine a server of one process needs no watermark there, and is one of many at the target.
+  const directories = clickhouse.url === undefined ? await logDirectories(dataDir) : [];
+  for (const directory of directories) {
+    const low = await lowestSegmentIn(directory);
+    if (low === undefined) continue;
+    await publishWatermark(target, await instanceOf({ dataDir: directory, clickhouse }), low);
+    lows.push(low);
+  }
+  return lows.length === 0 ? undefined : firstSeqOf(Math.min(...lows));
 }
 
 /** The place behind the newest event of the source, and what is to be said of its time. */

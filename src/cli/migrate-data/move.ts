@@ -53,9 +53,15 @@ export class DataMove {
     return this.#record;
   }
 
-  /** Ends what an earlier run has left behind; to be called first. */
-  start(): Promise<void> {
-    return this.#copy.endEarlier();
+  /** Whether a run has come to the end of its first round. */
+  get isBegun(): boolean {
+    return this.#record.through > 0n;
+  }
+
+  /** Takes the target for this move, and ends what an earlier run has left behind; to be called before copying. */
+  async start(): Promise<void> {
+    await this.#write(this.#record);
+    await this.#copy.endEarlier();
   }
 
   /**
@@ -66,7 +72,8 @@ export class DataMove {
     let left = Number.POSITIVE_INFINITY;
     for (let round = 0; round < limits.moveRoundsMax; round += 1) {
       const before = await this.#settledBefore();
-      await this.#copyEvents(before);
+      // What both had before this run is compared once, and again by the last run.
+      await this.#copyEvents(before, round > 0);
       await this.#copyOthers();
       const since = await this.#countFrom(before);
       const isStuck = since > left / 2;
@@ -120,12 +127,10 @@ export class DataMove {
   }
 
   /** First what both should have already, then what has come since: an event that came late is found by the former. */
-  async #copyEvents(before: bigint): Promise<void> {
+  async #copyEvents(before: bigint, onlyNew = false): Promise<void> {
     const through = this.#record.through < before ? this.#record.through : before;
-    const stretches: Stretch[] = [
-      { from: 0n, before: through },
-      { from: through, before },
-    ];
+    const old: Stretch = { from: 0n, before: through };
+    const stretches: Stretch[] = [...(onlyNew ? [] : [old]), { from: through, before }];
     const day = await this.#comparison.day();
     const months: Month[] = [];
     for (const stretch of stretches) months.push(...(await this.#comparison.months(stretch, day)));

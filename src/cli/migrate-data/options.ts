@@ -21,6 +21,8 @@ export interface MigrateOptions {
 
 export interface TargetOptions {
   readonly connection: Omit<EngineConnection, 'headers'>;
+  /** Paths of what `connection.tls` has. */
+  readonly files: EngineTls;
 }
 
 /** The variable that holds the password of the target's user. */
@@ -50,18 +52,25 @@ export const migrateOptions: readonly [OptionRow, ...OptionRow[]] = [
     ofKind(database),
   ],
   ['--to-cluster <name>', 'its cluster: replicated and distributed tables', ofKind(cluster)],
-  ['--to-ca <file>', 'authorities that may vouch for it, with an https:// URL', ofKind(certificateFile)],
-  ['--to-cert <file>', 'certificate to show it', ofKind(certificateFile)],
-  ['--to-key <file>', 'key of that certificate', ofKind(privateKeyFile)],
+  ['--to-ca <file>', 'authorities that may vouch for it, with an https:// URL'],
+  ['--to-cert <file>', 'certificate to show it'],
+  ['--to-key <file>', 'key of that certificate'],
 ];
 
-function tlsOf({ to, toCa: ca, toCert: cert, toKey: key }: MigrateOptions): EngineTls | undefined {
-  if (ca === undefined && cert === undefined && key === undefined) return undefined;
+/** The three files, as texts of PEM. */
+function tlsOf({ to, toCa, toCert, toKey }: MigrateOptions): EngineTls | undefined {
+  if (toCa === undefined && toCert === undefined && toKey === undefined) return undefined;
   if (!to.startsWith('https:'))
     throw new Problem('malformed', '--to-ca, --to-cert and --to-key: only with an https:// URL');
-  if ((cert === undefined) !== (key === undefined))
+  if ((toCert === undefined) !== (toKey === undefined))
     throw new Problem('malformed', '--to-cert and --to-key are allowed together alone');
-  return { ca, cert, key };
+  const read = (kind: Kind<string>, path: string | undefined, name: string): string | undefined =>
+    path === undefined ? undefined : ofKind(kind)(path, name, undefined);
+  return {
+    ca: read(certificateFile, toCa, '--to-ca'),
+    cert: read(certificateFile, toCert, '--to-cert'),
+    key: read(privateKeyFile, toKey, '--to-key'),
+  };
 }
 
 /** Where to move to. Asks for the password at a terminal where the environment has none. */
@@ -75,5 +84,7 @@ export async function targetOf(
   const tls = tlsOf(options);
   const question = `Password of ${user} at ${url} (Enter for none): `;
   const password = deps.environment[passwordVariable] ?? (await askSecret(deps.io, question)) ?? '';
-  return { connection: { url, user, password, database: toDatabase, tls, cluster: toCluster } };
+  const { toCa: ca, toCert: cert, toKey: key } = options;
+  const connection = { url, user, password, database: toDatabase, tls, cluster: toCluster };
+  return { connection, files: { ca, cert, key } };
 }

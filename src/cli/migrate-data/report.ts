@@ -33,42 +33,50 @@ export interface MoveReport {
 const monthText = (month: number): string =>
   `${Math.floor(month / 100)}-${String(month % 100).padStart(2, '0')}`;
 
+/** The first differences in words. */
 export async function findingsOf(source: Storage, differences: readonly Difference[]): Promise<Finding[]> {
   const slugs = new Map((await listOrganizations(source)).map(({ id, slug }) => [id, slug]));
-  return differences.map(({ table, month, organization, here, there }) => {
-    const kind = here.rows > there.rows ? 'missing' : here.rows < there.rows ? 'added' : 'altered';
-    const whose = organization === undefined ? undefined : (slugs.get(organization) ?? organization);
-    const where =
-      month === undefined || whose === undefined
-        ? table
-        : `${table} of ${whose}, recorded in ${monthText(month)}`;
-    const count = `${here.rows} in the source, ${there.rows} at the target`;
-    const detail = `${where}: ${count}${kind === 'altered' ? ', not all of them the same' : ''}`;
-    return {
-      kind,
-      table,
-      ...(month !== undefined && { month: monthText(month) }),
-      ...(whose !== undefined && { organization: whose }),
-      detail,
-    };
-  });
+  return differences
+    .slice(0, limits.moveFindingsShownMax)
+    .map(({ table, month, organization, here, there }) => {
+      const kind = here.rows > there.rows ? 'missing' : here.rows < there.rows ? 'added' : 'altered';
+      const whose = organization === undefined ? undefined : (slugs.get(organization) ?? organization);
+      const where =
+        month === undefined || whose === undefined
+          ? table
+          : `${table} of ${whose}, recorded in ${monthText(month)}`;
+      const count = `${here.rows} in the source, ${there.rows} at the target`;
+      const detail = `${where}: ${count}${kind === 'altered' ? ', not all of them the same' : ''}`;
+      return {
+        kind,
+        table,
+        ...(month !== undefined && { month: monthText(month) }),
+        ...(whose !== undefined && { organization: whose }),
+        detail,
+      };
+    });
 }
 
 /** The variables that lead a server to the target; the password is the operator's to add. */
-export function settingsFor({ connection }: TargetOptions): Record<string, string> {
+export function settingsFor({ connection, files }: TargetOptions): Record<string, string> {
   const { url, user, database, cluster } = connection;
-  return {
+  const all = {
     CLICKHOUSE_URL: url,
     CLICKHOUSE_USER: user,
     CLICKHOUSE_DATABASE: database,
-    ...(cluster !== undefined && { CLICKHOUSE_CLUSTER: cluster }),
+    CLICKHOUSE_CLUSTER: cluster,
+    CLICKHOUSE_CA: files.ca,
+    CLICKHOUSE_CERT: files.cert,
+    CLICKHOUSE_KEY: files.key,
   };
+  return Object.fromEntries(
+    Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
 }
 
 export function textOf(report: MoveReport): string {
   const { state, healthy, copied, left, events, organizations, findings, notes, settings } = report;
   const what = `${counted(events, 'event')} of ${counted(organizations, 'organization')}`;
-  const shown = findings.slice(0, limits.moveFindingsShownMax);
   const lines = healthy
     ? [
         state === 'copied'
@@ -77,7 +85,7 @@ export function textOf(report: MoveReport): string {
       ]
     : [
         `NOT THE SAME: ${counted(findings.length, 'difference')}`,
-        ...shown.map(({ kind, detail }) => `  ${kind}: ${detail}`),
+        ...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`),
       ];
   if (state === 'copied')
     lines.push(

@@ -57,7 +57,7 @@ const parametersOf = (prefix: string, place: Place | undefined): Parameters =>
   Object.fromEntries((place ?? []).map((value, at) => [`${prefix}${at}`, value]));
 
 /** The rows of a scope that are in a slice. */
-export function within(table: MovedTable, scope: Scope, { after, upto }: Slice): Scope {
+function within(table: MovedTable, scope: Scope, { after, upto }: Slice): Scope {
   const conditions = [
     scope.where,
     ...(after === undefined ? [] : [beside(table.key, '>', 'after')]),

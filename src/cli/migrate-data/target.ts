@@ -40,7 +40,7 @@ export async function openTarget(options: TargetOptions, log: Logger, stops: Sto
 }
 
 /**
- * The record of this move in the target; a new one where the target is empty. Rejects with a Problem where it has data
+ * The record of this move in the target; a new one, which is not written yet, where that is empty. Rejects with a Problem where it has data
  * that did not come from this source: one database has one order of ingest, and one key that signs its evidence.
  */
 export async function recordIn(
@@ -59,9 +59,7 @@ export async function recordIn(
        + (SELECT count() FROM evidence_progress) AS rows`,
   );
   if (row?.rows !== '0') throw new Problem('conflict', await takenWords(storage.database, there, source));
-  const record: MoveRecord = { id, state: 'copying', through: 0n };
-  await records.write(record);
-  return record;
+  return { id, state: 'copying', through: 0n };
 }
 
 async function takenWords(database: string, there: readonly string[], source: Storage): Promise<string> {
