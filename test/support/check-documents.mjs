@@ -8,6 +8,7 @@ import { dirname, join, normalize } from 'node:path';
  * - Every `(contract: Section, section)` of a comment names sections of docs/contract.md.
  * - Every relative link of a document leads to a file, and to a heading where it names one.
  * - Files that ARCHITECTURE.md names are there, and its table of arrows is that of .dependency-cruiser.cjs.
+ * - Metrics that documents name are there.
  * - README.md stays short: the rest belongs into docs/.
  */
 const readmeLinesMax = 210;
@@ -96,6 +97,22 @@ function arrowFaults(text) {
   ];
 }
 
+/** Metrics are named where they are made, in quotes. */
+async function metricFaults(documents) {
+  const sources = (await filesOf('src', '.ts')).map((file) => readFile(file, 'utf8'));
+  const made = new Set(
+    [...(await Promise.all(sources)).join('\n').matchAll(/'(auditlog_[a-z_]+)'/g)].map(([, name]) => name),
+  );
+  const texts = documents.map(async (document) => [document, await readFile(document, 'utf8')]);
+  const named = (await Promise.all(texts)).flatMap(([document, text]) =>
+    [...text.matchAll(/\bauditlog_[a-z_]+/g)].map(([name]) => ({ document, name })),
+  );
+  if (named.length === 0) return ['no document names a metric: is the pattern still right?'];
+  return named
+    .filter(({ name }) => !made.has(name))
+    .map(({ document, name }) => `${document}: there is no metric ${name}`);
+}
+
 async function lengthFaults() {
   const lines = (await readFile('README.md', 'utf8')).split('\n').length - 1;
   return lines > readmeLinesMax ? [`README.md has ${lines} lines; ${readmeLinesMax} are enough`] : [];
@@ -104,9 +121,11 @@ async function lengthFaults() {
 const architecture = await readFile('ARCHITECTURE.md', 'utf8');
 const loose = (await readdir('.')).filter((name) => name.endsWith('.md'));
 const folders = await Promise.all(['docs', 'bench', 'test', 'web'].map((folder) => filesOf(folder, '.md')));
+const documents = [...loose, ...folders.flat()];
 const faults = [
   ...(await contractFaults()),
-  ...(await linkFaults([...loose, ...folders.flat()])),
+  ...(await linkFaults(documents)),
+  ...(await metricFaults(documents)),
   ...(await namedFileFaults(architecture)),
   ...arrowFaults(architecture),
   ...(await lengthFaults()),

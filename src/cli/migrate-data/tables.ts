@@ -74,6 +74,14 @@ export const otherTables: readonly MovedTable[] = [
     'id part partition expires rows recorded',
     { alive: 'expires > {day:Date}' },
   ),
+  // Gone after a day; of a claim's rows the highest state counts.
+  replacing(
+    'idempotency_keys',
+    [id, { name: 'claim', type: 'UUID' }],
+    'id claim instance state sent answer at',
+    { alive: "at > toDateTime64({day:Date} + 1, 3, 'UTC')" },
+  ),
+  replacing('retired_writers', [{ name: 'instance', type: 'UUID' }], 'instance id low operator retired'),
   replacing('evidence_keys', [{ name: 'key', type: 'String' }], 'key statement added'),
   // A tile has up to 13 KB.
   replacing(
@@ -99,5 +107,6 @@ export const leftTables: Readonly<Record<string, string>> = {
   data_moves: 'of this engine',
   writers: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
   watermarks: 'of processes',
+  writer_runs: 'of processes: who is alive says so every few seconds',
   evidence_claims: 'of processes',
 };

@@ -1,0 +1,171 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { validate } from 'dockerfile-utils';
+import ts from 'typescript';
+import { parse, parseAllDocuments } from 'yaml';
+
+/**
+ * Holds what `deploy/` has to what others say it must be; run by `npm run check`, beside a linter of compose files.
+ *
+ * - Manifests have the types of Kubernetes: no member that it does not know, none missing.
+ * - Pods are allowed by Kubernetes' profile "restricted", on a read-only file system; no secret is in a manifest.
+ * - Each setting is one that the service has.
+ * - The Dockerfile has no fault that a linter knows.
+ */
+
+/** What a kind is in the package of types, by its `apiVersion`. */
+const modules = {
+  v1: 'core/v1',
+  'apps/v1': 'apps/v1',
+  'policy/v1': 'policy/v1',
+  'networking.k8s.io/v1': 'networking/v1',
+};
+const manifests = 'deploy/kubernetes';
+const composeFiles = 'deploy/compose';
+const unit = 'deploy/systemd/auditlog.service';
+const unitSettings = 'deploy/systemd/auditlog.env';
+
+/** @typedef {{ file: string, object: any }} Manifest */
+
+/** @returns {Promise<Manifest[]>} */
+async function readManifests() {
+  const files = (await readdir(manifests)).filter((name) => name !== 'kustomization.yaml');
+  const read = files.map(async (name) => {
+    const file = join(manifests, name);
+    const documents = parseAllDocuments(await readFile(file, 'utf8'));
+    return documents.map((document) => {
+      if (document.errors.length > 0) throw new Error(`${file}: ${document.errors[0]?.message}`);
+      return { file, object: document.toJS() };
+    });
+  });
+  return (await Promise.all(read)).flat();
+}
+
+/** A manifest is a constant of its kind, so the compiler finds what is missing or too much. @param {Manifest[]} all */
+function typeFaults(all) {
+  const unknown = all.filter(({ object }) => !(object.apiVersion in modules));
+  const known = all.filter(({ object }) => object.apiVersion in modules);
+  const lines = known.map(
+    ({ object }, n) =>
+      `import type { ${object.kind} as Kind${n} } from 'kubernetes-types/${modules[object.apiVersion]}';` +
+      `export const manifest${n}: Kind${n} = ${JSON.stringify(object)};`,
+  );
+  const path = resolve('manifests.ts');
+  /** @type {import('typescript').CompilerOptions} */
+  const options = {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: [],
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+  };
+  const host = ts.createCompilerHost(options);
+  const source = host.getSourceFile;
+  host.getSourceFile = (name, ...rest) =>
+    name === path
+      ? ts.createSourceFile(name, lines.join('\n'), ts.ScriptTarget.ES2022)
+      : source.call(host, name, ...rest);
+  const exists = host.fileExists;
+  host.fileExists = (name) => name === path || exists.call(host, name);
+  const diagnostics = ts.getPreEmitDiagnostics(ts.createProgram([path], options, host));
+  return [
+    ...unknown.map(({ file, object }) => `${file}: no types of ${object.apiVersion} are known here`),
+    ...diagnostics.map(({ file, start = 0, messageText }) => {
+      const line = file?.getLineAndCharacterOfPosition(start).line ?? -1;
+      const where = file?.fileName === path ? known[line]?.file : file?.fileName;
+      return `${where}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+    }),
+  ];
+}
+
+/** What the profile "restricted" of Kubernetes asks of a pod, and a file system that is not written to. */
+function podFaults(spec) {
+  const { securityContext: pod = {}, containers = [], initContainers = [] } = spec;
+  const faults = [];
+  if (pod.runAsNonRoot !== true || !(pod.runAsUser > 0)) faults.push('the pod may run as root');
+  if (pod.seccompProfile?.type !== 'RuntimeDefault') faults.push('the pod has no seccompProfile');
+  if (spec.automountServiceAccountToken !== false) faults.push('the pod gets a token of the cluster');
+  for (const name of ['hostNetwork', 'hostPID', 'hostIPC'])
+    if (spec[name]) faults.push(`the pod has ${name}`);
+  for (const volume of spec.volumes ?? []) if (volume.hostPath) faults.push(`${volume.name} is of the host`);
+  for (const { name, securityContext: own = {}, resources } of [...containers, ...initContainers]) {
+    if (own.allowPrivilegeEscalation !== false) faults.push(`${name} may gain privileges`);
+    if (own.readOnlyRootFilesystem !== true) faults.push(`${name} may write to its image`);
+    if (!own.capabilities?.drop?.includes('ALL')) faults.push(`${name} keeps capabilities`);
+    if (own.privileged || own.capabilities?.add) faults.push(`${name} has privileges`);
+    if (resources?.requests?.cpu === undefined || resources.limits?.memory === undefined)
+      faults.push(`${name} has no request of a processor or no limit of memory`);
+  }
+  return faults;
+}
+
+/** @param {Manifest[]} all */
+function manifestFaults(all) {
+  return all.flatMap(({ file, object }) => {
+    const faults = object.spec?.template === undefined ? [] : podFaults(object.spec.template.spec);
+    if (object.kind === 'Secret') faults.push('a secret does not belong into a file');
+    return faults.map((fault) => `${file}: ${fault}`);
+  });
+}
+
+/** @param {Manifest[]} all */
+async function kustomizationFaults(all) {
+  const { resources } = parse(await readFile(join(manifests, 'kustomization.yaml'), 'utf8'));
+  const files = new Set(all.map(({ file }) => file));
+  const named = new Set(resources.map((name) => join(manifests, name)));
+  return [
+    ...[...files].filter((file) => !named.has(file)).map((file) => `${file} is not in kustomization.yaml`),
+    ...[...named].filter((file) => !files.has(file)).map((file) => `kustomization.yaml: there is no ${file}`),
+  ];
+}
+
+/** Names of settings that the files give the service. @param {Manifest[]} all */
+async function namedSettings(all) {
+  const names = all.flatMap(({ file, object }) =>
+    [
+      ...Object.keys((object.kind === 'ConfigMap' && object.data) || {}),
+      ...(object.spec?.template?.spec.containers ?? []).flatMap(({ env = [] }) =>
+        env.map(({ name }) => name),
+      ),
+    ].map((name) => [file, name]),
+  );
+  for (const name of (await readdir(composeFiles)).filter((file) => file.endsWith('.yaml'))) {
+    const file = join(composeFiles, name);
+    const { services } = parse(await readFile(file, 'utf8'), { merge: true });
+    for (const { build, environment = {} } of Object.values(services))
+      if (build !== undefined) for (const key of Object.keys(environment)) names.push([file, key]);
+  }
+  const settings = await readFile(unitSettings, 'utf8');
+  for (const [, name] of settings.matchAll(/^#?([A-Z_]+)=/gm)) names.push([unitSettings, name]);
+  const [, environment = ''] = /^Environment=(.*)$/m.exec(await readFile(unit, 'utf8')) ?? [];
+  for (const [, name] of environment.matchAll(/([A-Z_]+)=/g)) names.push([unit, name]);
+  return names;
+}
+
+/** @param {Manifest[]} all */
+async function settingFaults(all) {
+  const table = await readFile('src/config/variables.ts', 'utf8');
+  const known = new Set([...table.matchAll(/^  ([A-Z][A-Z_]+): /gm)].map(([, name]) => name));
+  // Of Node, which the image sets as well, and of limits that servers share.
+  for (const name of ['NODE_ENV', 'REDIS_URL']) known.add(name);
+  const named = await namedSettings(all);
+  if (named.length < 10) return ['the settings in deploy/ are not found any more'];
+  return named
+    .filter(([, name]) => !known.has(name))
+    .map(([file, name]) => `${file}: the service has no setting ${name}`);
+}
+
+const all = await readManifests();
+const faults = [
+  ...typeFaults(all),
+  ...manifestFaults(all),
+  ...(await kustomizationFaults(all)),
+  ...(await settingFaults(all)),
+  ...validate(await readFile('Dockerfile', 'utf8')).map(
+    ({ range, message }) =>
+      `Dockerfile:${range.start.line + 1}: ${typeof message === 'string' ? message : message.value}`,
+  ),
+];
+for (const fault of faults) process.stdout.write(`${fault}\n`);
+if (faults.length > 0) process.exitCode = 1;
