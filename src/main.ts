@@ -22,7 +22,6 @@ import { newEvidenceKey, openEvidence } from './evidence/evidence.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { drain } from './http/drain.ts';
-import type { HttpServer } from './http/server.ts';
 import { openIngest } from './ingest/ingest.ts';
 import { IngestOrder } from './ingest/ingest-order.ts';
 import { limits as ingestLimits } from './ingest/limits.ts';
@@ -75,13 +74,16 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   await watchParts(stored, base, async () => (await order.settledBefore()).ofAll);
   const evidence = await startEvidence(base, stored, order);
   const stopping = new AbortController();
-  const server = await startAnswering(
+  let url = '';
+  const announce = (certificate: string | undefined) =>
+    writeServerFile(config.dataDir, { url, certificate }, log);
+  const { server, certificate } = await startAnswering(
     base,
-    { stored, directory, organizations, writing, evidence },
+    { stored, directory, organizations, writing, evidence, announce },
     stopping.signal,
   );
-  const url = localUrl(config.host, server.port);
-  await writeServerFile(config.dataDir, url, log);
+  url = localUrl(config.host, server.port, config.tls !== undefined);
+  await announce(certificate);
   stops.add(() => removeServerFile(config.dataDir));
 
   const record = async (slug: string, ndjson: Uint8Array) => {
@@ -160,10 +162,12 @@ interface Answering {
   readonly organizations: IngestDirectory;
   readonly writing: Writing;
   readonly evidence: EvidenceReader;
+  /** Tells commands where the server is, and which certificate it shows. */
+  readonly announce: (certificate: string) => Promise<void>;
 }
 
 /** Listens; `stopping` ends the requests that only wait. */
-async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal): Promise<HttpServer> {
+async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
   const { config, envelope, damage } = base;
   const { directory, organizations, evidence } = parts;
   const { storage, writeHealth } = parts.stored;
@@ -189,6 +193,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     keyUses,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),
+    onCertificate: parts.announce,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),

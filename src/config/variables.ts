@@ -18,6 +18,7 @@ import {
   privateKeyFile,
   rate,
   secretNames,
+  watched,
   witnesses,
 } from './kinds.ts';
 
@@ -74,6 +75,22 @@ const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / day
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
+  TLS_CERT: optional(
+    'unset: HTTP without TLS',
+    'file with the certificate that is served, and those that vouch for it',
+    watched(certificateFile),
+  ),
+  TLS_KEY: optional('unset', 'file with the key of that certificate', watched(privateKeyFile)),
+  TLS_CLIENT_CA: optional(
+    'unset: none are asked for',
+    'file with the authorities of client certificates, which requests with an API key then need',
+    watched(certificateFile),
+  ),
+  HTTP_REDIRECT_PORT: optional(
+    'unset: none',
+    'with TLS: port of plain HTTP that sends browsers to https; 0 takes any free one',
+    integer(0, 65_535),
+  ),
   DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {
     ...optional('unset: the embedded engine', 'address of a ClickHouse server', httpUrl),

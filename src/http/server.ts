@@ -1,39 +1,47 @@
 import { limits } from '../base/limits.ts';
 import { checkAddress } from '../base/address.ts';
+import type { CertificateFiles } from './deps.ts';
 import { BodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
 import { RequestServer, type RequestServerDeps } from './request-server.ts';
 import { StallWatch } from './stream-reply.ts';
-import { uws, type UwsListenSocket } from './uws.ts';
+import { TlsApps } from './tls-apps.ts';
+import { uws, type UwsApp, type UwsListenSocket } from './uws.ts';
 
 export interface HttpServerOptions
   extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'> {
   readonly host: string;
   /** 0 = a free one. */
   readonly port: number;
+  /** Undefined: plain HTTP. */
+  readonly tls?: CertificateFiles | undefined;
   /** Bytes of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
   readonly bodiesInFlightBytesMax?: number;
 }
 
 /** The listening socket, and the requests that come in on it. */
 export class HttpServer {
-  readonly #app = uws.App();
+  readonly #tls: TlsApps | undefined;
+  readonly #app: UwsApp;
   readonly #watch = new StallWatch();
   readonly #inFlight = new InFlight();
   readonly #requests: RequestServer;
   #socket: UwsListenSocket = false;
   #port = 0;
 
-  constructor({ bodiesInFlightBytesMax, ...deps }: Omit<HttpServerOptions, 'host' | 'port'>) {
+  constructor({ bodiesInFlightBytesMax, tls, ...deps }: Omit<HttpServerOptions, 'host' | 'port'>) {
     this.#requests = new RequestServer({
       ...deps,
+      tls: tls !== undefined,
+      asksCertificate: tls?.clientCa !== undefined,
       budget: new BodyBudget(bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
       watch: this.#watch,
       inFlight: this.#inFlight,
       observe: createHttpMetrics(() => this.#inFlight.count),
     });
-    this.#app.any('/*', (res, req) => this.#requests.serve(res, req));
+    this.#tls = tls && new TlsApps(tls, (res, req) => this.#requests.serve(res, req));
+    this.#app = this.#tls?.listening ?? uws.App().any('/*', (res, req) => this.#requests.serve(res, req));
   }
 
   get port(): number {
@@ -55,6 +63,11 @@ export class HttpServer {
     this.#port = uws.us_socket_local_port(socket);
   }
 
+  /** Serves new connections with what the files of the certificate hold now. Throws where that cannot be. */
+  replaceCertificate(): void {
+    this.#tls?.replace();
+  }
+
   /** No new connections; requests on open ones are answered 503 from now on, those being answered go on. */
   stopAccepting(): void {
     this.#requests.drain();
@@ -71,7 +84,8 @@ export class HttpServer {
   close(): void {
     this.stopAccepting();
     this.#watch.close();
-    this.#app.close();
+    this.#tls?.close();
+    if (this.#tls === undefined) this.#app.close();
   }
 
   /** Requests received whose answer, or handler, is not finished. */
