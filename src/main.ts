@@ -9,7 +9,7 @@ import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
 import { requireNotMoved, takeDataDir } from './config/data-dir.ts';
 import { checkListener } from './config/listener.ts';
-import { evidenceKeys, sessionSecret } from './config/secrets.ts';
+import { sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
 import { Administration } from './control/administration.ts';
 import { Directory } from './control/directory.ts';
@@ -18,12 +18,9 @@ import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { Sessions } from './control/sessions.ts';
-import { newEvidenceKey, openEvidence } from './evidence/evidence.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { drain } from './http/drain.ts';
-import type { HttpServer } from './http/server.ts';
-import type { IngestOrder } from './ingest/ingest-order.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { limits as processLimits } from './processes/limits.ts';
 import type { Place } from './processes/place.ts';
@@ -32,6 +29,7 @@ import { StandardPool } from './read/standard/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
 import type { Base } from './service/base.ts';
 import { openCounts } from './service/counts.ts';
+import { startEvidence } from './service/evidence.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
 
@@ -97,14 +95,16 @@ async function start(
   if (stored.held) await watchParts(stored.held, base, async () => (await order.settledBefore()).ofAll);
   const evidence = await startEvidence(base, stored, order);
   const stopping = new AbortController();
-  const parts = { stored, directory, organizations, writing, evidence };
-  const server = await startAnswering(base, parts, stopping.signal);
-  const url = localUrl(config.host, server.port);
-  if (place === undefined) {
-    await writeServerFile(config.dataDir, url, log);
-    stops.add(() => removeServerFile(config.dataDir));
-  }
-  await place?.listening(server.port);
+  let url = '';
+  const announce = async (certificate: string | undefined) =>
+    place === undefined
+      ? writeServerFile(config.dataDir, { url, certificate }, log)
+      : place.listening({ port: server.port, certificate });
+  const parts = { stored, directory, organizations, writing, evidence, announce };
+  const { server, certificate } = await startAnswering(base, parts, stopping.signal);
+  url = localUrl(config.host, server.port, config.tls !== undefined);
+  await announce(certificate);
+  if (place === undefined) stops.add(() => removeServerFile(config.dataDir));
   const stop = async () => {
     server.stopAccepting();
     stopping.abort();
@@ -127,33 +127,18 @@ function recorderOf({ organizations, directory, writing }: Answering): RunningSe
   };
 }
 
-/** The trees of evidence: built from what is stored, so after all that writes, and ended before it. */
-async function startEvidence(
-  { config, log, damage, stops }: Base,
-  stored: ServiceStorage,
-  order: IngestOrder,
-) {
-  const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
-  const { evidenceWitnesses: witnesses } = config;
-  const { storage, instance } = stored;
-  const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
-  const settledBefore = async () => (await order.settledBefore()).ofAll;
-  const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
-  const evidence = openEvidence({ ...own, settledBefore, damage, log });
-  stops.add(() => evidence.stop());
-  return evidence.reader;
-}
-
 interface Answering {
   readonly stored: ServiceStorage;
   readonly directory: Directory;
   readonly organizations: IngestDirectory;
   readonly writing: Writing;
   readonly evidence: EvidenceReader;
+  /** Tells commands where the server is, and which certificate it shows. */
+  readonly announce: (certificate: string | undefined) => Promise<void>;
 }
 
 /** Listens; `stopping` ends the requests that only wait. */
-async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal): Promise<HttpServer> {
+async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
   const { config, envelope, damage, place } = base;
   const { directory, organizations, evidence } = parts;
   const { storage, writeHealth } = parts.stored;
@@ -167,9 +152,11 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   base.stops.add(() => keyUses.stop());
   const pool = new StandardPool(config, base.log);
   base.stops.add(() => pool.close());
+  // One of several processes is enough for browsers that are sent on.
+  const redirectPort = place === undefined || place.number === 1 ? config.redirectPort : undefined;
   return startFrontEnd({
     ...base,
-    config: { ...config, port: place?.port ?? config.port },
+    config: { ...config, port: place?.port ?? config.port, redirectPort },
     sharesPort: place !== undefined,
     renderMetrics: async () => (place ? renderTogether(await place.metrics()) : renderMetrics()),
     clock,
@@ -184,6 +171,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     rateCounter,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),
+    onCertificate: parts.announce,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),

@@ -9,7 +9,12 @@ import { readIfThere, replaceFile } from './durable-file.ts';
 interface ServerFile {
   readonly url: string;
   readonly pid: number;
+  /** SHA-256 of its certificate, with TLS. Commands trust this one, whatever host it is for. */
+  readonly certificate?: string | undefined;
 }
+
+/** Where a server answers, and how it is known to be the right one. */
+export type ServerAddress = Pick<ServerFile, 'url' | 'certificate'>;
 
 function serverFilePath(dataDir: string): string {
   return join(dataDir, 'server.json');
@@ -19,8 +24,8 @@ function serverFilePath(dataDir: string): string {
  * Announces a server to commands on the same data directory. A full disk keeps them from finding it, and nobody from
  * reading.
  */
-export async function writeServerFile(dataDir: string, url: string, log: Logger): Promise<void> {
-  const file: ServerFile = { url, pid: process.pid };
+export async function writeServerFile(dataDir: string, server: ServerAddress, log: Logger): Promise<void> {
+  const file: ServerFile = { ...server, pid: process.pid };
   try {
     await replaceFile(serverFilePath(dataDir), `${JSON.stringify(file, undefined, 2)}\n`);
   } catch (error) {
@@ -34,25 +39,27 @@ export async function removeServerFile(dataDir: string): Promise<void> {
 }
 
 /**
- * The URL of the server on a data directory, or undefined when none answers there within `timeoutMs`: a server that
- * was killed leaves its file behind, and a copy of the directory has the file of the server on the original.
+ * The server on a data directory, or undefined when none answers there: a server that was killed leaves its file behind, and a copy of the directory has the file of the server on the original.
  */
-export async function readServerFile(dataDir: string, timeoutMs: number): Promise<string | undefined> {
+export async function readServerFile(
+  dataDir: string,
+  doesAnswer: (server: ServerAddress) => Promise<boolean>,
+): Promise<ServerAddress | undefined> {
   const text = await readIfThere(serverFilePath(dataDir));
   if (text === undefined) return undefined;
-  let url: string;
+  let server: ServerAddress;
   try {
-    ({ url } = JSON.parse(text) as ServerFile);
+    server = JSON.parse(text) as ServerFile;
   } catch {
     return undefined;
   }
-  return (await isDirectoryLocked(dataDir)) && (await answers(url, timeoutMs)) ? url : undefined;
+  return (await isDirectoryLocked(dataDir)) && (await doesAnswer(server)) ? server : undefined;
 }
 
 /** Whether a server is up at a URL. */
-export async function answers(url: string, timeoutMs: number): Promise<boolean> {
+export async function answers(url: string, timeoutMs: number, ask = fetch): Promise<boolean> {
   try {
-    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });
+    const answer = await ask(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });
     await answer.arrayBuffer();
     return answer.ok;
   } catch {
@@ -62,7 +69,8 @@ export async function answers(url: string, timeoutMs: number): Promise<boolean> 
 }
 
 /** Where a server that listens on an address answers on this machine. */
-export function localUrl(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+export function localUrl(host: string, port: number, tls = false): string {
+  const scheme = tls ? 'https' : 'http';
+  if (host === '0.0.0.0' || host === '::') return `${scheme}://localhost:${port}`;
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
+import { isDirectoryLocked } from '../base/directory-lock.ts';
+import { readIfThere } from '../base/durable-file.ts';
 import { Problem } from '../base/problem.ts';
 import { ConfigError } from '../config/config.ts';
 import { prepareDataDir } from '../config/data-dir.ts';
 import { lostEvents } from '../control/lost-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { seqTimeMs } from '../base/sequence.ts';
-import { readServerFile } from '../base/server-file.ts';
 import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
@@ -33,7 +34,6 @@ import {
   checkPermissions,
   checkSyncedWrites,
 } from './doctor/place.ts';
-import { limits } from './limits.ts';
 import { print } from './output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
 
@@ -60,7 +60,7 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
 /** Looks at everything and prints it; fails where there is a finding. */
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
-  const isServed = (await readServerFile(config.dataDir, limits.cliServerAskMsMax)) !== undefined;
+  const isServed = await isDirectoryLocked(config.dataDir);
   const checks = await checksOfEngine(setup, options);
   checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
@@ -107,6 +107,7 @@ async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
   const { ca, cert } = config.clickhouse.tls ?? {};
   const certificates = checkCertificates(
     [
+      { variable: 'TLS_CERT', pem: config.tls && (await readIfThere(config.tls.cert)) },
       { variable: 'CLICKHOUSE_CA', pem: ca },
       { variable: 'CLICKHOUSE_CERT', pem: cert },
     ],

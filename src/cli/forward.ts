@@ -23,6 +23,7 @@ import {
   type ReadOption,
   serviceAddress,
 } from './option.ts';
+import { trustRows } from './trusted-fetch.ts';
 
 async function run(deps: CliDeps, options: ForwardOptions): Promise<void> {
   const secrets = await readSecrets(options, deps.environment);
@@ -49,6 +50,7 @@ cut back to what the checkpoint knows, and not with elastic-bulk, where an event
 
 const optionTable: readonly OptionRow[] = [
   ['--key-file <file>', 'file with the API key (default: the variable AUDITLOG_API_KEY)'],
+  ...trustRows,
   ['--to <destination>', '-, file:PATH, http(s)://…, syslog+tcp://… or +tls, s3://BUCKET', destination, '-'],
   ['--format <name>', formatNames.join(', '), oneOf(formatNames), 'ndjson'],
   ['--schema <name>', 'form of the events: default, or ocsf (OCSF 1.1.0)', oneOf(eventSchemas), 'default'],

@@ -28,6 +28,8 @@ export interface ImportTarget {
   /** Without a slash at the end. */
   readonly url: string;
   readonly key: string;
+  /** Goes by what the server is trusted by. */
+  readonly fetch?: typeof fetch;
   /** What is written to, in words for the operator: the same for each run of an import. */
   readonly name: string;
   /** The key has just been made, so a running server may not know it yet. */
@@ -65,6 +67,7 @@ export class ImportSender {
       base: baseUrl(target.url),
       headers: { 'x-api-key': target.key },
       timeoutMs: limits.importRequestMsMax,
+      fetch: target.fetch,
       retry: retryPolicy({}, limits.importRetryMsMax),
       hooks: { signal, mayPass },
       maxErrors: baseLimits.rejectedErrorsAskedMax,

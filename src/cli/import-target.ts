@@ -5,7 +5,7 @@ import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import { baseUrl } from '../client/transport.ts';
-import { answers, localUrl, readServerFile } from '../base/server-file.ts';
+import { answers, localUrl, readServerFile, type ServerAddress } from '../base/server-file.ts';
 import { createApiKey, listApiKeys } from '../control/api-keys.ts';
 import { changesOfKey } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
@@ -14,8 +14,9 @@ import type { ImportTarget } from './import-send.ts';
 import { wrong } from './option.ts';
 import { givenKey } from './secret.ts';
 import { eventsOf, type Session, type Setup, setUp, withStorage } from './session.ts';
+import { trustedFetch, type TrustOptions } from './trusted-fetch.ts';
 
-export interface TargetOptions {
+export interface TargetOptions extends TrustOptions {
   readonly url?: string;
   readonly keyFile?: string;
   readonly org?: string;
@@ -65,7 +66,7 @@ async function withOwnServer(
   work: (target: ImportTarget) => Promise<void>,
 ): Promise<void> {
   const { deps, config, log } = setup;
-  const own = { ...config, host: '127.0.0.1', port: 0 };
+  const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined, redirectPort: undefined };
   const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
   try {
     const key = await localKey({ ...setup, storage: service.storage }, org);
@@ -96,19 +97,27 @@ export async function withTarget(
     throw wrong('--org', 'for imports without a key: a key has its organization');
   if (key === undefined && options.url !== undefined)
     throw new Problem('malformed', 'an API key is needed with --url: in AUDITLOG_API_KEY, or by --key-file');
-  const running = await readServerFile(config.dataDir, limits.cliServerAskMsMax);
+  const running = await readServerFile(config.dataDir, (server) => doesAnswer(server, options));
   if (key !== undefined) {
-    const url = options.url ?? running ?? localUrl(config.host, config.port);
-    if (options.url === undefined && !(await answers(url, limits.cliServerAskMsMax)))
+    const { host, port, tls } = config;
+    const known = running ?? { url: localUrl(host, port, tls !== undefined) };
+    const server = options.url === undefined ? known : { url: options.url };
+    const { url } = server;
+    if (options.url === undefined && !(await doesAnswer(server, options)))
       throw new Error(
         `no server answers at ${url}: start it with "auditlog serve", name another with --url, ` +
           'or leave AUDITLOG_API_KEY unset to import into DATA_DIR without one',
       );
-    await work({ url, key, name: `${baseUrl(url).href} with the API key ${idOf(key)}`, keyIsNew: false });
+    const name = `${baseUrl(url).href} with the API key ${idOf(key)}`;
+    await work({ url, key, name, keyIsNew: false, fetch: await trustedFetch(options, server.certificate) });
   } else if (running === undefined) {
     await withOwnServer(setup, options.org, work);
   } else {
     const local = await withStorage(setup, (session) => localKey(session, options.org));
-    await work({ url: running, ...local });
+    await work({ url: running.url, fetch: await trustedFetch(options, running.certificate), ...local });
   }
+}
+
+async function doesAnswer({ url, certificate }: ServerAddress, trust: TrustOptions): Promise<boolean> {
+  return answers(url, limits.cliServerAskMsMax, await trustedFetch(trust, certificate));
 }

@@ -15,6 +15,7 @@ import { oneOf, option, serviceAddress } from './option.ts';
 import { checkOutputFile } from './output-file.ts';
 import { counted, printJson } from './output.ts';
 import { createProgress } from './progress.ts';
+import { trustRows } from './trusted-fetch.ts';
 
 interface ImportOptions extends TargetOptions, MappingOptions, GivenPaths {
   readonly restart?: true;
@@ -144,6 +145,9 @@ export function registerImport(program: Command, deps: CliDeps): void {
       option('--url <url>', 'server (default: the one on DATA_DIR, else HOST and PORT)', serviceAddress),
     )
     .option('--key-file <file>', 'file with the API key (default: AUDITLOG_API_KEY, else a key of its own)')
+    .option(...trustRows[0])
+    .option(...trustRows[1])
+    .option(...trustRows[2])
     .option('--checkpoint <file>', 'where to note how far it has come (default: <file>.import.json)')
     .option('--rejected <file>', 'where rejected lines go (default: <file>.rejected.ndjson)')
     .option('--restart', 'begin anew, whatever an earlier run has noted')

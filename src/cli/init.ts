@@ -36,7 +36,7 @@ export function registerInit(program: Command, deps: CliDeps): void {
     .requiredOption('--email <address>', "the administrator's e-mail address")
     .option('--name <name>', 'name of the organization to show (default: the short name)');
   controlCommand(deps, init, ({ org, name = org, ...options }: InitOptions) => {
-    const { host, port } = loadConfig(deps.environment);
+    const { host, port, tls } = loadConfig(deps.environment);
     const email = parseEmail(options.email);
     const password = randomBytes(12).toString('base64url');
     return async (storage) => {
@@ -46,7 +46,7 @@ export function registerInit(program: Command, deps: CliDeps): void {
       const admin = await createUser(storage, person);
       const scopes = { scopes: 'read,write', name: 'first key' };
       const { apiKey, text: key } = await createApiKey(storage, { organization: id, ...scopes });
-      const url = `${localUrl(host, port)}/api/v1/audit`;
+      const url = `${localUrl(host, port, tls !== undefined)}/api/v1/audit`;
       const text = `Organization ${slug}, id ${id}
 Administrator ${email}, password ${password}
 API key ${key}, to read and write

@@ -36,6 +36,8 @@ export interface ClientOptions {
   readonly apiKey: string;
   /** Of each request, from the connection to the last byte; default 30,000, at most 290,000. */
   readonly timeoutMs?: number;
+  /** In place of the global `fetch`: for a proxy, an authority or a client certificate of your own. */
+  readonly fetch?: typeof fetch;
   /** Larger answers fail with `too_large`, bytes; default 256 MiB. */
   readonly responseBytesMax?: number;
   /** Of reads; by default 200 ms doubling to 30 s, given up after 2 minutes. */
@@ -77,6 +79,7 @@ export function createClient(options: ClientOptions): Client {
     base: baseUrl(options.url),
     headers: { 'x-api-key': apiKey, accept: 'application/json' },
     timeoutMs: within('timeoutMs', options.timeoutMs, limits.requestMsDefault, 1, limits.requestMsMax),
+    fetch: options.fetch,
     onRetry,
   };
   const writeRetry = retryPolicy(options.writeRetry, limits.writeGiveUpMsDefault);

@@ -20,6 +20,7 @@ export interface ReaderOptions {
   readonly timeoutMs: number;
   readonly retry: RetryPolicy;
   readonly responseBytesMax: number;
+  readonly fetch?: typeof fetch | undefined;
   readonly onRetry?: ((facts: RetryFacts) => void) | undefined;
 }
 
@@ -134,11 +135,12 @@ export class Reader {
     call: { readonly url: URL; readonly signal: AbortSignal | undefined; readonly waitMs?: number },
     read: (envelope: Envelope<E>) => T,
   ): Promise<T> {
-    const { headers, retry, onRetry, responseBytesMax } = this.#options;
+    const { headers, retry, onRetry, responseBytesMax, fetch } = this.#options;
     const { url, signal, waitMs = 0 } = call;
     const timeoutMs = this.#options.timeoutMs + waitMs;
     return withRetries(retry, { signal, onRetry }, async () => {
-      const answer = await request({ method: 'GET', url, headers, timeoutMs, signal, responseBytesMax });
+      const call = { method: 'GET', url, headers, timeoutMs, signal, responseBytesMax, fetch } as const;
+      const answer = await request(call);
       return read(readEnvelope<E>(answer));
     });
   }

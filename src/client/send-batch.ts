@@ -7,6 +7,8 @@ export interface BatchRoute {
   readonly base: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** In place of the global one. */
+  readonly fetch?: typeof fetch | undefined;
   readonly retry: RetryPolicy;
   readonly hooks: RetryHooks;
   /** How many refusals the service shall name; by default the first hundred. */
@@ -34,7 +36,7 @@ export interface BatchAnswer {
  * AuditlogError where the batch as a whole is refused.
  */
 export async function sendBatch(route: BatchRoute, batch: BatchBody): Promise<BatchAnswer> {
-  const { base, timeoutMs, maxErrors, hooks } = route;
+  const { base, timeoutMs, maxErrors, hooks, fetch } = route;
   const headers = {
     ...route.headers,
     'content-type': 'application/x-ndjson',
@@ -45,7 +47,7 @@ export async function sendBatch(route: BatchRoute, batch: BatchBody): Promise<Ba
   const { body, events } = batch;
   try {
     return await withRetries(route.retry, hooks, async () => {
-      const answer = await request({ ...call, body, timeoutMs, signal: hooks.signal });
+      const answer = await request({ ...call, body, timeoutMs, fetch, signal: hooks.signal });
       return readAnswer(answer, events);
     });
   } catch (error) {

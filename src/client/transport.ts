@@ -11,6 +11,8 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
   /** Above it the answer is not read on, and the call fails with `too_large`. */
   readonly responseBytesMax?: number;
+  /** In place of the global one. */
+  readonly fetch?: typeof fetch | undefined;
 }
 
 /** The address under `base` that `path` (without a leading slash) names, with what is given of `query`. */
@@ -105,7 +107,14 @@ function networkError(error: unknown): AuditlogError {
  * answer other than 2xx is one too. Redirects are not followed: they could carry the key to another host.
  */
 export async function request(call: Call): Promise<string> {
-  const { url, timeoutMs, signal, responseBytesMax = limits.responseBytesMax, ...init } = call;
+  const {
+    url,
+    timeoutMs,
+    signal,
+    responseBytesMax = limits.responseBytesMax,
+    fetch: ask = fetch,
+    ...init
+  } = call;
   const ended = new AbortController();
   const late = new AuditlogError('timeout', `no answer within ${timeoutMs} ms`);
   const timer = setTimeout(() => ended.abort(late), timeoutMs);
@@ -113,7 +122,7 @@ export async function request(call: Call): Promise<string> {
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted === true) abort();
   try {
-    const response = await fetch(url, { ...init, redirect: 'manual', signal: ended.signal } as RequestInit);
+    const response = await ask(url, { ...init, redirect: 'manual', signal: ended.signal } as RequestInit);
     if (!response.ok) throw await httpError(response);
     return await readBounded(response, responseBytesMax);
   } catch (error) {

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { certificateFacts } from '../base/certificate.ts';
 import type { Environment } from './env.ts';
 import { type Values, type Variable, variables } from './variables.ts';
 
@@ -71,6 +72,38 @@ function engineTls(values: Values): EngineTls | undefined {
   return Object.freeze({ ca, cert, key });
 }
 
+/** Paths of PEM files, which are read again when they change. */
+export interface TlsConfig {
+  readonly cert: string;
+  readonly key: string;
+  /** Undefined: clients need no certificate. */
+  readonly clientCa: string | undefined;
+}
+
+/** How the service is reached over TLS; undefined: by plain HTTP. */
+function serverTls(values: Values): TlsConfig | undefined {
+  const { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect } = values;
+  if (cert === undefined && key === undefined) {
+    if (clientCa === undefined && redirect === undefined) return undefined;
+    throw new ConfigError([
+      'TLS_CLIENT_CA and HTTP_REDIRECT_PORT are allowed with TLS_CERT and TLS_KEY alone',
+    ]);
+  }
+  if (cert === undefined || key === undefined)
+    throw new ConfigError(['TLS_CERT and TLS_KEY are allowed together alone']);
+  try {
+    certificateFacts({ cert: cert.text, key: key.text, clientCa: clientCa?.text });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([
+      `TLS_CERT is ${JSON.stringify(cert.path)} and TLS_KEY is ${JSON.stringify(key.path)}: ${why}`,
+    ]);
+  }
+  if (redirect !== undefined && redirect !== 0 && redirect === values.PORT)
+    throw new ConfigError([`HTTP_REDIRECT_PORT is "${redirect}": allowed is another port than PORT`]);
+  return Object.freeze({ cert: cert.path, key: key.path, clientCa: clientCa?.path });
+}
+
 /**
  * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
  * service does not know are left alone.
@@ -83,6 +116,10 @@ export function loadConfig(environment: Environment) {
     host: values.HOST,
     port: values.PORT,
     processes: values.PROCESSES,
+    /** Undefined: plain HTTP. */
+    tls: serverTls(values),
+    /** Port of plain HTTP that leads to TLS; undefined: none. */
+    redirectPort: values.HTTP_REDIRECT_PORT,
     /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
     clickhouse: Object.freeze({

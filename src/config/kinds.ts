@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { formatDurationMs, parseDurationMs } from '../base/durations.ts';
 import { parseRate, type Rate } from '../base/rates.ts';
 import { plainName } from '../base/secret-name.ts';
@@ -169,6 +170,24 @@ function pemFile(what: string, isGood: (text: string) => unknown): Kind<string> 
 export const certificateFile = pemFile('one or more certificates', (text) => new X509Certificate(text));
 /** Without a passphrase. */
 export const privateKeyFile = pemFile('a private key without a passphrase', (text) => createPrivateKey(text));
+
+/** A file that is read again while the service runs: where it is, and what is in it now. */
+export interface WatchedFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The same file with its path. */
+export function watched(file: Kind<string>): Kind<WatchedFile> {
+  return {
+    allowed: file.allowed,
+    parse(path) {
+      const read = file.parse(path);
+      return read && { value: { path: resolve(path), text: read.value } };
+    },
+  };
+}
 
 /** A witness: its public key, and the address that takes checkpoints. */
 export interface WitnessAddress {

@@ -18,6 +18,7 @@ import {
   rate,
   redisUrl,
   secretNames,
+  watched,
   witnesses,
 } from './kinds.ts';
 
@@ -78,6 +79,22 @@ export const variables = {
     '1',
     'front ends on one address, each a process with a write-ahead log of its own',
     integer(1, limits.processesMax),
+  ),
+  TLS_CERT: optional(
+    'unset: HTTP without TLS',
+    'file with the certificate that is served, and those that vouch for it',
+    watched(certificateFile),
+  ),
+  TLS_KEY: optional('unset', 'file with the key of that certificate', watched(privateKeyFile)),
+  TLS_CLIENT_CA: optional(
+    'unset: none are asked for',
+    'file with the authorities of client certificates, which requests with an API key then need',
+    watched(certificateFile),
+  ),
+  HTTP_REDIRECT_PORT: optional(
+    'unset: none',
+    'with TLS: port of plain HTTP that sends browsers to https; 0 takes any free one',
+    integer(0, 65_535),
   ),
   DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
   CLICKHOUSE_URL: {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Who sent the request, and whether over TLS. `port` is decimal text, `"0"` when nothing tells it. */
+/** Who sent the request, and whether over TLS, as far as is known. `port` is decimal text, `"0"` when nothing tells it. */
 export interface ClientAddress {
   readonly ip: string;
   readonly port: string;
@@ -102,14 +102,14 @@ function forwardedParameter(element: string, name: string): string | undefined {
 /**
  * The client behind `trustProxy` proxy hops; 0 believes no header. `X-Forwarded-For` wins over `Forwarded`, because
  * that is what proxies set: one that sets only `Forwarded` must strip the other. An element that holds no address
- * (`unknown`, an obfuscated name) leaves the transport's.
+ * (`unknown`, an obfuscated name) leaves the transport's, as one that does not name the scheme does.
  */
 export function clientAddress(
-  transport: { ip: string; port: string },
+  transport: ClientAddress,
   headers: HeaderMap,
   trustProxy: number,
 ): ClientAddress {
-  if (trustProxy === 0) return { ...transport, secure: false };
+  if (trustProxy === 0) return transport;
   const xff = headers.get('x-forwarded-for');
   const forwarded = xff === undefined ? headers.get('forwarded') : undefined;
   const element = nthFromRight((xff ?? forwarded ?? '').split(','), trustProxy) ?? '';
@@ -117,5 +117,6 @@ export function clientAddress(
   const proto =
     nthFromRight((headers.get('x-forwarded-proto') ?? '').split(','), trustProxy) ||
     (forwardedParameter(element, 'proto') ?? '');
-  return { ...(node ?? transport), secure: proto.trim().replaceAll('"', '').toLowerCase() === 'https' };
+  const scheme = proto.trim().replaceAll('"', '').toLowerCase();
+  return { ...(node ?? transport), secure: scheme === '' ? transport.secure : scheme === 'https' };
 }

@@ -18,10 +18,22 @@ import type { PageFiles } from './page-files.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { Trail } from './trail.ts';
 
+/** Paths of PEM files, which are read again when they change. */
+export interface CertificateFiles {
+  readonly cert: string;
+  readonly key: string;
+  /** Undefined: clients need no certificate. */
+  readonly clientCa: string | undefined;
+}
+
 /** The part of the configuration that requests are answered by. */
 interface FrontEndConfig {
   readonly host: string;
   readonly port: number;
+  /** Undefined: plain HTTP. */
+  readonly tls: CertificateFiles | undefined;
+  /** Port of plain HTTP that leads to TLS. */
+  readonly redirectPort: number | undefined;
   readonly deployment: 'cloud' | 'self-hosted';
   readonly tenantDomain: string | undefined;
   readonly trustProxy: number;
@@ -71,6 +83,8 @@ export interface FrontEndDeps {
   readonly sharesPort: boolean;
   /** In the Prometheus text format. */
   renderMetrics(): Promise<string>;
+  /** Told of the SHA-256 of each certificate that is served from now on. */
+  readonly onCertificate: (fingerprint: string) => Promise<void>;
   readonly stops: StopStack;
 }
 

@@ -1,17 +1,27 @@
+import { errorFacts } from '../base/log.ts';
 import { AccessLog } from './access-log.ts';
-import type { FrontEndDeps } from './deps.ts';
+import type { CertificateFacts } from '../base/certificate.ts';
+import { CertificateWatch } from './certificate-watch.ts';
+import type { CertificateFiles, FrontEndDeps } from './deps.ts';
 import { guardEndpoints } from './guard.ts';
 import { loadPageFiles } from './page-files.ts';
+import { RedirectServer } from './redirect.ts';
 import { createRouter } from './router.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
 import { SessionCookie } from './session-cookie.ts';
 import { Trail } from './trail.ts';
 
+interface FrontEnd {
+  readonly server: HttpServer;
+  /** SHA-256 of the certificate that is served; undefined: plain HTTP. */
+  readonly certificate: string | undefined;
+}
+
 /** Listens, and answers every endpoint of the table behind its guard. */
-export async function startFrontEnd(front: FrontEndDeps): Promise<HttpServer> {
+export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const { config, log, clock, ingest, organizationOf, sharesPort, stops } = front;
-  const { host, port, trustProxy } = config;
+  const { host, port, tls, trustProxy } = config;
   const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
   const trail = new Trail({ ...ingest, organizationOf, clock, log });
@@ -19,8 +29,34 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<HttpServer> {
   const cookie = new SessionCookie(config.serviceName);
   const deps = { ...front, trail, cookie, page: await loadPageFiles() };
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
-  const server = await startHttpServer({ host, port, sharesPort, router, log, accessLog, trustProxy });
+  const server = await startHttpServer({ host, port, sharesPort, tls, router, log, accessLog, trustProxy });
   stops.add(() => server.close());
-  log.info({ host, port: server.port }, 'listening');
-  return server;
+  const certificate = tls && (await watchCertificate(front, tls, server));
+  const redirectPort = await startRedirect(front, server.port);
+  log.info({ host, port: server.port, ...(redirectPort !== undefined && { redirectPort }) }, 'listening');
+  return { server, certificate };
+}
+
+/** Serves what is new in the files of the certificate. Resolves with the fingerprint of what is served now. */
+async function watchCertificate(
+  { log, stops, onCertificate }: FrontEndDeps,
+  files: CertificateFiles,
+  server: HttpServer,
+): Promise<string> {
+  const replace = ({ fingerprint }: CertificateFacts): void => {
+    server.replaceCertificate();
+    onCertificate(fingerprint).catch((error: unknown) => {
+      log.error(errorFacts(error), 'commands could not be told of the new certificate');
+    });
+  };
+  const watch = await CertificateWatch.start({ files, log, replace });
+  stops.add(() => watch.stop());
+  return watch.served.fingerprint;
+}
+
+async function startRedirect({ config, stops }: FrontEndDeps, tlsPort: number): Promise<number | undefined> {
+  if (config.redirectPort === undefined) return undefined;
+  const redirect = new RedirectServer(tlsPort);
+  stops.add(() => redirect.close());
+  return redirect.listen(config.host, config.redirectPort);
 }

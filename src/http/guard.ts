@@ -33,7 +33,8 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
 /**
  * Stands before the handlers of endpoints (contract: Authentication, Errors, Sessions):
  *
- *     key      API key good? ─no─▶ 401, or 429 for an address with too many failures
+ *     key      certificate, where TLS_CLIENT_CA asks for one? ─no─▶ 401 on reads, 403 on writes
+ *              API key good? ─no─▶ 401, or 429 for an address with too many failures
  *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes
  *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
  *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403
@@ -72,6 +73,7 @@ class Guard {
   }
 
   async #byReadKey({ rate, handler }: EndpointOf<'read key'>, context: RequestContext): Promise<Reply> {
+    this.#requireCertificate(context, 'unauthorized');
     const { key, organization, verdict } = await this.#keyOf(context, rate);
     return limited(context, verdict, () => {
       // A key of all organizations cannot have this scope, so a reader always has an organization.
@@ -81,6 +83,7 @@ class Guard {
   }
 
   async #byWriteKey({ rate, handler }: EndpointOf<'write key'>, context: RequestContext): Promise<Reply> {
+    this.#requireCertificate(context, 'forbidden');
     const { key, organization, verdict } = await this.#keyOf(context, rate);
     return limited(context, verdict, () => {
       if (!key.scopes.includes('write')) {
@@ -108,6 +111,12 @@ class Guard {
       if (endpoint.checksPassword) requireAllowed(await this.#countGuess(context));
       return endpoint.handler(context, session);
     });
+  }
+
+  /** Where TLS_CLIENT_CA is set, a key counts together with a certificate alone; what is wrong with it is not looked at. */
+  #requireCertificate({ head }: RequestContext, code: 'unauthorized' | 'forbidden'): void {
+    if (this.#deps.config.tls?.clientCa === undefined || head.certified) return;
+    throw new Problem(code, 'API keys are taken only of clients that show a certificate this server knows.');
   }
 
   /** The key of the request, its organization if it is of one, and its rate. */

@@ -10,6 +10,8 @@ export const limits = {
   strictTransportSeconds: 365 * 24 * 3600,
   /** Files of the page whose names change with what is in them. */
   pageFileKeptSeconds: 365 * 24 * 3600,
+  /** How often the files of the certificate are read again. */
+  certificateLookMs: 2_000,
   requestIdCharactersMax: 128,
   idempotencyKeyCharactersMax: 255,
   /** Rejected log records that the answer to an export of OTLP names. */

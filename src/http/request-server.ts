@@ -7,7 +7,7 @@ import { Exchange, type Outcome } from './exchange.ts';
 import type { InFlight } from './in-flight.ts';
 import { limits } from './limits.ts';
 import { problemReply } from './problem-reply.ts';
-import { readHead, type RequestHead } from './request.ts';
+import { readHead, type RequestHead, type TransportFacts } from './request.ts';
 import { RequestContext } from './request-context.ts';
 import type { FixedReply, Reply } from './response.ts';
 import type { Handler, Match, Route, Router } from './router.ts';
@@ -15,12 +15,10 @@ import { sendFixed } from './send-reply.ts';
 import { sendStream, type StallWatch } from './stream-reply.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 
-export interface RequestServerDeps {
+export interface RequestServerDeps extends TransportFacts {
   readonly router: Router;
   readonly log: Logger;
   readonly accessLog: AccessLog;
-  /** Number of proxy hops whose forwarding headers are believed. */
-  readonly trustProxy: number;
   readonly budget: BodyBudget;
   readonly watch: StallWatch;
   readonly inFlight: InFlight;
@@ -47,8 +45,8 @@ export class RequestServer {
   }
 
   serve(res: UwsResponse, req: UwsRequest): void {
-    const { router, trustProxy, inFlight } = this.#deps;
-    const head = readHead(res, req, trustProxy);
+    const { router, inFlight } = this.#deps;
+    const head = readHead(res, req, this.#deps);
     const match = router.match(head.method, head.path);
     // A request is in flight until its answer is complete and its handler has returned, whichever is later.
     inFlight.begin();

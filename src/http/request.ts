@@ -24,9 +24,21 @@ export interface RequestHead {
   readonly headers: HeaderMap;
   readonly ip: string;
   readonly port: string;
-  /** True when a trusted proxy says that the client spoke TLS to it. */
+  /** True over TLS, be it ours or, as a trusted proxy says, the one that the client spoke to it. */
   readonly secure: boolean;
+  /** The client has shown a certificate of TLS_CLIENT_CA. */
+  readonly certified: boolean;
   readonly announcedBody: BodyAnnouncement;
+}
+
+/** How the connections of a server are to be understood. */
+export interface TransportFacts {
+  /** Number of proxy hops whose forwarding headers are believed. */
+  readonly trustProxy: number;
+  /** Connections are TLS. */
+  readonly tls?: boolean;
+  /** Clients are asked for a certificate. */
+  readonly asksCertificate?: boolean;
 }
 
 const requestIdPattern = new RegExp(`^[A-Za-z0-9._-]{1,${limits.requestIdCharactersMax}}$`);
@@ -63,14 +75,15 @@ function bodyAnnouncement(headers: HeaderMap): BodyAnnouncement {
 }
 
 /** Copies a request; call it before anything asynchronous. A usable X-Request-Id of the client is kept. */
-export function readHead(res: UwsResponse, req: UwsRequest, trustProxy: number): RequestHead {
+export function readHead(res: UwsResponse, req: UwsRequest, facts: TransportFacts): RequestHead {
   const headers = copyHeaders(req);
   const rawPath = req.getUrl();
   const transport = {
     ip: addressText(res.getRemoteAddress()),
     port: res.getRemotePort === undefined ? '0' : String(res.getRemotePort()),
+    secure: facts.tls === true,
   };
-  const { ip, port, secure } = clientAddress(transport, headers, trustProxy);
+  const { ip, port, secure } = clientAddress(transport, headers, facts.trustProxy);
   const sentId = headers.get('x-request-id');
   return {
     requestId: sentId !== undefined && requestIdPattern.test(sentId) ? sentId : randomUUID(),
@@ -82,6 +95,8 @@ export function readHead(res: UwsResponse, req: UwsRequest, trustProxy: number):
     ip,
     port,
     secure,
+    // One that no authority there has issued does not get through the handshake; the library lets in who shows none.
+    certified: facts.asksCertificate === true && res.getX509Certificate() !== '',
     announcedBody: bodyAnnouncement(headers),
   };
 }

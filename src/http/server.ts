@@ -1,11 +1,13 @@
 import { limits } from '../base/limits.ts';
 import { checkAddress } from '../base/address.ts';
+import type { CertificateFiles } from './deps.ts';
 import { BodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
 import { RequestServer, type RequestServerDeps } from './request-server.ts';
 import { StallWatch } from './stream-reply.ts';
-import { uws, type UwsListenSocket } from './uws.ts';
+import { TlsApps } from './tls-apps.ts';
+import { uws, type UwsApp, type UwsListenSocket } from './uws.ts';
 
 export interface HttpServerOptions
   extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'> {
@@ -14,28 +16,38 @@ export interface HttpServerOptions
   readonly port: number;
   /** With other processes of this user; false where it is left out. */
   readonly sharesPort?: boolean;
+  /** Undefined: plain HTTP. */
+  readonly tls?: CertificateFiles | undefined;
   /** Bytes of all request bodies in memory; default limits.bodiesInFlightBytesMax. */
   readonly bodiesInFlightBytesMax?: number;
 }
 
 /** The listening socket, and the requests that come in on it. */
 export class HttpServer {
-  readonly #app = uws.App();
+  readonly #tls: TlsApps | undefined;
+  readonly #app: UwsApp;
   readonly #watch = new StallWatch();
   readonly #inFlight = new InFlight();
   readonly #requests: RequestServer;
   #socket: UwsListenSocket = false;
   #port = 0;
 
-  constructor({ bodiesInFlightBytesMax, ...deps }: Omit<HttpServerOptions, 'host' | 'port' | 'sharesPort'>) {
+  constructor({
+    bodiesInFlightBytesMax,
+    tls,
+    ...deps
+  }: Omit<HttpServerOptions, 'host' | 'port' | 'sharesPort'>) {
     this.#requests = new RequestServer({
       ...deps,
+      tls: tls !== undefined,
+      asksCertificate: tls?.clientCa !== undefined,
       budget: new BodyBudget(bodiesInFlightBytesMax ?? limits.bodiesInFlightBytesMax),
       watch: this.#watch,
       inFlight: this.#inFlight,
       observe: createHttpMetrics(() => this.#inFlight.count),
     });
-    this.#app.any('/*', (res, req) => this.#requests.serve(res, req));
+    this.#tls = tls && new TlsApps(tls, (res, req) => this.#requests.serve(res, req));
+    this.#app = this.#tls?.listening ?? uws.App().any('/*', (res, req) => this.#requests.serve(res, req));
   }
 
   get port(): number {
@@ -71,6 +83,11 @@ export class HttpServer {
     });
   }
 
+  /** Serves new connections with what the files of the certificate hold now. Throws where that cannot be. */
+  replaceCertificate(): void {
+    this.#tls?.replace();
+  }
+
   /** No new connections; requests on open ones are answered 503 from now on, those being answered go on. */
   stopAccepting(): void {
     this.#requests.drain();
@@ -87,7 +104,8 @@ export class HttpServer {
   close(): void {
     this.stopAccepting();
     this.#watch.close();
-    this.#app.close();
+    this.#tls?.close();
+    if (this.#tls === undefined) this.#app.close();
   }
 
   /** Requests received whose answer, or handler, is not finished. */

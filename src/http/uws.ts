@@ -1,4 +1,4 @@
-import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { frontEnd } from '../base/platform.js';
 import { limits } from './limits.ts';
 
@@ -22,14 +22,24 @@ export const uws = await load();
 export const writeBytesMax = (frontEnd.package === 'uwebsockets' ? 64 : 15) * 1024;
 
 export type UwsRequest = HttpRequest;
-export type UwsResponse = HttpResponse & { getRemotePort?(): number };
+export type UwsResponse = HttpResponse & { getRemotePort?(): number; getX509Certificate(): string };
 export type UwsListenSocket = us_listen_socket | false;
 
 /** With what the package's types leave out. */
-type Uws = Omit<typeof import('uWebSockets.js'), 'App'> & {
-  App(): TemplatedApp & {
-    listen(host: string, port: number, options: number, callback: (socket: UwsListenSocket) => void): void;
-  };
+export interface UwsApp extends Pick<TemplatedApp, 'close'> {
+  any(path: string, serve: (res: UwsResponse, req: UwsRequest) => void): this;
+  listen(host: string, port: number, options: number, callback: (socket: UwsListenSocket) => void): void;
+  /** Names an app to the methods below. */
+  getDescriptor(): unknown;
+  /** From now on connections that come in on this app's listening socket are taken by others, in turns. */
+  addChildAppDescriptor(descriptor: unknown): void;
+  removeChildAppDescriptor(descriptor: unknown): void;
+}
+
+type Uws = Omit<typeof import('uWebSockets.js'), 'App' | 'SSLApp'> & {
+  App(): UwsApp;
+  /** Throws where it cannot take the files. */
+  SSLApp(options: AppOptions): UwsApp;
   readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
   _cfg?(key: string): void;
 };

@@ -6,7 +6,7 @@ import type { Environment } from '../config/env.ts';
 import { Channel } from './channel.ts';
 import { limits } from './limits.ts';
 import type { LineOutput } from './line-output.ts';
-import type { Task, ToFrontEnd, ToSupervisor } from './questions.ts';
+import type { Listening, Task, ToFrontEnd, ToSupervisor } from './questions.ts';
 
 type FrontEndChannel = Channel<ToFrontEnd, ToSupervisor>;
 
@@ -25,6 +25,8 @@ interface FrontEndsOptions {
   /** Of the front ends: the configuration of this process. */
   readonly environment: Environment;
   readonly answers: SupervisorAnswers;
+  /** Told of where each listens, and of each certificate. */
+  announce(address: Listening): Promise<void>;
   readonly output: LineOutput;
   readonly log: Logger;
 }
@@ -133,7 +135,7 @@ export class FrontEnds {
   }
 
   #spawn(number: number): { readonly running: Running; readonly listening: Promise<'listening'> } {
-    const { environment, output, processes, engine, answers } = this.#options;
+    const { environment, output, processes, engine, answers, announce } = this.#options;
     const child = spawn(process.execPath, frontEndArguments(), {
       env: environment,
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -146,8 +148,9 @@ export class FrontEnds {
     const channel: FrontEndChannel = new Channel<ToFrontEnd, ToSupervisor>(child, {
       ...answers,
       task: async () => ({ number, processes, port: this.#port, engine }),
-      listening: async ({ port }) => {
-        this.#port = port;
+      listening: async (address) => {
+        this.#port = address.port;
+        await announce(address);
         this.#options.log.info({ process: number, pid: child.pid }, 'a front end is up');
         listens('listening');
       },

@@ -4,7 +4,7 @@ import { processDirectory } from '../config/log-directories.ts';
 import type { EngineBeside } from '../storage/open-storage.ts';
 import { Channel, type Port } from './channel.ts';
 import { limits } from './limits.ts';
-import type { Task, ToFrontEnd, ToSupervisor } from './questions.ts';
+import type { Listening, Task, ToFrontEnd, ToSupervisor } from './questions.ts';
 
 type Damage = ReturnType<DamageRegister['list']>;
 type SupervisorChannel = Channel<ToSupervisor, ToFrontEnd>;
@@ -62,8 +62,9 @@ export class Place {
     return Array.from({ length: this.#processes }, (_, index) => processDirectory(dataDir, index + 1));
   }
 
-  listening(port: number): Promise<void> {
-    return this.#channel.ask('listening', { port });
+  /** Said once it listens, and again with each certificate that it serves. */
+  listening(address: Listening): Promise<void> {
+    return this.#channel.ask('listening', address);
   }
 
   /** Of all processes of the server. */

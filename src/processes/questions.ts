@@ -17,10 +17,17 @@ export interface Task {
 
 type Damage = ReturnType<DamageRegister['list']>;
 
+/** Where a front end listens. */
+export interface Listening {
+  readonly port: number;
+  /** SHA-256 of the certificate that it serves; undefined: plain HTTP. */
+  readonly certificate?: string | undefined;
+}
+
 /** What front ends ask the supervisor. */
 export type ToSupervisor = {
   task: { given: undefined; got: Task };
-  listening: { given: { port: number }; got: void };
+  listening: { given: Listening; got: void };
   /** Of all processes. */
   metrics: { given: undefined; got: readonly MetricsOfProcess[] };
   damage: { given: undefined; got: Damage };

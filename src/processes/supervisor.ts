@@ -15,6 +15,7 @@ import { lowestWatermark } from '../storage/watermarks.ts';
 import { FrontEnds, type SupervisorAnswers } from './front-ends.ts';
 import { limits } from './limits.ts';
 import { LineOutput } from './line-output.ts';
+import type { Listening } from './questions.ts';
 
 interface SupervisorOptions {
   readonly config: Config;
@@ -73,16 +74,28 @@ async function start(options: SupervisorOptions, stops: StopStack): Promise<Runn
     engine: engine?.connection,
     environment,
     answers,
+    announce: announcer(config, log),
     output,
     log,
   });
+  stops.add(() => removeServerFile(config.dataDir));
   stops.add(() => frontEnds.stop());
   if (await frontEnds.start()) {
-    await writeServerFile(config.dataDir, localUrl(config.host, frontEnds.port), log);
-    stops.add(() => removeServerFile(config.dataDir));
     log.info({ processes, port: frontEnds.port }, 'all front ends are up');
   }
   return { failed: frontEnds.failed, stop: () => stops.run() };
+}
+
+/** Writes server.json with the first front end that listens, and where they serve another certificate. */
+function announcer({ dataDir, host, tls }: Config, log: Logger): (address: Listening) => Promise<void> {
+  let announced: string | undefined;
+  return async ({ port, certificate }) => {
+    const url = localUrl(host, port, tls !== undefined);
+    const what = `${url} ${certificate}`;
+    if (what === announced) return;
+    announced = what;
+    await writeServerFile(dataDir, { url, certificate }, log);
+  };
 }
 
 type Shared = SupervisorOptions & StorageOptions;

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { lockDirectory } from '../../src/base/directory-lock.ts';
 import { createLogger } from '../../src/base/log.ts';
-import { readServerFile, removeServerFile, writeServerFile } from '../../src/base/server-file.ts';
+import { answers, readServerFile, removeServerFile, writeServerFile } from '../../src/base/server-file.ts';
 import { temporaryDirectory } from '../support/engine.ts';
 
-const answerMsMax = 10_000;
+const doesAnswer = ({ url }: { readonly url: string }) => answers(url, 10_000);
 
 test('a server is found on its own directory, and neither on a copy of it nor once the lock is gone', async () => {
   const parent = await temporaryDirectory();
@@ -23,17 +23,17 @@ test('a server is found on its own directory, and neither on a copy of it nor on
   const url = `http://127.0.0.1:${address.port}`;
   const lock = await lockDirectory(original);
   try {
-    await writeServerFile(original, url, createLogger('silent'));
-    assert.equal(await readServerFile(original, answerMsMax), url);
+    await writeServerFile(original, { url }, createLogger('silent'));
+    assert.equal((await readServerFile(original, doesAnswer))?.url, url);
     await mkdir(copy);
     await cp(join(original, 'server.json'), join(copy, 'server.json'));
-    assert.equal(await readServerFile(copy, answerMsMax), undefined);
+    assert.equal(await readServerFile(copy, doesAnswer), undefined);
     await removeServerFile(copy);
-    assert.equal(await readServerFile(original, answerMsMax), url);
+    assert.equal((await readServerFile(original, doesAnswer))?.url, url);
   } finally {
     await lock.release();
     server.close();
   }
-  assert.equal(await readServerFile(original, answerMsMax), undefined);
+  assert.equal(await readServerFile(original, doesAnswer), undefined);
   await rm(parent, { recursive: true });
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { addressText, clientAddress, clientOfAddress, parseNode } from '../../src/http/client-address.ts';
 
-const transport = { ip: '10.0.0.1', port: '5000' };
+const transport = { ip: '10.0.0.1', port: '5000', secure: false };
 const seen = (headers: Record<string, string>, hops: number) =>
   clientAddress(transport, new Map(Object.entries(headers)), hops);
 

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromReadable } from '../../src/base/byte-flow.ts';
+import { makeAuthority } from '../support/certificates.ts';
 import { startTestServer } from './support.ts';
 
 const chunk = Buffer.alloc(64 * 1024, 'x');
@@ -69,5 +74,24 @@ describe('slow readers', { concurrency: true }, () => {
     }
     assert.ok(received >= bytes, `cut after ${received} bytes`);
     await it.close();
+  });
+
+  test('a client that does not finish its TLS handshake loses its connection', async (context) => {
+    const directory = await mkdtemp(join(tmpdir(), 'tls-stall-'));
+    const certificate = await (await makeAuthority(directory))?.issue('server');
+    if (certificate === undefined) return context.skip('openssl is not installed');
+    const tls = { cert: certificate.certFile, key: certificate.keyFile, clientCa: undefined };
+    const it = await startTestServer([], { tls });
+    const silent = connect(it.server.port, '127.0.0.1').resume();
+    const slow = connect(it.server.port, '127.0.0.1').resume();
+    slow.on('error', () => undefined);
+    // The beginning of a greeting, a byte at a time.
+    const greeting = Buffer.from('16030102000100', 'hex');
+    let sent = 0;
+    const drip = setInterval(() => slow.write(greeting.subarray(sent, ++sent)), 1500);
+    await Promise.all([silent, slow].map((socket) => once(socket, 'close')));
+    clearInterval(drip);
+    await it.close();
+    await rm(directory, { recursive: true });
   });
 });

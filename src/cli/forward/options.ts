@@ -5,11 +5,12 @@ import type { Environment } from '../../config/env.ts';
 import { limits } from '../limits.ts';
 import { type Filters, httpAddress, wrong } from '../option.ts';
 import { givenKey, readSecretFile } from '../secret.ts';
+import { trustedFetch, type TrustOptions } from '../trusted-fetch.ts';
 import type { FormatName } from './formats.ts';
 import type { S3Credentials } from './s3-sink.ts';
 
 /** The options as the command line gives them, each understood by one of the functions below or of `option.ts`. */
-export interface ForwardOptions extends Filters {
+export interface ForwardOptions extends Filters, TrustOptions {
   readonly url: string;
   readonly keyFile?: string;
   readonly to: Destination;
@@ -52,8 +53,10 @@ export interface ForwardSecrets {
   readonly headers: Readonly<Record<string, string>>;
   /** With an S3 destination. */
   readonly s3Credentials: S3Credentials | undefined;
-  /** Text of the file with certificates to trust. */
-  readonly ca: string | undefined;
+  /** Text of the file with certificates to trust at the destination. */
+  readonly sinkCa: string | undefined;
+  /** Goes by what the source is trusted by. */
+  readonly fetch: typeof fetch;
 }
 
 export function destination(text: string, name: string): Destination {
@@ -180,7 +183,8 @@ export async function readSecrets(
     apiKey,
     headers: await headersOf(options, environment),
     s3Credentials: s3Credentials(options.to, environment),
-    ca: options.caFile === undefined ? undefined : await readSecretFile('--ca-file', options.caFile),
+    sinkCa: options.caFile === undefined ? undefined : await readSecretFile('--ca-file', options.caFile),
+    fetch: await trustedFetch(options),
   };
 }
 

@@ -55,6 +55,7 @@ export async function forward(plan: ForwardPlan, { io, stop }: ForwardDeps): Pro
       url: plan.url,
       apiKey: plan.apiKey,
       timeoutMs: plan.timeout,
+      fetch: plan.fetch,
       readRetry: { giveUpAfterMs },
       onRetry: (facts) => progress.retry('source', facts),
     });
@@ -111,7 +112,7 @@ async function openSink(
         rejectedTo,
       });
     case 'syslog':
-      return new SyslogSink({ ...to, ca: plan.ca, hostname: new URL(plan.url).hostname, timeoutMs });
+      return new SyslogSink({ ...to, ca: plan.sinkCa, hostname: new URL(plan.url).hostname, timeoutMs });
     case 's3': {
       const { s3Credentials: credentials, s3Endpoint: endpoint, s3Region: region = defaultS3Region } = plan;
       if (credentials === undefined) throw new Error('an S3 destination without credentials');

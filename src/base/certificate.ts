@@ -1,0 +1,45 @@
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
+
+/** What a server shows of itself, as texts of PEM: its certificate with those that vouch for it, and the key. */
+export interface CertificateTexts {
+  readonly cert: string;
+  readonly key: string;
+  /** Authorities whose certificates clients show; undefined: clients need none. */
+  readonly clientCa: string | undefined;
+}
+
+/** What is known of a certificate that belongs to its key. */
+export interface CertificateFacts {
+  /** SHA-256 of the certificate, as Node.js spells it: `AB:CD:…`. */
+  readonly fingerprint: string;
+  /** When it ends, Unix milliseconds. */
+  readonly endsMs: number;
+  /** Another one for any other content of the files. */
+  readonly version: string;
+}
+
+/** Throws an Error whose words follow the name of a setting, where the texts cannot be served with. */
+export function certificateFacts({ cert, key, clientCa }: CertificateTexts): CertificateFacts {
+  const certificate = read('the certificate', () => new X509Certificate(cert));
+  const privateKey = read('the key', () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new Error('the certificate and the key do not belong together');
+  if (clientCa !== undefined)
+    read('the authority of client certificates', () => new X509Certificate(clientCa));
+  return {
+    fingerprint: certificate.fingerprint256,
+    endsMs: Date.parse(certificate.validTo),
+    version: createHash('sha256')
+      .update(JSON.stringify([cert, key, clientCa]))
+      .digest('hex'),
+  };
+}
+
+/** What OpenSSL says of a text that it cannot read may quote it, and one of them is a key. */
+function read<T>(what: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch {
+    throw new Error(`${what} cannot be read: allowed is PEM, the key without a passphrase`);
+  }
+}

@@ -1,0 +1,106 @@
+import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import { Readable } from 'node:stream';
+import { connect } from 'node:tls';
+import { readSecretFile } from './secret.ts';
+import { wrong } from './option.ts';
+
+/** What a connection to the service is trusted by, beyond what Node.js knows. */
+export interface TrustOptions {
+  /** File with authorities that count in place of the usual ones. */
+  readonly ca?: string;
+  /** Files with a certificate that is shown, and its key. */
+  readonly cert?: string;
+  readonly certKey?: string;
+}
+
+/** The options of the command line for these. */
+export const trustRows = [
+  ['--ca <file>', "certificates to trust at --url in place of the system's"],
+  ['--cert <file>', 'certificate to show there, where the service asks for one'],
+  ['--cert-key <file>', 'key of that certificate'],
+] as const;
+
+/** What a fetch of Node's has no options for. */
+interface Trust {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  /** SHA-256 of the one certificate that is trusted, whatever its name and its authority. */
+  readonly fingerprint?: string | undefined;
+}
+
+/** The files of the options as a fetch that goes by them; `fingerprint` counts where no authority is named. */
+export async function trustedFetch(
+  { ca, cert, certKey }: TrustOptions,
+  fingerprint?: string,
+): Promise<typeof fetch> {
+  if ((cert === undefined) !== (certKey === undefined))
+    throw wrong('--cert', 'together with --cert-key alone');
+  const text = async (name: string, path: string | undefined): Promise<string | undefined> =>
+    path === undefined ? undefined : readSecretFile(name, path);
+  const trust: Trust = {
+    ca: await text('--ca', ca),
+    cert: await text('--cert', cert),
+    key: await text('--cert-key', certKey),
+    fingerprint: ca === undefined ? fingerprint : undefined,
+  };
+  if (Object.values(trust).every((one) => one === undefined)) return fetch;
+  return fetchBy(new TrustingAgent(trust));
+}
+
+/** Connects to who is trusted alone, before anything is sent. */
+class TrustingAgent extends Agent {
+  readonly #trust: Trust;
+
+  constructor(trust: Trust) {
+    const { ca, cert, key } = trust;
+    super({ keepAlive: true, ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+    this.#trust = trust;
+  }
+
+  override createConnection(...[options, made]: Parameters<Agent['createConnection']>) {
+    const { fingerprint } = this.#trust;
+    if (fingerprint === undefined) return super.createConnection(options, made);
+    // The certificate itself is known, so neither who vouches for it counts nor the name that it is for.
+    const socket = connect({ ...(options as object), rejectUnauthorized: false }, () => {
+      if (socket.getPeerX509Certificate()?.fingerprint256 === fingerprint) return made?.(null, socket);
+      const error = new Error('the server shows another certificate than the one that it has announced');
+      socket.destroy();
+      made?.(error, socket);
+    });
+    socket.once('error', (error) => made?.(error, socket));
+    return undefined;
+  }
+}
+
+/** The part of `fetch` that the client uses: bytes as a body, no redirects followed, nothing decoded. */
+function fetchBy(agent: Agent): typeof fetch {
+  return async (input, init = {}) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    const { method = 'GET', body, signal } = init;
+    const headers = Object.fromEntries(new Headers(init.headers));
+    const message = await new Promise<IncomingMessage>((resolve, reject) => {
+      const options = { method, headers, ...(signal && { signal }) };
+      const sent =
+        url.protocol === 'https:' ? httpsRequest(url, { ...options, agent }) : httpRequest(url, options);
+      sent.once('response', resolve).once('error', reject);
+      sent.end(body instanceof Uint8Array ? body : undefined);
+    });
+    return responseOf(message);
+  };
+}
+
+/** Answers of these statuses have no body, and `Response` takes none. */
+const bodiless = [204, 205, 304];
+
+function responseOf(message: IncomingMessage): Response {
+  const { statusCode: status = 0, statusMessage: statusText = '' } = message;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(message.headers))
+    for (const one of [value ?? []].flat()) headers.append(name, one);
+  if (!bodiless.includes(status))
+    return new Response(Readable.toWeb(message) as ReadableStream, { status, statusText, headers });
+  message.resume();
+  return new Response(null, { status, statusText, headers });
+}

@@ -1,0 +1,205 @@
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { Agent, type RequestOptions, request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type Authority, type Certificate, makeAuthority } from '../support/certificates.ts';
+import { call, eventually } from '../support/http.ts';
+import {
+  createOrganization,
+  type Key,
+  printed,
+  runCli,
+  sourceEvent,
+  startServer,
+  type TestServer,
+} from '../support/server.ts';
+import { createUser, password } from './session-support.ts';
+
+const directory = await mkdtemp(join(tmpdir(), 'auditlog-tls-'));
+const authority = await makeAuthority(directory);
+const skip = authority === undefined && 'openssl is not installed';
+
+describe('a service with TLS', { skip }, () => {
+  let it: TestServer;
+  let shown: Certificate;
+  let agent: Agent;
+  const files = { cert: join(directory, 'served.pem'), key: join(directory, 'served.key') };
+  const serve = async (made: Certificate) => {
+    await Promise.all([copyFile(made.certFile, files.cert), copyFile(made.keyFile, files.key)]);
+  };
+
+  before(async () => {
+    const { issue, certFile, cert } = authority as Authority;
+    shown = await issue('producer');
+    await serve(await issue('first'));
+    agent = new Agent({ ca: cert, keepAlive: true, maxCachedSessions: 0 });
+    it = await startServer({
+      env: { TLS_CERT: files.cert, TLS_KEY: files.key, TLS_CLIENT_CA: certFile, HTTP_REDIRECT_PORT: '0' },
+    });
+    await createOrganization(it, 'tls');
+  });
+  after(async () => {
+    agent?.destroy();
+    await it?.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  async function ask(path: string, options: RequestOptions = {}, body = '') {
+    const sent = request({ host: '127.0.0.1', port: it.port, path, agent, ...options });
+    sent.end(body);
+    const [answer] = (await once(sent, 'response')) as [
+      AsyncIterable<Buffer> & { statusCode: number; headers: Record<string, string | string[]> },
+    ];
+    const pieces: Buffer[] = [];
+    for await (const piece of answer) pieces.push(piece);
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text: Buffer.concat(pieces).toString('utf8'),
+    };
+  }
+
+  const newKey = async () => {
+    const args = ['key', 'create', '--org', 'tls', '--scopes', 'read,write', '--json'];
+    return (printed(await it.cliHere(args)) as Key).key;
+  };
+
+  test('an import beside it trusts its certificate, whatever host that is for, and shows one; export over TLS has all', async () => {
+    const file = join(directory, 'events.ndjson');
+    const events = Array.from({ length: 3000 }, (_, i) =>
+      JSON.stringify(sourceEvent({}, { msg: `event ${i}` })),
+    );
+    await writeFile(file, events.join('\n'));
+    const own = ['--cert', shown.certFile, '--cert-key', shown.keyFile];
+    const without = await it.cliHere(['import', file, '--org', 'tls', '--json']);
+    assert.match(without.stderr, /certificate/);
+    assert.equal(without.code, 1);
+    const answer = printed(await it.cliHere(['import', file, '--org', 'tls', '--restart', '--json', ...own]));
+    assert.equal((answer as { accepted: number }).accepted, 3000);
+    const key = await newKey();
+    const certified = { cert: shown.cert, key: shown.key, headers: { 'x-api-key': key } };
+    const path =
+      '/api/v1/audit/export?format=ndjson&startTime=2024-05-06T00:00:00Z&endTime=2024-05-07T00:00:00Z';
+    const lines = await eventually('the events to be exported', async () => {
+      const { status, text } = await ask(path, certified);
+      const found = text.split('\n').filter((line) => line !== '');
+      return status === 200 && found.length === 3000 ? found : undefined;
+    });
+    assert.equal(new Set(lines).size, 3000);
+    // By name and authority, as from another machine.
+    const remote = [
+      '--url',
+      `https://localhost:${it.port}`,
+      '--ca',
+      (authority as Authority).certFile,
+      ...own,
+    ];
+    const env = { AUDITLOG_API_KEY: key };
+    const again = await runCli(['import', file, '--restart', '--json', ...remote], {
+      dataDir: it.dataDir,
+      env,
+    });
+    assert.equal((printed(again) as { accepted: number }).accepted, 3000);
+    const forwarded = await runCli(['forward', '--once', ...remote], { dataDir: it.dataDir, env });
+    assert.equal(forwarded.code, 0, forwarded.stderr);
+    assert.ok(forwarded.stdout.split('\n').length >= 6000);
+  });
+
+  test('API keys are taken with a certificate alone; people sign in without one, over a Secure cookie', async () => {
+    const key = await newKey();
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    const body = JSON.stringify(sourceEvent());
+    const refused = await ask('/api/v1/audit', { method: 'POST', headers }, body);
+    assert.equal(refused.status, 403);
+    assert.match(refused.text, /certificate/);
+    assert.equal((await ask('/api/v1/audit', { headers })).status, 401);
+    const shows = { cert: shown.cert, key: shown.key, method: 'POST', headers };
+    await eventually('the key to be known', async () =>
+      (await ask('/api/v1/audit', shows, body)).status === 202 ? true : undefined,
+    );
+    const { email } = await createUser(it, 'tls', 'admin', 'admin@example.com');
+    const origin = (scheme: string) => `${scheme}://127.0.0.1:${it.port}`;
+    const signIn = (from: string) =>
+      ask(
+        '/api/v1/auth/login-handler',
+        { method: 'POST', headers: { 'content-type': 'application/json', origin: from } },
+        JSON.stringify({ email, password, organization: 'tls' }),
+      );
+    const { status, headers: given } = await eventually('the user to be known', async () => {
+      const answer = await signIn(origin('https'));
+      return answer.status === 401 ? undefined : answer;
+    });
+    assert.equal(status, 200);
+    assert.match(String(given['set-cookie']), /; Secure/);
+    assert.ok(given['strict-transport-security']);
+    assert.equal((await signIn(origin('http'))).status, 403);
+  });
+
+  test('plain HTTP sends browsers on, and refuses what has a key with it or changes something', async () => {
+    const line = it.stderrLines().find((one) => one.includes('"listening"')) ?? '{}';
+    const { redirectPort } = JSON.parse(line) as { redirectPort: number };
+    const plain = `http://127.0.0.1:${redirectPort}`;
+    const { status, headers } = await call(`${plain}/a/b?c=d`);
+    assert.equal(status, 308);
+    assert.equal(headers.location, `https://127.0.0.1:${it.port}/a/b?c=d`);
+    assert.equal((await call(plain, { method: 'HEAD' })).status, 308);
+    for (const refused of [
+      { headers: { 'x-api-key': 'ak_x' } },
+      { headers: { authorization: 'Bearer ak_x' } },
+      { method: 'POST', body: '{}' },
+      { headers: { host: 'evil.example/path' } },
+    ])
+      assert.equal((await call(plain, refused)).status, 403, JSON.stringify(refused));
+  });
+
+  test('a renewed certificate is served without a restart, and commands are told of it', async () => {
+    const told = async () =>
+      (JSON.parse(await readFile(join(it.dataDir, 'server.json'), 'utf8')) as { certificate: string })
+        .certificate;
+    const before = await told();
+    await serve(await (authority as Authority).issue('second'));
+    await eventually('the new certificate to be announced', async () =>
+      (await told()) === before ? undefined : true,
+    );
+    const sent = request({
+      host: '127.0.0.1',
+      port: it.port,
+      path: '/healthz',
+      ca: (authority as Authority).cert,
+    });
+    sent.end();
+    await once(sent, 'response');
+    const { socket } = sent;
+    assert.ok(socket !== null && 'getPeerX509Certificate' in socket);
+    const fingerprint = (socket as import('node:tls').TLSSocket).getPeerX509Certificate()?.fingerprint256;
+    assert.equal(fingerprint, await told());
+    sent.destroy();
+  });
+
+  test('settings of TLS that do not fit end the start with exit code 2 and their names', async () => {
+    const { certFile, keyFile, issue } = authority as Authority;
+    const other = await issue('other');
+    const cases: readonly (readonly [env: Record<string, string>, words: RegExp])[] = [
+      [{ TLS_CERT: certFile }, /TLS_CERT and TLS_KEY are allowed together alone/],
+      [{ TLS_CERT: keyFile, TLS_KEY: keyFile }, /TLS_CERT is .*: allowed is the path of a file/],
+      [
+        { TLS_CERT: certFile, TLS_KEY: join(directory, 'none') },
+        /TLS_KEY is .*: allowed is the path of a file/,
+      ],
+      [{ TLS_CERT: certFile, TLS_KEY: other.keyFile }, /TLS_CERT is .* TLS_KEY is .*do not belong together/],
+      [{ TLS_CLIENT_CA: certFile }, /TLS_CLIENT_CA and HTTP_REDIRECT_PORT are allowed with TLS_CERT/],
+      [{ HTTP_REDIRECT_PORT: '0' }, /TLS_CLIENT_CA and HTTP_REDIRECT_PORT are allowed with TLS_CERT/],
+      [
+        { TLS_CERT: certFile, TLS_KEY: keyFile, PORT: '8443', HTTP_REDIRECT_PORT: '8443' },
+        /HTTP_REDIRECT_PORT is "8443": allowed is another port than PORT/,
+      ],
+    ];
+    const { loadConfig } = await import('../../src/config/config.ts');
+    for (const [env, words] of cases) assert.throws(() => loadConfig(env), words);
+    const [env] = cases[0] ?? [{}];
+    assert.equal((await runCli(['serve'], { dataDir: join(directory, 'unused'), env })).code, 2);
+  });
+});
