@@ -69,7 +69,10 @@ module.exports = {
     ...page,
     types,
     packages,
-    { from: { path: '^src/(service/|((main|cli|command-line|front-end)\\.ts|check-platform\\.js)$)' }, to: {} },
+    {
+      from: { path: '^src/(service/|((main|cli|command-line|front-end)\\.ts|check-platform\\.js)$)' },
+      to: {},
+    },
   ],
   allowedSeverity: 'error',
   forbidden: [
