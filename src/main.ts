@@ -114,11 +114,8 @@ async function start(
     stopping.signal,
   );
   const url = localUrl(config.host, server.port);
-  if (place === undefined) {
-    await writeServerFile(config.dataDir, url, log);
-    stops.add(() => removeServerFile(config.dataDir));
-  }
-  await place?.listening(server.port);
+  if (place === undefined) await announce(base, url);
+  else await place.listening(server.port);
 
   const record = async (slug: string, ndjson: Uint8Array) => {
     const organization = organizations.organization(directory.organizationBySlug(slug)?.id ?? '');
@@ -139,6 +136,12 @@ async function start(
     await stops.run();
   };
   return { url, storage: stored.storage, directory, record, flush: ingest.flush, stop };
+}
+
+/** Tells commands on the same data directory where the service is. */
+async function announce({ config, log, stops }: Base, url: string): Promise<void> {
+  await writeServerFile(config.dataDir, url, log);
+  stops.add(() => removeServerFile(config.dataDir));
 }
 
 /** What every part is started with. */
