@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../base/system-error.ts';
+import { logDirectories } from '../config/log-directories.ts';
 import type { Schemas } from '../contract/document.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { activeParts, checkPart, quarantinedParts } from '../storage/parts.ts';
@@ -24,8 +25,9 @@ const keptFor: Readonly<Record<string, string>> = {
 };
 
 /** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (README, Operations). */
-export async function checkLogFolder(dataDir: string): Promise<Check> {
-  const names = await namesIn(join(dataDir, 'wal'));
+export async function checkLogFolders(dataDir: string): Promise<Check> {
+  const folders = (await logDirectories(dataDir)).map((directory) => namesIn(join(directory, 'wal')));
+  const names = (await Promise.all(folders)).flat().sort();
   const findings = names.flatMap((id) => {
     const detail = keptFor[id.slice(id.lastIndexOf('.') + 1)];
     return detail === undefined ? [] : [{ id, detail }];

@@ -14,7 +14,7 @@ import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
-import { type Check, check, checkLedger, checkLogFolder, checkParts } from './doctor-checks.ts';
+import { type Check, check, checkLedger, checkLogFolders, checkParts } from './doctor-checks.ts';
 import { print } from './output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
 
@@ -58,7 +58,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
     checks.push(check('engine_reachable', [{ id: 'engine', detail }]));
   }
-  checks.push(await checkLogFolder(config.dataDir));
+  checks.push(await checkLogFolders(config.dataDir));
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (!healthy)
