@@ -6,6 +6,7 @@ import { benchHostile } from './cases/hostile.ts';
 import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
 import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
+import { benchIngestOf, benchPagesOf } from './cases/processes.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
@@ -44,8 +45,13 @@ const followCases = [
 ] as const;
 
 /** Each group gets a service and an engine of its own, so that none inherits what another left behind. */
-async function inLab(options: Options, run: (lab: Lab) => Promise<void>, keptIn?: string): Promise<void> {
-  const lab = await openLab(options.url, keptIn);
+async function inLab(
+  options: Options,
+  run: (lab: Lab) => Promise<void>,
+  keptIn?: string,
+  processes = 1,
+): Promise<void> {
+  const lab = await openLab(options.url, keptIn, processes);
   try {
     await run(lab);
   } finally {
@@ -89,6 +95,22 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), options.data);
   }
   if (sink.wanted('peers')) await runPeers(options, sink);
+  // For a machine with more cores than the rest needs: only when it is asked for.
+  if (options.only.some((one) => one.startsWith('processes'))) await runProcesses(options, sink);
+}
+
+/** The same with one and with two front ends; each has a service and an engine of its own. */
+async function runProcesses(options: Options, sink: Sink): Promise<void> {
+  const { clients, seconds } = options;
+  const events = Math.min(options.rows, sliceEvents);
+  const rows = Math.min(options.readRows, sliceEvents);
+  const cases = { ingest: benchIngestOf, pages: benchPagesOf };
+  for (const [what, bench] of Object.entries(cases))
+    for (const processes of [1, 2]) {
+      if (!sink.wanted(`processes.${what}-${processes}`)) continue;
+      const plan = { processes, events, rows, clients, seconds };
+      await inLab(options, async (lab) => sink.add([await bench(lab, plan)]), undefined, processes);
+    }
 }
 
 async function runPeers(options: Options, sink: Sink): Promise<void> {

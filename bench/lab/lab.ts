@@ -30,15 +30,14 @@ export interface Lab {
 const pollMs = 10;
 const visibleMsMax = 300_000;
 
-/** With `keptIn`, the service's data is there, and stays. */
-export async function openLab(url: string | undefined, keptIn?: string): Promise<Lab> {
+/** With `keptIn`, the service's data is there, and stays. `processes`: front ends of the service. */
+export async function openLab(url: string | undefined, keptIn?: string, processes = 1): Promise<Lab> {
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
-  const service = await startService({ directory, dataDir: join(keptIn ?? directory, 'data'), url }).catch(
-    async (error: unknown) => {
-      await rm(directory, { recursive: true, force: true });
-      throw error;
-    },
-  );
+  const dataDir = join(keptIn ?? directory, 'data');
+  const service = await startService({ directory, dataDir, url, processes }).catch(async (error: unknown) => {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  });
   const engine = reachEngine(service.engine);
   const generator = startGenerator();
   const { database } = service.engine;

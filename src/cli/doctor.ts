@@ -18,7 +18,7 @@ import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, checkOfPlace } from './doctor/check.ts';
-import { checkLedger, checkLogFolder, checkParts } from './doctor/damage.ts';
+import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
 import {
   checkBacklog,
   checkClock,
@@ -62,7 +62,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
   const isServed = await isDirectoryLocked(config.dataDir);
   const checks = await checksOfEngine(setup, options);
-  checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
+  checks.push(await checkLogFolders(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));

@@ -99,8 +99,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const keys = { idempotency, claims: shared };
   const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher);
-  const queued = (): number => pools.small.queued() + pools.large.queued();
-  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
   show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
@@ -165,12 +163,12 @@ async function rememberAnswersOf(wal: Wal, idempotency: Idempotency): Promise<vo
 
 function startPools({ appName, redactKeys, workers, log }: IngestOptions, throttle: Throttle): Pools {
   const worker = { appName, redactKeys };
-  return {
-    // One thread is enough for small bodies: receiving them costs more than mapping them.
-    small: new WorkerPool({ threads: 1, worker, log, throttle: throttle.small }),
-    // Their threads cost a start and memory, and where all bodies are small nobody needs them.
-    large: new WorkerPool({ threads: workers, worker, log, throttle: throttle.large, isLazy: true }),
-  };
+  // One thread is enough for small bodies: receiving them costs more than mapping them.
+  const small = new WorkerPool({ threads: 1, worker, log, throttle: throttle.small });
+  // Their threads cost a start and memory, and where all bodies are small nobody needs them.
+  const large = new WorkerPool({ threads: workers, worker, log, throttle: throttle.large, isLazy: true });
+  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', () => small.queued() + large.queued());
+  return { small, large };
 }
 
 /** Metrics of events by what became of them. */

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../base/log.ts';
-import type { Environment } from '../config/env.ts';
 import { Channel } from './channel.ts';
 import { limits } from './limits.ts';
 import type { LineOutput } from './line-output.ts';
@@ -23,7 +22,7 @@ interface FrontEndsOptions {
   readonly port: number;
   readonly engine: Task['engine'];
   /** Of the front ends: the configuration of this process. */
-  readonly environment: Environment;
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly answers: SupervisorAnswers;
   /** Told of where each listens, and of each certificate. */
   announce(address: Listening): Promise<void>;

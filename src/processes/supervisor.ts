@@ -7,7 +7,6 @@ import { StopStack } from '../base/stop-stack.ts';
 import { fullDiskWords } from '../base/system-error.ts';
 import type { Config } from '../config/config.ts';
 import { requireNotMoved, takeDataDir } from '../config/data-dir.ts';
-import type { Environment } from '../config/env.ts';
 import { checkListener } from '../config/listener.ts';
 import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
 import { reportUnreadable } from '../storage/parts-watch.ts';
@@ -20,7 +19,7 @@ import type { Listening } from './questions.ts';
 interface SupervisorOptions {
   readonly config: Config;
   /** What the configuration was read from: front ends read it, too. */
-  readonly environment: Environment;
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envelope: StorageOptions['envelope'];
   readonly log: Logger;
   /** Where the lines of the access log go: a file descriptor or a path. */

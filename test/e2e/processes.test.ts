@@ -101,7 +101,7 @@ class Writers {
       const headers = { ...fresh, ...(isRepeating && { 'idempotency-key': randomUUID() }) };
       const post = () => tenant.post(body, headers).catch(() => undefined);
       let answer = await post();
-      while (isRepeating && answer?.status !== 202 && !signal.aborted) answer = await post();
+      for (; answer?.status !== 202; answer = await post()) if (!isRepeating || signal.aborted) break;
       if (answer?.status !== 202) continue;
       for (const id of ids) this.acknowledged.add(id);
       const again = isRepeating ? await post() : undefined;

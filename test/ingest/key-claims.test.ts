@@ -103,7 +103,7 @@ describe('claims on Idempotency-Keys', () => {
     // While some wait for claims of the dead, these come back.
     await Promise.race([Promise.all(first), sleep(300)]);
     await Promise.all(processes.map((one) => one.restart()));
-    const given = [...(await Promise.all(first))];
+    const given: (readonly [string, BatchAnswer | undefined])[] = await Promise.all(first);
     for (const id of ids)
       for (const one of processes) {
         let answer: BatchAnswer | undefined;

@@ -17,7 +17,7 @@ const keptFor: Readonly<Record<string, string>> = {
 };
 
 /** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (README, Operations). */
-export async function checkLogFolder(dataDir: string): Promise<Check> {
+export async function checkLogFolders(dataDir: string): Promise<Check> {
   const names: string[] = [];
   for (const directory of await logDirectories(dataDir)) {
     const wal = join(directory, 'wal');

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { checkLogFolder } from '../../../src/cli/doctor/damage.ts';
+import { checkLogFolders } from '../../../src/cli/doctor/damage.ts';
 import { temporaryDirectory } from '../../support/engine.ts';
 
 describe('what doctor finds in the folder of the log', () => {
@@ -15,16 +15,16 @@ describe('what doctor finds in the folder of the log', () => {
   after(() => rm(dataDir, { recursive: true, force: true }));
 
   test('is nothing where there is no log, or segments that wait alone', async () => {
-    assert.equal((await checkLogFolder(dataDir)).healthy, true);
+    assert.equal((await checkLogFolders(dataDir)).healthy, true);
     await mkdir(join(dataDir, 'wal'));
     await put(`${number}.wal`);
-    const { healthy, notes } = await checkLogFolder(dataDir);
+    const { healthy, notes } = await checkLogFolders(dataDir);
     assert.deepEqual([healthy, notes], [true, ['1 segments in the log']]);
   });
 
   test('is every file that tells of lost events, and what is not understood as a note', async () => {
     for (const as of ['damaged', 'missing', 'refused', 'unknown', '2.unknown']) await put(`${number}.${as}`);
-    const { healthy, findings, notes } = await checkLogFolder(dataDir);
+    const { healthy, findings, notes } = await checkLogFolders(dataDir);
     assert.equal(healthy, false);
     assert.deepEqual(
       findings.map(({ id }) => id),

@@ -1,0 +1,47 @@
+import { strict as assert } from 'node:assert';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { DamageRegister } from '../../src/base/damage.ts';
+import { createLogger } from '../../src/base/log.ts';
+import { segmentAtTime, writersMax } from '../../src/base/sequence.ts';
+import { openLogFiles } from '../../src/ingest/files.ts';
+import { lowestSegmentIn, newestSegmentOf } from '../../src/ingest/left-log.ts';
+import { Wal } from '../../src/ingest/wal.ts';
+
+test('a log begins above what others have reached, and follows them, whatever the clock says', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'auditlog-raise-'));
+  const files = await openLogFiles(join(dataDir, 'wal'));
+  const nowMs = Date.UTC(2024, 0, 1);
+  const ahead = segmentAtTime(nowMs + 3_600_000);
+  const wal = await Wal.open({
+    files,
+    log: createLogger('silent'),
+    segmentBytes: 65_536,
+    bytesMax: 1_000_000,
+    writer: 5,
+    above: ahead,
+    nowMs: () => nowMs,
+    passedMs: () => 0,
+    damage: new DamageRegister(),
+  });
+  try {
+    const first = await wal.lowestUnsettled();
+    assert.ok(first > ahead, `${first} is not above ${ahead}`);
+    assert.equal(first % writersMax, 5);
+    assert.equal(await newestSegmentOf([dataDir, join(dataDir, 'none')]), first);
+    assert.equal(await lowestSegmentIn(dataDir), first);
+    wal.raise(ahead - 1);
+    assert.equal(await wal.lowestUnsettled(), first, 'who is ahead need not follow');
+    const further = ahead + 1000 * writersMax;
+    wal.raise(further);
+    // The one that was begun ahead of need may come first.
+    await wal.lowestUnsettled();
+    const followed = await wal.lowestUnsettled();
+    assert.ok(followed > further, `${followed} is not above ${further}`);
+  } finally {
+    await wal.close();
+    await rm(dataDir, { recursive: true });
+  }
+});

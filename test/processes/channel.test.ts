@@ -1,0 +1,64 @@
+import { strict as assert } from 'node:assert';
+import { EventEmitter } from 'node:events';
+import { test } from 'node:test';
+import { Channel, type Port } from '../../src/processes/channel.ts';
+
+/** The two ends of what Node makes for a child process; messages pass as JSON. */
+class End extends EventEmitter {
+  connected = true;
+  other: End | undefined;
+
+  send(message: unknown, sent: (error: Error | null) => void): boolean {
+    const text = JSON.stringify(message);
+    setImmediate(() => this.other?.emit('message', JSON.parse(text)));
+    sent(null);
+    return true;
+  }
+
+  cut(): void {
+    for (const end of [this, this.other]) {
+      if (end === undefined) continue;
+      end.connected = false;
+      end.emit('disconnect');
+    }
+  }
+}
+
+type Asked = {
+  double: { given: number; got: number };
+  fail: { given: undefined; got: void };
+  never: { given: undefined; got: void };
+};
+
+function pair() {
+  const [here, there] = [new End(), new End()];
+  here.other = there;
+  there.other = here;
+  const asking = new Channel<Asked, Record<never, never>>(here as Port, {});
+  const answering = new Channel<Record<never, never>, Asked>(there as Port, {
+    double: async (number) => number * 2,
+    fail: async () => Promise.reject(new Error('that cannot be')),
+    never: () => new Promise(() => undefined),
+  });
+  return { here, asking, answering };
+}
+
+test('each question gets its own answer, or the words of its failure', async () => {
+  const { asking } = pair();
+  assert.deepEqual(await Promise.all([1, 2, 3].map((n) => asking.ask('double', n))), [2, 4, 6]);
+  await assert.rejects(asking.ask('fail', undefined), /that cannot be/);
+  const unknown = asking as unknown as Channel<
+    { what: { given: undefined; got: void } },
+    Record<never, never>
+  >;
+  await assert.rejects(unknown.ask('what', undefined), /nobody answers "what"/);
+});
+
+test('a question ends when its time is over, and when the other side goes', async () => {
+  const { here, asking } = pair();
+  await assert.rejects(asking.ask('never', undefined, 20), /did not answer "never" in time/);
+  const waiting = asking.ask('never', undefined, 60_000);
+  setImmediate(() => here.cut());
+  await assert.rejects(waiting, /has gone/);
+  await assert.rejects(asking.ask('double', 1), /has gone/);
+});
