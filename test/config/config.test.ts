@@ -217,6 +217,7 @@ describe('bad values', () => {
   test('secrets are never repeated', () => {
     assert.ok(!messageOf({ SESSION_SECRET: 'tooshort' }).includes('tooshort'));
     assert.ok(!messageOf({ CLICKHOUSE_URL: 'http://u:secretpw@db' }).includes('secretpw'));
+    assert.ok(!messageOf({ REDIS_URL: 'redis://:secretpw@h:port' }).includes('secretpw'));
     assert.ok(!messageOf({ EVIDENCE_KEY: 'PRIVATE+KEY+service+63dd8183+secretkey' }).includes('secretkey'));
   });
 
