@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readIfThere, replaceFile } from '../base/durable-file.ts';
 import type { Logger } from '../base/log.ts';
+import { isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
@@ -102,7 +103,12 @@ export class WriterRun {
     const place = `${hostname()} ${dev} ${ino}`;
     const [run = '', ...lastPlace] = (await readIfThere(path))?.trim().split(' ') ?? [];
     if (lastPlace.join(' ') === place) this.#predecessor = run;
-    await replaceFile(path, `${this.#run} ${place}\n`);
+    try {
+      await replaceFile(path, `${this.#run} ${place}\n`);
+    } catch (error) {
+      // No reason not to start: the next start then takes its time to look for others.
+      if (!isDiskFull(error)) throw error;
+    }
   }
 
   /** One that was killed elsewhere is not seen any more after a while; one that lives is seen again. */

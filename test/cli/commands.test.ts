@@ -271,6 +271,9 @@ describe('exit codes', () => {
     [['org', 'list', '--bogus'], 2, /unknown option/],
     [['demo', '--events', 'many'], 2, /--events/],
     [['serve', '--port', 'x'], 2, /PORT is "x"/],
+    [['writers', 'list'], 2, /CLICKHOUSE_URL is not set/],
+    [['writers', 'retire', '1', '--confirm', '1'], 2, /CLICKHOUSE_URL is not set/],
+    [['writers', 'retire'], 2, /missing required argument/],
     [['completion', 'tcsh'], 2, /bash, zsh, fish/],
     [['export', '--org', 'cli', '-o', 'events.xlsx'], 2, /--output: a name that ends in .ndjson/],
     [

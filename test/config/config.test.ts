@@ -50,7 +50,6 @@ describe('defaults', () => {
       flushIntervalMs: 500,
       segmentBytes: 64 * 1024 ** 2,
       walMaxBytes: 8 * GiB,
-      processes: 1,
       workers: Math.max(1, availableParallelism() - 1),
       logLevel: 'info',
       metricsPublic: false,
@@ -240,6 +239,7 @@ describe('bad values', () => {
       list,
       /^CLICKHOUSE_URL has a value that is not shown here \(number 2 of 2 is none\): allowed is/,
     );
+    assert.ok(!messageOf({ REDIS_URL: 'redis://:secretpw@h:port' }).includes('secretpw'));
     assert.ok(!messageOf({ EVIDENCE_KEY: 'PRIVATE+KEY+service+63dd8183+secretkey' }).includes('secretkey'));
   });
 
