@@ -225,7 +225,10 @@ describe('bad values', () => {
     assert.ok(!messageOf({ CLICKHOUSE_URL: 'http://u:secretpw@db' }).includes('secretpw'));
     const list = messageOf({ CLICKHOUSE_URL: 'http://a:1,http://u:secretpw@db' });
     assert.ok(!list.includes('secretpw'));
-    assert.match(list, /^CLICKHOUSE_URL has a value that is not shown here \(number 2 of 2 is none\): allowed is/);
+    assert.match(
+      list,
+      /^CLICKHOUSE_URL has a value that is not shown here \(number 2 of 2 is none\): allowed is/,
+    );
     assert.ok(!messageOf({ EVIDENCE_KEY: 'PRIVATE+KEY+service+63dd8183+secretkey' }).includes('secretkey'));
   });
 

@@ -62,30 +62,34 @@ describe('the feed', () => {
 
   // Of a server that others use, too, only the engine knows what they have written.
   const askless = { skip: !hasOwnEngine };
-  test('polls that find nothing do not ask the engine, and find what comes all the same', askless, async () => {
-    const queries = () =>
-      withEngine(service.server, async (storage) => {
-        const sql = "SELECT toFloat64(sum(value)) AS value FROM system.events WHERE event = 'Query'";
-        return (await storage.rows<{ value: number }>(sql))[0]?.value ?? Number.NaN;
-      });
-    let cursor = await tip();
-    const polls = 120;
-    const before = await queries();
-    const begunMs = performance.now();
-    for (let n = 0; n < polls; n++) {
-      const { data, meta } = await feed(tenant, { cursor });
-      assert.deepEqual(data, []);
-      // Half of them stay where they were, as a poller does that keeps no empty cursors.
-      if (n % 2 === 0) cursor = meta.next_cursor;
-    }
-    const asked = (await queries()) - before;
-    // What the server asks for itself each second, such as for changes of organizations, is among them.
-    const seconds = (performance.now() - begunMs) / 1000;
-    assert.ok(asked < polls / 10 + 3 * seconds, `${asked} queries for ${polls} polls in ${seconds} s`);
-    const flow = randomUUID();
-    await tenant.record([event(flow)]);
-    assert.deepEqual(await flowsFrom(cursor, 1), [flow]);
-  });
+  test(
+    'polls that find nothing do not ask the engine, and find what comes all the same',
+    askless,
+    async () => {
+      const queries = () =>
+        withEngine(service.server, async (storage) => {
+          const sql = "SELECT toFloat64(sum(value)) AS value FROM system.events WHERE event = 'Query'";
+          return (await storage.rows<{ value: number }>(sql))[0]?.value ?? Number.NaN;
+        });
+      let cursor = await tip();
+      const polls = 120;
+      const before = await queries();
+      const begunMs = performance.now();
+      for (let n = 0; n < polls; n++) {
+        const { data, meta } = await feed(tenant, { cursor });
+        assert.deepEqual(data, []);
+        // Half of them stay where they were, as a poller does that keeps no empty cursors.
+        if (n % 2 === 0) cursor = meta.next_cursor;
+      }
+      const asked = (await queries()) - before;
+      // What the server asks for itself each second, such as for changes of organizations, is among them.
+      const seconds = (performance.now() - begunMs) / 1000;
+      assert.ok(asked < polls / 10 + 3 * seconds, `${asked} queries for ${polls} polls in ${seconds} s`);
+      const flow = randomUUID();
+      await tenant.record([event(flow)]);
+      assert.deepEqual(await flowsFrom(cursor, 1), [flow]);
+    },
+  );
 
   test('pages of every size hand out the same events, each once, in the same order', async () => {
     const walked = await createTenant(service.server, 'walked');
@@ -224,7 +228,9 @@ describe('the feed', () => {
     for (const cursor of ['x', mine.slice(1), `${mine}A`, `A${mine.slice(1)}`, '='])
       assert.match(problemOf(await get(tenant, { cursor }), 400).detail, /cursor/);
     problemOf(await get(other, { cursor: mine }), 400);
-    await eventually('its own events', async () => ((await follow(other, ''))[0].length > 0 ? true : undefined));
+    await eventually('its own events', async () =>
+      (await follow(other, ''))[0].length > 0 ? true : undefined,
+    );
     const polls = await Promise.all(Array.from({ length: 20 }, () => get(other, { wait: '2' })));
     // Its own events are there: nothing waits. Behind them, a bounded number does.
     assert.ok(polls.every(({ status }) => status === 200));
