@@ -52,14 +52,14 @@ export class Attempts {
    * known, as a node does not answer or replicas lag behind.
    */
   async rowsStored(segment: number, queryId: string): Promise<number> {
-    const { rows, silent } = await this.#storage.rowsOfEach<{ rows: string }>(
+    const { rows, silent } = await this.#storage.rowsOfEach(
       `SELECT count() AS rows FROM events WHERE ${present}`,
       segmentSeqRange(segment),
       { queryId, settings: replaceSettings, timeoutMs: limits.insertMsMax },
     );
     if (silent > 0) this.#requireAge(segment);
     const { cluster } = this.#storage;
-    if (cluster === undefined) return Math.max(...rows.map((one) => Number(one.rows)));
+    if (cluster === undefined) return Math.max(...rows.map((one) => Number(one['rows'])));
     await this.#untilEnded(cluster, segment, queryId);
     await this.#untilReplicated(cluster);
     return this.#rowsOnCluster(cluster, segment);

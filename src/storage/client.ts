@@ -118,15 +118,15 @@ class EngineStorage implements Storage {
       this.#rowsOf<T>(node, signal, query, parameters, options),
     );
 
-  readonly rowsOfEach: Storage['rowsOfEach'] = async <T>(
-    query: string,
-    parameters: Parameters = {},
-    options: QueryOptions = {},
-  ) => {
+  readonly rowsOfEach: Storage['rowsOfEach'] = async (query, parameters = {}, options = {}) => {
     const asked = this.#nodes.all.map((node) =>
       this.#nodes
-        .once(options.signal, (_, signal) => this.#rowsOf<T>(node, signal, query, parameters, options), node)
-        .then((rows): Rows<T> => ({ rows }), unlessSilent),
+        .once(
+          options.signal,
+          (_, signal) => this.#rowsOf<Row>(node, signal, query, parameters, options),
+          node,
+        )
+        .then((rows): Answer => ({ rows }), unlessSilent),
     );
     const answers = await Promise.all(asked);
     const silent = answers.flatMap(({ error }) => error ?? []);
@@ -263,13 +263,15 @@ class EngineStorage implements Storage {
   }
 }
 
+type Row = Record<string, unknown>;
+
 /** What a node has answered, or that it has not. */
-interface Rows<T> {
-  readonly rows: T[];
+interface Answer {
+  readonly rows: readonly Row[];
   readonly error?: EngineError;
 }
 
-function unlessSilent(error: unknown): Rows<never> {
+function unlessSilent(error: unknown): Answer {
   const isSilence =
     error instanceof EngineError && (error.failure === 'unreachable' || error.failure === 'timeout');
   if (isSilence) return { rows: [], error };

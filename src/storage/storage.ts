@@ -88,11 +88,11 @@ export interface Storage {
    * `rows` of each node that the service has an address of. One that does not answer is left out and counts in
    * `silent`; rejects where none answers.
    */
-  rowsOfEach<T>(
+  rowsOfEach(
     query: string,
     parameters?: Parameters,
     options?: QueryOptions,
-  ): Promise<{ readonly rows: T[]; readonly silent: number }>;
+  ): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly silent: number }>;
   /** True when the engine answers `SELECT 1` in time. */
   ping(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -16,6 +17,8 @@ import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { acceptedOf, call, eventually } from '../support/http.ts';
 import { randomOf, killSeed } from '../support/kill-schedule.ts';
 import { patience } from '../support/patience.ts';
+import { freePort, startPlainEngine } from '../support/plain-engine.ts';
+import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
 import {
   createKey,
@@ -56,7 +59,7 @@ describe('reads on a cluster', () => {
       const tenant = await createTenant(server, `shard-${n}`);
       byShard.set(await shardOf(tenant), tenant);
     }
-    assert.deepEqual([...byShard.keys()].toSorted(), [1, 2]);
+    assert.deepEqual(new Set(byShard.keys()), new Set([1, 2]));
   });
   after(() => server.stop());
 
@@ -105,18 +108,18 @@ describe('reads on a cluster', () => {
 
   test('are of one moment, however many events come meanwhile', async () => {
     for (const tenant of byShard.values()) {
-      let recorded = 0;
+      const recorded = { events: 0 };
       const ending = new AbortController();
       const writing = (async () => {
         while (!ending.signal.aborted) {
           await tenant.record(
             Array.from({ length: 20 }, () => sourceEvent({ timestamp: '2023-01-01T00:00:00Z' })),
           );
-          recorded += 20;
+          recorded.events += 20;
         }
       })();
       const year = { startTime: '2023-01-01T00:00:00Z', endTime: '2023-12-31T00:00:00Z' };
-      for (let n = 0; n < rounds(6, 100) || recorded < 100; n++) {
+      for (let n = 0; n < rounds(6, 100) || recorded.events < 100; n++) {
         const headers = { 'x-api-key': tenant.key };
         const query = new URLSearchParams(year).toString();
         const file = await call(`${server.url}/api/v1/audit/export?format=ndjson&${query}`, { headers });
@@ -126,7 +129,7 @@ describe('reads on a cluster', () => {
       }
       ending.abort();
       await writing;
-      await tenant.settled(recorded, year);
+      await tenant.settled(recorded.events, year);
     }
   });
 });
@@ -258,6 +261,44 @@ describe('writer numbers on a cluster', () => {
       await Promise.all(nodes.map((node) => node.close()));
     }
   });
+});
+
+test('the configuration in deploy/clickhouse-cluster is of two shards with two replicas each', async () => {
+  const elementsOf = async (file: string) => {
+    const text = await readFile(new URL(`deploy/clickhouse-cluster/${file}`, projectRoot), 'utf8');
+    // An engine of this kind has no Keeper.
+    return text.replaceAll(
+      /<\/?clickhouse>|<zookeeper>.*?<\/zookeeper>|<distributed_ddl>.*?<\/distributed_ddl>/gs,
+      '',
+    );
+  };
+  const elements = (await elementsOf('remote_servers.xml')) + (await elementsOf('macros.xml'));
+  const environment = { SHARD: '2', REPLICA: '1', CLICKHOUSE_PASSWORD: 'of-the-test' };
+  const engine = await startPlainEngine(undefined, {
+    tcpPort: await freePort(),
+    password: 'of-the-test',
+    elements: elements.replace(/<interserver_http_port>\d+<\/interserver_http_port>/, ''),
+    environment,
+  });
+  const { url, user, password } = engine;
+  const storage = openStorage({ url, user, password, database: 'default', headers: {} }, silentLog);
+  try {
+    const macros = await storage.rows('SELECT macro, substitution FROM system.macros ORDER BY macro');
+    assert.deepEqual(macros, [
+      { macro: 'replica', substitution: '1' },
+      { macro: 'shard', substitution: '2' },
+    ]);
+    const nodes = await storage.rows<{ node: string }>(
+      "SELECT concat('clickhouse-', toString(shard_num), '-', toString(replica_num)) AS node FROM system.clusters WHERE cluster = 'audit' AND host_name = node AND internal_replication ORDER BY node",
+    );
+    assert.deepEqual(
+      nodes.map(({ node }) => node),
+      ['clickhouse-1-1', 'clickhouse-1-2', 'clickhouse-2-1', 'clickhouse-2-2'],
+    );
+  } finally {
+    await storage.close();
+    await engine.stop();
+  }
 });
 
 describe('three front ends on a cluster', () => {

@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +6,8 @@ import { startFaultProxy } from '../support/fault-proxy.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { neededGrants } from '../../src/storage/rights.ts';
-import { eventually, problemOf } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
+import { walk } from './walk.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import {
   createTenant,
@@ -21,71 +21,6 @@ import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { startServerImage } from '../support/server-image.ts';
 import { startTwoShards } from '../support/two-shards.ts';
-
-/**
- * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
- * one, a separate process behind CLICKHOUSE_URL, and a server image where Docker runs.
- */
-async function walk(env: Readonly<Record<string, string>>): Promise<void> {
-  const server = await startServer({ env });
-  try {
-    assert.equal(
-      server.enginePid() === undefined,
-      'CLICKHOUSE_URL' in env,
-      'the embedded engine runs only without a URL',
-    );
-    const [tenant, other] = await Promise.all([createTenant(server, 'walk'), createTenant(server, 'walk-2')]);
-    const base = Date.UTC(2024, 0, 1) * 1000;
-    const flow = randomUUID();
-    const count = 1200;
-    await tenant.record(
-      Array.from({ length: count }, (_, n) =>
-        sourceEvent({
-          timestamp: base + n,
-          actor: n % 3 === 0 ? 'Ana@Acme.example' : `user-${n}@acme.example`,
-          sender: { file: `File ${n % 10} «é».pdf`, hash: `HASH-${n % 7}` },
-          result: { code: n % 2 === 0 ? 200 : 404 },
-          extra: { n, text: 'quote " tab \t 日本 🎉' },
-          ...(n >= count - 5 ? { flow_id: flow } : {}),
-        }),
-      ),
-    );
-    await other.record([
-      sourceEvent({ flow_id: flow, timestamp: 0 }),
-      sourceEvent({ timestamp: 7_258_118_400_000_000 }),
-    ]);
-    const own = { endTime: '2024-12-31T00:00:00Z' };
-    const page = await tenant.settled(count, own);
-    await other.settled(2);
-    assert.equal(page.data.length, 1000);
-    assert.deepEqual(
-      page.data.map((event) => event.time),
-      Array.from({ length: 1000 }, (_, n) => base + count - 1 - n),
-    );
-    assert.equal(page.data[0]?.extra_map?.['text'], 'quote " tab \t 日本 🎉');
-    const total = async (query: Record<string, string>) => (await tenant.page(query)).meta.total;
-    assert.equal(await total({ flowId: flow }), 5);
-    assert.equal(await total({ actor: 'ANA@ACME.EXAMPLE' }), 400);
-    assert.equal(await total({ fileName: 'FILE 3 «É».PDF' }), 120);
-    assert.equal(await total({ fileHash: 'hash-0' }), 172);
-    const startTime = '2024-01-01T00:00:00.000100Z';
-    assert.equal(await total({ startTime, endTime: '2024-01-01T00:00:00.000199999Z' }), 100);
-    assert.equal(await total({ startTime, actor: 'ana@acme.example', fileName: 'file 2 «é».pdf' }), 37);
-    const last = await tenant.page({ ...own, limit: '7', offset: '1195' });
-    assert.deepEqual(
-      last.data.map((event) => event.extra_map?.['n']),
-      [4, 3, 2, 1, 0],
-    );
-    assert.deepEqual(
-      (await other.page()).data.map((event) => event.time).filter((time) => time === 0 || time > base * 3),
-      [7_258_118_400_000_000, 0],
-    );
-    problemOf(await tenant.with({ key: 'wrong' }).get(), 401);
-    assert.equal(await server.stop(), 0);
-  } finally {
-    await server.stop();
-  }
-}
 
 /** A segment that may be stored already: the engine is killed while it takes one, and asked for it afterwards. */
 async function recoverySurvives(engine: PlainEngine): Promise<void> {

@@ -13,12 +13,13 @@ export interface FaultProxy {
 }
 
 /** A TCP proxy before a port of this machine, for tests of what happens when the other side fails. */
-export function startFaultProxy(targetPort: number): Promise<FaultProxy> {
+export function startFaultProxy(target: number | (() => number)): Promise<FaultProxy> {
+  const targetPort = () => (typeof target === 'number' ? target : target());
   let fault: Fault = 'none';
   const open = new Set<Socket>();
   const server = createServer((incoming) => {
     if (fault === 'refuse') return void incoming.destroy();
-    const outgoing = connect({ host: '127.0.0.1', port: targetPort });
+    const outgoing = connect({ host: '127.0.0.1', port: targetPort() });
     open.add(incoming);
     let answered = 0;
     const end = () => {

@@ -36,6 +36,8 @@ export interface ClusterMember {
   readonly password: string;
   /** Elements of its configuration: `remote_servers`, `macros`. */
   readonly elements: string;
+  /** What these elements take from the environment. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** What a user may do who is not the owner of the engine: the grants, and the databases that are there for it. */
@@ -127,7 +129,7 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
     const started = spawn(
       process.execPath,
       [...program, library, `--config-file=${config}`, `--path=${data}`, `--query=${listen}${keeper}`],
-      { cwd: data, env: { TZ: 'UTC' }, stdio: ['pipe', 'ignore', 'ignore'] },
+      { cwd: data, env: { TZ: 'UTC', ...member?.environment }, stdio: ['pipe', 'ignore', 'ignore'] },
     );
     child = started;
     gone = new Promise((resolve) => started.once('close', () => resolve()));

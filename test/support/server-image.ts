@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { patience } from './patience.ts';
 
 /** A ClickHouse server out of its image, where Docker runs. */
-const image = 'clickhouse/clickhouse-server:26.3';
+export const image = 'clickhouse/clickhouse-server:26.3';
 const user = 'audit';
 const password = 'of-the-test';
 const port = 8123;
@@ -19,19 +19,28 @@ async function docker(timeoutMs: number, ...args: string[]): Promise<void> {
   await run('docker', args, { timeout: patience(timeoutMs) });
 }
 
-/** Starts one and waits until it answers; a reason in words where there is no Docker, or no image to be had. */
-export async function startServerImage(): Promise<ServerImage | string> {
+/** A reason in words where there is no Docker, or the images are not to be had; undefined where they are here now. */
+export async function whyNoImages(images: readonly string[]): Promise<string | undefined> {
   try {
     await docker(10_000, 'info');
   } catch {
     return 'Docker does not answer';
   }
-  try {
-    // What is here already is taken, as on a machine without a network.
-    await docker(10_000, 'image', 'inspect', image).catch(() => docker(60_000, 'pull', image));
-  } catch {
-    return `Docker cannot get ${image}`;
+  for (const one of images) {
+    try {
+      // What is here already is taken, as on a machine without a network.
+      await docker(10_000, 'image', 'inspect', one).catch(() => docker(60_000, 'pull', one));
+    } catch {
+      return `Docker cannot get ${one}`;
+    }
   }
+  return undefined;
+}
+
+/** Starts one and waits until it answers; a reason in words where there is none to be had. */
+export async function startServerImage(): Promise<ServerImage | string> {
+  const reason = await whyNoImages([image]);
+  if (reason !== undefined) return reason;
   const { GenericContainer, Wait } = await import('testcontainers');
   const container = await new GenericContainer(image)
     .withEnvironment({ CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password })
