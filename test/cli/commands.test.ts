@@ -321,7 +321,7 @@ describe('exit codes', () => {
     const answer = await run(['--help']);
     assert.equal(answer.code, 0);
     for (const name of Object.keys(variables)) assert.ok(answer.out.includes(`  ${name} `), name);
-    const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(
+    const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([\w-]+)/gm)].map(
       ([, name]) => name,
     );
     const commands = [
@@ -337,6 +337,7 @@ describe('exit codes', () => {
       'ocsf',
       'verify',
       'doctor',
+      'migrate-data',
       'completion',
       'help',
     ];
