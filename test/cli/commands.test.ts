@@ -326,7 +326,7 @@ describe('exit codes', () => {
     const answer = await run(['--help']);
     assert.equal(answer.code, 0);
     for (const name of Object.keys(variables)) assert.ok(answer.out.includes(`  ${name} `), name);
-    const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(
+    const listed = [...(answer.out.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([\w-]+)/gm)].map(
       ([, name]) => name,
     );
     const commands = [
@@ -343,6 +343,7 @@ describe('exit codes', () => {
       'verify',
       'doctor',
       'writers',
+      'migrate-data',
       'completion',
       'help',
     ];

@@ -1,8 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { PassThrough } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import type { CliDeps } from '../../src/cli/context.ts';
+import { runCli } from '../../src/cli/program.ts';
 import { targetOf } from '../../src/cli/migrate-data/options.ts';
 import { settingsFor } from '../../src/cli/migrate-data/report.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -167,6 +169,40 @@ describe('a move', () => {
     assert.deepEqual(await at('first', contents), await contents(source.storage));
     assert.equal((await moved('first')).copied, 0);
     assert.equal((await moved('first', '--verify')).healthy, true);
+  });
+
+  test('asks for the password at a terminal, and draws a bar there', async () => {
+    const typed = new PassThrough();
+    const input = Object.assign(typed, { isTTY: true, setRawMode: () => {} });
+    let shown = '';
+    let printedText = '';
+    const error = (text: string): void => {
+      shown += text;
+      if (text.endsWith(': ')) setImmediate(() => typed.write(`${engine.password}\r`));
+    };
+    const unused = () => Promise.reject(new Error('not for this command'));
+    const code = await runCli(
+      ['migrate-data', '--to', engine.url, '--to-user', engine.user, '--to-database', 'first', '--verify'],
+      {
+        environment: { DATA_DIR: source.dataDir },
+        io: {
+          out: (text) => (printedText += text),
+          error,
+          errorIsTerminal: true,
+          output: process.stdout,
+          input,
+        },
+        recordEvents: unused,
+        eventEnvelope: () => ({ head: '', tail: '' }),
+        startService: unused,
+        untilStopped: unused,
+      },
+    );
+    assert.equal(code, 0, shown);
+    assert.equal(printedText, `verified: ${all} events of 3 organizations are the same on both sides\n`);
+    assert.match(shown, /^Password of audit at http:.* \(Enter for none\): \n/);
+    assert.match(shown, /\[#+\.*\] [\d.]+% \d+ events compared/);
+    assert.ok(!shown.includes(engine.password));
   });
 
   test('brings what is absent, and only that: late events, and what a copy that was cut short has left out', async () => {
