@@ -1,3 +1,4 @@
+import { counter } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
 import type { Rate } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
@@ -40,6 +41,7 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
  */
 class Guard {
   readonly #deps: GuardDeps;
+  readonly #limited = counter('auditlog_rate_limited_total', 'Requests beyond a RATE_LIMIT', ['limit']);
   readonly #limiter = new RateLimiter(() => performance.now());
 
   constructor(deps: GuardDeps) {
@@ -168,7 +170,10 @@ class Guard {
 
   #count(rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
     const rate = own ?? this.#deps.config.rateLimits[rateClass];
-    return rate === undefined ? undefined : this.#limiter.consume(client, rate);
+    if (rate === undefined) return undefined;
+    const verdict = this.#limiter.consume(client, rate);
+    if (!verdict.allowed) this.#limited.inc({ limit: rateClass });
+    return verdict;
   }
 }
 

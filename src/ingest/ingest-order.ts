@@ -1,5 +1,6 @@
 import type { Ingest } from './ingest.ts';
-import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
+import { gauge } from '../base/metrics.ts';
+import { firstSeqOf, segmentAtTime, segmentTimeMs } from '../base/sequence.ts';
 
 interface IngestOrderOptions {
   readonly ingest: Pick<Ingest, 'unsettled' | 'lastSegmentOf'>;
@@ -23,9 +24,13 @@ interface Settled {
 /** The order in which events become readable: what this process and its peers have stored of it, and may still add. */
 export class IngestOrder {
   readonly #options: IngestOrderOptions;
+  #heldSeconds = 0;
 
   constructor(options: IngestOrderOptions) {
     this.#options = options;
+    const help =
+      'How long the events of others on the engine hold back what the feed hands out, as last seen';
+    gauge('auditlog_feed_held_seconds', help, [], (it) => it.set(this.#heldSeconds));
   }
 
   /**
@@ -37,6 +42,9 @@ export class IngestOrder {
     const { ingest, peers, clockSkewMs } = this.#options;
     const { lowest, ofOrganization } = await ingest.unsettled();
     const elsewhere = await peers.watermark();
+    this.#heldSeconds = Number.isFinite(elsewhere)
+      ? Math.max(0, Date.now() - segmentTimeMs(elsewhere)) / 1000
+      : 0;
     const byClock =
       clockSkewMs === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - clockSkewMs);
     const anybodys = Math.min(lowest, elsewhere, byClock);

@@ -87,6 +87,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   showLog(wal, batcher);
   const queued = (): number => pools.small.queued() + pools.large.queued();
   show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
+  show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => options.walBytesMax);
+  showWorkers(pools);
   show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
@@ -127,9 +129,16 @@ function startPools({ appName, redactKeys, workers, log }: IngestOptions, thrott
   const worker = { appName, redactKeys };
   return {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
-    small: new WorkerPool({ threads: 1, worker, log, throttle: throttle.small }),
+    small: new WorkerPool({ name: 'small', threads: 1, worker, log, throttle: throttle.small }),
     // Their threads cost a start and memory, and where all bodies are small nobody needs them.
-    large: new WorkerPool({ threads: workers, worker, log, throttle: throttle.large, isLazy: true }),
+    large: new WorkerPool({
+      name: 'large',
+      threads: workers,
+      worker,
+      log,
+      throttle: throttle.large,
+      isLazy: true,
+    }),
   };
 }
 
@@ -161,6 +170,13 @@ function showLog(wal: Wal, batcher: Batcher): void {
     metric.set({ outcome: 'stored' }, stored);
     metric.set({ outcome: 'refused' }, refused);
     metric.set({ outcome: 'retried' }, retries);
+  });
+}
+
+/** Metrics of the threads that map events. */
+function showWorkers(pools: Pools): void {
+  gauge('auditlog_worker_threads', 'Threads that map events, by the size of bodies', ['pool'], (it) => {
+    for (const [pool, { threads }] of Object.entries(pools)) it.set({ pool }, threads);
   });
 }
 

@@ -10,6 +10,7 @@ import { isDiskFull } from '../base/system-error.ts';
 import { openStorage } from './client.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
 import { readEngineFile } from './engine-file.ts';
+import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
@@ -59,7 +60,9 @@ export interface ServiceStorage {
  */
 export async function startStorage(options: StorageOptions): Promise<ServiceStorage> {
   const { url } = options.clickhouse;
-  return url === undefined ? startEmbedded(options) : reachServer(options, url);
+  const started = await (url === undefined ? startEmbedded(options) : reachServer(options, url));
+  showEngine(started);
+  return started;
 }
 
 async function startEmbedded(options: StorageOptions): Promise<ServiceStorage> {
