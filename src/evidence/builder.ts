@@ -68,6 +68,8 @@ export class Builder {
       (signal) => this.turn(signal),
       (error) => this.#tell(error),
     );
+    const contradicted = 'Organizations whose stored events contradict a signed checkpoint.';
+    gauge('auditlog_evidence_contradicted', contradicted, [], (it) => it.set(this.#contradicted.size));
     gauge('auditlog_evidence_settled_seconds', 'Time up to which events are in their trees.', [], (metric) =>
       metric.set(this.#progress === undefined ? 0 : seqTimeMs(this.#progress.settled) / 1000),
     );

@@ -5,6 +5,7 @@ import { CertificateWatch } from './certificate-watch.ts';
 import type { CertificateFiles, FrontEndDeps } from './deps.ts';
 import { guardEndpoints } from './guard.ts';
 import { loadPageFiles } from './page-files.ts';
+import { showReadiness } from './readiness-metrics.ts';
 import { RedirectServer } from './redirect.ts';
 import { createRouter } from './router.ts';
 import { endpointTable } from './routes.ts';
@@ -28,6 +29,7 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   stops.add(() => trail.stop());
   const cookie = new SessionCookie(config.serviceName);
   const deps = { ...front, trail, cookie, page: await loadPageFiles() };
+  showReadiness(front.readiness);
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
   const server = await startHttpServer({ host, port, sharesPort, tls, router, log, accessLog, trustProxy });
   stops.add(() => server.close());

@@ -1,3 +1,4 @@
+import { counter } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
 import type { Rate, Verdict } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
@@ -43,6 +44,7 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
  */
 class Guard {
   readonly #deps: GuardDeps;
+  readonly #limited = counter('auditlog_rate_limited_total', 'Requests beyond a RATE_LIMIT', ['limit']);
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
@@ -171,7 +173,16 @@ class Guard {
 
   #count(rateClass: RateClass, client: string, own?: Rate): Count {
     const rate = own ?? this.#deps.config.rateLimits[rateClass];
-    return rate === undefined ? undefined : this.#deps.rateCounter.consume(client, rate);
+    if (rate === undefined) return undefined;
+    const verdict = this.#deps.rateCounter.consume(client, rate);
+    return verdict instanceof Promise
+      ? verdict.then((late) => this.#told(rateClass, late))
+      : this.#told(rateClass, verdict);
+  }
+
+  #told(rateClass: RateClass, verdict: Verdict): Verdict {
+    if (!verdict.allowed) this.#limited.inc({ limit: rateClass });
+    return verdict;
   }
 }
 

@@ -99,6 +99,10 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const keys = { idempotency, claims: shared };
   const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher);
+  const queued = (): number => pools.small.queued() + pools.large.queued();
+  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
+  show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => options.walBytesMax);
+  showWorkers(pools);
   show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
@@ -163,12 +167,19 @@ async function rememberAnswersOf(wal: Wal, idempotency: Idempotency): Promise<vo
 
 function startPools({ appName, redactKeys, workers, log }: IngestOptions, throttle: Throttle): Pools {
   const worker = { appName, redactKeys };
-  // One thread is enough for small bodies: receiving them costs more than mapping them.
-  const small = new WorkerPool({ threads: 1, worker, log, throttle: throttle.small });
-  // Their threads cost a start and memory, and where all bodies are small nobody needs them.
-  const large = new WorkerPool({ threads: workers, worker, log, throttle: throttle.large, isLazy: true });
-  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', () => small.queued() + large.queued());
-  return { small, large };
+  return {
+    // One thread is enough for small bodies: receiving them costs more than mapping them.
+    small: new WorkerPool({ name: 'small', threads: 1, worker, log, throttle: throttle.small }),
+    // Their threads cost a start and memory, and where all bodies are small nobody needs them.
+    large: new WorkerPool({
+      name: 'large',
+      threads: workers,
+      worker,
+      log,
+      throttle: throttle.large,
+      isLazy: true,
+    }),
+  };
 }
 
 /** Metrics of events by what became of them. */
@@ -199,6 +210,13 @@ function showLog(wal: Wal, batcher: Batcher): void {
     metric.set({ outcome: 'stored' }, stored);
     metric.set({ outcome: 'refused' }, refused);
     metric.set({ outcome: 'retried' }, retries);
+  });
+}
+
+/** Metrics of the threads that map events. */
+function showWorkers(pools: Pools): void {
+  gauge('auditlog_worker_threads', 'Threads that map events, by the size of bodies', ['pool'], (it) => {
+    for (const [pool, { threads }] of Object.entries(pools)) it.set({ pool }, threads);
   });
 }
 

@@ -1,12 +1,15 @@
 import { Piscina } from 'piscina';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { counter } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
 import { threadArguments } from '../base/worker-threads.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 import type { Admission } from './throttle.ts';
 
 export interface WorkerPoolOptions {
+  /** Of the metrics. */
+  readonly name?: string;
   readonly threads: number;
   readonly worker: WorkerSettings;
   readonly log: Logger;
@@ -40,6 +43,11 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #piscina: Piscina<Task, Result>;
   readonly #queue: Queued[] = [];
+  readonly #busySeconds = counter(
+    'auditlog_worker_busy_seconds_total',
+    'Time that threads were busy with tasks, by the size of bodies',
+    ['pool'],
+  );
   #running = 0;
   #holdTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -133,6 +141,7 @@ export class WorkerPool {
   async #run(task: Task): Promise<Result> {
     const { throttle, log, taskMsMax = limits.workerTaskMsMax } = this.#options;
     this.#running += 1;
+    const begunMs = performance.now();
     try {
       const signal = AbortSignal.timeout(taskMsMax);
       const result = await this.#piscina.run(task, { transferList: buffersOf(task), signal });
@@ -145,6 +154,7 @@ export class WorkerPool {
       throw new Problem('internal', detail, { cause: error, retryAfterSeconds: 1 });
     } finally {
       this.#running -= 1;
+      this.#busySeconds.inc({ pool: this.#options.name ?? 'other' }, (performance.now() - begunMs) / 1000);
       this.#dispatch();
     }
   }

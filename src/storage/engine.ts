@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fullDiskWords, isDiskFull } from '../base/system-error.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { counter } from '../base/metrics.ts';
 import { askEngine } from './statement-client.ts';
 import { defaultMemoryBytesMax, type EngineConfig, tokenHeader } from './engine-config.ts';
 import { removeEngineFile, writeEngineFile } from './engine-file.ts';
@@ -119,6 +120,11 @@ export class EmbeddedEngine {
   readonly #stopping = new AbortController();
   #running: EngineProcess | undefined;
   #restarts = 0;
+  readonly #restartsTotal = counter(
+    'auditlog_engine_restarts_total',
+    'Starts of the embedded engine after it ended unasked',
+    [],
+  );
   #supervision: Promise<void> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
@@ -229,6 +235,7 @@ export class EmbeddedEngine {
         await sleep(delayMs, undefined, { signal });
         const engine = await this.#startOnce();
         this.#restarts += 1;
+        this.#restartsTotal.inc();
         log.info({ pid: engine.pid, restarts: this.#restarts }, 'embedded engine is up again');
         return this.#supervise(engine);
       } catch (error) {

@@ -10,6 +10,7 @@ import { isDiskFull } from '../base/system-error.ts';
 import { openStorage } from './client.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
 import { readEngineFile } from './engine-file.ts';
+import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
@@ -97,6 +98,7 @@ export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   await makeTables(options, storage, { kind: 'exclusive' });
   const written = new WrittenParts(storage);
   await written.trustLoaded();
+  showEngine({ storage, engine });
   return { storage, engine, own: new RunningEngine(engine, options.dataDir, written, log) };
 }
 
@@ -117,6 +119,7 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   await checkRights(storage, user, cluster);
   const instance = await instanceOf(options.dataDir);
   await makeTables(options, storage, { kind: 'shared', instance });
+  showEngine({ storage, engine: undefined });
   const writeHealth = new WriteHealth(undefined);
   return { storage, writeHealth, held: undefined, isOwnEngine: false, instance };
 }

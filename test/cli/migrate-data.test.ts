@@ -195,6 +195,7 @@ describe('a move', () => {
         recordEvents: unused,
         eventEnvelope: () => ({ head: '', tail: '' }),
         startService: unused,
+        startProcesses: unused,
         untilStopped: unused,
       },
     );

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { gauge } from '../base/metrics.ts';
+import { limits } from './limits.ts';
+import type { Storage } from './storage.ts';
+
+interface Watched {
+  readonly storage: Pick<Storage, 'rows'>;
+  /** Undefined where a ClickHouse server is used: its memory is its own affair. */
+  readonly engine: { pid(): number | undefined } | undefined;
+}
+
+/** Metrics of the engine, asked when they are read. What cannot be told just then is NaN. */
+export function showEngine({ storage, engine }: Watched): void {
+  const parts = 'Active parts of the partition that has the most: the engine slows writes down at 1,000';
+  gauge('auditlog_engine_partition_parts', parts, [], async (it) => it.set(await mostParts(storage)));
+  if (engine === undefined) return;
+  const memory = 'Memory of the embedded engine that is in use';
+  gauge('auditlog_engine_resident_memory_bytes', memory, [], async (it) =>
+    it.set(await residentBytes(engine.pid())),
+  );
+}
+
+async function mostParts(storage: Pick<Storage, 'rows'>): Promise<number> {
+  try {
+    const [row] = await storage.rows<{ most: string }>(
+      `SELECT toString(max(parts)) AS most FROM (SELECT count() AS parts FROM system.parts
+       WHERE database = currentDatabase() AND active GROUP BY table, partition_id)`,
+      {},
+      { signal: AbortSignal.timeout(limits.readinessMsMax) },
+    );
+    return Number(row?.most ?? Number.NaN);
+  } catch {
+    // Down or busy, of which readiness has a metric of its own.
+    return Number.NaN;
+  }
+}
+
+async function residentBytes(pid: number | undefined): Promise<number> {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+  } catch {
+    // It is just being started again.
+    return Number.NaN;
+  }
+}
