@@ -175,6 +175,23 @@ describe('a writer that does not come back', () => {
     await tenant.settled(sent.length);
   });
 
+  test('ends by itself where it lives and was retired, and is another after its next start', async () => {
+    const live = (await writers()).find(({ pid, state }) => pid === dying.pid && state === 'running');
+    assert.ok(live);
+    // As the command would, had the server been cut off for minutes.
+    const columns = 'retired_writers (instance, id, low, operator)';
+    await sql(`INSERT INTO ${columns} VALUES ('${live.instance}', ${live.number}, 0, 'test')`);
+    assert.equal(await dying.exited(), 1);
+    assert.match(dying.stderrLines().join('\n'), /this server was retired while it was away/);
+    dying = await startDying();
+    atDying = tenant.with({ server: dying });
+    const last = flowIds(1);
+    await record(atDying, last);
+    await followed(last);
+    sent.push(...last);
+    assert.deepEqual(seen.toSorted(), sent.toSorted());
+  });
+
   test('a second server on the same data directory is refused, and one on a copy of it', async () => {
     const serve = (directory: string) =>
       runCli(['serve'], { dataDir: directory, env: { ...env, PORT: '0' } });

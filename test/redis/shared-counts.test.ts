@@ -29,6 +29,18 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
       async () => (one.isReachable === isReachable && two.isReachable === isReachable) || undefined,
     );
 
+  /** Where Redis is too slow for a moment each process counts by itself: on a busy machine once more, with new names. */
+  const undisturbed = async (work: (name: string) => Promise<void>) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await bothAre(true);
+        return await work(`try ${attempt}`);
+      } catch (error) {
+        if (attempt === 4) throw error;
+      }
+    }
+  };
+
   before(async () => {
     redis = await startRedis();
     [one, two] = await Promise.all([open(), open()]);
@@ -95,32 +107,37 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
         bounds: { passwordDelayMsMin: 40, passwordDelayMsMax: 10_000 },
       });
     const throttles = [throttleOf(one), throttleOf(two)] as const;
-    const attempt = (client: string): Attempt => ({
-      scope: 'acme',
+    const attempt = (client: string, scope: string): Attempt => ({
+      scope,
       email: 'Ann@acme.test',
       client,
       signedIn: false,
       caller: { signal: new AbortController().signal },
     });
     /** How long the check was held. */
-    const check = async (n: number, isRight = false) => {
-      const begun = performance.now();
-      let checkedMs = 0;
-      await throttles[n % 2]?.check(attempt(`address 192.0.2.${n % 2}`), async () => {
-        checkedMs = performance.now() - begun;
-        return isRight || undefined;
-      });
-      return checkedMs;
-    };
-    await Promise.all(Array.from({ length: 10 }, (_, n) => check(n)));
-    for (const [n, ms] of [40, 80, 160].entries()) {
-      const held = await check(n);
-      assert.ok(held >= ms - 2, `check ${n} was held for ${held} ms, not ${ms}`);
-    }
-    assert.ok((await check(3, true)) >= 318);
-    // Ten more are free: none of them waits for the half second that would be next.
-    for (let n = 0; n < 10; n++) await check(n);
-    assert.ok((await check(0)) >= 38);
+    const checkOf =
+      (scope: string) =>
+      async (n: number, isRight = false) => {
+        const begun = performance.now();
+        let checkedMs = 0;
+        await throttles[n % 2]?.check(attempt(`address 192.0.2.${n % 2}`, scope), async () => {
+          checkedMs = performance.now() - begun;
+          return isRight || undefined;
+        });
+        return checkedMs;
+      };
+    await undisturbed(async (name) => {
+      const check = checkOf(`acme ${name}`);
+      await Promise.all(Array.from({ length: 10 }, (_, n) => check(n)));
+      for (const [n, ms] of [40, 80, 160].entries()) {
+        const held = await check(n);
+        assert.ok(held >= ms - 2, `check ${n} was held for ${held} ms, not ${ms}`);
+      }
+      assert.ok((await check(3, true)) >= 318);
+      // Ten more are free: none of them waits for the half second that would be next.
+      for (let n = 0; n < 10; n++) await check(n);
+      assert.ok((await check(0)) >= 38);
+    });
     const texts = (await redis.contents()).join('\n');
     for (const secret of ['ann', 'Ann', 'acme', '192.0.2', 'exact', 'flood'])
       assert.ok(!texts.includes(secret), `${secret} can be read in Redis: ${texts}`);
@@ -131,8 +148,8 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     const records = [one, two].map((counts) =>
       counts.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
     );
-    const add = (n: number) =>
-      records[n % 2]?.update('contended', (state) => {
+    const addTo = (name: string) => (n: number) =>
+      records[n % 2]?.update(`contended ${name}`, (state) => {
         const account = state ?? { begun: [], delayed: 0, knownClients: [], waiting: {} };
         return {
           state: { ...account, delayed: account.delayed + 1 },
@@ -140,11 +157,14 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
           result: account.delayed,
         };
       });
-    const seen = await Promise.all(Array.from({ length: 30 }, async (_, n) => add(n)));
-    assert.deepEqual(
-      seen.toSorted((a, b) => Number(a) - Number(b)),
-      Array.from({ length: 30 }, (_, n) => n),
-    );
+    await undisturbed(async (name) => {
+      const add = addTo(name);
+      const seen = await Promise.all(Array.from({ length: 30 }, async (_, n) => add(n)));
+      assert.deepEqual(
+        seen.toSorted((a, b) => Number(a) - Number(b)),
+        Array.from({ length: 30 }, (_, n) => n),
+      );
+    });
   });
 
   test('while Redis stands still nobody waits long, each counts for itself, and it is found again', async () => {
