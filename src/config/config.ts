@@ -104,6 +104,21 @@ function serverTls(values: Values): TlsConfig | undefined {
   return Object.freeze({ cert: cert.path, key: key.path, clientCa: clientCa?.path });
 }
 
+/** How a ClickHouse server is reached. */
+function clickhouseOf(values: Values) {
+  return Object.freeze({
+    /** Undefined: the embedded engine. */
+    url: values.CLICKHOUSE_URL?.[0],
+    /** Of further nodes. */
+    otherUrls: Object.freeze(values.CLICKHOUSE_URL?.slice(1) ?? []),
+    user: values.CLICKHOUSE_USER,
+    password: values.CLICKHOUSE_PASSWORD,
+    database: values.CLICKHOUSE_DATABASE,
+    tls: engineTls(values),
+    cluster: values.CLICKHOUSE_CLUSTER,
+  });
+}
+
 /**
  * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
  * service does not know are left alone.
@@ -122,17 +137,7 @@ export function loadConfig(environment: Environment) {
     redirectPort: values.HTTP_REDIRECT_PORT,
     /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
-    clickhouse: Object.freeze({
-      /** Undefined: the embedded engine. */
-      url: values.CLICKHOUSE_URL?.[0],
-      /** Of further nodes. */
-      otherUrls: Object.freeze(values.CLICKHOUSE_URL?.slice(1) ?? []),
-      user: values.CLICKHOUSE_USER,
-      password: values.CLICKHOUSE_PASSWORD,
-      database: values.CLICKHOUSE_DATABASE,
-      tls: engineTls(values),
-      cluster: values.CLICKHOUSE_CLUSTER,
-    }),
+    clickhouse: clickhouseOf(values),
     deployment: values.DEPLOYMENT,
     /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,

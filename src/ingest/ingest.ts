@@ -99,8 +99,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const keys = { idempotency, claims: shared };
   const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher);
-  const queued = (): number => pools.small.queued() + pools.large.queued();
-  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
   show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => options.walBytesMax);
   showWorkers(pools);
   show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
@@ -218,6 +216,8 @@ function showWorkers(pools: Pools): void {
   gauge('auditlog_worker_threads', 'Threads that map events, by the size of bodies', ['pool'], (it) => {
     for (const [pool, { threads }] of Object.entries(pools)) it.set({ pool }, threads);
   });
+  const queued = (): number => pools.small.queued() + pools.large.queued();
+  show('auditlog_ingest_queued_tasks', 'Tasks that wait for a worker', queued);
 }
 
 function show(name: string, help: string, value: () => number): void {
