@@ -150,7 +150,7 @@ test('servers that are replaced one after the other lose nothing, double nothing
   const client = new RoundRobin(tenant.key);
   const load = new Load(client);
   const working = Promise.all([load.produce(), load.follow()]);
-  for (let round = 0; round < rounds(1, 10); round += 1) for (let n = 0; n < count; n += 1) await replace(n);
+  for (let round = 0; round < rounds(1, 5); round += 1) for (let n = 0; n < count; n += 1) await replace(n);
   const known = load.acknowledged;
   await eventually('more events after the last server', async () =>
     load.acknowledged > known ? true : undefined,
