@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
-import { Channel, type Port } from '../../src/processes/channel.ts';
+import { Channel } from '../../src/processes/channel.ts';
 
 /** The two ends of what Node makes for a child process; messages pass as JSON. */
 class End extends EventEmitter {
@@ -29,29 +29,30 @@ type Asked = {
   fail: { given: undefined; got: void };
   never: { given: undefined; got: void };
 };
+/** What this side asks and the other has never heard of. */
+type Unknown = Asked & { what: { given: undefined; got: void } };
+
+const answers = {
+  double: async (number: number) => number * 2,
+  fail: async () => Promise.reject(new Error('that cannot be')),
+  never: () => new Promise<void>(() => undefined),
+};
 
 function pair() {
   const [here, there] = [new End(), new End()];
   here.other = there;
   there.other = here;
-  const asking = new Channel<Asked, Record<never, never>>(here as Port, {});
-  const answering = new Channel<Record<never, never>, Asked>(there as Port, {
-    double: async (number) => number * 2,
-    fail: async () => Promise.reject(new Error('that cannot be')),
-    never: () => new Promise(() => undefined),
-  });
-  return { here, asking, answering };
+  const asking = new Channel<Unknown, Asked>(here, answers);
+  // It answers from now on.
+  void new Channel<Asked, Asked>(there, answers);
+  return { here, asking };
 }
 
 test('each question gets its own answer, or the words of its failure', async () => {
   const { asking } = pair();
   assert.deepEqual(await Promise.all([1, 2, 3].map((n) => asking.ask('double', n))), [2, 4, 6]);
   await assert.rejects(asking.ask('fail', undefined), /that cannot be/);
-  const unknown = asking as unknown as Channel<
-    { what: { given: undefined; got: void } },
-    Record<never, never>
-  >;
-  await assert.rejects(unknown.ask('what', undefined), /nobody answers "what"/);
+  await assert.rejects(asking.ask('what', undefined), /nobody answers "what"/);
 });
 
 test('a question ends when its time is over, and when the other side goes', async () => {
