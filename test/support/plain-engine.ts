@@ -125,7 +125,7 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
   let child: ChildProcess | undefined;
   let gone: Promise<void> = Promise.resolve();
 
-  const start = async () => {
+  const spawnEngine = () => {
     const started = spawn(
       process.execPath,
       [...program, library, `--config-file=${config}`, `--path=${data}`, `--query=${listen}${keeper}`],
@@ -133,9 +133,15 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
     );
     child = started;
     gone = new Promise((resolve) => started.once('close', () => resolve()));
+  };
+  const start = async () => {
+    spawnEngine();
     await eventually('the plain engine to answer', async () => {
       const answer = await call(`${url}/ping`, { timeoutMs: 1000 }).catch(() => undefined);
-      return answer?.status === 200 || undefined;
+      if (answer?.status === 200) return true;
+      // A port that was free while it was away may have been taken for a moment, by a connection of anybody.
+      if (child?.exitCode !== null || child.signalCode !== null) spawnEngine();
+      return undefined;
     });
   };
   const kill = async () => {
