@@ -1,8 +1,10 @@
 import { systemClock } from './base/clock.ts';
 import { DamageRegister } from './base/damage.ts';
+import type { Logger } from './base/log.ts';
 import { collectProcessMetrics } from './base/metrics.ts';
 import { Problem } from './base/problem.ts';
 import { localUrl, removeServerFile, writeServerFile } from './base/server-file.ts';
+import { setTracer } from './base/trace.ts';
 import { StopStack } from './base/stop-stack.ts';
 import { fullDiskWords } from './base/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
@@ -60,6 +62,7 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const lock = await takeDataDir(config.dataDir, log);
   stops.add(() => lock.release());
   await checkListener(config);
+  await startTracing(config, log, stops);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const base = { ...config, config, ...outputs, envelope, damage: new DamageRegister(), stops };
   setImmediate(prepareAnswers);
@@ -105,6 +108,16 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
     await stops.run();
   };
   return { url, storage: stored.storage, directory, record, flush: ingest.flush, stop };
+}
+
+/** Nothing of it is loaded where no traces are asked for. */
+async function startTracing({ traces, serviceName }: Config, log: Logger, stops: StopStack): Promise<void> {
+  const { url, sampled } = traces;
+  if (url === undefined) return;
+  const { OtlpTracer } = await import('./base/otlp-tracer.ts');
+  const tracer = new OtlpTracer({ url, sampled, serviceName, log });
+  setTracer(tracer);
+  stops.add(() => tracer.stop());
 }
 
 /** What every part is started with. */

@@ -135,7 +135,10 @@ class Guard {
     const known = authenticateKey(directory, presented, clock());
     if (known !== undefined) return known;
     // Guessing must not cost the engine anything: an address past its limit is refused before the second look.
-    if (audit !== undefined) requireAllowed(this.#limiter.peek(refusedClient(context, 'audit'), audit));
+    if (audit !== undefined) {
+      const refused = this.#limiter.peek(refusedClient(context, 'audit'), audit);
+      requireAllowed(this.#counted('audit', refused));
+    }
     const key = await authenticateKeyFresh(directory, presented, clock);
     if (key === undefined) throw this.#refusal(unauthorizedKey(), context, 'audit');
     return key;
@@ -171,8 +174,11 @@ class Guard {
   #count(rateClass: RateClass, client: string, own?: Rate): Verdict | undefined {
     const rate = own ?? this.#deps.config.rateLimits[rateClass];
     if (rate === undefined) return undefined;
-    const verdict = this.#limiter.consume(client, rate);
-    if (!verdict.allowed) this.#limited.inc({ limit: rateClass });
+    return this.#counted(rateClass, this.#limiter.consume(client, rate));
+  }
+
+  #counted(limit: RateClass, verdict: Verdict): Verdict {
+    if (!verdict.allowed) this.#limited.inc({ limit });
     return verdict;
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../base/log.ts';
+import { traced } from '../base/trace.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { ByteReader } from './byte-reader.ts';
 import { limits } from './limits.ts';
@@ -109,9 +110,8 @@ class EngineStorage implements Storage {
     options: QueryOptions = {},
   ) => {
     const timeoutMs = options.timeoutMs ?? limits.readQueryMsMax;
-    return parseRows<T>(
-      await this.#run(query, parameters, { ...options, timeoutMs }, rowSettings(timeoutMs)),
-    );
+    const run = () => this.#run(query, parameters, { ...options, timeoutMs }, rowSettings(timeoutMs));
+    return parseRows<T>(await traced('engine', run));
   };
 
   readonly readRows: Storage['readRows'] = async <T>(
@@ -133,10 +133,10 @@ class EngineStorage implements Storage {
   };
 
   readonly flow: Storage['flow'] = async (query, parameters = {}, options = {}) =>
-    readFlow(this.#reader, this.#read(query, parameters, options));
+    traced('engine', () => readFlow(this.#reader, this.#read(query, parameters, options)));
 
   readonly bytes: Storage['bytes'] = async (query, parameters, options) =>
-    readBytes(this.#reader, this.#read(query, parameters, options), options);
+    traced('engine', () => readBytes(this.#reader, this.#read(query, parameters, options), options));
 
   readonly command: Storage['command'] = async (query, parameters = {}, options = {}) => {
     await this.#write(query, parameters, options);
