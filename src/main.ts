@@ -30,6 +30,7 @@ import { limits as storageLimits } from './storage/limits.ts';
 import type { Base } from './service/base.ts';
 import { openCounts } from './service/counts.ts';
 import { startEvidence } from './service/evidence.ts';
+import { startTracing } from './service/tracing.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
 
@@ -78,6 +79,7 @@ async function start(
     await requireNotMoved(config.dataDir, config.clickhouse.url);
     await checkListener(config);
   }
+  await startTracing(config, log, stops);
   const envelope = { head: eventHead, tail: eventTail(config) };
   const damage = frontEnd?.damage ?? new DamageRegister();
   const failing = new AbortController();

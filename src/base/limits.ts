@@ -2,6 +2,10 @@
 export const limits = {
   eventTimeMicrosMin: 0,
   eventTimeMicrosMax: 7_258_118_400_000_000,
+  /** Spans of traces that wait to be sent, and how often and for how long at most they are. */
+  traceSpansWaitingMax: 4_096,
+  traceExportMs: 2_000,
+  traceExportMsMax: 5_000,
   /** As many as a request may ask for. */
   rejectedErrorsAskedMax: 10_000,
   /** Bodies being received or waiting for a worker, all requests together. */

@@ -167,6 +167,11 @@ export function loadConfig(environment: Environment) {
     workers: values.WORKERS ?? Math.max(1, Math.floor(availableParallelism() / values.PROCESSES) - 1),
     logLevel: values.LOG_LEVEL,
     metricsPublic: values.METRICS_PUBLIC,
+    traces: Object.freeze({
+      /** Without a slash at the end; undefined: nothing is traced. */
+      url: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
+      sampled: values.OTEL_TRACES_SAMPLER_ARG,
+    }),
     /** Undefined: no trees of evidence are built. */
     evidenceIntervalMs: values.EVIDENCE_INTERVAL,
     /** An absolute path; undefined: trees are not copied. */

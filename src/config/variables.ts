@@ -6,6 +6,7 @@ import {
   domain,
   duration,
   host,
+  httpUrl,
   httpUrls,
   integer,
   type Kind,
@@ -63,6 +64,13 @@ const sessionKey = kind('a text of at least 32 bytes', (text) =>
 const noteKey = pattern(
   /^PRIVATE\+KEY\+[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/,
   'a key as DATA_DIR/evidence-key has it: PRIVATE+KEY+name+id+key',
+);
+const receiverUrl = {
+  ...httpUrl,
+  allowed: 'an http:// or https:// URL without user, password, query or fragment',
+};
+const share = kind('a number from 0 to 1', (text) =>
+  /^(0|0?\.\d{1,9}|1(\.0{1,9})?)$/.test(text) ? Number(text) : undefined,
 );
 const directory = kind('a directory', (text) => (text.includes('\0') ? undefined : text));
 /** Expiry has the granularity of a day, so a part of a day counts as a whole one. */
@@ -189,6 +197,15 @@ export const variables = {
     '0',
     '1 answers GET /metrics to every address, 0 only to loopback without a proxy',
     mapped(oneOf(['0', '1']), (flag) => flag === '1'),
+  ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    ...optional('unset: no traces', 'address of a receiver of traces (OTLP over HTTP, JSON)', receiverUrl),
+    shownValue: hasNoCredentials,
+  },
+  OTEL_TRACES_SAMPLER_ARG: setting(
+    '1',
+    'share of requests that are traced, 0 to 1, where their sender has not decided',
+    share,
   ),
   EVIDENCE_INTERVAL: setting(
     '30s',

@@ -138,7 +138,10 @@ class Guard {
     const known = authenticateKey(directory, presented, clock());
     if (known !== undefined) return known;
     // Guessing must not cost the engine anything: an address past its limit is refused before the second look.
-    if (audit !== undefined) requireAllowed(await rateCounter.peek(refusedClient(context, 'audit'), audit));
+    if (audit !== undefined) {
+      const refused = await rateCounter.peek(refusedClient(context, 'audit'), audit);
+      requireAllowed(this.#counted('audit', refused));
+    }
     const key = await authenticateKeyFresh(directory, presented, clock);
     if (key === undefined) throw await this.#refusal(unauthorizedKey(), context, 'audit');
     return key;
@@ -176,12 +179,12 @@ class Guard {
     if (rate === undefined) return undefined;
     const verdict = this.#deps.rateCounter.consume(client, rate);
     return verdict instanceof Promise
-      ? verdict.then((late) => this.#told(rateClass, late))
-      : this.#told(rateClass, verdict);
+      ? verdict.then((late) => this.#counted(rateClass, late))
+      : this.#counted(rateClass, verdict);
   }
 
-  #told(rateClass: RateClass, verdict: Verdict): Verdict {
-    if (!verdict.allowed) this.#limited.inc({ limit: rateClass });
+  #counted(limit: RateClass, verdict: Verdict): Verdict {
+    if (!verdict.allowed) this.#limited.inc({ limit });
     return verdict;
   }
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
+import { type RequestSpan, requestTracer } from '../base/trace.ts';
 import type { AccessLog, AccessRecord } from './access-log.ts';
 import { type BodyBudget, BodyReceiver, type BodyReceiverOptions } from './body.ts';
 import { Exchange, type Outcome } from './exchange.ts';
@@ -54,19 +55,27 @@ export class RequestServer {
     const partDone = (): void => {
       if (--parts === 0) inFlight.end();
     };
-    const exchange = this.#open(res, head, match, partDone);
+    const span = beginSpan(head, match);
+    const exchange = this.#open(res, head, match, partDone, span);
     const refused = this.#refusal(head, match);
     if (refused !== undefined) {
       dropBody(exchange);
       this.#fail(exchange, refused);
       return partDone();
     }
-    const running = this.#run(exchange, match);
+    const run = (): Promise<void> | undefined => this.#run(exchange, match);
+    const running = span === undefined ? run() : span.within(run);
     if (running === undefined) partDone();
     else void running.then(partDone);
   }
 
-  #open(res: UwsResponse, head: RequestHead, match: Match, onReported: () => void): Exchange {
+  #open(
+    res: UwsResponse,
+    head: RequestHead,
+    match: Match,
+    onReported: () => void,
+    span: RequestSpan | undefined,
+  ): Exchange {
     const { accessLog, observe } = this.#deps;
     const startedMs = performance.now();
     const { name: route, problemForm } = match.kind === 'route' ? match.route : { name: match.kind };
@@ -84,6 +93,7 @@ export class RequestServer {
       const record = { status, latencyMs, method, path, ip, port, bytesSent, bytesReceived };
       accessLog.write(record);
       observe(route, record);
+      span?.end(status);
       onReported();
     };
     const exchange = new Exchange(res, head, body, report, problemForm);
@@ -201,6 +211,17 @@ export class RequestServer {
   #logBroken({ head }: Exchange, error: unknown, words: string): void {
     this.#deps.log.error({ request_id: head.requestId, ...errorFacts(error) }, words);
   }
+}
+
+/** Of a route only its pattern is told: what stands in its place may name somebody. */
+function beginSpan({ headers }: RequestHead, match: Match): RequestSpan | undefined {
+  const tracer = requestTracer();
+  if (tracer === undefined) return undefined;
+  const parent = headers.get('traceparent');
+  if (match.kind !== 'route') return tracer.begin(match.kind, {}, parent);
+  const { method, path } = match.route;
+  const attributes = { 'http.request.method': method, 'http.route': path };
+  return tracer.begin(`${method} ${path}`, attributes, parent);
 }
 
 /** The route of a request that may change something. */

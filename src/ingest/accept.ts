@@ -1,3 +1,4 @@
+import { traced } from '../base/trace.ts';
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
 import { type BatchAnswer, type Idempotency, isSame, sentOf } from './idempotency.ts';
@@ -86,7 +87,8 @@ class Acceptor {
       mapped.release();
       return answer;
     };
-    return isSmall ? storeMapped(await this.#small.map(request)) : this.#large.serve(request, storeMapped);
+    if (!isSmall) return traced('large body', () => this.#large.serve(request, storeMapped));
+    return storeMapped(await traced('small body', () => this.#small.map(request)));
   }
 
   /** The key is what the body holds: nobody knows it before the body is mapped. */
@@ -148,7 +150,7 @@ class Acceptor {
     const { wal, arrivals } = this.#options;
     const organizations = new Set(requests.map(({ organization }) => organization?.id));
     const only = organizations.size === 1 ? [...organizations][0] : undefined;
-    await arrivals.during(organizations, () => wal.append(frames, only));
+    await arrivals.during(organizations, () => traced('log', () => wal.append(frames, only)));
   }
 
   /** The answer of a batch with at least one good event, its events counted; otherwise throws why there is none. */

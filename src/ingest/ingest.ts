@@ -67,7 +67,7 @@ type Pools = AcceptOptions['pools'];
 
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
-  const { dataDir, log, flushIntervalMs, segmentBytes, damage } = options;
+  const { dataDir, log, flushIntervalMs, segmentBytes, damage, bodyBytesMax, directory } = options;
   const wal = await openLog(options);
   const answerFiles = await openLogFiles(join(dataDir, 'idempotency'));
   const idempotency = await Idempotency.open(answerFiles, Date.now, log);
@@ -91,7 +91,6 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const pools = startPools(options, throttle);
   const arrivals = new Arrivals(wal.lastRecovered);
   const rejectionLog = new RejectionLog(log, () => performance.now());
-  const { bodyBytesMax, directory } = options;
   const outcomes = countOutcomes(rejectionLog);
   const claims = options.keys && new KeyClaims(options.keys);
   const shared = options.keys?.isShared === true ? claims : undefined;

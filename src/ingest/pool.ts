@@ -4,6 +4,7 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { counter } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
 import { threadArguments } from '../base/worker-threads.ts';
+import { traced } from '../base/trace.ts';
 import type { MapResult, MapTask, SplitResult, SplitTask, WorkerSettings } from './task.ts';
 import type { Admission } from './throttle.ts';
 
@@ -78,11 +79,11 @@ export class WorkerPool {
    * too many wait, 500 when the worker fails.
    */
   map(task: MapTask): Promise<MapResult> {
-    return this.#enqueue(task) as Promise<MapResult>;
+    return traced('worker', () => this.#enqueue(task)) as Promise<MapResult>;
   }
 
   split(task: SplitTask): Promise<SplitResult> {
-    return this.#enqueue(task) as Promise<SplitResult>;
+    return traced('worker', () => this.#enqueue(task)) as Promise<SplitResult>;
   }
 
   queued(): number {

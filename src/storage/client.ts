@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../base/log.ts';
+import { traced } from '../base/trace.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
@@ -114,8 +115,10 @@ class EngineStorage implements Storage {
     parameters: Parameters = {},
     options: QueryOptions = {},
   ) =>
-    this.#nodes.anywhere(options.signal, (node, signal) =>
-      this.#rowsOf<T>(node, signal, query, parameters, options),
+    traced('engine', () =>
+      this.#nodes.anywhere(options.signal, (node, signal) =>
+        this.#rowsOf<T>(node, signal, query, parameters, options),
+      ),
     );
 
   readonly rowsOfEach: Storage['rowsOfEach'] = async (query, parameters = {}, options = {}) => {
@@ -153,13 +156,17 @@ class EngineStorage implements Storage {
   };
 
   readonly flow: Storage['flow'] = (query, parameters = {}, options = {}) =>
-    this.#nodes.anywhere(options.signal, (node, signal) =>
-      readFlow(node.reader, this.#read(node, signal, query, parameters, options)),
+    traced('engine', () =>
+      this.#nodes.anywhere(options.signal, (node, signal) =>
+        readFlow(node.reader, this.#read(node, signal, query, parameters, options)),
+      ),
     );
 
   readonly bytes: Storage['bytes'] = (query, parameters, options) =>
-    this.#nodes.anywhere(options.signal, (node, signal) =>
-      readBytes(node.reader, this.#read(node, signal, query, parameters, options), options),
+    traced('engine', () =>
+      this.#nodes.anywhere(options.signal, (node, signal) =>
+        readBytes(node.reader, this.#read(node, signal, query, parameters, options), options),
+      ),
     );
 
   readonly command: Storage['command'] = async (query, parameters = {}, options = {}) => {

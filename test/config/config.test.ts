@@ -14,6 +14,8 @@ describe('defaults', () => {
       host: '127.0.0.1',
       port: 8080,
       processes: 1,
+      tls: undefined,
+      redirectPort: undefined,
       dataDir: resolve('data'),
       clickhouse: {
         url: undefined,
@@ -53,6 +55,7 @@ describe('defaults', () => {
       workers: Math.max(1, availableParallelism() - 1),
       logLevel: 'info',
       metricsPublic: false,
+      traces: { url: undefined, sampled: 1 },
       redactKeys: [],
     });
   });
@@ -121,6 +124,8 @@ const good: readonly (readonly [
   [{ PROCESSES: '16' }, (c) => c.workers, Math.max(1, Math.floor(availableParallelism() / 16) - 1)],
   [{ LOG_LEVEL: 'debug' }, (c) => c.logLevel, 'debug'],
   [{ METRICS_PUBLIC: '1' }, (c) => c.metricsPublic, true],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/' }, (c) => c.traces.url, 'http://127.0.0.1:4318'],
+  [{ OTEL_TRACES_SAMPLER_ARG: '0.01' }, (c) => c.traces.sampled, 0.01],
   [{ EVIDENCE_INTERVAL: 'off' }, (c) => c.evidenceIntervalMs, undefined],
   [{ EVIDENCE_DIR: '/mnt/evidence' }, (c) => c.evidenceDir, '/mnt/evidence'],
   [
@@ -196,6 +201,11 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['verbose', 'INFO'].map((value) => ['LOG_LEVEL', value] as const),
   ...['yes', 'true', '2'].map((value) => ['METRICS_PUBLIC', value] as const),
   ...['on', '0s', '2m'].map((value) => ['EVIDENCE_INTERVAL', value] as const),
+  ...['collector:4318', 'http://u:secretpw@c', 'http://c?x=1'].map(
+    (value) => ['OTEL_EXPORTER_OTLP_ENDPOINT', value] as const,
+  ),
+  ...['2', '-0.1', '1.5', '50%', '.'].map((value) => ['OTEL_TRACES_SAMPLER_ARG', value] as const),
+  ...['65536', 'on'].map((value) => ['HTTP_REDIRECT_PORT', value] as const),
   ...[
     'https://w.example',
     `w+0a1b2c3d+B${'A'.repeat(43)}`,

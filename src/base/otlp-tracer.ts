@@ -1,0 +1,164 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomBytes } from 'node:crypto';
+import { limits } from './limits.ts';
+import { errorFacts, type Logger } from './log.ts';
+import { counter } from './metrics.ts';
+import { Repeated } from './repeated.ts';
+import type { RequestSpan, SpanAttributes, Tracer } from './trace.ts';
+
+interface OtlpTracerOptions {
+  /** Base address of a receiver of OTLP over HTTP, without a slash at the end. */
+  readonly url: string;
+  readonly serviceName: string;
+  /** Share of requests without a decision of their caller that are sampled, 0 to 1. */
+  readonly sampled: number;
+  readonly log: Logger;
+  /** Default limits.traceExportMs. */
+  readonly exportMs?: number;
+}
+
+/** Where a step of a request is put. */
+interface Place {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** False once the request has ended: what a timer of it does later is not its own. */
+  isOpen(): boolean;
+}
+
+const parentPattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+const serverKind = 2;
+const internalKind = 1;
+const errorStatus = 2;
+
+/**
+ * Sends spans as OTLP/HTTP JSON. This is the whole of what the service needs of OpenTelemetry's SDK, which would bring
+ * dozens of packages and hooks into Node's modules. Spans that find no room, or no receiver, are dropped and counted.
+ */
+export class OtlpTracer implements Tracer {
+  readonly #options: OtlpTracerOptions;
+  readonly #context = new AsyncLocalStorage<Place>();
+  readonly #exporting: Repeated;
+  readonly #spans = counter('auditlog_trace_spans_total', 'Spans of traces: sent, or dropped', ['outcome']);
+  #waiting: object[] = [];
+
+  constructor(options: OtlpTracerOptions) {
+    this.#options = options;
+    this.#exporting = new Repeated(
+      options.exportMs ?? limits.traceExportMs,
+      () => this.#export(),
+      (error) => options.log.debug(errorFacts(error), 'traces could not be sent'),
+    );
+  }
+
+  begin(name: string, attributes: SpanAttributes, traceparent: string | undefined): RequestSpan | undefined {
+    const [, givenTrace, parentSpanId, flags] = parentPattern.exec(traceparent ?? '') ?? [];
+    const isSampled =
+      flags === undefined ? Math.random() < this.#options.sampled : (Number.parseInt(flags, 16) & 1) === 1;
+    if (!isSampled) return undefined;
+    let isOpen = true;
+    const traceId = givenTrace ?? newId(16);
+    const spanId = newId(8);
+    const startMs = nowMs();
+    return {
+      within: (work) => this.#context.run({ traceId, spanId, isOpen: () => isOpen }, work),
+      end: (status) => {
+        isOpen = false;
+        this.#keep({
+          ...spanOf({ traceId, spanId, parentSpanId, name, kind: serverKind, startMs }),
+          attributes: attributesOf({ ...attributes, 'http.response.status_code': status }),
+          status: status >= 500 ? { code: errorStatus } : {},
+        });
+      },
+    };
+  }
+
+  async step<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const place = this.#context.getStore();
+    if (place?.isOpen() !== true) return work();
+    const { traceId } = place;
+    const spanId = newId(8);
+    const startMs = nowMs();
+    let failed = true;
+    try {
+      const result = await this.#context.run({ ...place, spanId }, work);
+      failed = false;
+      return result;
+    } finally {
+      this.#keep({
+        ...spanOf({ traceId, spanId, parentSpanId: place.spanId, name, kind: internalKind, startMs }),
+        status: failed ? { code: errorStatus } : {},
+      });
+    }
+  }
+
+  /** Sends what waits, and no more. */
+  async stop(): Promise<void> {
+    await this.#exporting.stop();
+    await this.#export().catch((error: unknown) => {
+      this.#options.log.debug(errorFacts(error), 'the last traces could not be sent');
+    });
+  }
+
+  #keep(span: object): void {
+    if (this.#waiting.length < limits.traceSpansWaitingMax) this.#waiting.push(span);
+    else this.#spans.inc({ outcome: 'dropped' });
+  }
+
+  async #export(): Promise<void> {
+    const spans = this.#waiting;
+    if (spans.length === 0) return;
+    this.#waiting = [];
+    const { url, serviceName } = this.#options;
+    const scopeSpans = [{ scope: { name: 'auditlog' }, spans }];
+    const resource = { attributes: attributesOf({ 'service.name': serviceName }) };
+    let outcome = 'dropped';
+    try {
+      const answer = await fetch(`${url}/v1/traces`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }),
+        redirect: 'error',
+        signal: AbortSignal.timeout(limits.traceExportMsMax),
+      });
+      await answer.arrayBuffer();
+      if (!answer.ok) throw new Error(`the receiver of traces answers ${answer.status}`);
+      outcome = 'sent';
+    } finally {
+      this.#spans.inc({ outcome }, spans.length);
+    }
+  }
+}
+
+interface SpanFacts {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly name: string;
+  readonly kind: number;
+  readonly startMs: number;
+}
+
+function spanOf({ startMs, ...facts }: SpanFacts): object {
+  return { ...facts, startTimeUnixNano: nanos(startMs), endTimeUnixNano: nanos(nowMs()) };
+}
+
+function newId(bytes: number): string {
+  return randomBytes(bytes).toString('hex');
+}
+
+/** Unix milliseconds with microseconds, which go on evenly whatever is done to the clock. */
+function nowMs(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Text, as numbers of JSON do not hold it. */
+function nanos(ms: number): string {
+  return `${Math.round(ms * 1000)}000`;
+}
+
+function attributesOf(attributes: SpanAttributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },
+  }));
+}

@@ -1,0 +1,34 @@
+/** What is traced, wherever it happens. Nothing is, and each call costs one comparison, until a tracer is set. */
+
+/** A request that is sampled. */
+export interface RequestSpan {
+  /** Runs the work so that its steps are found to be this request's. */
+  within<T>(work: () => T): T;
+  end(status: number): void;
+}
+
+export interface Tracer {
+  /** Undefined: the request is not sampled. `traceparent` is the caller's (W3C Trace Context). */
+  begin(name: string, attributes: SpanAttributes, traceparent: string | undefined): RequestSpan | undefined;
+  /** Measures a step of the request that it belongs to, if any. */
+  step<T>(name: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** Names and values from a fixed set: nothing of what clients send. */
+export type SpanAttributes = Readonly<Record<string, string | number>>;
+
+let tracer: Tracer | undefined;
+
+export function setTracer(chosen: Tracer | undefined): void {
+  tracer = chosen;
+}
+
+/** Begins the spans of requests; undefined: nothing is traced. */
+export function requestTracer(): Pick<Tracer, 'begin'> | undefined {
+  return tracer;
+}
+
+/** Does the work, as a step of the request that it is done for. */
+export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
+  return tracer === undefined ? work() : tracer.step(name, work);
+}
