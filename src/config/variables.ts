@@ -65,10 +65,6 @@ const noteKey = pattern(
   /^PRIVATE\+KEY\+[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/,
   'a key as DATA_DIR/evidence-key has it: PRIVATE+KEY+name+id+key',
 );
-const receiverUrl = {
-  ...httpUrl,
-  allowed: 'an http:// or https:// URL without user, password, query or fragment',
-};
 const share = kind('a number from 0 to 1', (text) =>
   /^(0|0?\.\d{1,9}|1(\.0{1,9})?)$/.test(text) ? Number(text) : undefined,
 );
@@ -199,7 +195,7 @@ export const variables = {
     mapped(oneOf(['0', '1']), (flag) => flag === '1'),
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: {
-    ...optional('unset: no traces', 'address of a receiver of traces (OTLP over HTTP, JSON)', receiverUrl),
+    ...optional('unset: no traces', 'address of a receiver of traces (OTLP over HTTP, JSON)', httpUrl),
     shownValue: hasNoCredentials,
   },
   OTEL_TRACES_SAMPLER_ARG: setting(
