@@ -70,6 +70,19 @@ function engineTls(values: Values): EngineTls | undefined {
   return Object.freeze({ ca, cert, key });
 }
 
+/** The engine that stores everything. */
+function engine(values: Values) {
+  return Object.freeze({
+    /** Undefined: the embedded engine. */
+    url: values.CLICKHOUSE_URL,
+    user: values.CLICKHOUSE_USER,
+    password: values.CLICKHOUSE_PASSWORD,
+    database: values.CLICKHOUSE_DATABASE,
+    tls: engineTls(values),
+    cluster: values.CLICKHOUSE_CLUSTER,
+  });
+}
+
 /** Paths of PEM files, which are read again when they change. */
 export interface TlsConfig {
   readonly cert: string;
@@ -119,15 +132,7 @@ export function loadConfig(environment: Environment) {
     redirectPort: values.HTTP_REDIRECT_PORT,
     /** An absolute path. */
     dataDir: resolve(values.DATA_DIR),
-    clickhouse: Object.freeze({
-      /** Undefined: the embedded engine. */
-      url: values.CLICKHOUSE_URL,
-      user: values.CLICKHOUSE_USER,
-      password: values.CLICKHOUSE_PASSWORD,
-      database: values.CLICKHOUSE_DATABASE,
-      tls: engineTls(values),
-      cluster: values.CLICKHOUSE_CLUSTER,
-    }),
+    clickhouse: engine(values),
     deployment: values.DEPLOYMENT,
     /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
