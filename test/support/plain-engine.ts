@@ -119,7 +119,8 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
   const port = await freePort();
   const password = member?.password ?? randomBytes(16).toString('hex');
   const config = await writeConfig(dir, port, password, limited, member);
-  const listen = `SYSTEM START LISTEN HTTP; ${member === undefined ? '' : 'SYSTEM START LISTEN TCP; '}`;
+  // HTTP last: what answers a ping listens on both, and an engine that cannot ends.
+  const listen = `${member === undefined ? '' : 'SYSTEM START LISTEN TCP; '}SYSTEM START LISTEN HTTP; `;
   const url = `http://127.0.0.1:${port}`;
   const program = programOf('storage/engine-child');
   let child: ChildProcess | undefined;
