@@ -84,13 +84,17 @@ export interface TlsConfig {
 function serverTls(values: Values): TlsConfig | undefined {
   const { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect } = values;
   if (cert === undefined && key === undefined) {
-    if (clientCa === undefined && redirect === undefined) return undefined;
-    throw new ConfigError([
-      'TLS_CLIENT_CA and HTTP_REDIRECT_PORT are allowed with TLS_CERT and TLS_KEY alone',
-    ]);
+    const lonely = { TLS_CLIENT_CA: clientCa, HTTP_REDIRECT_PORT: redirect };
+    const faults = Object.entries(lonely).filter(([, value]) => value !== undefined);
+    if (faults.length === 0) return undefined;
+    throw new ConfigError(
+      faults.map(([name]) => `${name} is set: allowed is that with TLS_CERT and TLS_KEY alone`),
+    );
   }
-  if (cert === undefined || key === undefined)
-    throw new ConfigError(['TLS_CERT and TLS_KEY are allowed together alone']);
+  if (cert === undefined || key === undefined) {
+    const [there, missing] = cert === undefined ? ['TLS_KEY', 'TLS_CERT'] : ['TLS_CERT', 'TLS_KEY'];
+    throw new ConfigError([`${there} is set: allowed is that together with ${missing} alone`]);
+  }
   try {
     certificateFacts({ cert: cert.text, key: key.text, clientCa: clientCa?.text });
   } catch (error) {

@@ -32,7 +32,7 @@ const onTables = [
 const onCluster: readonly Right[] = [
   { privilege: 'CLUSTER', on: '*.*' },
   { privilege: 'REMOTE', on: '*.*' },
-  ...['clusters', 'processes', 'replicas', 'replication_queue'].map((table) => ({
+  ...['clusters', 'one', 'processes', 'replicas', 'replication_queue'].map((table) => ({
     privilege: 'SELECT',
     on: `system.${table}`,
   })),

@@ -21,6 +21,7 @@ const bySetting: Readonly<Record<string, string>> = {
   auditlog_tls_certificate_expiry_timestamp_seconds: 'src/http/certificate-watch.ts',
   auditlog_tls_certificate_refused: 'src/http/certificate-watch.ts',
   auditlog_clock_behind_seconds: 'src/storage/membership.ts',
+  auditlog_feed_held_back_seconds: 'src/storage/feed-watch.ts',
   auditlog_evidence_uncosigned: 'src/evidence/witnesses.ts',
 };
 

@@ -183,15 +183,15 @@ describe('a service with TLS', { skip }, () => {
     const { certFile, keyFile, issue } = authority as Authority;
     const other = await issue('other');
     const cases: readonly (readonly [env: Record<string, string>, words: RegExp])[] = [
-      [{ TLS_CERT: certFile }, /TLS_CERT and TLS_KEY are allowed together alone/],
+      [{ TLS_CERT: certFile }, /TLS_CERT is set: allowed is that together with TLS_KEY alone/],
       [{ TLS_CERT: keyFile, TLS_KEY: keyFile }, /TLS_CERT is .*: allowed is the path of a file/],
       [
         { TLS_CERT: certFile, TLS_KEY: join(directory, 'none') },
         /TLS_KEY is .*: allowed is the path of a file/,
       ],
       [{ TLS_CERT: certFile, TLS_KEY: other.keyFile }, /TLS_CERT is .* TLS_KEY is .*do not belong together/],
-      [{ TLS_CLIENT_CA: certFile }, /TLS_CLIENT_CA and HTTP_REDIRECT_PORT are allowed with TLS_CERT/],
-      [{ HTTP_REDIRECT_PORT: '0' }, /TLS_CLIENT_CA and HTTP_REDIRECT_PORT are allowed with TLS_CERT/],
+      [{ TLS_CLIENT_CA: certFile }, /TLS_CLIENT_CA is set: allowed is that with TLS_CERT/],
+      [{ HTTP_REDIRECT_PORT: '0' }, /HTTP_REDIRECT_PORT is set: allowed is that with TLS_CERT/],
       [
         { TLS_CERT: certFile, TLS_KEY: keyFile, PORT: '8443', HTTP_REDIRECT_PORT: '8443' },
         /HTTP_REDIRECT_PORT is "8443": allowed is another port than PORT/,
