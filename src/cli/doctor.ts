@@ -60,8 +60,8 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
 /** Looks at everything and prints it; fails where there is a finding. */
 async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const { deps, config } = setup;
-  const isServed = await isDirectoryLocked(config.dataDir);
   const checks = await checksOfEngine(setup, options);
+  const isServed = await isDirectoryLocked(config.dataDir);
   checks.push(await checkLogFolders(config.dataDir), await checkBacklog(config, isServed));
   checks.push(...(await checksOfPlace(setup)));
   const healthy = checks.every((one) => one.healthy);

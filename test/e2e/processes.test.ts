@@ -10,6 +10,7 @@ import { after, describe, test } from 'node:test';
 import { acceptedOf, type AuditEvent, call, eventually } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
+import { skippedForLength } from '../support/rounds.ts';
 import { projectRoot } from '../support/project-root.ts';
 import {
   createTenant,
@@ -314,7 +315,9 @@ describe('a start that cannot be', () => {
   });
 });
 
-test('a suite of the interface cannot tell several processes from one', async () => {
+test('a suite of the interface cannot tell several processes from one', {
+  skip: skippedForLength,
+}, async () => {
   const env = { ...process.env, AUDITLOG_TEST_PROCESSES: '2', NODE_TEST_CONTEXT: undefined };
   const suite = spawn(
     process.execPath,
