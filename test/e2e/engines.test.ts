@@ -53,8 +53,8 @@ describe('the same service on every engine', () => {
     }
   });
 
-  test('a separate engine, as a user with the rights that docs/operating.md names and no others', async () => {
-    const guide = await readFile(new URL('docs/operating.md', projectRoot), 'utf8');
+  test('a separate engine, as a user with the rights that docs/configure.md names and no others', async () => {
+    const guide = await readFile(new URL('docs/configure.md', projectRoot), 'utf8');
     const grants = neededGrants('audit', 'audit');
     for (const grant of grants) assert.ok(guide.includes(`${grant};`), grant);
     const engine = await startPlainEngine({ databases: ['audit'], grants });
