@@ -10,6 +10,7 @@ import type { Mapping } from '../foreign/mapping.ts';
 import { windowOf } from '../ocsf/byte-text.ts';
 import type { ImportChunk } from './import-chunks.ts';
 import { limits } from './limits.ts';
+import { isUntrusted } from './trusted-fetch.ts';
 
 /** A line that is not an event of the service now, and why. */
 export interface RejectedLine {
@@ -69,7 +70,7 @@ export class ImportSender {
       timeoutMs: limits.importRequestMsMax,
       fetch: target.fetch,
       retry: retryPolicy({}, limits.importRetryMsMax),
-      hooks: { signal, mayPass },
+      hooks: { signal, mayPass, isFinal: isUntrusted },
       maxErrors: baseLimits.rejectedErrorsAskedMax,
     };
   }
@@ -140,7 +141,10 @@ export class ImportSender {
     if (status !== undefined)
       return new Error(`${refusals[status] ?? `the server answers ${status}`}: ${detail}`, { cause });
     const why = cause instanceof Error && cause.message !== '' ? cause.message : error.message;
-    return new Error(`the server at ${this.#target.url} does not answer: ${why}`, { cause });
+    const what = isUntrusted(error)
+      ? 'cannot be trusted, or does not trust us (--ca, --cert)'
+      : 'does not answer';
+    return new Error(`the server at ${this.#target.url} ${what}: ${why}`, { cause });
   }
 }
 

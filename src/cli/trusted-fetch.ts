@@ -2,6 +2,7 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { connect } from 'node:tls';
+import { errorCode } from '../base/system-error.ts';
 import { readSecretFile } from './secret.ts';
 import { wrong } from './option.ts';
 
@@ -72,6 +73,17 @@ class TrustingAgent extends Agent {
     socket.once('error', (error) => made?.(error, socket));
     return undefined;
   }
+}
+
+/** Of OpenSSL and Node.js, about a certificate or those that vouch for it. */
+const certificateCode = /CERT|LEAF_SIGNATURE|_CA$|^INVALID_PURPOSE$|^HOSTNAME_MISMATCH$/;
+
+/**
+ * Whether a request failed as the server's certificate is not to be trusted, or one of the client's is missing: to try
+ * again is of no use. `cause` is what the connection failed with.
+ */
+export function isUntrusted({ cause }: Error): boolean {
+  return certificateCode.test(errorCode(cause) ?? '');
 }
 
 /** The part of `fetch` that the client uses: bytes as a body, no redirects followed, nothing decoded. */

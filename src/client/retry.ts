@@ -69,12 +69,14 @@ export interface RetryHooks {
   readonly keepsProcess?: boolean;
   /** Failures that may pass besides the transient ones. */
   readonly mayPass?: (error: AuditlogError) => boolean;
+  /** Transient ones that this caller does not wait for. */
+  readonly isFinal?: (error: AuditlogError) => boolean;
 }
 
 /** Repeats what fails for a transient reason; rejects with the last error when it is not, or when time is over. */
 export async function withRetries<T>(
   policy: RetryPolicy,
-  { signal, onRetry, keepsProcess, mayPass }: RetryHooks,
+  { signal, onRetry, keepsProcess, mayPass, isFinal }: RetryHooks,
   work: () => Promise<T>,
 ): Promise<T> {
   const begun = performance.now();
@@ -82,7 +84,8 @@ export async function withRetries<T>(
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof AuditlogError && (isTransient(error) || mayPass?.(error) === true))) throw error;
+      if (!(error instanceof AuditlogError) || isFinal?.(error) === true) throw error;
+      if (!isTransient(error) && mayPass?.(error) !== true) throw error;
       const delayMs = retryDelayMs(policy, attempt, error.retryAfterMs);
       if (performance.now() - begun + delayMs > policy.giveUpAfterMs) throw error;
       onRetry?.({ error, attempt: attempt + 1, delayMs });

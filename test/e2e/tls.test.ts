@@ -98,6 +98,11 @@ describe('a service with TLS', { skip }, () => {
       ...own,
     ];
     const env = { AUDITLOG_API_KEY: key };
+    // Without the authority it says so at once, and does not try for ten minutes.
+    const unknown = ['import', file, '--restart', '--url', `https://localhost:${it.port}`, ...own];
+    const refused = await runCli(unknown, { dataDir: it.dataDir, env });
+    assert.match(refused.stderr, /cannot be trusted, or does not trust us \(--ca, --cert\): .*certificate/);
+    assert.equal(refused.code, 1);
     const again = await runCli(['import', file, '--restart', '--json', ...remote], {
       dataDir: it.dataDir,
       env,
