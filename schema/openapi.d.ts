@@ -471,6 +471,8 @@ export interface Schemas {
     /** A duration such as `90d`, `off`, or `default`. */
     readonly retention?: string;
     readonly receipts?: Schemas['ReceiptsPolicy'];
+    /** How many stored events a shorter retention may remove. */
+    readonly confirm_removal?: number;
   };
   readonly Scopes: readonly ('read' | 'write')[];
   readonly ApiKeys: {
@@ -603,6 +605,8 @@ export interface Schemas {
     /** Events of the body that were refused; with `errors`. */
     readonly rejected?: number;
     readonly errors?: Schemas['EventErrors'];
+    /** How many stored events the change would remove; with 409. */
+    readonly would_remove?: number;
     /** Of a login with `list_organizations`; where the password is right. */
     readonly organizations?: readonly (Schemas['OrganizationName'])[];
     readonly checks?: Schemas['Checks'];
@@ -621,13 +625,22 @@ export interface Schemas {
     readonly slug: Schemas['Slug'];
     readonly name: string;
   };
-  /** `org set`, and each of `org list` */
+  /** `org set`, `org hold`, `org release`, and each of `org list` */
   readonly CliOrganization: {
     readonly id: string;
     readonly slug: Schemas['Slug'];
     readonly name: string;
     /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
     readonly retention: string;
+    /** For how many days events are kept now; null: for ever. It follows `retention` where that removes nothing, or once it was confirmed. */
+    readonly kept_days: number | null;
+    /** Since when and why nothing of it is removed; null where it is not held. */
+    readonly hold: {
+      readonly since: Schemas['CliMoment'];
+      readonly reason: string;
+    } | null;
+    /** With `--dry-run`, which changes nothing. */
+    readonly would_remove?: number;
     readonly receipts: Schemas['ReceiptsPolicy'];
     readonly created_at: Schemas['CliMoment'];
   };

@@ -17,9 +17,12 @@ import { IngestDirectory } from './control/ingest-directory.ts';
 import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
+import { overBefore } from './control/retention.ts';
+import { RetentionKeeper } from './control/retention-keeper.ts';
 import { Sessions } from './control/sessions.ts';
 import { newEvidenceKey, openEvidence } from './evidence/evidence.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
+import { readProgress } from './evidence/progress-table.ts';
 import { startFrontEnd } from './http/front-end.ts';
 import { drain } from './http/drain.ts';
 import type { HttpServer } from './http/server.ts';
@@ -40,6 +43,7 @@ import {
   watchParts,
 } from './storage/open-storage.ts';
 import { commandPeers } from './storage/peers.ts';
+import { EventRemoval } from './storage/removal.ts';
 
 const clock = systemClock;
 
@@ -73,11 +77,13 @@ async function start(config: Config, outputs: ServiceOutputs, stops: StopStack):
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   await watchParts(stored, base, async () => (await order.settledBefore()).ofAll);
-  const evidence = await startEvidence(base, stored, order);
+  const keptFrom = (organization: string) => overBefore(directory.policyOf(organization), clock());
+  const evidence = await startEvidence(base, stored, order, keptFrom);
+  startRetention(base, stored, writing, organizations);
   const stopping = new AbortController();
   const server = await startAnswering(
     base,
-    { stored, directory, organizations, writing, evidence },
+    { stored, directory, organizations, writing, evidence, keptFrom },
     stopping.signal,
   );
   const url = localUrl(config.host, server.port);
@@ -142,6 +148,7 @@ async function startEvidence(
   { config, log, damage, stops }: Base,
   stored: ServiceStorage,
   order: IngestOrder,
+  keptFrom: Answering['keptFrom'],
 ) {
   const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
   const { evidenceWitnesses: witnesses } = config;
@@ -149,9 +156,35 @@ async function startEvidence(
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const settledBefore = async () => (await order.settledBefore()).ofAll;
   const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
-  const evidence = openEvidence({ ...own, settledBefore, damage, log });
+  const evidence = openEvidence({ ...own, settledBefore, keptFrom, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;
+}
+
+/** Removes what is over: only what is in its tree, where trees are built, as nothing would tell of it otherwise. */
+function startRetention(
+  { config, log, stops }: Base,
+  { storage, instance }: ServiceStorage,
+  { ingest, order }: Writing,
+  organizations: IngestDirectory,
+): void {
+  const { retentionDays, retentionIntervalMs: intervalMs, evidenceIntervalMs } = config;
+  const settledBefore = async (): Promise<bigint> => {
+    const { ofAll } = await order.settledBefore();
+    if (evidenceIntervalMs === undefined) return ofAll;
+    const inTrees = (await readProgress(storage))?.settled ?? 0n;
+    return inTrees < ofAll ? inTrees : ofAll;
+  };
+  const record = async (id: string, event: object): Promise<void> => {
+    const organization = organizations.organization(id);
+    if (organization === undefined) return;
+    const body = new Uint8Array(Buffer.from(JSON.stringify(event)));
+    await ingest.accept({ body, form: 'json', encoding: 'identity', organization, idempotency: undefined });
+  };
+  const removal = new EventRemoval({ storage, cluster: config.clickhouse.cluster });
+  const own = { storage, removal, instance, retentionDays, intervalMs };
+  const keeper = new RetentionKeeper({ ...own, settledBefore, record, clock, log });
+  stops.add(() => keeper.stop());
 }
 
 interface Answering {
@@ -160,12 +193,14 @@ interface Answering {
   readonly organizations: IngestDirectory;
   readonly writing: Writing;
   readonly evidence: EvidenceReader;
+  /** Before which time (Unix microseconds) an organization's events are over. */
+  readonly keptFrom: (organization: string) => number | undefined;
 }
 
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal): Promise<HttpServer> {
   const { config, envelope, damage } = base;
-  const { directory, organizations, evidence } = parts;
+  const { directory, organizations, evidence, keptFrom } = parts;
   const { storage, writeHealth } = parts.stored;
   const { ingest, order } = parts.writing;
   const secret = await sessionSecret(config, base.log);
@@ -180,12 +215,12 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     ...base,
     clock,
     ingest,
-    read: createReaders({ storage, pool, envelope, clock, secret, order, stopping }),
+    read: createReaders({ storage, pool, envelope, clock, secret, order, keptFrom, stopping }),
     evidence,
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: new Administration(storage),
+    administration: new Administration(storage, clock, config.retentionDays),
     keyUses,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),

@@ -43,6 +43,7 @@ describe('defaults', () => {
         login: { requests: 10, windowMs: 60_000 },
       },
       retentionDays: undefined,
+      retentionIntervalMs: 600_000,
       maxBodyBytes: 33_554_432,
       flushIntervalMs: 500,
       segmentBytes: 64 * 1024 ** 2,
