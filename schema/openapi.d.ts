@@ -645,6 +645,21 @@ export interface Schemas {
     readonly created_at: Schemas['CliMoment'];
   };
   readonly CliOrganizations: readonly (Schemas['CliOrganization'])[];
+  /** `org delete`, and each of `org deletions`; with `--dry-run` nothing is changed */
+  readonly CliDeletion: {
+    readonly id: string;
+    readonly slug: Schemas['Slug'];
+    readonly name: string;
+    readonly events: number;
+    readonly users: number;
+    readonly api_keys: number;
+    /** The last that was signed of its tree, a signed note. */
+    readonly checkpoint: string | null;
+    readonly operator: string;
+    readonly started_at: Schemas['CliMoment'];
+    readonly finished_at: Schemas['CliMomentOrNull'];
+  };
+  readonly CliDeletions: readonly (Schemas['CliDeletion'])[];
   /** `init` */
   readonly CliInit: {
     readonly organization: Schemas['CliNewOrganization'];

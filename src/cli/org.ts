@@ -26,13 +26,20 @@ import {
   settleHold,
   wouldEnd,
 } from '../control/retention.ts';
+import {
+  beginDeletion,
+  carryOutDeletion,
+  type Deletion,
+  listDeletions,
+  weighDeletion,
+} from '../control/deletion.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { integer, option } from './option.ts';
 import { table, timeText } from './output.ts';
-import type { Session } from './session.ts';
+import { operator, type Session } from './session.ts';
 
 const retentionHelp =
   'how long events are kept, stored ones included, such as 90d; off: for ever; default: as RETENTION says';
@@ -77,7 +84,7 @@ function view(organization: Organization, policy: RetentionPolicy | undefined) {
   };
 }
 
-/** `org create|list|set|hold|release` (contract: Command line). */
+/** `org create|list|set|hold|release|delete|deletions` (contract: Command line). */
 export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
   registerCreate(org, deps);
@@ -85,6 +92,8 @@ export function registerOrg(program: Command, deps: CliDeps): void {
   registerSet(org, deps);
   registerHold(org, deps);
   registerRelease(org, deps);
+  registerDelete(org, deps);
+  registerDeletions(org, deps);
 }
 
 function registerCreate(org: Command, deps: CliDeps): void {
@@ -227,5 +236,68 @@ function registerRelease(org: Command, deps: CliDeps): void {
         changes: [changeOfPolicy(organization, 'legalHoldReleased', now, { reason, removes })],
       };
     };
+  });
+}
+
+function deletionView({ id, slug, name, events, users, apiKeys, checkpoint, ...times }: Deletion) {
+  return {
+    id,
+    slug,
+    name,
+    events,
+    users,
+    api_keys: apiKeys,
+    checkpoint: checkpoint === '' ? null : checkpoint,
+    operator: times.operator,
+    started_at: timeText(times.startedMicros),
+    finished_at: times.finishedMicros === undefined ? null : timeText(times.finishedMicros),
+  };
+}
+
+function registerDelete(org: Command, deps: CliDeps): void {
+  const command = aboutOrganization(org.command('delete'), 'slug or id')
+    .description('remove an organization: its events, users, keys and tree')
+    .option('--dry-run', 'tell what there is of it, and change nothing')
+    .addOption(
+      option('--confirm <count>', 'the number of its events, as --dry-run tells', integer(0, 999_999_999)),
+    );
+  controlCommand(deps, command, (options: Options, argument) => {
+    const reference = referenceOf(argument, options);
+    if (options.dryRun === undefined && options.confirm === undefined)
+      throw new Problem('malformed', 'give --dry-run, and then --confirm with the number that it tells');
+    return async (storage, session) => {
+      const weighed = await weighDeletion(storage, reference, operator());
+      const { deletion } = weighed;
+      const what = `${deletion.events} events, ${deletion.users} users and ${deletion.apiKeys} API keys`;
+      if (options.dryRun)
+        return {
+          schema: 'CliDeletion',
+          value: deletionView(deletion),
+          text: `${what} of ${deletion.slug} would be removed`,
+        };
+      await beginDeletion(storage, weighed, options.confirm);
+      const done = await carryOutDeletion(storage, removalOf(session), deletion, systemClock());
+      return {
+        schema: 'CliDeletion',
+        value: deletionView(done),
+        text: `Organization ${deletion.slug} is deleted: ${what}`,
+      };
+    };
+  });
+}
+
+function registerDeletions(org: Command, deps: CliDeps): void {
+  const command = org.command('deletions').description('show the organizations that were deleted');
+  controlCommand(deps, command, () => async (storage) => {
+    const value = (await listDeletions(storage)).map(deletionView);
+    const text = table(value, [
+      ['slug', (one) => one.slug],
+      ['events', (one) => String(one.events)],
+      ['begun', (one) => one.started_at],
+      ['finished', (one) => one.finished_at ?? 'not yet'],
+      ['by', (one) => one.operator],
+      ['id', (one) => one.id],
+    ]);
+    return { schema: 'CliDeletions', value, text };
   });
 }

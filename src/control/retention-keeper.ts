@@ -3,9 +3,16 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { counter } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
 import { Claim, type ClaimTable } from '../storage/claim.ts';
-import { type EventRemoval, type Over, policyActivities, type RemovalPlan } from '../storage/removal.ts';
+import {
+  allTimeMicros,
+  type EventRemoval,
+  type Over,
+  policyActivities,
+  type RemovalPlan,
+} from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
 import { changeOfPolicy, sourceEventOfChange } from './change-events.ts';
+import { carryOutDeletion, listDeletions } from './deletion.ts';
 import { limits } from './limits.ts';
 import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
 import {
@@ -97,11 +104,31 @@ export class RetentionKeeper {
       const organizations = await listOrganizations(storage);
       const policies = await this.#adopt(organizations, await readPolicies(storage));
       if ((await removal.underWay()) > 0) return;
+      await this.#delete(signal);
       await this.#carryOut(await removal.unfinished(), signal);
       signal?.throwIfAborted();
       await this.#remove(organizations, policies, signal);
     } finally {
       await this.#claim?.withdraw();
+    }
+  }
+
+  /** Goes on with deletions that were cut short, and removes what came late of organizations that were deleted. */
+  async #delete(signal: AbortSignal | undefined): Promise<void> {
+    const { storage, removal, clock, log } = this.#options;
+    const deletions = await listDeletions(storage);
+    const overs = deletions.map(({ id }) => ({ organization: id, beforeMicros: allTimeMicros }));
+    const found = await removal.find(overs);
+    const trees = await storage.rows<{ org: string }>(
+      'SELECT DISTINCT toString(org) AS org FROM evidence_tiles WHERE org IN {organizations:Array(UUID)}',
+      { organizations: deletions.map(({ id }) => id) },
+    );
+    for (const deletion of deletions) {
+      const { id, slug, events, finishedMicros } = deletion;
+      const isClean = !found.has(id) && !trees.some(({ org }) => org === id);
+      if (finishedMicros !== undefined && isClean) continue;
+      await carryOutDeletion(storage, removal, deletion, clock(), signal);
+      log.info({ organization: id, slug, events }, 'an organization is deleted');
     }
   }
 

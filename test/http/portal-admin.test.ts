@@ -451,7 +451,10 @@ describe('a shorter retention', () => {
     assert.equal(bodyOf(await world.get(settingsPath, admin))['retention'], 'default');
     bodyOf(await patch({ retention: '30d', confirm_removal: 2 }));
     const events = await lastEvents(org);
-    assert.deepEqual(events.map(({ source }) => source.message.action).toSorted(), [5011, 5013]);
+    assert.deepEqual(
+      events.map(({ source }) => source.message.action).toSorted((a, b) => Number(a) - Number(b)),
+      [5011, 5013],
+    );
     const extra = events.find(({ source }) => source.message.action === 5013)?.source.message['extra'];
     const { policy, removes } = extra as { policy: Record<string, unknown>; removes: number };
     assert.deepEqual([policy['days'], policy['held'], removes], [30, false, 2]);
