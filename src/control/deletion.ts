@@ -9,7 +9,7 @@ import { needsConfirmation, readPolicy } from './retention.ts';
 import { listUsers } from './users.ts';
 
 /** What is left of an organization that was deleted: what there was of it, and the last checkpoint that was signed. */
-export const deletionTable = new ControlTable('deletions', 'UUID', {
+const deletionTable = new ControlTable('deletions', 'UUID', {
   /** Of the organization. */
   id: field<string>('id'),
   slug: field<string>('slug'),

@@ -31,6 +31,8 @@ function neededRights(database: string, cluster: string | undefined): readonly R
   const engines = cluster === undefined ? tableEngines : clusterTableEngines;
   return [
     ...onTables.map((privilege) => ({ privilege, on: `${database}.*` })),
+    // Whether what was removed is gone, before a legal hold says that nothing goes any more.
+    { privilege: 'SELECT', on: 'system.mutations' },
     ...engines.map((engine) => ({ privilege: 'TABLE ENGINE', on: engine })),
     ...(cluster === undefined ? [] : [{ privilege: 'CLUSTER', on: '*.*' }]),
   ];

@@ -452,7 +452,7 @@ describe('a shorter retention', () => {
     bodyOf(await patch({ retention: '30d', confirm_removal: 2 }));
     const events = await lastEvents(org);
     assert.deepEqual(
-      events.map(({ source }) => source.message.action).toSorted((a, b) => Number(a) - Number(b)),
+      events.map(({ source }) => source.message.action).toSorted((a, b) => a - b),
       [5011, 5013],
     );
     const extra = events.find(({ source }) => source.message.action === 5013)?.source.message['extra'];
