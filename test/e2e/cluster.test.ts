@@ -213,6 +213,39 @@ describe('a doubtful segment on a cluster', () => {
     assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
   });
 
+  test('is not condemned as unreadable where a node is cut off in the middle of an answer', async () => {
+    segment = nextSegmentNumber(Date.now(), 5, segment);
+    const [shard] = await two
+      .storageOf('a', 'doubt')
+      .rows<{ port: number }>(
+        'SELECT port FROM system.clusters WHERE cluster = {cluster:String} AND shard_num = 2',
+        { cluster: two.cluster },
+      );
+    const proxy = await startFaultProxy(shard?.port ?? 0);
+    const owner = two.storageOf('a', 'cut');
+    await owner.command('CREATE DATABASE cut', {}, { settings: { database: 'default' } });
+    const address = `127.0.0.1:${new URL(proxy.url).port}`;
+    await owner.command(
+      `CREATE TABLE events AS remote('${address}', 'doubt', 'events_local', '${two.a.user}', '${two.a.password}')`,
+    );
+    const insert = createSegmentInsert(owner, silentLog);
+    try {
+      // In the greeting, and in the answer to the INSERT.
+      for (const cutAfterBytes of [100, 500]) {
+        proxy.set({ cutAfterBytes });
+        // The numbers of content that ends too early: ATTEMPT_TO_READ_AFTER_EOF, CANNOT_READ_ALL_DATA.
+        await assert.rejects(insert(insertOf(true)), (error: { engineCode?: number }) =>
+          [32, 33].includes(error.engineCode ?? 0),
+        );
+      }
+      proxy.set('none');
+      assert.equal(await insert(insertOf(true)), 'stored');
+      assert.deepEqual(await counts(), [{ rows: '20', distinct: '20' }]);
+    } finally {
+      await proxy.stop();
+    }
+  });
+
   test('is completed where only one of the shards has its rows', async () => {
     segment = nextSegmentNumber(Date.now(), 5, segment);
     const insert = createSegmentInsert(through(two.a.url, two.doorOfB.url), silentLog);
