@@ -67,7 +67,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(textOf).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
-    throw new Error('something is damaged: see above, and "Damage" in docs/operating.md for the way on');
+    throw new Error('something is damaged: see above, and "Damage" in docs/operate.md for the way on');
   if (!healthy) throw new Error('something needs you: see above');
 }
 

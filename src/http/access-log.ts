@@ -1,10 +1,7 @@
-import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
-import sonicBoom from 'sonic-boom';
 import type { Clock } from '../base/clock.ts';
+import { LineSink } from '../base/line-sink.ts';
+import type { Logger } from '../base/log.ts';
 import { limits } from './limits.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { counter } from '../base/metrics.ts';
 
 /** One answered (or abandoned) request. Bytes are body bytes on the wire; `path` is as sent, without the query. */
 export interface AccessRecord {
@@ -46,54 +43,33 @@ export interface AccessLogOptions {
  */
 export class AccessLog {
   readonly #clock: Clock;
-  readonly #sink: sonicBoom.SonicBoom;
+  readonly #sink: LineSink;
   #batch = '';
-  #batchLines = 0;
-  #dropped = 0;
   #timer: NodeJS.Timeout | undefined;
   #lastMs = -1;
   #lastTimestamp = '';
 
   constructor({ destination, clock, log }: AccessLogOptions) {
     this.#clock = clock;
-    const maxLength = limits.accessLogBufferedBytesMax;
-    this.#sink = new sonicBoom.SonicBoom({ fd: destination, sync: false, maxLength });
-    const lines = counter('auditlog_access_log_dropped_lines_total', 'Access-log lines not written', []);
-    this.#sink.on('drop', () => {
-      this.#dropped += this.#batchLines;
-      lines.inc(this.#batchLines);
-    });
-    let failing = false;
-    this.#sink.on('error', (error: unknown) => {
-      if (!failing) log.warn(errorFacts(error), 'the access log cannot be written');
-      failing = true;
-    });
-    this.#sink.on('write', () => {
-      failing = false;
-    });
+    this.#sink = new LineSink({ destination, bufferedBytesMax: limits.accessLogBufferedBytesMax, log });
   }
 
   /** Never waits and never throws: where lines cannot be written they are dropped and counted. */
   write(record: AccessRecord): void {
     this.#batch += accessLine(record, this.#timestamp());
-    this.#batchLines++;
     if (this.#batch.length >= batchCharactersMax) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), limits.accessLogFlushMs).unref();
   }
 
   /** Lines dropped so far because the reader of the log is too slow or gone. */
   dropped(): number {
-    return this.#dropped;
+    return this.#sink.dropped();
   }
 
   /** Writes what is held, within limits.accessLogCloseMsMax. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#flush();
-    // Rejects with an error of the sink, which is logged above.
-    const closed = once(this.#sink, 'close').catch(() => {});
-    this.#sink.end();
-    await Promise.race([closed, sleep(limits.accessLogCloseMsMax, undefined, { ref: false })]);
-    this.#sink.destroy();
+    return this.#sink.close(limits.accessLogCloseMsMax);
   }
 
   /** Made once for all lines of a millisecond: it would cost more than the rest of the line. */
@@ -109,8 +85,7 @@ export class AccessLog {
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#batch !== '') this.#sink.write(this.#batch);
+    if (this.#batch !== '') this.#sink.write(Buffer.from(this.#batch));
     this.#batch = '';
-    this.#batchLines = 0;
   }
 }

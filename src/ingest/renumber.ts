@@ -131,7 +131,7 @@ class Renumbering {
     if (stored > 0 && stored < segment.rows)
       throw new Error(
         `segment ${number} of the log has ${stored} of ${segment.rows} events stored: it cannot take new places; ` +
-          'docs/operating.md says under "Writers that do not come back" what to do',
+          'docs/operate.md says under "Writers that do not come back" what to do',
       );
     if (stored > 0) await this.#keepAnswers(file, segment);
     else await this.#copy(file, segment);

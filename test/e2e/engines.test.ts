@@ -43,8 +43,8 @@ async function recoverySurvives(engine: PlainEngine): Promise<void> {
 
 // The embedded engine is what nearly all other tests use.
 describe('the same service on every engine', () => {
-  test('a separate engine, as a user with the rights that docs/operating.md names and no others', async () => {
-    const guide = await readFile(new URL('docs/operating.md', projectRoot), 'utf8');
+  test('a separate engine, as a user with the rights that docs/configure.md names and no others', async () => {
+    const guide = await readFile(new URL('docs/configure.md', projectRoot), 'utf8');
     for (const grant of neededGrants('audit', 'audit')) assert.ok(guide.includes(`${grant};`), grant);
     const database = 'other_name';
     const engine = await startPlainEngine({

@@ -1,29 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { blocksOf, documentText } from '../support/markdown.ts';
 
 /** The block of a page of `docs` that is marked with this name: what is tested is what the page says. */
 export function blockOf(page: string, name: string): string {
-  const path = fileURLToPath(new URL(`../../docs/${page}`, import.meta.url));
-  const found = blocksOf(readFileSync(path, 'utf8')).filter((block) => block.name === name);
+  const found = blocksOf(documentText(`docs/${page}`)).filter((block) => block.info === name);
   assert.equal(found.length, 1, `${page} has one block ${name}`);
   return found[0]?.text ?? '';
-}
-
-export interface Block {
-  readonly language: string;
-  /** Empty where the block has none. */
-  readonly name: string;
-  readonly text: string;
-}
-
-/** The blocks of code in Markdown: ```` ```language name ````. */
-export function blocksOf(markdown: string): Block[] {
-  return Array.from(markdown.matchAll(/^```(\w+) ?(\S*)\n([^]*?)^```$/gm), ([, language, name, text]) => ({
-    language: language ?? '',
-    name: name ?? '',
-    text: text ?? '',
-  }));
 }
 
 /** The text with all of these replaced; each must be in it. */

@@ -9,7 +9,8 @@ import { mappingOf } from '../../src/foreign/built-in.ts';
 import { isForeignName } from '../../src/foreign/definition.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { mapped } from '../ocsf/arbitrary.ts';
-import { blockOf, blocksOf } from './page.ts';
+import { blocksOf } from '../support/markdown.ts';
+import { blockOf } from './page.ts';
 
 /** What can be said of the recipes without the programs that they are for. */
 
@@ -24,13 +25,13 @@ test('every page is in the table of recipes', () => {
 
 test('configurations in YAML are YAML, and what is sent goes to an endpoint that takes it', () => {
   const blocks = pages.flatMap((page) => blocksOf(readFileSync(folder + page, 'utf8')));
-  for (const { name, text } of blocks.filter(({ language }) => language === 'yaml'))
-    assert.equal(typeof parse(text, { strict: true }), 'object', name);
+  for (const { info, text } of blocks.filter(({ language }) => language === 'yaml'))
+    assert.equal(typeof parse(text, { strict: true }), 'object', info);
   const sources = blocks.flatMap(({ text }) => Array.from(text.matchAll(/[?&]from=(\w+)|--from (\w+)/g)));
   assert.ok(sources.length >= 8);
   for (const [text, query, option] of sources) assert.ok(isForeignName(query ?? option ?? ''), text);
-  for (const { text, name } of blocks.filter((block) => /\/api\/v1\/audit\?from=json/.test(block.text)))
-    assert.match(text, /Idempotency-Key"?[: ]+"?body/, name);
+  for (const { text, info } of blocks.filter((block) => /\/api\/v1\/audit\?from=json/.test(block.text)))
+    assert.match(text, /Idempotency-Key"?[: ]+"?body/, info);
 });
 
 /** The event of a line of a log library. */

@@ -8,7 +8,8 @@ import { dirname, join, normalize } from 'node:path';
  * - Every `(contract: Section, section)` of a comment names sections of docs/contract.md.
  * - Every relative link of a document leads to a file, and to a heading where it names one.
  * - Files that ARCHITECTURE.md names are there, and its table of arrows is that of .dependency-cruiser.cjs.
- * - Metrics that documents name are there.
+ * - Metrics that documents name are there, and pages that sources name.
+ * - docs/README.md lists every page.
  * - README.md stays short: the rest belongs into docs/.
  */
 const readmeLinesMax = 210;
@@ -113,6 +114,25 @@ async function metricFaults(documents) {
     .map(({ document, name }) => `${document}: there is no metric ${name}`);
 }
 
+/** Messages, comments and alerts lead readers to pages. */
+async function namedPageFaults() {
+  const files = await Promise.all(
+    ['src', 'test', 'bench', 'web', 'deploy'].map((folder) => filesOf(folder, '')),
+  );
+  const faults = [];
+  for (const file of files.flat().filter((name) => /\.(ts|js|mjs|ya?ml|service|cfg)$/.test(name)))
+    for (const [page] of (await readFile(file, 'utf8')).matchAll(/\bdocs\/(?:recipes\/)?[\w-]+\.md\b/g))
+      if (!(await readFile(page, 'utf8').catch(() => ''))) faults.push(`${file}: there is no ${page}`);
+  return faults;
+}
+
+async function indexFaults() {
+  const index = await readFile('docs/README.md', 'utf8');
+  return (await readdir('docs'))
+    .filter((name) => name.endsWith('.md') && name !== 'README.md' && !index.includes(`](${name}`))
+    .map((name) => `docs/README.md does not list ${name}`);
+}
+
 async function lengthFaults() {
   const lines = (await readFile('README.md', 'utf8')).split('\n').length - 1;
   return lines > readmeLinesMax ? [`README.md has ${lines} lines; ${readmeLinesMax} are enough`] : [];
@@ -126,6 +146,8 @@ const faults = [
   ...(await contractFaults()),
   ...(await linkFaults(documents)),
   ...(await metricFaults(documents)),
+  ...(await namedPageFaults()),
+  ...(await indexFaults()),
   ...(await namedFileFaults(architecture)),
   ...arrowFaults(architecture),
   ...(await lengthFaults()),

@@ -33,3 +33,8 @@ export function programOf(path: string): readonly string[] {
     ? [`${root}dist/${path}.js`]
     : ['--import', import.meta.resolve('tsx'), `${root}src/${path}.ts`];
 }
+
+/** A module of the sources by its path there without its ending, as it is built where the build is current. */
+export function sourceModule<T>(path: string): Promise<T> {
+  return import(isBuilt ? `${root}dist/${path}.js` : `${root}src/${path}.ts`) as Promise<T>;
+}

@@ -16,7 +16,7 @@ const keptFor: Readonly<Record<string, string>> = {
   refused: 'a segment of the log whose content the engine refused; its events are in this file only',
 };
 
-/** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (README, Operations). */
+/** Looks for files that the log keeps as evidence of loss, or for an operator to inspect (docs/operate.md, Damage). */
 export async function checkLogFolders(dataDir: string): Promise<Check> {
   const names: string[] = [];
   for (const directory of await logDirectories(dataDir)) {

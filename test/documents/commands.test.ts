@@ -1,0 +1,92 @@
+import { strict as assert } from 'node:assert';
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { runCli } from '../../src/cli/program.ts';
+import type { CliDeps } from '../../src/cli/context.ts';
+import { blocksOf, documentText, pages } from '../support/markdown.ts';
+import { projectRoot } from '../support/project-root.ts';
+
+/** What can be said of commands in documents without running them; `test/e2e/pages.test.ts` runs them. */
+
+const blocks = pages('with recipes').flatMap((path) =>
+  blocksOf(documentText(path)).map((block) => ({ path, ...block })),
+);
+const shellBlocks = blocks.filter(({ language }) => language === 'sh');
+
+/** The words that each command knows, by the words that lead to it: `auditlog key create`. */
+async function knownWords(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  let script = '';
+  const deps = { environment: {}, io: { out: (text: string) => (script += text) } };
+  assert.equal(await runCli(['completion', 'bash'], deps as unknown as CliDeps), 0);
+  const cases = script.matchAll(/^ {4}'([^']+)'\) COMPREPLY=\(\$\(compgen -W '([^']*)'/gm);
+  return new Map(Array.from(cases, ([, path = '', words = '']) => [path, new Set(words.split(' '))]));
+}
+
+const start =
+  /(?:npx auditlog|npm run -s auditlog --|node dist\/cli\.js|^auditlog|[|(;&] ?auditlog|^forward)(?= )/gm;
+
+/** The command lines of ours in a text of a shell, from the name on, without comments and what they are piped into. */
+function commandsIn(text: string): string[] {
+  const lines = text.replaceAll(/\\\n\s*/g, ' ').replaceAll(/ #.*$/gm, '');
+  return Array.from(lines.matchAll(start), (found) => {
+    const rest = lines.slice(found.index + found[0].length).split(/[\n|;&>]/, 1)[0] ?? '';
+    return `auditlog${found[0] === 'forward' ? ' forward' : ''}${rest}`;
+  });
+}
+
+describe('commands in documents', () => {
+  test('each block of a shell is run, or says why not', () => {
+    for (const { path, language, info, text } of blocks) {
+      assert.ok(!['console', 'bash', 'shell'].includes(language), `${path}: ${language} is written sh`);
+      if (language !== 'sh' || path.startsWith('docs/recipes/')) continue;
+      assert.match(info, /^(demo|not-run: .{10,})?$/, `${path}: ${text}`);
+      for (const [file] of info.matchAll(/test\/[\w./-]+/g))
+        assert.ok(existsSync(new URL(file, projectRoot)), `${path}: there is no ${file}`);
+    }
+  });
+
+  test('each block is what a shell can read', () => {
+    for (const { path, text } of shellBlocks) {
+      const { stderr } = spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' });
+      assert.equal(stderr, '', `${path}:\n${text}`);
+    }
+  });
+
+  test('commands and options are those of the program', async () => {
+    const known = await knownWords();
+    let seen = 0;
+    for (const { path, text } of shellBlocks)
+      for (const command of commandsIn(text)) {
+        let at = 'auditlog';
+        for (const word of command.split(/\s+/).slice(1)) {
+          if (known.has(`${at} ${word}`)) at = `${at} ${word}`;
+          const [option = ''] = word.split('=');
+          if (/^--[a-z]/.test(word)) assert.ok(known.get(at)?.has(option), `${path}: ${at} has no ${option}`);
+        }
+        assert.ok(at !== 'auditlog' || command.includes('--version'), `${path}: no command in ${command}`);
+        seen += 1;
+      }
+    assert.ok(seen > 30, `${seen}`);
+  });
+
+  test('the table of commands has all of them', async () => {
+    const table = documentText('docs/operate.md');
+    for (const command of (await knownWords()).keys()) {
+      const [, name = '', child] = command.split(' ');
+      const isListed = table.split('\n').some((line) => {
+        const [, cell = ''] = line.split(/(?<!\\)\|/);
+        return cell.startsWith(` \`${name}`) && (child === undefined || cell.includes(child));
+      });
+      assert.ok(isListed || command === 'auditlog', `docs/operate.md has no row of ${command}`);
+    }
+  });
+
+  test('scripts that documents name are there', () => {
+    const { scripts } = JSON.parse(documentText('package.json')) as { scripts: object };
+    for (const path of [...pages('with recipes'), 'CONTRIBUTING.md', 'bench/README.md']) {
+      const named = documentText(path).matchAll(/npm (?:run (?:-s )?([a-z][\w:]*)|(start|test)\b)/g);
+      for (const [all, script, own] of named) assert.ok((script ?? own ?? '') in scripts, `${path}: ${all}`);
+    }
+  });
+});

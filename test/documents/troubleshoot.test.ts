@@ -1,0 +1,61 @@
+import { strict as assert } from 'node:assert';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { documentText } from '../support/markdown.ts';
+import { projectRoot } from '../support/project-root.ts';
+
+/** docs/troubleshoot.md against the sources: what it says one sees is what the program says. */
+
+const page = documentText('docs/troubleshoot.md');
+const alertsAt = page.indexOf('## Alerts');
+
+/** Sources with texts that are written in several pieces joined. */
+const sources = readdirSync(new URL('src', projectRoot), { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\.(ts|js)$/.test(name))
+  .map((name) => documentText(`src/${name}`).replaceAll(/['`]\s*\+\s*['`]/g, ''))
+  // The rules of events.
+  .concat(documentText('schema/source-event.schema.json'));
+
+/** The code in the first column of tables, and in the line of what is no fault; in double backquotes where it has some. */
+function literals(text: string): string[] {
+  const columns = text
+    .split('\n')
+    .filter((line) => /^\| (?!you see|-)/.test(line))
+    .map((line) => line.slice(1).split(' | ')[0] ?? '');
+  const waits = /It waits and says so[^]*?\n\n/.exec(text)?.[0] ?? '';
+  return [...columns, waits].flatMap((cell) =>
+    Array.from(cell.matchAll(/``(.+?) ``|`([^`]+)`/g), ([, quoted, plain]) => quoted ?? plain ?? ''),
+  );
+}
+
+/** `…` stands for what differs, which the sources have as an expression; quotes that end a literal there may stand in between. */
+function isSaid(literal: string): boolean {
+  const pieces = literal.split('…').map((piece) => piece.trim());
+  assert.ok(
+    pieces.some((piece) => piece.length >= 4),
+    `too short to be looked for: ${literal}`,
+  );
+  const escaped = pieces.map((piece) => piece.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  const pattern = new RegExp(escaped.join('[^\n]{0,120}?'));
+  return sources.some((source) => pattern.test(source));
+}
+
+/** Endpoints and names of requests, of which other tests know. */
+const known = /^(\/|"accepted":0|"total":0|errors$)/;
+
+test('what one sees is in the program', () => {
+  const all = literals(page.slice(0, alertsAt));
+  assert.ok(all.length > 80, `${all.length}`);
+  for (const literal of all)
+    if (!known.test(literal)) assert.ok(isSaid(literal), `the program does not say: ${literal}`);
+});
+
+test('every alert is there, and leads to a section of a page', () => {
+  const { groups } = parse(documentText('deploy/prometheus/alerts.yml')) as {
+    groups: { rules: { alert: string; annotations: { runbook: string } }[] }[];
+  };
+  const rules = groups.flatMap((group) => group.rules);
+  const listed = Array.from(page.slice(alertsAt).matchAll(/`(Auditlog\w+)`/g), ([, name = '']) => name);
+  assert.deepEqual(listed.toSorted(), rules.map(({ alert }) => alert).toSorted());
+});

@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { projectRoot } from './project-root.ts';
+
+/** Documents as tests read them. */
+
+export interface Block {
+  readonly language: string;
+  /** What follows the language: the name of a configuration, or how a block of `sh` is tested. Empty where there is nothing. */
+  readonly info: string;
+  readonly text: string;
+  /** Nothing stands between it and the block before. */
+  readonly follows: boolean;
+}
+
+/** The blocks of code in Markdown: ```` ```language info ````. */
+export function blocksOf(markdown: string): Block[] {
+  let end = -1;
+  return Array.from(markdown.matchAll(/^```(\w*) ?(.*)\n([^]*?)^```$/gm), (found) => {
+    const [all, language = '', info = '', text = ''] = found;
+    const follows = end >= 0 && markdown.slice(end, found.index).trim() === '';
+    end = found.index + all.length;
+    return { language, info, text, follows };
+  });
+}
+
+/** A document of the project, by its path. */
+export function documentText(path: string): string {
+  return readFileSync(fileURLToPath(new URL(path, projectRoot)), 'utf8');
+}
+
+/** README.md, then the pages of `docs` by name; with `recipes` those below it, too. */
+export function pages(recipes?: 'with recipes'): string[] {
+  const folders = recipes !== undefined ? ['docs/', 'docs/recipes/'] : ['docs/'];
+  const found = folders.flatMap((folder) =>
+    readdirSync(new URL(folder, projectRoot))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => folder + name)
+      .toSorted(),
+  );
+  return ['README.md', ...found];
+}
