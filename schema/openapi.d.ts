@@ -471,6 +471,8 @@ export interface Schemas {
     /** A duration such as `90d`, `off`, or `default`. */
     readonly retention?: string;
     readonly receipts?: Schemas['ReceiptsPolicy'];
+    /** How many stored events a shorter retention may remove. */
+    readonly confirm_removal?: number;
   };
   readonly Scopes: readonly ('read' | 'write')[];
   readonly ApiKeys: {
@@ -607,6 +609,8 @@ export interface Schemas {
     /** Events of the body that were refused; with `errors`. */
     readonly rejected?: number;
     readonly errors?: Schemas['EventErrors'];
+    /** How many stored events the change would remove; with 409. */
+    readonly would_remove?: number;
     /** Of a login with `list_organizations`; where the password is right. */
     readonly organizations?: readonly (Schemas['OrganizationName'])[];
     readonly checks?: Schemas['Checks'];
@@ -625,17 +629,41 @@ export interface Schemas {
     readonly slug: Schemas['Slug'];
     readonly name: string;
   };
-  /** `org set`, and each of `org list` */
+  /** `org set`, `org hold`, `org release`, and each of `org list` */
   readonly CliOrganization: {
     readonly id: string;
     readonly slug: Schemas['Slug'];
     readonly name: string;
     /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
     readonly retention: string;
+    /** For how many days events are kept now; null: for ever. It follows `retention` where that removes nothing, or once it was confirmed. */
+    readonly kept_days: number | null;
+    /** Since when and why nothing of it is removed; null where it is not held. */
+    readonly hold: {
+      readonly since: Schemas['CliMoment'];
+      readonly reason: string;
+    } | null;
+    /** With `--dry-run`, which changes nothing. */
+    readonly would_remove?: number;
     readonly receipts: Schemas['ReceiptsPolicy'];
     readonly created_at: Schemas['CliMoment'];
   };
   readonly CliOrganizations: readonly (Schemas['CliOrganization'])[];
+  /** `org delete`, and each of `org deletions`; with `--dry-run` nothing is changed */
+  readonly CliDeletion: {
+    readonly id: string;
+    readonly slug: Schemas['Slug'];
+    readonly name: string;
+    readonly events: number;
+    readonly users: number;
+    readonly api_keys: number;
+    /** The last that was signed of its tree, a signed note. */
+    readonly checkpoint: string | null;
+    readonly operator: string;
+    readonly started_at: Schemas['CliMoment'];
+    readonly finished_at: Schemas['CliMomentOrNull'];
+  };
+  readonly CliDeletions: readonly (Schemas['CliDeletion'])[];
   /** `init` */
   readonly CliInit: {
     readonly organization: Schemas['CliNewOrganization'];

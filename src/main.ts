@@ -17,6 +17,7 @@ import { IngestDirectory } from './control/ingest-directory.ts';
 import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
+import { overBefore } from './control/retention.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
@@ -30,6 +31,7 @@ import { limits as storageLimits } from './storage/limits.ts';
 import type { Base } from './service/base.ts';
 import { openCounts } from './service/counts.ts';
 import { startEvidence } from './service/evidence.ts';
+import { startRetention } from './service/retention.ts';
 import { startTracing } from './service/tracing.ts';
 import { startWriting, type Writing } from './service/writing.ts';
 import { isOutOfRoom, type ServiceStorage, startStorage, watchParts } from './storage/open-storage.ts';
@@ -95,14 +97,16 @@ async function start(
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   if (stored.held) await watchParts(stored.held, base, async () => (await order.settledBefore()).ofAll);
-  const evidence = await startEvidence(base, stored, order);
+  const keptFrom = (organization: string) => overBefore(directory.policyOf(organization), clock());
+  const evidence = await startEvidence(base, stored, order, keptFrom);
+  startRetention(base, stored, writing, organizations);
   const stopping = new AbortController();
   let url = '';
   const announce = async (certificate: string | undefined) =>
     place === undefined
       ? writeServerFile(config.dataDir, { url, certificate }, log)
       : place.listening({ port: server.port, certificate });
-  const parts = { stored, directory, organizations, writing, evidence, announce };
+  const parts = { stored, directory, organizations, writing, evidence, keptFrom, announce };
   const { server, certificate } = await startAnswering(base, parts, stopping.signal);
   url = localUrl(config.host, server.port, config.tls !== undefined);
   await announce(certificate);
@@ -135,6 +139,8 @@ interface Answering {
   readonly organizations: IngestDirectory;
   readonly writing: Writing;
   readonly evidence: EvidenceReader;
+  /** Before which time (Unix microseconds) an organization's events are over. */
+  readonly keptFrom: (organization: string) => number | undefined;
   /** Tells commands where the server is, and which certificate it shows. */
   readonly announce: (certificate: string | undefined) => Promise<void>;
 }
@@ -142,7 +148,7 @@ interface Answering {
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
   const { config, envelope, damage, place } = base;
-  const { directory, organizations, evidence } = parts;
+  const { directory, organizations, evidence, keptFrom } = parts;
   const { storage, writeHealth } = parts.stored;
   const { ingest, order, member } = parts.writing;
   const secret = await sessionSecret(config, base.log);
@@ -163,12 +169,12 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     renderMetrics: async () => (place ? renderTogether(await place.metrics()) : renderMetrics()),
     clock,
     ingest,
-    read: createReaders({ storage, pool, envelope, clock, secret, order, stopping }),
+    read: createReaders({ storage, pool, envelope, clock, secret, order, keptFrom, stopping }),
     evidence,
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: new Administration(storage),
+    administration: new Administration(storage, clock, config.retentionDays),
     keyUses,
     rateCounter,
     passwords,

@@ -12,12 +12,14 @@ import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { feedPage } from '../read/plans.ts';
 import type { Storage } from '../storage/storage.ts';
-import { type Entry, entryAt, entryBytes, hasExpired } from '../tlog/entry.ts';
+import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
+import { PolicyHistory } from '../tlog/policy.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
 import { limits } from './limits.ts';
 import { createProgress, type ProgressIo } from './progress.ts';
 import { eventLine, headLine } from './verify/evidence-file.ts';
+import { policiesOf, statementOf } from './verify/policies.ts';
 
 interface EvidenceExport {
   readonly organization: Organization;
@@ -49,12 +51,19 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
   const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
   if (checkpoint === undefined) throw new Error('there is no checkpoint of this organization yet');
   const { id, slug } = organization;
+  const tiles = new TileTable(session.storage);
+  const policies = await policiesOf(session.storage, tiles, id, checkpoint.size);
   const head = {
     origin: checkpoint.origin,
     organization: { id, slug },
     checkpoint: checkpoint.text,
     filtered: isFiltered,
+    policies: policies.map(({ position, seq, source }) => ({ n: position, seq: String(seq), source })),
   };
+  const history = new PolicyHistory(
+    policies.flatMap((one) => statementOf(one) ?? []),
+    systemClock(),
+  );
   await record(checkpoint.size);
   const partial = `${file}.partial`;
   const count = { rows: 0, bytes: 0 };
@@ -71,7 +80,7 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
     yield Buffer.from(headLine(head));
     yield* eventLines(session, options, checkpoint?.size ?? 0, (entry, source) => {
       if (source !== undefined) count.rows += 1;
-      else if (!isFiltered && !hasExpired(entry, systemClock())) vanished += 1;
+      else if (!isFiltered && !history.mayHaveGone(entry)) vanished += 1;
     });
   }
   try {

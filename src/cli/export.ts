@@ -8,9 +8,11 @@ import { Problem } from '../base/problem.ts';
 import { errorCode } from '../base/system-error.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { sourceEvent } from '../control/change-events.ts';
-import { findOrganization } from '../control/organizations.ts';
-import { readFilter } from '../read/filter.ts';
+import { findOrganization, type Organization } from '../control/organizations.ts';
+import { overBefore, readPolicy } from '../control/retention.ts';
+import { type AuditFilter, readFilter } from '../read/filter.ts';
 import { StandardPool } from '../read/standard/pool.ts';
+import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
 import { exportEvidence } from './export-evidence.ts';
@@ -254,6 +256,19 @@ async function toOutput(run: ExportRun): Promise<void> {
   }
 }
 
+/** The filter that was given, without what is over by the organization's retention. */
+async function keptFilter(
+  storage: Storage,
+  organization: Organization,
+  filtersGiven: Filters,
+): Promise<AuditFilter> {
+  const keptFromMicros = overBefore(await readPolicy(storage, organization.id), systemClock());
+  return {
+    ...readFilter((name) => filtersGiven[name as keyof Filters], organization),
+    ...(keptFromMicros !== undefined && { keptFromMicros }),
+  };
+}
+
 /** All entries of the tree, with the source events that match: what `verify` needs without the engine. */
 async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void> {
   const { output, format, schema, restart, partitionBy } = options;
@@ -268,6 +283,7 @@ async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void>
   await checkOutputFile(resolve(output));
   await withStorage(setUp(deps), async (session) => {
     const organization = await findOrganization(session.storage, options.org);
+    // What is stored is what is verified, also where it is over and not removed yet.
     const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
     const record = (events: number) =>
       recordExport(
@@ -302,7 +318,7 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
   try {
     await withStorage(setup, async (session) => {
       const organization = await findOrganization(session.storage, options.org);
-      const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
+      const filter = await keptFilter(session.storage, organization, filtersGiven);
       const one: ExportRun = { ...session, organization, format, pool, filter, filtersGiven };
       if (output === '-') await toOutput(one);
       else if (partitionBy !== undefined) await toDirectory(one, options, resolve(output));

@@ -77,7 +77,6 @@ export const limits = {
   doctorLogAgeMsMax: 60_000,
   doctorPartsMax: 300,
   doctorExpiredDaysMax: 3,
-  doctorScanMsMax: 600_000,
   /** Moving data: one question to an engine, or one slice; how long a copy may say nothing. */
   moveQueryMsMax: 6 * 3_600_000,
   moveSilenceMsMax: 600_000,
@@ -87,6 +86,7 @@ export const limits = {
   moveRetryDelayMsMin: 100,
   moveRetryDelayMsMax: 2_000,
   moveInsertEndMsMax: 60_000,
+  moveRemovalPollMs: 500,
   /** Events that were recorded this short a time ago are left to the next round: some may still be on their way. */
   moveSettleMs: 5_000,
   /** Rounds beside a server that goes on, and what is few enough to be left to the last run. */

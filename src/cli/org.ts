@@ -1,21 +1,56 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/problem.ts';
-import { changeOfOrganization, retentionText } from '../control/change-events.ts';
+import { systemClock } from '../base/clock.ts';
+import {
+  changeOfOrganization,
+  changeOfPolicy,
+  changesOfSettings,
+  retentionText,
+} from '../control/change-events.ts';
 import {
   createOrganization,
+  findOrganization,
   listOrganizations,
   type Organization,
+  daysOf,
   type OrganizationSettings,
   updateOrganization,
 } from '../control/organizations.ts';
+import {
+  keepsAll,
+  placeHold,
+  readPolicies,
+  readPolicy,
+  releaseHold,
+  type RetentionPolicy,
+  settleHold,
+  wouldEnd,
+} from '../control/retention.ts';
+import {
+  beginDeletion,
+  carryOutDeletion,
+  type Deletion,
+  listDeletions,
+  weighDeletion,
+} from '../control/deletion.ts';
+import { EventRemoval } from '../storage/removal.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
+import { integer, option } from './option.ts';
 import { table, timeText } from './output.ts';
+import { operator, type Session } from './session.ts';
 
-const retentionHelp = 'how long events are kept, such as 90d; off: for ever; default: as RETENTION says';
+const retentionHelp =
+  'how long events are kept, stored ones included, such as 90d; off: for ever; default: as RETENTION says';
 const receiptsHelp = 'who sees receipts of transfers: own or off';
 
-interface Options extends OrganizationSettings {
+const confirmHelp = 'how many stored events may be removed by this, as --dry-run tells';
+
+interface Options extends Omit<OrganizationSettings, 'confirmed'> {
+  readonly confirm?: number;
+  readonly dryRun?: true;
+  readonly reason?: string;
   readonly org?: string;
   readonly slug?: string;
 }
@@ -34,16 +69,34 @@ function referenceOf(argument: string | undefined, { org, slug }: Options): stri
   return reference;
 }
 
-function view(organization: Organization) {
+function view(organization: Organization, policy: RetentionPolicy | undefined) {
   const { id, slug, name, receipts } = organization;
-  const created_at = timeText(organization.createdMicros);
-  return { id, slug, name, retention: retentionText(organization), receipts, created_at };
+  const { days, heldMicros, holdReason } = policy ?? keepsAll(id);
+  return {
+    id,
+    slug,
+    name,
+    retention: retentionText(organization),
+    kept_days: days ?? null,
+    hold: heldMicros === undefined ? null : { since: timeText(heldMicros), reason: holdReason },
+    receipts,
+    created_at: timeText(organization.createdMicros),
+  };
 }
 
-/** `org create|list|set` (contract: Command line). */
+/** `org create|list|set|hold|release|delete|deletions` (contract: Command line). */
 export function registerOrg(program: Command, deps: CliDeps): void {
   const org = program.command('org').description('organizations');
+  registerCreate(org, deps);
+  registerList(org, deps);
+  registerSet(org, deps);
+  registerHold(org, deps);
+  registerRelease(org, deps);
+  registerDelete(org, deps);
+  registerDeletions(org, deps);
+}
 
+function registerCreate(org: Command, deps: CliDeps): void {
   const create = aboutOrganization(org.command('create'), 'short name: a-z, 0-9 and -, at most 63')
     .description('make an organization')
     .requiredOption('--name <name>', 'name to show')
@@ -62,39 +115,189 @@ export function registerOrg(program: Command, deps: CliDeps): void {
       };
     };
   });
+}
 
+function registerList(org: Command, deps: CliDeps): void {
   const list = org.command('list').description('show every organization');
   controlCommand(deps, list, () => async (storage) => {
-    const value = (await listOrganizations(storage)).map(view);
+    const policies = await readPolicies(storage);
+    const value = (await listOrganizations(storage)).map((one) => view(one, policies.get(one.id)));
     const text = table(value, [
       ['slug', (one) => one.slug],
       ['name', (one) => one.name],
       ['retention', (one) => one.retention],
+      ['held since', (one) => one.hold?.since ?? ''],
       ['receipts', (one) => one.receipts],
       ['created', (one) => one.created_at],
       ['id', (one) => one.id],
     ]);
     return { schema: 'CliOrganizations', value, text };
   });
+}
 
+function registerSet(org: Command, deps: CliDeps): void {
   const set = aboutOrganization(org.command('set'), 'slug or id')
     .description('change an organization')
     .option('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
-    .option('--receipts <policy>', receiptsHelp);
+    .option('--receipts <policy>', receiptsHelp)
+    .option('--dry-run', 'tell how many stored events a retention would remove, and change nothing')
+    .addOption(option('--confirm <count>', confirmHelp, integer(0, 999_999_999)));
   controlCommand(deps, set, (options: Options, argument) => {
-    const { name, retention, receipts } = options;
+    const { name, retention, receipts, confirm } = options;
     const reference = referenceOf(argument, options);
     if (name === undefined && retention === undefined && receipts === undefined)
       throw new Problem('malformed', 'nothing to set: give --name, --retention or --receipts');
-    return async (storage) => {
-      const organization = await updateOrganization(storage, reference, options);
+    return async (storage, { config }) => {
+      const { retentionDays: defaultDays } = config;
+      if (options.dryRun) return dryRun(storage, reference, options, defaultDays);
+      const settings = { name, retention, receipts, confirmed: confirm };
+      const changed = await updateOrganization(storage, reference, settings, { defaultDays });
       return {
         schema: 'CliOrganization',
-        value: view(organization),
-        text: `Organization ${organization.slug} changed`,
-        changes: [changeOfOrganization(organization, 'organizationUpdated')],
+        value: view(changed.now, await readPolicy(storage, changed.now.id)),
+        text: `Organization ${changed.now.slug} changed`,
+        changes: changesOfSettings(changed),
       };
     };
+  });
+}
+
+async function dryRun(
+  storage: Storage,
+  reference: string,
+  { retention }: Options,
+  defaultDays: number | undefined,
+) {
+  const organization = await findOrganization(storage, reference);
+  const policy = await readPolicy(storage, organization.id);
+  const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
+  const { events } = await wouldEnd(storage, organization.id, days, systemClock());
+  const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
+  return {
+    schema: 'CliOrganization' as const,
+    value: { ...view(organization, policy), would_remove: events },
+    text: `${events} stored events of ${organization.slug} would be removed${held}`,
+  };
+}
+
+function requireReason({ reason }: Options): string {
+  if (reason !== undefined && reason.trim() !== '') return reason;
+  throw new Problem('malformed', '--reason: say why; it is recorded');
+}
+
+function registerHold(org: Command, deps: CliDeps): void {
+  const hold = aboutOrganization(org.command('hold'), 'slug or id')
+    .description('remove nothing of an organization from now on, whatever its retention (legal hold)')
+    .option('--reason <text>', 'why; recorded');
+  controlCommand(deps, hold, (options: Options, argument) => {
+    const reference = referenceOf(argument, options);
+    const reason = requireReason(options);
+    return async (storage, session) => {
+      const organization = await findOrganization(storage, reference);
+      const policy = await placeHold(storage, organization.id, reason);
+      const isSettled = await settleHold(removalOf(session), organization.id);
+      const { slug } = organization;
+      const text = isSettled
+        ? `Organization ${slug} is held: nothing of it is removed`
+        : `Organization ${slug} is held; a removal that had begun before goes on in the engine`;
+      return {
+        schema: 'CliOrganization',
+        value: view(organization, policy),
+        text,
+        changes: [changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason })],
+      };
+    };
+  });
+}
+
+function removalOf({ storage }: Session): EventRemoval {
+  return new EventRemoval(storage);
+}
+
+function registerRelease(org: Command, deps: CliDeps): void {
+  const release = aboutOrganization(org.command('release'), 'slug or id')
+    .description('end a legal hold: what the retention ends is removed')
+    .option('--reason <text>', 'why; recorded')
+    .option('--dry-run', 'tell how many stored events this would remove, and change nothing')
+    .addOption(option('--confirm <count>', confirmHelp, integer(0, 999_999_999)));
+  controlCommand(deps, release, (options: Options, argument) => {
+    const reference = referenceOf(argument, options);
+    const reason = options.dryRun ? '' : requireReason(options);
+    return async (storage) => {
+      if (options.dryRun) return dryRun(storage, reference, { dryRun: true }, undefined);
+      const organization = await findOrganization(storage, reference);
+      const asked = { reason, confirmed: options.confirm };
+      const { now, removes } = await releaseHold(storage, organization.id, asked);
+      return {
+        schema: 'CliOrganization',
+        value: view(organization, now),
+        text: `Organization ${organization.slug} is not held any more`,
+        changes: [changeOfPolicy(organization, 'legalHoldReleased', now, { reason, removes })],
+      };
+    };
+  });
+}
+
+function deletionView({ id, slug, name, events, users, apiKeys, checkpoint, ...times }: Deletion) {
+  return {
+    id,
+    slug,
+    name,
+    events,
+    users,
+    api_keys: apiKeys,
+    checkpoint: checkpoint === '' ? null : checkpoint,
+    operator: times.operator,
+    started_at: timeText(times.startedMicros),
+    finished_at: times.finishedMicros === undefined ? null : timeText(times.finishedMicros),
+  };
+}
+
+function registerDelete(org: Command, deps: CliDeps): void {
+  const command = aboutOrganization(org.command('delete'), 'slug or id')
+    .description('remove an organization: its events, users, keys and tree')
+    .option('--dry-run', 'tell what there is of it, and change nothing')
+    .addOption(
+      option('--confirm <count>', 'the number of its events, as --dry-run tells', integer(0, 999_999_999)),
+    );
+  controlCommand(deps, command, (options: Options, argument) => {
+    const reference = referenceOf(argument, options);
+    if (options.dryRun === undefined && options.confirm === undefined)
+      throw new Problem('malformed', 'give --dry-run, and then --confirm with the number that it tells');
+    return async (storage, session) => {
+      const weighed = await weighDeletion(storage, reference, operator());
+      const { deletion } = weighed;
+      const what = `${deletion.events} events, ${deletion.users} users and ${deletion.apiKeys} API keys`;
+      if (options.dryRun)
+        return {
+          schema: 'CliDeletion',
+          value: deletionView(deletion),
+          text: `${what} of ${deletion.slug} would be removed`,
+        };
+      await beginDeletion(storage, weighed, options.confirm);
+      const done = await carryOutDeletion(storage, removalOf(session), deletion, systemClock());
+      return {
+        schema: 'CliDeletion',
+        value: deletionView(done),
+        text: `Organization ${deletion.slug} is deleted: ${what}`,
+      };
+    };
+  });
+}
+
+function registerDeletions(org: Command, deps: CliDeps): void {
+  const command = org.command('deletions').description('show the organizations that were deleted');
+  controlCommand(deps, command, () => async (storage) => {
+    const value = (await listDeletions(storage)).map(deletionView);
+    const text = table(value, [
+      ['slug', (one) => one.slug],
+      ['events', (one) => String(one.events)],
+      ['begun', (one) => one.started_at],
+      ['finished', (one) => one.finished_at ?? 'not yet'],
+      ['by', (one) => one.operator],
+      ['id', (one) => one.id],
+    ]);
+    return { schema: 'CliDeletions', value, text };
   });
 }

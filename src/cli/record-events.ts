@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
+import { daysKept, readPolicies } from '../control/retention.ts';
 import { encodeEvents } from '../ingest/encode-events.ts';
 import { logDirectories } from '../config/log-directories.ts';
 import { newestSegmentOf } from '../ingest/left-log.ts';
@@ -20,11 +21,16 @@ import type { RecordEvents } from './context.ts';
 /** Stores the events as one segment; a random row within it keeps two commands of the same moment apart. */
 export const recordEvents: RecordEvents = async ({ storage, config, log }, events) => {
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
+  const policies = await readPolicies(storage);
   const { payload, rows } = encodeEvents(events, {
     ...config,
     organizationOf: (id) => {
       const found = organizations.get(id);
-      return found && { id, retentionDays: effectiveRetentionDays(found, config.retentionDays) };
+      if (found === undefined) return undefined;
+      const policy = policies.get(id);
+      const retentionDays =
+        policy === undefined ? effectiveRetentionDays(found, config.retentionDays) : daysKept(policy);
+      return { id, retentionDays };
     },
   });
   await withSegmentNumber(storage, config, async (number, writer) => {

@@ -171,6 +171,11 @@ export const variables = {
     'how long events are kept where the organization says nothing; whole days, rounded up',
     orOff(retention),
   ),
+  RETENTION_INTERVAL: setting(
+    '10m',
+    'how often what is over is removed from the disk; nobody is shown it from the moment that it is',
+    duration(100, dayMs),
+  ),
   MAX_BODY_BYTES: setting(
     '33554432',
     'largest request body after decompression',

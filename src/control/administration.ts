@@ -14,12 +14,7 @@ import {
 } from './api-keys.ts';
 import { limits } from './limits.ts';
 import { isUuid } from './names.ts';
-import {
-  findOrganization,
-  type Organization,
-  type OrganizationSettings,
-  updateOrganization,
-} from './organizations.ts';
+import { type ChangedOrganization, type OrganizationSettings, updateOrganization } from './organizations.ts';
 import {
   changeRole,
   createUser,
@@ -48,14 +43,17 @@ const keyIdPattern = /^[0-9a-z]{16}$/;
 export class Administration {
   readonly #storage: Storage;
   readonly #clock: Clock;
+  readonly #retentionDays: number | undefined;
   readonly #changes = new KeyedMutex(
     limits.controlChangesWaitingMax,
     () => new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }),
   );
 
-  constructor(storage: Storage, clock: Clock = systemClock) {
+  /** `retentionDays` is the service's default; undefined: events are kept for ever. */
+  constructor(storage: Storage, clock: Clock = systemClock, retentionDays?: number) {
     this.#storage = storage;
     this.#clock = clock;
+    this.#retentionDays = retentionDays;
   }
 
   /** Oldest first; keys of all organizations are not among them. */
@@ -145,14 +143,12 @@ export class Administration {
     });
   }
 
-  /** Unchanged where every setting is what it was. Throws Problem `malformed`. */
-  changeSettings(organization: string, settings: OrganizationSettings): Promise<Changed<Organization>> {
-    return this.#changes.run(organization, async () => {
-      const before = await findOrganization(this.#storage, organization);
-      const now = await updateOrganization(this.#storage, organization, settings, this.#clock);
-      const names = ['name', 'retentionDays', 'receipts'] as const;
-      return names.every((name) => before[name] === now[name]) ? { before: now, now } : { before, now };
-    });
+  /** See `updateOrganization`. */
+  changeSettings(organization: string, settings: OrganizationSettings): Promise<ChangedOrganization> {
+    const how = { clock: this.#clock, defaultDays: this.#retentionDays };
+    return this.#changes.run(organization, () =>
+      updateOrganization(this.#storage, organization, settings, how),
+    );
   }
 
   /** A key of another organization is answered as one that does not exist: nothing tells the two apart. */

@@ -1,6 +1,7 @@
 import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
 import type { ApiKey } from './api-keys.ts';
-import type { Organization } from './organizations.ts';
+import type { ChangedOrganization, Organization } from './organizations.ts';
+import type { RetentionPolicy } from './retention.ts';
 import type { User } from './users.ts';
 
 /** Who did it: a user, or a program or an operator, who is not one. Absent where it is not known. */
@@ -60,6 +61,9 @@ export const changeCodes = {
   apiKeyRotated: 1303,
   organizationCreated: 5010,
   organizationUpdated: 5011,
+  retentionChanged: 5013,
+  legalHoldPlaced: 5014,
+  legalHoldReleased: 5015,
 } as const;
 
 type ChangeCode = (typeof changeCodes)[keyof typeof changeCodes];
@@ -137,6 +141,45 @@ export function changeOfOrganization(
     msg: `Organization ${slug} ${what === 'organizationCreated' ? 'created' : 'changed'}`,
     extra: { ...settings, previous },
   };
+}
+
+const policyWords = {
+  retentionChanged: (slug: string) => `Retention of ${slug} changed`,
+  legalHoldPlaced: (slug: string) => `Legal hold on ${slug} placed`,
+  legalHoldReleased: (slug: string) => `Legal hold on ${slug} released`,
+};
+
+/**
+ * What is kept of an organization from now on. `verify` tells by these events what a policy has ended from what vanished
+ * (tlog/policy.ts reads them), so each says all of the policy; `version` names it.
+ */
+export function changeOfPolicy(
+  { id, slug }: Pick<Organization, 'id' | 'slug'>,
+  what: keyof typeof policyWords,
+  { days, heldMicros, version }: RetentionPolicy,
+  facts: { readonly reason?: string; readonly removes?: number } = {},
+): Change {
+  return {
+    organizationId: id,
+    code: changeCodes[what],
+    target: { id, name: slug, type: 'organization' },
+    msg: policyWords[what](slug),
+    extra: {
+      policy: { version: String(version), days: days ?? null, held: heldMicros !== undefined },
+      ...facts,
+    },
+  };
+}
+
+/** What a change of an organization's settings is, its policy included. */
+export function changesOfSettings({ before, now, policy }: ChangedOrganization): Change[] {
+  const isNewPolicy = policy !== undefined && policy.before !== policy.now;
+  return [
+    ...(before === now ? [] : [changeOfOrganization(now, 'organizationUpdated', before)]),
+    ...(isNewPolicy
+      ? [changeOfPolicy(now, 'retentionChanged', policy.now, { removes: policy.removes })]
+      : []),
+  ];
 }
 
 export function userActor({ id, name, email }: User): EventActor {

@@ -1,6 +1,7 @@
 import type { ApiKey } from './api-keys.ts';
 import type { EndedSession } from './ended-sessions.ts';
 import type { Organization } from './organizations.ts';
+import type { RetentionPolicy } from './retention.ts';
 import type { User } from './users.ts';
 
 /** Rows of the control tables, in any order and with older versions among them. */
@@ -9,6 +10,7 @@ export interface ControlRows {
   readonly users: readonly User[];
   readonly apiKeys: readonly ApiKey[];
   readonly endedSessions: readonly EndedSession[];
+  readonly policies: readonly RetentionPolicy[];
 }
 
 /** Takes rows in any order and keeps the newest of every id; those that were not known in this version. */
@@ -34,6 +36,7 @@ export class DirectoryState {
   readonly #users = new Map<string, User>();
   readonly #apiKeys = new Map<string, ApiKey>();
   readonly #endedSessions = new Map<string, EndedSession>();
+  readonly #policies = new Map<string, RetentionPolicy>();
   readonly #idsByEmail = new Map<string, ReadonlySet<string>>();
   #bySlug = new Map<string, Organization>();
   #version = 0;
@@ -49,6 +52,11 @@ export class DirectoryState {
   /** By slug. */
   organizations(): readonly Organization[] {
     return [...this.#bySlug.values()];
+  }
+
+  /** What is kept of an organization; undefined where no policy says so, and everything is. */
+  policyOf(organization: string): RetentionPolicy | undefined {
+    return this.#policies.get(organization);
   }
 
   apiKey(id: string): ApiKey | undefined {
@@ -83,6 +91,7 @@ export class DirectoryState {
       users.length,
       keepNewest(this.#apiKeys, rows.apiKeys).length,
       keepNewest(this.#endedSessions, ended).length,
+      keepNewest(this.#policies, rows.policies).length,
     ];
     if (organizations.length > 0) this.#indexSlugs();
     for (const { id, emailLower } of users) {

@@ -1,13 +1,14 @@
 import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { Directory } from './directory.ts';
 import { effectiveRetentionDays, type Organization } from './organizations.ts';
+import { daysKept, type RetentionPolicy } from './retention.ts';
 
 /** The directory as ingest and its worker threads need it. */
 export class IngestDirectory {
   readonly #directory: Directory;
   readonly #retentionDays: number | undefined;
   /** Made once for each state of an organization: requests of the same one are known by the same object. */
-  readonly #facts = new WeakMap<Organization, OrganizationFacts>();
+  readonly #facts = new WeakMap<Organization, KnownFacts>();
   #shared: SharedDirectory | undefined;
 
   /** `retentionDays` is for organizations without a retention of their own; undefined: for ever. */
@@ -36,12 +37,20 @@ export class IngestDirectory {
   }
 
   #factsOf(organization: Organization): OrganizationFacts {
-    let facts = this.#facts.get(organization);
-    if (facts === undefined) {
-      const { id, slug } = organization;
-      facts = { id, slug, retentionDays: effectiveRetentionDays(organization, this.#retentionDays) };
-      this.#facts.set(organization, facts);
-    }
+    const { id, slug } = organization;
+    const policy = this.#directory.policyOf(id);
+    const known = this.#facts.get(organization);
+    if (known !== undefined && known.policy === policy) return known.facts;
+    // Before the first policy of an organization its setting counts: it will be the policy soon.
+    const retentionDays =
+      policy === undefined ? effectiveRetentionDays(organization, this.#retentionDays) : daysKept(policy);
+    const facts = { id, slug, retentionDays };
+    this.#facts.set(organization, { policy, facts });
     return facts;
   }
+}
+
+interface KnownFacts {
+  readonly policy: RetentionPolicy | undefined;
+  readonly facts: OrganizationFacts;
 }

@@ -33,4 +33,12 @@ export const limits = {
   apiKeysPerOrganizationMax: 1_000,
   usersPerOrganizationMax: 20_000,
   controlChangesWaitingMax: 32,
+  holdReasonCharactersMax: 1_000,
+  /** A server that died while it removed is waited for no longer. */
+  retentionClaimMsMax: 2 * 3_600_000,
+  /** How long a hold waits for a removal that is under way. */
+  holdSettleMsMax: 3_600_000,
+  holdSettlePollMs: 250,
+  /** A plan of which the engine knows nothing for so long is not about to be carried out. */
+  holdSettleQuietMs: 3_000,
 } as const;

@@ -14,6 +14,7 @@ import {
   version,
 } from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
+import { applyPolicy, type PolicyChange, weighPolicy } from './retention.ts';
 
 /** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
 type ReceiptsPolicy = 'own' | 'off';
@@ -41,6 +42,16 @@ export interface OrganizationSettings {
   /** A duration in whole days (a part counts as a day), `off` to keep for ever, `default` for the service's own. */
   readonly retention?: string | undefined;
   readonly receipts?: string | undefined;
+  /** How many stored events a shorter retention may remove; see `weighPolicy`. */
+  readonly confirmed?: number | undefined;
+}
+
+/** An organization before and after a change; the same object where nothing changed. */
+export interface ChangedOrganization {
+  readonly before: Organization;
+  readonly now: Organization;
+  /** Undefined where the retention was not named. */
+  readonly policy: PolicyChange | undefined;
 }
 
 const dayMs = 86_400_000;
@@ -71,6 +82,12 @@ function parseRetention(text: string): number | undefined {
     'malformed',
     `retention must be a duration such as 90d, at most ${retentionDaysMax}d, or off, or default`,
   );
+}
+
+/** Days that a retention as an operator writes it stands for, given the service's default; undefined: for ever. */
+export function daysOf(retention: string, defaultDays: number | undefined): number | undefined {
+  const days = parseRetention(retention) ?? defaultDays;
+  return days === 0 ? undefined : days;
 }
 
 function parseReceipts(text: string): ReceiptsPolicy {
@@ -120,19 +137,30 @@ export async function createOrganization(
   return organization;
 }
 
-/** Changes what is given and keeps the rest. Throws Problem `malformed` or `not_found`. */
+/**
+ * Changes what is given and keeps the rest. A retention holds for what is stored, too; `defaultDays` is the service's own,
+ * undefined: for ever. The setting is written before the policy: of the two, a crash may leave the one that removes
+ * nothing. Throws Problem `malformed`, `not_found`, and `conflict` where stored events would go that nobody confirmed.
+ */
 export async function updateOrganization(
   storage: Storage,
   reference: string,
   settings: OrganizationSettings,
-  clock: Clock = systemClock,
-): Promise<Organization> {
-  const current = await findOrganization(storage, reference);
-  const { name, retention, receipts } = settings;
+  { defaultDays, clock = systemClock }: { readonly defaultDays: number | undefined; readonly clock?: Clock },
+): Promise<ChangedOrganization> {
+  const before = await findOrganization(storage, reference);
+  const { name, retention, receipts, confirmed } = settings;
   const change = {
     ...(name !== undefined && { name: displayName(name) }),
     ...(retention !== undefined && { retentionDays: parseRetention(retention) }),
     ...(receipts !== undefined && { receipts: parseReceipts(receipts) }),
   };
-  return organizationTable.update(storage, current, change, clock());
+  const days = effectiveRetentionDays({ ...before, ...change }, defaultDays);
+  const weighed =
+    retention === undefined ? undefined : await weighPolicy(storage, before.id, { days, confirmed }, clock());
+  const isChanged = Object.entries(change).some(
+    ([member, value]) => before[member as keyof Organization] !== value,
+  );
+  const now = isChanged ? await organizationTable.update(storage, before, change, clock()) : before;
+  return { before, now, policy: weighed && (await applyPolicy(storage, weighed, clock())) };
 }

@@ -3,7 +3,7 @@ import { crc32c } from '@node-rs/crc32';
 import type { Logger } from '../base/log.ts';
 import { nextSegmentNumber } from '../base/sequence.ts';
 import { type LogFiles, openLogFiles } from './files.ts';
-import { Idempotency } from './idempotency.ts';
+import { type Entry, Idempotency } from './idempotency.ts';
 import type { ManifestEntry } from './manifest.ts';
 import { type DamageReports, type Recovered, Recovery } from './recovery.ts';
 import type { SealedSegment } from './sealed-segments.ts';
@@ -15,6 +15,7 @@ import {
   encodeManifestFrame,
   evidenceName,
   factsWith,
+  type Frame,
   fileHeaderBytes,
   frameSeed,
   framesOf,
@@ -36,6 +37,8 @@ export interface RenumberOptions {
   readonly after: number;
   /** How many rows of a segment the table has under the segment's old number, which nobody sends any more. */
   storedRowsOf(segment: number): Promise<number>;
+  /** Which of some Idempotency-Keys (`Entry.id`) another process has answered since, and stored the events of. */
+  answeredByOthers(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 /** What becomes of the files of the log, all of it or nothing. */
@@ -57,8 +60,8 @@ const planName = 'renumbering';
  *     segments ──▶ 7.wal.new 8.wal.new … ──▶ renumbering (the plan) ──▶ names changed, old files removed ──▶ done
  *                  a crash here: begun anew   └────────── a crash here: carried out by the next start
  *
- * A segment that the table has already keeps its places, and goes; its answers to repeated requests are kept. Rejects
- * with EngineError.
+ * A segment that the table has already keeps its places, and goes; its answers to repeated requests are kept. A request
+ * that was repeated to another process meanwhile, and stored there, goes too. Rejects with EngineError.
  */
 export async function renumberLog(options: RenumberOptions): Promise<void> {
   const files = options.files ?? (await openLogFiles(join(options.dataDir, 'wal')));
@@ -79,6 +82,27 @@ export async function renumberLog(options: RenumberOptions): Promise<void> {
   await carryOut(files, plan);
 }
 
+interface LoggedFrame extends Frame {
+  readonly following: number;
+}
+
+/** Frames by request: `following` counts down to 0 in each. */
+function requestsOf(frames: readonly LoggedFrame[]): LoggedFrame[][] {
+  const requests: LoggedFrame[][] = [];
+  for (const frame of frames) {
+    const last = requests.at(-1);
+    if (last !== undefined && last.at(-1)?.following === frame.following + 1) last.push(frame);
+    else requests.push([frame]);
+  }
+  return requests;
+}
+
+/** The Idempotency-Key of a request, as the notes of its last frame have it. */
+function idOf(request: readonly LoggedFrame[]): string | undefined {
+  const notes = request.at(-1)?.notes ?? new Uint8Array();
+  return notes.length === 0 ? undefined : (JSON.parse(Buffer.from(notes).toString('utf8')) as Entry).id;
+}
+
 class Renumbering {
   readonly #options: RenumberOptions;
   readonly #files: LogFiles;
@@ -88,6 +112,7 @@ class Renumbering {
   readonly #kept: (readonly [string, string])[] = [];
   #number: number;
   #storedRows = 0;
+  #repeatedRows = 0;
 
   constructor(options: RenumberOptions, files: LogFiles, recovered: Recovered) {
     this.#options = options;
@@ -123,7 +148,12 @@ class Renumbering {
     const frame = encodeManifestFrame(manifest, position);
     await this.#write(number, [frame]);
     const rows = this.#entries.reduce((sum, entry) => sum + entry.rows, 0);
-    const facts = { segments: this.#entries.length, events: rows, storedBefore: this.#storedRows };
+    const facts = {
+      segments: this.#entries.length,
+      events: rows,
+      storedBefore: this.#storedRows,
+      storedElsewhere: this.#repeatedRows,
+    };
     const words = 'this server was retired: the events in its log take new places in the order of ingest';
     this.#options.log.warn(facts, words);
     const made = [...this.#entries.map((entry) => entry.number), number].map(segmentName);
@@ -136,30 +166,40 @@ class Renumbering {
   }
 
   async #copy(file: Buffer, segment: SealedSegment): Promise<void> {
-    const number = this.#next();
-    const { frames: found } = assess(
-      scanSegment(file.subarray(0, segment.bytes), segment.number),
-      segment.bytes,
+    const scanned = scanSegment(file.subarray(0, segment.bytes), segment.number);
+    const found = assess(scanned, segment.bytes).frames.flatMap((one) =>
+      framesOf(file, [one]).map((frame) => ({ ...frame, following: one.following })),
     );
+    const left = await this.#withoutRepeated(found);
+    if (left.length === 0) return;
+    const number = this.#next();
     const seed = frameSeed(number);
     const frames: EncodedFrame[] = [];
     let firstRow = 0;
-    for (const one of found) {
-      const [frame] = framesOf(file, [one]);
-      if (frame === undefined) continue;
-      const { rows, payload } = frame;
+    for (const { rows, payload, notes, following } of left) {
       const input = {
         rows,
         payload,
         payloadCrc: crc32c(payload),
-        notes: Buffer.from(frame.notes).toString('utf8'),
+        notes: Buffer.from(notes).toString('utf8'),
       };
-      frames.push(encodeFrame(input, { seed, firstRow, durableBytes: fileHeaderBytes }, one.following));
+      frames.push(encodeFrame(input, { seed, firstRow, durableBytes: fileHeaderBytes }, following));
       firstRow += rows;
     }
     await this.#write(number, frames);
     const facts = factsWith({ bytes: fileHeaderBytes, rows: 0, checksum: 0 }, frames);
     this.#entries.push({ number, ...facts, isOpen: false });
+  }
+
+  /** The frames of requests that no other process has stored since. */
+  async #withoutRepeated(frames: readonly LoggedFrame[]): Promise<readonly LoggedFrame[]> {
+    const requests = requestsOf(frames).map((parts) => ({ parts, id: idOf(parts) }));
+    const ids = requests.flatMap(({ id }) => id ?? []);
+    const repeated = await this.#options.answeredByOthers(ids);
+    const [left, gone] = [[] as LoggedFrame[], [] as LoggedFrame[]];
+    for (const { parts, id } of requests) (id !== undefined && repeated.has(id) ? gone : left).push(...parts);
+    this.#repeatedRows += gone.reduce((sum, { rows }) => sum + rows, 0);
+    return left;
   }
 
   async #keepAnswers(file: Buffer, { number, bytes }: SealedSegment): Promise<void> {

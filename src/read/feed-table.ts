@@ -54,12 +54,20 @@ export class FeedTable {
   readonly #envelope: EventEnvelope;
   readonly #clock: Clock;
   readonly #standard: StandardReads;
+  readonly #keptFrom: (organization: string) => number | undefined;
 
-  constructor(envelope: EventEnvelope, clock: Clock, standard: StandardReads) {
+  /** `keptFrom`: before which time an organization's events are over, Unix microseconds; see `ReadersOptions`. */
+  constructor(
+    envelope: EventEnvelope,
+    clock: Clock,
+    standard: StandardReads,
+    keptFrom: (organization: string) => number | undefined,
+  ) {
     this.#storage = standard.storage;
     this.#envelope = envelope;
     this.#clock = clock;
     this.#standard = standard;
+    this.#keptFrom = keptFrom;
   }
 
   /** The place before the first event, in the order of ingest, that is not older than `startTime`. */
@@ -70,7 +78,7 @@ export class FeedTable {
     signal: AbortSignal,
   ): Promise<bigint> {
     if (fromMicros === undefined) return 0n;
-    const { sql, parameters } = whereClause(organization, { fromMicros });
+    const { sql, parameters } = whereClause(organization, { fromMicros, ...this.#kept(organization) });
     const query = `SELECT min(seq) AS first, count() AS events FROM events WHERE ${sql}`;
     const [row] = await this.#storage.readRows<{ first: string; events: string }>(query, parameters, {
       signal,
@@ -111,7 +119,7 @@ export class FeedTable {
     signal: AbortSignal,
   ): Promise<Found> {
     const all = whereClause(organization, {});
-    const matching = whereClause(organization, withoutStart(filter));
+    const matching = this.#whereOf(organization, filter);
     let from = after;
     for (let windows = 0; ; windows++) {
       const range = { after: from, before: settledBefore, limit, rows: limits.feedWindowRows };
@@ -130,6 +138,18 @@ export class FeedTable {
       }
       from = end;
     }
+  }
+
+  #kept(organization: string): Pick<AuditFilter, 'keptFromMicros'> {
+    return { keptFromMicros: this.#keptFrom(organization) };
+  }
+
+  /**
+   * Where pages are looked for in the order of ingest, events that are over count: their time is not in the projection
+   * of that order. They are left out of what is handed out, so a page may have fewer events than it has places.
+   */
+  #whereOf(organization: string, filter: AuditFilter): Where {
+    return whereClause(organization, { ...withoutStart(filter), ...this.#kept(organization) });
   }
 
   async #rangeStart(
@@ -155,7 +175,7 @@ export class FeedTable {
     meta: string,
     signal: AbortSignal,
   ): Promise<ReadBody> {
-    const where = whereClause(organization, withoutStart(filter));
+    const where = this.#whereOf(organization, filter);
     const { query, parameters, settings } = this.#dataQuery(where, found);
     const around = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
     const options = { settings, signal };
@@ -170,7 +190,7 @@ export class FeedTable {
     meta: string,
     signal: AbortSignal,
   ): Promise<ReadBody> {
-    const where = whereClause(organization, withoutStart(filter));
+    const where = this.#whereOf(organization, filter);
     const query = `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`;
     const parameters = { ...where.parameters, after, before: last + 1n };
     const text = `]${meta}`;
@@ -181,7 +201,7 @@ export class FeedTable {
 
   /** The events of pages that were found; undefined where they are too large to be held. */
   async readChunk(organization: string, found: PlacesFound, signal: AbortSignal): Promise<Chunk | undefined> {
-    const where = whereClause(organization, {});
+    const where = this.#whereOf(organization, {});
     const { after, pages } = found;
     const last = pages.at(-1)?.last ?? after;
     const { query, parameters, settings } = this.#dataQuery(where, { after, last });
@@ -218,7 +238,7 @@ export class FeedTable {
   }
 }
 
-/** Whether the filter leaves out events; `startTime` does not (see `withoutStart`). */
+/** Whether the filter leaves out events; `startTime` and retention do not (see `withoutStart`). */
 export function isFiltered(filter: AuditFilter): boolean {
   return filter.nothing === true || hasColumnFilter(filter) || filter.toMicros !== undefined;
 }

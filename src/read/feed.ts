@@ -54,6 +54,8 @@ export interface FeedOptions {
    * undefined while some come, or when that cannot be told.
    */
   arrivedBefore(organization: string): bigint | undefined;
+  /** Before which time the events of an organization are over; see `ReadersOptions`. */
+  keptFrom(organization: string): number | undefined;
   /** Each look at the table waits here for its turn; a poll that only waits holds none. */
   readonly queue: FairQueue;
   /** Ends waiting polls: the server stops. */
@@ -101,7 +103,9 @@ class Feed {
   constructor(options: FeedOptions) {
     const { queue, stopping } = options;
     this.#options = options;
-    this.#table = new FeedTable(options.envelope, options.clock, options);
+    this.#table = new FeedTable(options.envelope, options.clock, options, (organization) =>
+      options.keptFrom(organization),
+    );
     this.#ahead = new ReadAhead(
       inTurn(queue, async (organization, range, signal) => {
         const found = range.found ?? (await this.#findFull(organization, range, signal));

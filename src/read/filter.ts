@@ -7,6 +7,8 @@ export interface AuditFilter {
   /** Unix microseconds, both inclusive. */
   readonly fromMicros?: number;
   readonly toMicros?: number;
+  /** Unix microseconds: events before it are over by the organization's retention, and nobody is shown them. */
+  readonly keptFromMicros?: number | undefined;
   /** Lower-cased, as the columns are. */
   readonly actorEmail?: string;
   readonly actorId?: string;
@@ -162,9 +164,16 @@ export function hasIndexedFilter({ actorEmail, actorId, name, fileHash, flowId }
   return [actorEmail, actorId, name, fileHash, flowId].some((one) => one !== undefined);
 }
 
+/** The earliest time that can match, Unix microseconds, by the filter and by retention; undefined: any. */
+export function earliestOf({ fromMicros, keptFromMicros }: AuditFilter): number | undefined {
+  if (fromMicros === undefined || keptFromMicros === undefined) return fromMicros ?? keptFromMicros;
+  return Math.max(fromMicros, keptFromMicros);
+}
+
 /** The range of times that can match, Unix microseconds, both inclusive. */
-export function timesOf({ fromMicros, toMicros }: AuditFilter): { from: number; to: number } {
-  return { from: fromMicros ?? baseLimits.eventTimeMicrosMin, to: toMicros ?? baseLimits.eventTimeMicrosMax };
+export function timesOf(filter: AuditFilter): { from: number; to: number } {
+  const { eventTimeMicrosMin: from, eventTimeMicrosMax: to } = baseLimits;
+  return { from: earliestOf(filter) ?? from, to: filter.toMicros ?? to };
 }
 
 export interface Where {
@@ -183,7 +192,7 @@ export function whereClause(organization: string, filter: AuditFilter): Where {
     parameters[name] = value;
   };
   if (filter.nothing) conditions.push('0');
-  add("time >= fromUnixTimestamp64Micro({from:Int64}, 'UTC')", 'from', filter.fromMicros);
+  add("time >= fromUnixTimestamp64Micro({from:Int64}, 'UTC')", 'from', earliestOf(filter));
   add("time <= fromUnixTimestamp64Micro({to:Int64}, 'UTC')", 'to', filter.toMicros);
   add('actor_email = {actor_email:String}', 'actor_email', filter.actorEmail);
   add('actor_id = {actor_id:String}', 'actor_id', filter.actorId);

@@ -1,4 +1,4 @@
-import type { AuditFilter, Where } from './filter.ts';
+import { type AuditFilter, earliestOf, type Where } from './filter.ts';
 
 /**
  * Counts of an organization's events by buckets of time, which projections of the table keep (migrations 0008 and
@@ -64,7 +64,8 @@ const beginOf = (micros: number, seconds: number): number =>
  * time, which the counts of a projection no longer have.
  */
 function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter: AuditFilter): string {
-  const { fromMicros, toMicros } = filter;
+  const fromMicros = earliestOf(filter);
+  const { toMicros } = filter;
   const ends = bucketEnd(seconds);
   const inside = [
     ...(fromMicros === undefined ? [] : [`ends > ${beginOf(fromMicros, seconds) + seconds}`]),
@@ -92,7 +93,7 @@ function dividedBuckets(seconds: number, begins: readonly number[], { sql }: Whe
 
 function bucketsOf(counts: Counts, filter: AuditFilter, where: Where): string {
   const { bucketSeconds: seconds } = counts;
-  const bounds = [filter.fromMicros, filter.toMicros].filter((micros) => micros !== undefined);
+  const bounds = [earliestOf(filter), filter.toMicros].filter((micros) => micros !== undefined);
   const divided = [...new Set(bounds.map((micros) => beginOf(micros, seconds)))];
   const whole = wholeBuckets(counts, filter);
   return divided.length === 0 ? whole : `${whole} UNION ALL ${dividedBuckets(seconds, divided, where)}`;
@@ -108,8 +109,14 @@ const bucketsAround = (buckets: string, seconds: number): string =>
   `maxIf(ends, upto >= {offset:UInt64} + {limit:UInt64}) - ${seconds}, max(upto)) ` +
   `FROM (SELECT ends, sum(held) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
 
+function withoutTimes(filter: AuditFilter): AuditFilter {
+  const { fromMicros: _from, toMicros: _to, keptFromMicros: _kept, ...columns } = filter;
+  return columns;
+}
+
 /** The times between which all lies that is in all of these counts: what the rarest of the filters leaves. */
-function boundsBy(counts: readonly Counts[], { fromMicros: _from, toMicros: _to, ...columns }: AuditFilter) {
+function boundsBy(counts: readonly Counts[], filter: AuditFilter) {
+  const columns = withoutTimes(filter);
   const ranges = counts.map(
     (one) =>
       `SELECT max(ends) AS newest, min(ends) - ${one.bucketSeconds} AS oldest FROM (${wholeBuckets(one, columns)})`,
@@ -136,7 +143,7 @@ function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStar
  * its projection finds.
  */
 export function pageStart(filter: AuditFilter, where: Where): PageStart | undefined {
-  const { fromMicros: _from, toMicros: _to, ...columns } = filter;
+  const columns = withoutTimes(filter);
   const given = Object.keys(columns) as (keyof AuditFilter)[];
   if (given.includes('flowId') || given.includes('nothing')) return undefined;
   const found = kept.filter(({ lead }) =>

@@ -8,7 +8,7 @@ import { createFeedReader, type FeedReader } from './feed.ts';
 import { createFeedCursors } from './feed-cursor.ts';
 import { createHistogramReader, type HistogramReader } from './histogram.ts';
 import { createLegacyReader, type LegacyReader } from './legacy.ts';
-import type { EventSchema } from './filter.ts';
+import type { AuditFilter, EventSchema } from './filter.ts';
 import { limits } from './limits.ts';
 import { createPageReader, createStandardPageReader, type PageReader } from './page.ts';
 import type { ReadBody } from './read-body.ts';
@@ -42,6 +42,11 @@ export interface ReadersOptions {
     settledBefore(): Promise<{ of(organization: string): bigint }>;
     arrivedBefore(organization: string): bigint | undefined;
   };
+  /**
+   * Before which time (Unix microseconds) the events of an organization are over by its retention; undefined: none is. It
+   * is the same for all readers, so what one counts another shows, whatever of it is still in the table.
+   */
+  keptFrom(organization: string): number | undefined;
   /** Ends requests that only wait: the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -51,13 +56,15 @@ export function createReaders(options: ReadersOptions): Readers {
   const { storage, pool, envelope, clock, order } = options;
   const queue = readQueue();
   const settled = memoizeFor(limits.feedSettledMs, () => order.settledBefore());
+  const keptFrom = (organization: string) => options.keptFrom(organization);
+  const { ofKept, byKept } = keepingTo(keptFrom);
   const page = createPageReader(storage, envelope, clock);
   const flowOf = (body: ReadBody) => ('flow' in body ? body.flow : undefined);
   return {
-    page: inTurn(queue, bySchema(page, createStandardPageReader(options)), flowOf),
+    page: inTurn(queue, ofKept(bySchema(page, createStandardPageReader(options))), flowOf),
     export: inTurn(
       exportSlots(),
-      bySchema(createExportReader(storage, envelope), createStandardExportReader(options)),
+      ofKept(bySchema(createExportReader(storage, envelope), createStandardExportReader(options))),
       (result) => result.stream,
     ),
     feed: createFeedReader({
@@ -68,14 +75,37 @@ export function createReaders(options: ReadersOptions): Readers {
       cursors: createFeedCursors(options.secret),
       settledBefore: async (organization) => (await settled()).of(organization),
       arrivedBefore: (organization) => order.arrivedBefore(organization),
+      keptFrom,
       queue,
       stopping: options.stopping,
     }),
-    legacy: inTurn(sourceStreamSlots(), createLegacyReader(storage), (stream) => stream),
-    receipts: inTurn(queue, createReceiptsReader(storage)),
-    histogram: inTurn(queue, createHistogramReader(storage)),
-    topValues: inTurn(queue, createTopValuesReader(storage)),
-    sourceEvents: inTurn(queue, createSourceEventsReader(storage, envelope, clock), flowOf),
+    legacy: inTurn(sourceStreamSlots(), ofKept(createLegacyReader(storage)), (stream) => stream),
+    receipts: inTurn(queue, createReceiptsReader(storage, keptFrom)),
+    histogram: inTurn(queue, byKept(createHistogramReader(storage))),
+    topValues: inTurn(queue, byKept(createTopValuesReader(storage))),
+    sourceEvents: inTurn(queue, ofKept(createSourceEventsReader(storage, envelope, clock)), flowOf),
+  };
+}
+
+/** What makes a reader of a request, or of a filter alone, one that leaves out what is over. */
+function keepingTo(keptFrom: ReadersOptions['keptFrom']) {
+  const kept = (organization: string, filter: AuditFilter): AuditFilter => ({
+    ...filter,
+    keptFromMicros: keptFrom(organization),
+  });
+  return {
+    ofKept:
+      <R extends { readonly filter: AuditFilter }, A extends readonly unknown[], T>(
+        read: (organization: string, request: R, ...rest: A) => T,
+      ): typeof read =>
+      (organization, request, ...rest) =>
+        read(organization, { ...request, filter: kept(organization, request.filter) }, ...rest),
+    byKept:
+      <A extends readonly unknown[], T>(
+        read: (organization: string, filter: AuditFilter, ...rest: A) => T,
+      ): typeof read =>
+      (organization, filter, ...rest) =>
+        read(organization, kept(organization, filter), ...rest),
   };
 }
 

@@ -73,7 +73,8 @@ const seqOf = (moment: string): string => `bitAnd(bitShiftRight(${moment}, 1), 1
 const ofOwner = (condition: string): string => `
   SELECT flow_id, ${kindOfCode} AS kind, activity_id IN (${starts}) AS is_start, ${moment} AS moment,
     multiIf(flow_id = toUUID('${nilUuid}'), seq, names[1] = '', 0, sipHash64(names[1])) AS part
-  FROM events WHERE org = {org:UUID} AND activity_id IN (${codes}) AND ${condition}`;
+  FROM events WHERE org = {org:UUID} AND activity_id IN (${codes})
+    AND time >= fromUnixTimestamp64Micro({kept_from:Int64}, 'UTC') AND ${condition}`;
 
 const transfersOfOwner = `${ofOwner('actor_email = {email:String}')}
   UNION ALL ${ofOwner('actor_id = {id:String} AND actor_email != {email:String}')}`;
@@ -164,11 +165,17 @@ const spilling = {
   max_bytes_before_external_sort: limits.readSpillBytes,
 };
 
-/** Reads a user's own receipts, newest first by start, else by completion, with their exact number. */
-export function createReceiptsReader(storage: Storage): ReceiptsReader {
+/**
+ * Reads a user's own receipts, newest first by start, else by completion, with their exact number. `keptFrom`: see
+ * `ReadersOptions`.
+ */
+export function createReceiptsReader(
+  storage: Storage,
+  keptFrom: (organization: string) => number | undefined,
+): ReceiptsReader {
   return (organization, { id, email }, { limit, offset }, signal) =>
     sideBySide(signal, async (stop) => {
-      const parameters = { org: organization, id, email };
+      const parameters = { org: organization, id, email, kept_from: keptFrom(organization) ?? 0 };
       const options = { settings: spilling, signal: stop };
       const rows = await storage.rows<ReceiptRow>(rowsQuery, { ...parameters, limit, offset }, options);
       const isLast = rows.length < limit && (rows.length > 0 || offset === 0);

@@ -10,6 +10,7 @@ export async function startEvidence(
   { config, log, damage, stops }: Base,
   stored: ServiceStorage,
   order: IngestOrder,
+  keptFrom: (organization: string) => number | undefined,
 ): Promise<EvidenceReader> {
   const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
   const { evidenceWitnesses: witnesses } = config;
@@ -17,7 +18,7 @@ export async function startEvidence(
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const settledBefore = async () => (await order.settledBefore()).ofAll;
   const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
-  const evidence = openEvidence({ ...own, settledBefore, damage, log });
+  const evidence = openEvidence({ ...own, settledBefore, keptFrom, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;
 }

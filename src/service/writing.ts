@@ -13,7 +13,6 @@ import { limits as storageLimits } from '../storage/limits.ts';
 import { Membership } from '../storage/membership.ts';
 import { instanceOf, isNamed, type ServiceStorage } from '../storage/open-storage.ts';
 import { commandPeers } from '../storage/peers.ts';
-import type { Storage } from '../storage/storage.ts';
 import { withdrawWatermark } from '../storage/watermarks.ts';
 import type { Base } from './base.ts';
 
@@ -25,7 +24,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   const { storage, writeHealth, isOwnEngine } = stored;
   const left = await findLeftLogs(base, stored);
   const member = await join(base, stored);
-  if (member !== undefined) await takeNewPlaces(base, storage, member);
+  if (member !== undefined) await takeNewPlaces(base, stored, member);
   const sink = writeHealth.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
@@ -75,12 +74,15 @@ async function join(
 }
 
 /** Of a server that was retired: nobody waits for what is in its log where it is. */
-async function takeNewPlaces(base: Base, storage: Storage, member: Membership): Promise<void> {
+async function takeNewPlaces(base: Base, stored: ServiceStorage, member: Membership): Promise<void> {
   const { dataDir, log, damage } = base;
+  const { storage, instance = '' } = stored;
   const { writer, renumberAfter: after } = member;
   if (after === undefined) return;
   const storedRows = (segment: number): Promise<number> => storedRowsOf(storage, segment);
-  await renumberLog({ dataDir, log, damage, writer, after, storedRowsOf: storedRows });
+  const keys = new KeyTable(storage);
+  const answeredByOthers = (ids: readonly string[]) => keys.answeredByOthers(ids, instance);
+  await renumberLog({ dataDir, log, damage, writer, after, storedRowsOf: storedRows, answeredByOthers });
   await member.succeed();
 }
 

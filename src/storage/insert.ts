@@ -27,7 +27,7 @@ const insertSettings: Settings = {
   max_execution_time: Math.ceil(limits.insertMsMax / 1000),
 };
 
-/** Exceptions that tell that the content itself cannot be stored, whenever it is sent (ClickHouse error numbers). */
+/** Exceptions that can tell that the content itself cannot be stored, whenever it is sent (ClickHouse error numbers). */
 const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 131, 190, 321, 349]);
 
 /**
@@ -46,9 +46,8 @@ export function createSegmentInsert(storage: Storage, log: Logger, name = 'segme
       attempts.settled(segment.number);
       return 'stored';
     } catch (error) {
-      const refused = error instanceof EngineError && contentErrors.has(error.engineCode ?? -1);
       // Only a second look may condemn a segment: what looks like bad content can be a connection cut short.
-      if (!refused || !segment.doubtful) throw error;
+      if (!isOfContent(error) || !segment.doubtful || (await isReadable(storage, segment))) throw error;
       log.error(
         { segment: segment.number, ...errorFacts(error) },
         'the engine cannot read the content of a segment',
@@ -57,6 +56,25 @@ export function createSegmentInsert(storage: Storage, log: Logger, name = 'segme
       return 'refused';
     }
   };
+}
+
+function isOfContent(error: unknown): error is EngineError {
+  return error instanceof EngineError && contentErrors.has(error.engineCode ?? -1);
+}
+
+/**
+ * Whether the engine can read the content, of which it stores nothing here. The same numbers come from a node of a cluster
+ * that dies while it takes its share of a segment.
+ */
+async function isReadable(storage: Storage, { body }: SegmentInsert): Promise<boolean> {
+  const none = `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE seq = 0 FORMAT Native`;
+  try {
+    await storage.insertNative(none, body, { settings: insertSettings, timeoutMs: limits.insertMsMax });
+    return true;
+  } catch (error) {
+    if (isOfContent(error)) return false;
+    throw error;
+  }
 }
 
 async function store(

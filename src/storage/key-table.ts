@@ -15,6 +15,8 @@ export interface KeyRow {
 }
 
 const columns = 'id, claim, instance, state, sent, answer';
+/** Who was retired with a claim is not waited for (see `renumberLog` on what becomes of it in its log). */
+const counts = 'state != 1 OR instance NOT IN (SELECT instance FROM retired_writers)';
 const inWindow = `at > now64(3) - toIntervalMillisecond(${limits.keyWindowMs})`;
 
 /** The table of claims. All reject with EngineError. */
@@ -30,13 +32,19 @@ export class KeyTable {
     return this.#storage.insertRows('idempotency_keys', rows, { timeoutMs: limits.keyAskMsMax });
   }
 
-  /** All claims on some ids, of the last 24 hours. */
+  /** All claims on some ids, of the last 24 hours, of whoever was not retired. */
   read(ids: readonly string[]): Promise<KeyRow[]> {
     return this.#storage.rows<KeyRow>(
-      `SELECT ${columns} FROM idempotency_keys FINAL WHERE id IN {ids:Array(String)} AND ${inWindow}`,
+      `SELECT ${columns} FROM idempotency_keys FINAL WHERE id IN {ids:Array(String)} AND ${inWindow} AND (${counts})`,
       { ids },
       { timeoutMs: limits.keyAskMsMax },
     );
+  }
+
+  /** Which of some ids another process than `instance` has answered. */
+  async answeredByOthers(ids: readonly string[], instance: string): Promise<Set<string>> {
+    const rows = ids.length === 0 ? [] : await this.read(ids);
+    return new Set(rows.filter((row) => row.state === 3 && row.instance !== instance).map(({ id }) => id));
   }
 
   /** Claims of a process that it has neither withdrawn nor answered. */

@@ -27,10 +27,11 @@ const keyOf = ({ partition, expires }: StoredCount): string => `${expires} ${par
  * How many rows the table has had, kept outside of it: what the table loses behind the service's back shows as a
  * difference. Nothing is counted that the table has not told, so a ledger that lags behind (a crash) never accuses it.
  *
- * Rows count by the day that they expire on, since from then on the engine removes them at a time of its own. Such
- * days are forgotten. An invariant of every comparison: for each day ahead,
+ * Rows count by the day that they were recorded to expire on, since from then on they usually are removed, at any time.
+ * Such days are forgotten. Those that go before, by a policy that came later, are written down as removed first. An
+ * invariant of every comparison: for each day ahead,
  *
- *     rows counted up to `through`  ≤  rows in the table up to `through`  +  rows of recorded holes
+ *     rows counted up to `through`  ≤  rows in the table up to `through`  +  rows of recorded holes and removals
  */
 export class Ledger {
   #through: bigint;
@@ -61,7 +62,7 @@ export class Ledger {
   }
 
   /**
-   * Compares with all rows of the table up to `through`, and with the holes that are known. `today` is taken after
+   * Compares with all rows of the table up to `through`, and with the holes and removals that are known. `today` is taken after
    * the table was asked: what expires later than that cannot have been removed in the meantime.
    *
    * @returns what is missing, by partition, and how many rows the table had that were not in the ledger; these are now
@@ -72,7 +73,8 @@ export class Ledger {
     today: string,
   ): { readonly missing: MissingRows[]; readonly raised: number } {
     const held = new Map(table.map((count) => [keyOf(count), count.rows]));
-    const known = new Map(holes.map((count) => [keyOf(count), count.rows]));
+    const known = new Map<string, number>();
+    for (const hole of holes) known.set(keyOf(hole), (known.get(keyOf(hole)) ?? 0) + hole.rows);
     const missing = new Map<string, StoredCount[]>();
     for (const [key, count] of this.#counts) {
       const rows = count.rows - (held.get(key) ?? 0) - (known.get(key) ?? 0);

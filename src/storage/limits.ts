@@ -74,6 +74,10 @@ export const limits = {
   /** A command takes a few seconds; several may have come before. */
   cliEngineWaitMsMax: 30_000,
   cliEngineWaitDelayMs: 200,
+  /** Removing what is over: a question how much there is, one mutation, and the organizations that one names. */
+  removalCountMsMax: 120_000,
+  removalMsMax: 3_600_000,
+  removalOrganizationsMax: 200,
   readinessMsMax: 2_000,
   /** Of several addresses each is asked this often whether it answers, within `readinessMsMax`. */
   nodeProbeMs: 1_000,

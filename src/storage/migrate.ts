@@ -8,6 +8,7 @@ import { moveEvents } from './events-move.ts';
 import { withMigrationClaim, type MigrationMode } from './migration-claims.ts';
 import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './quote.ts';
+import { removeTtl } from './remove-ttl.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { Storage } from './storage.ts';
 
@@ -35,6 +36,7 @@ const defaultDirectory = new URL('../../schema/migrations/', import.meta.url);
  */
 const steps: ReadonlyMap<string, typeof moveEvents> = new Map([
   ['0006_events_by_ingest_month.sql', moveEvents],
+  ['0014_retention.sql', removeTtl],
 ]);
 
 const recordsTable = `CREATE TABLE IF NOT EXISTS schema_migrations {{on_cluster}} (

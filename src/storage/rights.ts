@@ -11,8 +11,9 @@ interface Right {
 const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
 const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
 /**
- * To make tables, write and read them, alter their settings and put one in another's place (migrations), give a writer
- * number back that another process was quicker to take, and replace the view for operators.
+ * To make tables, write and read them, alter their settings and put one in another's place (migrations), take the TTL
+ * from the table of events (retention), remove events that are over, give a writer number back that another process was
+ * quicker to take, and replace the view for operators.
  */
 const onTables = [
   'SELECT',
@@ -23,6 +24,7 @@ const onTables = [
   'ALTER SETTINGS',
   'ALTER PROJECTION',
   'ALTER DELETE',
+  'ALTER TTL',
 ];
 
 /**
@@ -42,6 +44,8 @@ function neededRights(database: string, cluster: string | undefined): readonly R
   const engines = cluster === undefined ? tableEngines : clusterTableEngines;
   return [
     ...onTables.map((privilege) => ({ privilege, on: `${database}.*` })),
+    // Whether what was removed is gone, before a legal hold says that nothing goes any more.
+    { privilege: 'SELECT', on: 'system.mutations' },
     ...engines.map((engine) => ({ privilege: 'TABLE ENGINE', on: engine })),
     ...(cluster === undefined ? [] : onCluster),
   ];

@@ -49,6 +49,17 @@ function countHoles(storage: Storage, signal: AbortSignal | undefined): Promise<
   );
 }
 
+/** Rows that the service has removed, or is about to, before the day that they were recorded with. */
+function countRemoved(storage: Storage, signal: AbortSignal | undefined): Promise<StoredCount[]> {
+  return countsOf(
+    storage,
+    `SELECT partition, toString(expires) AS day, sum(rows) AS n FROM removals FINAL WHERE expires > today()
+     GROUP BY partition, expires`,
+    {},
+    signal,
+  );
+}
+
 /** Holds the ledger against the table. */
 export async function compareWithTable(
   storage: Storage,
@@ -57,7 +68,9 @@ export async function compareWithTable(
 ): Promise<{ readonly missing: MissingRows[]; readonly raised: number }> {
   const holes = await countHoles(storage, signal);
   const table = await countStored(storage, 0n, ledger.through, signal);
-  return ledger.compare(table, holes, dayOf(Date.now()));
+  // After the table: a removal is written down before its rows go.
+  const removed = await countRemoved(storage, signal);
+  return ledger.compare(table, [...holes, ...removed], dayOf(Date.now()));
 }
 
 /**

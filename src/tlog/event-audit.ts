@@ -1,4 +1,4 @@
-import { type Entry, entryAt, entryBytes, hasExpired } from './entry.ts';
+import { type Entry, entryAt, entryBytes } from './entry.ts';
 
 /** What is wrong with an event: its place in the tree, and what tree and table say of it. */
 export interface Difference {
@@ -26,7 +26,7 @@ const rememberedMax = 10_000;
 
 /** Holds events, as entries made of what is stored now, against the entries of the tree; both in their order. */
 export class EventAudit {
-  readonly #nowMicros: number;
+  readonly #mayHaveGone: (entry: Entry) => boolean;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
   /** Source hashes that the tree has and that no longer stand in their place, with this place. */
   readonly #displaced = new Map<string, number>();
@@ -36,9 +36,9 @@ export class EventAudit {
   #same = 0;
   #expired = 0;
 
-  /** @param nowMicros what had expired by then may have gone; Unix microseconds */
-  constructor(nowMicros: number) {
-    this.#nowMicros = nowMicros;
+  /** @param mayHaveGone whether retention may have removed an event that is not there (PolicyHistory) */
+  constructor(mayHaveGone: (entry: Entry) => boolean) {
+    this.#mayHaveGone = mayHaveGone;
   }
 
   /** A stretch of the order: all entries of the tree in it, and all events, both one behind the other. */
@@ -58,7 +58,7 @@ export class EventAudit {
         if (bytes.equals(events.subarray(at, at + entryBytes))) this.#same += 1;
         else this.#alter(entry, entryAt(events.subarray(at, at + entryBytes), 0));
         at += entryBytes;
-      } else if (hasExpired(entry, this.#nowMicros)) this.#expired += 1;
+      } else if (this.#mayHaveGone(entry)) this.#expired += 1;
       else this.#miss(entry);
       this.#position += 1;
     }

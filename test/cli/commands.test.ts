@@ -103,7 +103,8 @@ describe('organizations', () => {
     await json(['org', 'set', 'cli', '--retention', '90d', '--receipts', 'off']);
     const views = await list(['org', 'list']);
     const { id, created_at, ...rest } = views.find(({ slug }) => slug === 'cli') ?? {};
-    assert.deepEqual(rest, { slug: 'cli', name: 'Command Line', retention: '90d', receipts: 'off' });
+    const policy = { retention: '90d', kept_days: 90, hold: null };
+    assert.deepEqual(rest, { slug: 'cli', name: 'Command Line', ...policy, receipts: 'off' });
     assert.match(String(id), uuid);
     assert.match(String(created_at), time);
     const table = await run(['org', 'list']);

@@ -12,6 +12,8 @@ import { makeAuthority } from '../support/certificates.ts';
 import { DataMove, endOfOrder } from '../../src/cli/migrate-data/move.ts';
 import { MoveRecords } from '../../src/cli/migrate-data/record.ts';
 import { leftTables, eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
+import { beginDeletion, carryOutDeletion, weighDeletion } from '../../src/control/deletion.ts';
+import { EventRemoval } from '../../src/storage/removal.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { withdrawWatermark } from '../../src/storage/watermarks.ts';
@@ -63,7 +65,7 @@ async function fill(storage: Storage): Promise<void> {
     await record(globex, events.slice(0, 700));
   }
   await record(far, [eventOf(1, Date.UTC(1973, 5)), eventOf(2, Date.UTC(2199, 5))]);
-  // Its time is over, whether the engine has removed it or not.
+  // The day that it was recorded to go on has passed, and no policy ends it.
   const expired = createRecorder(storage, { now: () => Date.UTC(2024, 0, 2), retentionDays: 30 });
   await expired(globex, [eventOf(3, Date.UTC(2024, 0, 1))]);
   const tile = (level: number, width: number) => ({
@@ -88,6 +90,14 @@ function eventOf(n: number, at: number): object {
       extra: { n, note: `é\t${'x'.repeat(n % 300)}` },
     },
   };
+}
+
+async function keptOf(org: string): Promise<string[]> {
+  const rows = await source.storage.rows<{ seq: string }>(
+    'SELECT toString(seq) AS seq FROM events WHERE org = {org:UUID}',
+    { org },
+  );
+  return rows.map(({ seq }) => seq);
 }
 
 const run = (args: readonly string[], to = engine.url): Promise<CliAnswer> =>
@@ -120,16 +130,15 @@ async function at<T>(database: string, work: (storage: Storage) => Promise<T>): 
 async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
   const tables = [eventsTable, ...otherTables].map(async ({ name, columns, key, isReplacing }) => {
     const order = key.map((column) => column.name).join(', ');
-    const alive = name === 'events' ? 'WHERE expires > today()' : '';
     const rows = await storage.rows(
-      `SELECT ${columns.join(', ')} FROM ${name} ${isReplacing ? 'FINAL' : ''} ${alive} ORDER BY ${order}`,
+      `SELECT ${columns.join(', ')} FROM ${name} ${isReplacing ? 'FINAL' : ''} ORDER BY ${order}`,
     );
     return [name, rows] as const;
   });
   return Object.fromEntries(await Promise.all(tables));
 }
 
-const all = months.length * (perMonth + 700) + 2;
+const all = months.length * (perMonth + 700) + 3;
 
 test('every table of the schema is moved with all its columns, or named with the reason why it is not', async () => {
   const rows = await source.storage.rows<{ table: string; names: string[] }>(
@@ -159,7 +168,7 @@ test('every table of the schema is moved with all its columns, or named with the
 });
 
 describe('a move', () => {
-  test('copies all that is not over, once, and a second run finds nothing to do', async () => {
+  test('copies all there is, once, and a second run finds nothing to do', async () => {
     assert.match((await refused('first', '--verify')).stderr, /nothing has been moved there yet/);
     const report = await moved('first');
     assert.deepEqual(
@@ -346,13 +355,71 @@ describe('a move', () => {
     assert.deepEqual(asked, ['2000-01-01', '2000-01-01', ...Array<string>(6).fill('2000-01-02')]);
   });
 
+  test('removes at the target what was removed from the source after it was copied, and nothing else', async () => {
+    const { storage } = source;
+    const [shorter, leaving] = [randomUUID(), randomUUID()];
+    const created = { name: 'x', receipts: 'own', created_at: '2023-01-01 00:00:00', version: '1' };
+    await storage.insertRows('organizations', [
+      { ...created, id: shorter, slug: 'shorter' },
+      { ...created, id: leaving, slug: 'leaving' },
+    ]);
+    const day = Date.UTC(2024, 6, 1);
+    const record = createRecorder(storage, { now: () => day });
+    for (const id of [shorter, leaving])
+      await record(
+        id,
+        [1, 2, 3, 4].map((n) => eventOf(n, day - n * 86_400_000)),
+      );
+    await storage.insertRows('evidence_checkpoints', [{ org: leaving, size: 4, note: 'n' }]);
+    await moved('fifth');
+    // Two that a policy has ended, and a policy of now by which they would have stayed.
+    const removal = new EventRemoval(storage);
+    const over = { organization: shorter, beforeMicros: (day - 2.5 * 86_400_000) * 1000 };
+    const plan = await removal.plan(over, 2n ** 62n);
+    assert.ok(plan);
+    await removal.carryOut([plan]);
+    // A plan that a hold has stopped.
+    const held = await removal.plan({ ...over, beforeMicros: day * 1000 }, 2n ** 62n);
+    assert.ok(held);
+    await removal.finish(held);
+    await storage.insertRows('retention_policies', [{ id: shorter, hold_reason: '', version: '1' }]);
+    const weighed = await weighDeletion(storage, 'leaving', 'op');
+    await beginDeletion(storage, weighed, 4);
+    await carryOutDeletion(storage, removal, weighed.deletion, day * 1000);
+    // What somebody else has put there stays, and is told.
+    const add = `INSERT INTO events SELECT * REPLACE (seq + 100000 AS seq) FROM events WHERE org = {shorter:UUID} ORDER BY time DESC LIMIT 1`;
+    await at('fifth', (target) => target.command(add, { shorter }));
+    const { findings } = await refused('fifth', '--finish');
+    assert.deepEqual(
+      findings.map(({ kind, organization }) => [kind, organization]),
+      [['added', 'shorter']],
+    );
+    const kept = await keptOf(shorter);
+    assert.equal(kept.length, 1, 'three were removed');
+    await at('fifth', (target) =>
+      target.command(
+        `ALTER TABLE events DELETE WHERE org = {shorter:UUID} AND seq NOT IN (${kept.join(', ')})`,
+        { shorter },
+        { settings: { mutations_sync: 2 } },
+      ),
+    );
+    assert.equal((await moved('fifth', '--finish')).healthy, true);
+    assert.deepEqual(await at('fifth', contents), await contents(storage));
+    const left = await at('fifth', (target) =>
+      target.rows('SELECT count() AS n FROM events WHERE org IN {orgs:Array(UUID)}', {
+        orgs: [shorter, leaving],
+      }),
+    );
+    assert.deepEqual(left, [{ n: String(kept.length) }]);
+  });
+
   test('refuses a target with other data, and names whose it is', async () => {
     await at('default', (storage) => storage.command('CREATE DATABASE other'));
     await moved('other', '--finish');
     await at('other', (storage) => storage.command('TRUNCATE TABLE data_moves'));
     assert.match(
       (await refused('other')).stderr,
-      /organizations acme, globex; of these are here, too: acme, globex/,
+      /organizations acme, globex, shorter; of these are here, too: acme, globex, shorter/,
     );
   });
 

@@ -48,6 +48,7 @@ describe('defaults', () => {
       },
       redisUrl: undefined,
       retentionDays: undefined,
+      retentionIntervalMs: 600_000,
       maxBodyBytes: 33_554_432,
       flushIntervalMs: 500,
       segmentBytes: 64 * 1024 ** 2,

@@ -59,7 +59,9 @@ describe('organizations', () => {
     assert.equal(made.retentionDays, 2);
     assert.deepEqual(await findOrganization(storage, 'org-1'), made);
     assert.deepEqual(await findOrganization(storage, made.id.toUpperCase()), made);
-    const changed = await updateOrganization(storage, 'org-1', { receipts: 'off', retention: 'off' });
+    const how = { defaultDays: undefined };
+    const settings = { receipts: 'off', retention: 'off' };
+    const { now: changed } = await updateOrganization(storage, 'org-1', settings, how);
     assert.equal(changed.receipts, 'off');
     assert.equal(changed.name, made.name);
     assert.deepEqual(await findOrganization(storage, made.id), changed);
@@ -75,7 +77,8 @@ describe('organizations', () => {
     assert.equal(effectiveRetentionDays({ ...made, retentionDays: 7 }, 30), 7);
     assert.equal(effectiveRetentionDays({ ...made, retentionDays: 0 }, 30), undefined);
     assert.equal(
-      (await updateOrganization(storage, 'retention', { retention: 'default' })).retentionDays,
+      (await updateOrganization(storage, 'retention', { retention: 'default' }, { defaultDays: 30 })).now
+        .retentionDays,
       undefined,
     );
   });
@@ -113,7 +116,12 @@ describe('organizations', () => {
   test('a change counts even from a machine whose clock is behind', async () => {
     await createOrganization(storage, { slug: 'clocks', name: 'first' });
     const anHourBehind: Clock = () => systemClock() - 3_600_000_000;
-    await updateOrganization(storage, 'clocks', { name: 'second' }, anHourBehind);
+    await updateOrganization(
+      storage,
+      'clocks',
+      { name: 'second' },
+      { defaultDays: undefined, clock: anHourBehind },
+    );
     assert.equal((await findOrganization(storage, 'clocks')).name, 'second');
   });
 });

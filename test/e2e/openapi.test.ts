@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { problemTable } from '../../src/base/problem.ts';
 import type { EndpointDeps } from '../../src/http/deps.ts';
 import { endpointTable } from '../../src/http/routes.ts';
-import { call, eventually, type HttpAnswer } from '../support/http.ts';
+import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
 import { at, conformance, type Conformance, type OpenApiDocument } from '../support/openapi.ts';
 import {
   createKey,
@@ -421,6 +421,8 @@ async function changes(admin: SignedIn): Promise<void> {
     jsonOf(await admin.get(`${portal}/whoami`))['user'] as { id: string },
   ];
   const patch = (body: unknown) => admin.send('PATCH', settings, body);
+  const refused = await patch({ retention: '90d' });
+  const confirm_removal = problemOf(refused, 409)['would_remove'];
   checkAll([
     ['POST', keys, 201, key],
     ['POST', keys, 400, await post(keys, { scopes: [] })],
@@ -444,7 +446,8 @@ async function changes(admin: SignedIn): Promise<void> {
     ['POST', `${users}/{id}/disable`, 404, await post(`${users}/${randomUUID()}/disable`)],
     ['POST', `${users}/{id}/disable`, 409, await post(`${users}/${adminId.id}/disable`)],
     ['GET', users, 200, await admin.get(users)],
-    ['PATCH', settings, 200, await patch({ receipts: 'off', retention: '90d' })],
+    ['PATCH', settings, 409, refused],
+    ['PATCH', settings, 200, await patch({ receipts: 'off', retention: '90d', confirm_removal })],
     ['GET', `${portal}/receipts`, 403, await admin.get(`${portal}/receipts`)],
     ['GET', `${portal}/whoami`, 200, await admin.get(`${portal}/whoami`)],
     ['PATCH', settings, 400, await patch({})],

@@ -1,14 +1,16 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { problemOf } from '../support/http.ts';
-import { createTenant, sourceEvent, startServer } from '../support/server.ts';
+import { call, eventually, problemOf } from '../support/http.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
 /**
  * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
  * one, a separate process behind CLICKHOUSE_URL, two shards, and server images where Docker runs.
  */
 export async function walk(env: Readonly<Record<string, string>>): Promise<void> {
-  const server = await startServer({ env });
+  const server = await startServer({
+    env: { EVIDENCE_INTERVAL: '300ms', RETENTION_INTERVAL: '300ms', ...env },
+  });
   try {
     assert.equal(
       server.enginePid() === undefined,
@@ -62,8 +64,40 @@ export async function walk(env: Readonly<Record<string, string>>): Promise<void>
       [7_258_118_400_000_000, 0],
     );
     problemOf(await tenant.with({ key: 'wrong' }).get(), 401);
+    await keepsLess(server, tenant, other);
     assert.equal(await server.stop(), 0);
   } finally {
     await server.stop();
   }
+}
+
+/** A shorter retention, a hold, and a deletion, with what the engine's user may do. */
+async function keepsLess(server: TestServer, tenant: Tenant, other: Tenant): Promise<void> {
+  const org = (...args: string[]) => server.cliHere(['org', ...args, '--json']);
+  const { slug } = tenant.organization;
+  const told = await org('set', slug, '--retention', '30d', '--dry-run');
+  assert.equal((JSON.parse(told.stdout) as { would_remove: number }).would_remove, 1200, told.stderr);
+  assert.equal((await org('set', slug, '--retention', '30d', '--confirm', '1200')).code, 0);
+  await eventually('nobody to be shown the events', async () => {
+    const { meta } = await tenant.page({ endTime: '2024-12-31T00:00:00Z' });
+    return meta.total === 0 ? true : undefined;
+  });
+  await eventually('the events to be removed', async () => {
+    const metrics = (await call(`${server.url}/metrics`)).text;
+    return /^auditlog_retention_removed_events_total 1200$/m.test(metrics) ? true : undefined;
+  });
+  const held = await org('hold', slug, '--reason', 'a case');
+  assert.equal(held.code, 0, held.stderr);
+  const verified = await server.cliHere(['verify', '--org', slug, '--skip-rendering']);
+  assert.deepEqual(
+    [verified.code, /1200 events are gone by the retention of 30 days/.test(verified.stdout)],
+    [0, true],
+  );
+  const dry = await org('delete', other.organization.slug, '--dry-run');
+  const { events } = JSON.parse(dry.stdout) as { events: number };
+  const deleted = await org('delete', other.organization.slug, '--confirm', String(events));
+  assert.equal(deleted.code, 0, deleted.stderr);
+  await eventually('the key to be refused', async () =>
+    (await other.get()).status === 401 ? true : undefined,
+  );
 }

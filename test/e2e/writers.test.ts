@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { cp } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
@@ -61,6 +61,13 @@ describe('a writer that does not come back', () => {
   const flowIds = (count: number) => Array.from({ length: count }, () => randomUUID() as string);
   const record = (by: Tenant, flows: readonly string[]) =>
     by.record(flows.map((flow) => sourceEvent({ flow_id: flow })));
+  /** The same as a request with an Idempotency-Key. */
+  const recordOnce = (by: TestServer, key: string, flows: readonly string[]) =>
+    call(`${by.url}/api/v1/audit`, {
+      method: 'POST',
+      headers: { 'x-api-key': tenant.key, 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify(flows.map((flow) => sourceEvent({ flow_id: flow }))),
+    });
   const writers = async () => printed(await living.cliHere(['writers', 'list', '--json'])) as Writer[];
   const sql = async (query: string) => {
     const headers = { 'x-clickhouse-user': engine.user, 'x-clickhouse-key': engine.password };
@@ -105,11 +112,12 @@ describe('a writer that does not come back', () => {
   let unsent: string[] = [];
 
   test('holds the feed back for all to see, until it is retired', async () => {
-    const [early, waiting, late] = [flowIds(2), flowIds(3), flowIds(2)];
+    const [early, waiting, late, once] = [flowIds(2), flowIds(3), flowIds(2), flowIds(4)];
     await record(atDying, early);
     await followed(early);
     proxy.set('refuse');
     await record(atDying, waiting);
+    assert.equal((await recordOnce(dying, 'once', once)).status, 202);
     await dying.kill('SIGKILL');
     proxy.set('none');
     await record(tenant, late);
@@ -121,6 +129,13 @@ describe('a writer that does not come back', () => {
     });
     assert.equal(dead.pid, dying.pid);
     assert.ok(dead.held_back_since);
+    // As if it had claimed the key before the engine was away for it.
+    const [, apiKey = ''] = tenant.key.split('_');
+    const id = createHash('sha256').update(`${apiKey}\0once`).digest('base64url');
+    await sql(
+      `INSERT INTO idempotency_keys (id, claim, instance, state) VALUES ('${id}', generateUUIDv4(), '${dead.instance}', 1)`,
+    );
+    assert.equal((await recordOnce(living, 'once', once)).status, 503, 'it may have stored them');
     assert.ok(!late.some((flow) => seen.includes(flow)), 'the feed has gone on without the dead writer');
     const held = new RegExp(`^auditlog_feed_held_back_seconds\\{writer="${dead.number}"\\} (\\d\\d)`, 'm');
     await eventually(
@@ -146,6 +161,8 @@ describe('a writer that does not come back', () => {
     assert.deepEqual([retired.state, retired.holds_feed_back], ['retired', false]);
     assert.match(String(retired.retired_by), /@/);
     assert.equal((await retire(name, '--confirm', name)).code, 1, 'retired twice');
+    assert.equal((await recordOnce(living, 'once', once)).status, 202, 'nobody waits for it any more');
+    sent.push(...once);
     await followed(sent);
     await eventually('the metric to be gone', async () => {
       const { text } = await call(`${living.url}/metrics`);
@@ -158,7 +175,7 @@ describe('a writer that does not come back', () => {
     dying = await startDying();
     const lines = dying.stderrLines().filter((line) => line.includes('take new places in the order'));
     assert.equal(lines.length, 1, dying.stderrLines().join('\n'));
-    assert.match(lines[0] ?? '', /"events":3/);
+    assert.match(lines[0] ?? '', /"events":3,"storedBefore":0,"storedElsewhere":4/);
     atDying = tenant.with({ server: dying });
     const more = flowIds(2);
     await record(atDying, more);

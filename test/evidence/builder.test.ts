@@ -267,7 +267,14 @@ describe('trees of evidence', () => {
     await turn();
     const { storage } = engine;
     const readerWithin = (withinMs: number | undefined) =>
-      new EvidenceReader({ storage, tiles, checkpoints, key, signsWithinMs: () => withinMs });
+      new EvidenceReader({
+        storage,
+        tiles,
+        checkpoints,
+        key,
+        keptFrom: () => undefined,
+        signsWithinMs: () => withinMs,
+      });
     const reader = readerWithin(30_000);
     const why = async (one: EvidenceReader, seq: bigint) => {
       const error: unknown = await one.inclusion(organization, { seq }).catch((thrown: unknown) => thrown);

@@ -18,6 +18,7 @@ import { Trail } from '../../src/http/trail.ts';
 import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
+import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog, startTestEngine, type TestEngine, temporaryDirectory } from '../support/engine.ts';
 import { call, type HttpAnswer } from '../support/http.ts';
 import { startTestServer } from './support.ts';
@@ -40,6 +41,7 @@ export interface StoredEvent {
 
 /** A real engine, log, directory and server with the portal's endpoints behind their guard. */
 export interface PortalWorld {
+  readonly storage: Storage;
   readonly engine: TestEngine;
   readonly directory: Directory;
   readonly keyUses: KeyUses;
@@ -130,6 +132,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const server = await startTestServer(routes);
   const headers = (cookieText: string) => ({ cookie: cookieText, 'content-type': 'application/json' });
   return {
+    storage,
     engine,
     directory,
     keyUses,

@@ -7,6 +7,7 @@ import { createApiKey } from '../../src/control/api-keys.ts';
 import { authenticateKey } from '../../src/control/authenticate-key.ts';
 import type { Organization } from '../../src/control/organizations.ts';
 import { findUser, type User } from '../../src/control/users.ts';
+import { createRecorder } from '../read/support.ts';
 import { call, type HttpAnswer, problemOf } from '../support/http.ts';
 import { password, type PortalWorld, type StoredEvent, startPortalWorld } from './portal-admin-support.ts';
 
@@ -436,6 +437,31 @@ describe('settings', () => {
   });
 });
 
+describe('a shorter retention', () => {
+  test('removes stored events only where their number is confirmed, and is recorded with it', async () => {
+    const org = await world.addOrganization('shorter');
+    const admin = await world.cookieOf(await world.addUser(org, 'sue@shorter.test'), org);
+    const old = { time: (Date.now() - 40 * 86_400_000) * 1000, message: { action: 2000 } };
+    await createRecorder(world.storage)(org.id, [old, old, { ...old, time: Date.now() * 1000 }]);
+    const patch = (body: unknown) => world.send('PATCH', settingsPath, admin, body);
+    for (const confirmed of [{}, { confirm_removal: 1 }]) {
+      const problem = problemOf(await patch({ retention: '30d', ...confirmed }), 409);
+      assert.equal(problem['would_remove'], 2);
+    }
+    assert.equal(bodyOf(await world.get(settingsPath, admin))['retention'], 'default');
+    bodyOf(await patch({ retention: '30d', confirm_removal: 2 }));
+    const events = await lastEvents(org);
+    assert.deepEqual(
+      events.map(({ source }) => source.message.action).toSorted((a, b) => a - b),
+      [5011, 5013],
+    );
+    const extra = events.find(({ source }) => source.message.action === 5013)?.source.message['extra'];
+    const { policy, removes } = extra as { policy: Record<string, unknown>; removes: number };
+    assert.deepEqual([policy['days'], policy['held'], removes], [30, false, 2]);
+    bodyOf(await patch({ retention: 'off' }));
+  });
+});
+
 describe('the events of all that', () => {
   test('tell who and where from, share a flow by request, and hold nothing secret', async () => {
     const created = await world.send('POST', keysPath, cookie, { scopes: ['read'] });
@@ -443,7 +469,9 @@ describe('the events of all that', () => {
     const rotated = bodyOf(await world.send('POST', `${keysPath}/${String(id)}/rotate`, cookie));
     const events = await world.events(acme);
     const flows = new Set(events.map(({ source }) => source.message.flow_id));
-    assert.equal(flows.size, events.length);
+    // A change of the retention has two: of the settings, and of what is kept.
+    const policies = events.filter(({ source }) => source.message.action === 5013);
+    assert.equal(flows.size, events.length - policies.length);
     for (const { source } of events) {
       const { id: actorId, name, email, type } = source.message.actor;
       assert.deepEqual([actorId, name, email, type], [ann.id, ann.name, ann.email, 'User']);

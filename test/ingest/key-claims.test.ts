@@ -6,6 +6,7 @@ import { Problem } from '../../src/base/problem.ts';
 import type { BatchAnswer, Entry } from '../../src/ingest/idempotency.ts';
 import { KeyClaims } from '../../src/ingest/key-claims.ts';
 import { KeyTable } from '../../src/storage/key-table.ts';
+import { eventually } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { sharedEngine } from '../support/shared.ts';
 
@@ -130,6 +131,27 @@ describe('claims on Idempotency-Keys', () => {
     assert.deepEqual(await request(other, id, 'answers'), dead.stored.get(id)?.answer);
     assert.equal(other.stored.size, 0);
     await Promise.all([dead, other].map((one) => one.claims.stop()));
+  });
+
+  test('the claim of a process that was retired is passed over, until that has told its answer', async () => {
+    const [dead, other] = [new Process(), new Process()];
+    const [lost, kept] = [randomUUID(), randomUUID()];
+    assert.equal(await request(dead, lost, 'dies before'), undefined);
+    assert.equal(await request(dead, kept, 'dies after'), undefined);
+    const { storage } = await sharedEngine();
+    const retired = { instance: dead.instance, id: 7, low: 0, operator: 'test' };
+    await storage.insertRows('retired_writers', [retired]);
+    assert.ok(await request(other, lost, 'answers'));
+    await eventually('the answer to be told', async () => {
+      const answered = await table.answeredByOthers([lost, kept], dead.instance);
+      return answered.has(lost) && answered.size === 1 ? true : undefined;
+    });
+    // It has come back after all.
+    await dead.restart();
+    await dead.claims.stop();
+    assert.deepEqual(await request(other, kept, 'answers'), dead.stored.get(kept)?.answer);
+    assert.deepEqual([...(await table.answeredByOthers([lost, kept], other.instance))], [kept]);
+    await other.claims.stop();
   });
 
   test('what a process remembered before it shared its engine is told the others', async () => {

@@ -53,10 +53,7 @@ describe('new places for what is in a log', () => {
   });
   after(() => removeDirectory(dataDir));
 
-  const renumber = (
-    files: LogFiles,
-    options: { after?: number; storedRowsOf?: (segment: number) => Promise<number>; damage?: DamageRegister },
-  ) =>
+  const renumber = (files: LogFiles, options: Partial<Parameters<typeof renumberLog>[0]>) =>
     renumberLog({
       dataDir,
       files,
@@ -65,6 +62,7 @@ describe('new places for what is in a log', () => {
       writer: newWriter,
       after: 0,
       storedRowsOf: async () => 0,
+      answeredByOthers: async () => new Set(),
       ...options,
     });
 
@@ -111,15 +109,43 @@ describe('new places for what is in a log', () => {
     }
   });
 
+  const note = (id: string) =>
+    JSON.stringify({ id, body: 'x', at: Date.now(), answer: { accepted: 1, rejected: 0, errors: [] } });
+
+  test('are not taken by a request that another process has stored since, and by all others', async () => {
+    const { files } = createTornFiles({ cutAfter: Number.POSITIVE_INFINITY, random: randomOf(3) });
+    const { wal } = await open(files, oldWriter);
+    const withNote = (ids: readonly number[], id: string) => ({ ...frameOf(ids, 10), notes: note(id) });
+    // Three requests in a segment, two of them of several frames; then one alone in its own.
+    await wal.append([frameOf([1, 2], 10), frameOf([3], 10), withNote([4], 'elsewhere')]);
+    await wal.append([frameOf([5], 10), withNote([6], 'here')]);
+    await wal.append([frameOf([7], 10)]);
+    await wal.seal();
+    await wal.append([withNote([8], 'alone elsewhere')]);
+    await wal.close();
+    const elsewhere = new Set(['elsewhere', 'alone elsewhere']);
+    await renumber(files, {
+      answeredByOthers: async (ids) => new Set(ids.filter((id) => elsewhere.has(id))),
+    });
+    const { wal: next, damage } = await open(files, newWriter);
+    const places: (readonly [number, number])[] = [];
+    for (const segment of next.sealed()) places.push(...(await rowsOf(next, segment)));
+    assert.deepEqual(places, [
+      [0, 5],
+      [1, 6],
+      [2, 7],
+    ]);
+    assert.deepEqual(damage.list(), []);
+    await next.close();
+  });
+
   test('keep the answers to repeated requests, also of what is stored', async () => {
     const disk = createTornFiles({ cutAfter: Number.POSITIVE_INFINITY, random: randomOf(1) });
     const { wal } = await open(disk.files, oldWriter);
-    const at = Date.now();
-    const note = (id: string) =>
-      JSON.stringify({ id, body: 'x', at, answer: { accepted: 1, rejected: 0, errors: [] } });
+    const moving = note('moved');
     const stored = await wal.append([{ ...frameOf([1], 10), notes: note('stored') }]);
     await wal.seal();
-    await wal.append([{ ...frameOf([2], 10), notes: note('moved') }]);
+    await wal.append([{ ...frameOf([2], 10), notes: moving }]);
     await wal.close();
     await renumber(disk.files, { storedRowsOf: async (of) => (of === stored ? 1 : 0) });
     const { wal: next } = await open(disk.files, newWriter);
@@ -128,7 +154,7 @@ describe('new places for what is in a log', () => {
     const { frames } = await next.read(moved);
     assert.deepEqual(
       frames.map(({ notes }) => Buffer.from(notes).toString()),
-      [note('moved')],
+      [moving],
     );
     const folder = join(dataDir, 'idempotency');
     const answers = await Promise.all(

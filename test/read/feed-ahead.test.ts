@@ -65,6 +65,7 @@ describe('the feed of large events', () => {
       cursors: createFeedCursors('a secret of at least 32 characters'),
       settledBefore: async () => last + 1n,
       arrivedBefore: () => undefined,
+      keptFrom: () => undefined,
       queue,
       stopping: stopping.signal,
     });

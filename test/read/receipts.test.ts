@@ -32,7 +32,11 @@ describe('receipts', () => {
   });
 
   const read = (caller: SessionCaller, query: Readonly<Record<string, string | number>> = {}) =>
-    answerOf<ReceiptsAnswer>(receiptsHandler(createReceiptsReader(engine.storage)), caller, query);
+    answerOf<ReceiptsAnswer>(
+      receiptsHandler(createReceiptsReader(engine.storage, () => undefined)),
+      caller,
+      query,
+    );
   const receiptsOf = async (events: readonly (object | string)[], caller = createCaller()) => {
     await record(caller.organization.id, events);
     return (await read(caller)).data;

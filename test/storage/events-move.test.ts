@@ -117,7 +117,12 @@ async function readsOf(storage: Storage): Promise<Record<string, string>> {
     const all = await legacy(org, { filter: {}, limit: undefined, offset: 0 }, never);
     reads[`source ${org}`] = await flowText(all);
     const owner = { id: user.id, email: user.email };
-    const receipts = await createReceiptsReader(storage)(org, owner, { limit: 100, offset: 0 }, never);
+    const receipts = await createReceiptsReader(storage, () => undefined)(
+      org,
+      owner,
+      { limit: 100, offset: 0 },
+      never,
+    );
     assert.ok(receipts.total > 0);
     reads[`receipts ${org}`] = JSON.stringify(receipts);
     reads[`feed ${org}`] = await feedOf(storage, org);
@@ -134,6 +139,7 @@ async function feedOf(storage: Storage, org: string): Promise<string> {
     cursors: createFeedCursors('a secret of the test'),
     settledBefore: async () => 2n ** 62n,
     arrivedBefore: () => undefined,
+    keptFrom: () => undefined,
     queue: readQueue(),
     stopping: never,
   });

@@ -1,4 +1,4 @@
-import { Agent, createServer, request } from 'node:http';
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 
 export interface NodeDoor {
   readonly url: string;
@@ -7,29 +7,64 @@ export interface NodeDoor {
   stopAtExit(): void;
 }
 
+interface DoorOptions {
+  /** Of the node behind it. */
+  readonly port: number;
+  /** Where requests that begin with DELETE go. */
+  readonly portOfDeletes: number;
+  /** The nodes of the cluster. */
+  readonly ports: readonly number[];
+}
+
+const onCluster = / ON CLUSTER `\w+`/;
+
 /**
- * An HTTP proxy before an engine that passes all requests on to it, and those that begin with DELETE to another one.
- * On node b of the two shards a replacing table is a Distributed one, out of which nothing can be deleted.
+ * An HTTP proxy before an engine that passes requests on to it, but for two kinds. Those that begin with DELETE go to the
+ * node that has the replacing tables: on the other one these are Distributed, out of which nothing can be deleted. And a
+ * statement for the whole cluster is carried out by one node after the other, as there is no Keeper that would see to it.
  */
-export function startNodeDoor(port: number, portOfDeletes: number): Promise<NodeDoor> {
+export function startNodeDoor({ port, portOfDeletes, ports }: DoorOptions): Promise<NodeDoor> {
   const agent = new Agent({ keepAlive: true });
+  const ask = (incoming: IncomingMessage, to: number, length?: number) => {
+    const { method, url: path } = incoming;
+    const headers = { ...incoming.headers, ...(length !== undefined && { 'content-length': length }) };
+    return request({ host: '127.0.0.1', port: to, method, headers, path, agent });
+  };
+  const answerWith = (found: IncomingMessage, answer: ServerResponse) => {
+    answer.writeHead(found.statusCode ?? 502, found.headers);
+    // Cut short there is cut short here.
+    found.once('aborted', () => answer.destroy());
+    found.once('error', () => answer.destroy());
+    found.pipe(answer);
+  };
+  const pass = (incoming: IncomingMessage, first: Buffer, answer: ServerResponse) => {
+    const isDelete = first.subarray(0, 6).toString() === 'DELETE';
+    const outgoing = ask(incoming, isDelete ? portOfDeletes : port);
+    outgoing.once('response', (found) => answerWith(found, answer));
+    outgoing.once('error', () => answer.destroy());
+    answer.once('close', () => outgoing.destroy());
+    outgoing.write(first);
+    incoming.pipe(outgoing);
+  };
+  const everywhere = async (incoming: IncomingMessage, first: Buffer, answer: ServerResponse) => {
+    const pieces = [first];
+    for await (const piece of incoming) pieces.push(piece as Buffer);
+    const statement = Buffer.from(Buffer.concat(pieces).toString().replace(onCluster, ''));
+    for (const [n, to] of ports.entries()) {
+      const found = await new Promise<IncomingMessage>((resolve, reject) => {
+        ask(incoming, to, statement.length).once('response', resolve).once('error', reject).end(statement);
+      });
+      if (n === ports.length - 1 || found.statusCode !== 200) return answerWith(found, answer);
+      found.resume();
+    }
+  };
   const server = createServer((incoming, answer) => {
     incoming.once('error', () => answer.destroy());
     incoming.once('readable', () => {
       const first = (incoming.read() ?? Buffer.alloc(0)) as Buffer;
-      const to = first.subarray(0, 6).toString() === 'DELETE' ? portOfDeletes : port;
-      const { method, headers, url: path } = incoming;
-      const outgoing = request({ host: '127.0.0.1', port: to, method, headers, path, agent }, (found) => {
-        answer.writeHead(found.statusCode ?? 502, found.headers);
-        // Cut short there is cut short here.
-        found.once('aborted', () => answer.destroy());
-        found.once('error', () => answer.destroy());
-        found.pipe(answer);
-      });
-      outgoing.once('error', () => answer.destroy());
-      answer.once('close', () => outgoing.destroy());
-      outgoing.write(first);
-      incoming.pipe(outgoing);
+      if (onCluster.test(first.subarray(0, 512).toString('latin1')))
+        everywhere(incoming, first, answer).catch(() => answer.destroy());
+      else pass(incoming, first, answer);
     });
   });
   return new Promise((resolve, reject) => {

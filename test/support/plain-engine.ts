@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,9 @@ import { call, eventually } from './http.ts';
 
 /**
  * The same engine as the embedded one, but as an ordinary server: a URL, a user, a password, and nothing that only
- * our own engine asks for. What `CLICKHOUSE_URL` is tried against where no server image can be run.
+ * our own engine asks for. What `CLICKHOUSE_URL` is tried against where no server image can be run. One that ends by
+ * itself is started again, as whoever runs a server has it done: an engine of 26.7 ends with an exception that nobody
+ * catches now and then when the connection of another one, which was killed, is reset.
  */
 export interface PlainEngine {
   readonly url: string;
@@ -48,6 +50,7 @@ export interface LimitedUser {
 
 const user = 'audit';
 const limitedUser = 'limited';
+const restartDelayMs = 100;
 const keeper =
   'SELECT sleepEachRow(1) FROM numbers(100000000) ' +
   'SETTINGS max_block_size=1, function_sleep_max_microseconds_per_block=0 FORMAT Null';
@@ -77,6 +80,57 @@ const strict = `<access_control_improvements>${[
 function limitedUserXml(hash: string, grants: readonly string[]): string {
   const queries = grants.map((grant) => `<query>${grant.replace(/ TO .*$/, '')}</query>`).join('');
   return `<${limitedUser}><password_sha256_hex>${hash}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota><grants>${queries}</grants></${limitedUser}>`;
+}
+
+/** A process that is started again when it ends and nobody has killed it. */
+class KeptChild {
+  readonly #spawn: () => ChildProcess;
+  #child: ChildProcess | undefined;
+  #gone: Promise<void> = Promise.resolve();
+  #again: NodeJS.Timeout | undefined;
+  #isWanted = false;
+  #isReleased = false;
+  #ends: string[] = [];
+
+  constructor(spawnChild: () => ChildProcess) {
+    this.#spawn = spawnChild;
+  }
+
+  /** How it has ended by itself, in words. */
+  get ends(): string {
+    return `ended by itself ${this.#ends.length} times ${this.#ends.slice(-5).join(', ')}`;
+  }
+
+  start(): void {
+    this.#isWanted = true;
+    const child = this.#spawn();
+    this.#child = child;
+    this.#gone = new Promise((resolve) => {
+      child.once('close', (code, signal) => {
+        resolve();
+        if (!this.#isWanted) return;
+        this.#ends.push(String(code ?? signal));
+        this.#again = setTimeout(() => this.start(), restartDelayMs);
+        if (this.#isReleased) this.#again.unref();
+      });
+    });
+    if (this.#isReleased) this.release();
+  }
+
+  /** Resolves once it is gone, for good. */
+  async kill(): Promise<void> {
+    this.#isWanted = false;
+    clearTimeout(this.#again);
+    this.#child?.kill('SIGKILL');
+    await this.#gone;
+  }
+
+  /** Does not keep this process from ending any more. */
+  release(): void {
+    this.#isReleased = true;
+    this.#child?.unref();
+    if (this.#child?.stdin instanceof Socket) this.#child.stdin.unref();
+  }
 }
 
 async function writeConfig(
@@ -123,31 +177,26 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
   const listen = `${member === undefined ? '' : 'SYSTEM START LISTEN TCP; '}SYSTEM START LISTEN HTTP; `;
   const url = `http://127.0.0.1:${port}`;
   const program = programOf('storage/engine-child');
-  let child: ChildProcess | undefined;
-  let gone: Promise<void> = Promise.resolve();
-
-  const spawnEngine = () => {
-    const started = spawn(
+  const output = await open(join(dir, 'output'), 'w');
+  const engine = new KeptChild(() =>
+    spawn(
       process.execPath,
       [...program, library, `--config-file=${config}`, `--path=${data}`, `--query=${listen}${keeper}`],
-      { cwd: data, env: { TZ: 'UTC', ...member?.environment }, stdio: ['pipe', 'ignore', 'ignore'] },
-    );
-    child = started;
-    gone = new Promise((resolve) => started.once('close', () => resolve()));
-  };
+      { cwd: data, env: { TZ: 'UTC', ...member?.environment }, stdio: ['pipe', output.fd, output.fd] },
+    ),
+  );
   const start = async () => {
-    spawnEngine();
-    await eventually('the plain engine to answer', async () => {
-      const answer = await call(`${url}/ping`, { timeoutMs: 1000 }).catch(() => undefined);
-      if (answer?.status === 200) return true;
-      // A port that was free while it was away may have been taken for a moment, by a connection of anybody.
-      if (child?.exitCode !== null || child.signalCode !== null) spawnEngine();
-      return undefined;
-    });
-  };
-  const kill = async () => {
-    child?.kill('SIGKILL');
-    await gone;
+    engine.start();
+    try {
+      await eventually(`the engine at ${url} to answer`, async () => {
+        const answer = await call(`${url}/ping`, { timeoutMs: 1000 }).catch(() => undefined);
+        return answer?.status === 200 || undefined;
+      });
+    } catch (error) {
+      await engine.kill();
+      const said = (await readFile(join(dir, 'output'), 'utf8')).trim().split('\n').slice(-3);
+      throw new Error([engine.ends, ...said].join('\n'), { cause: error });
+    }
   };
   await start();
   for (const database of limited?.databases ?? []) {
@@ -163,17 +212,17 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
     password,
     env: { CLICKHOUSE_URL: url, CLICKHOUSE_USER: clientUser, CLICKHOUSE_PASSWORD: password },
     start,
-    kill,
+    kill: () => engine.kill(),
     stopAtExit: () => {
-      child?.unref();
-      if (child?.stdin instanceof Socket) child.stdin.unref();
+      engine.release();
       process.on('exit', () => {
-        child?.kill('SIGKILL');
+        void engine.kill();
         rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       });
     },
     stop: async () => {
-      await kill();
+      await engine.kill();
+      await output.close();
       await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };

@@ -81,7 +81,9 @@ export async function startTwoShards(limited?: LimitedUser): Promise<TwoShards> 
     [portA, portB].map((tcpPort) => startPlainEngine(limited, { tcpPort, password, elements })),
   );
   if (a === undefined || b === undefined) throw new Error('there are two nodes');
-  const doorOfB = await startNodeDoor(b.port, a.port);
+  const ports = [a.port, b.port];
+  const doorOfA = await startNodeDoor({ port: a.port, portOfDeletes: a.port, ports });
+  const doorOfB = await startNodeDoor({ port: b.port, portOfDeletes: a.port, ports });
   const open: Storage[] = [];
   const connection = (node: PlainEngine, database: string): EngineConnection => ({
     url: node.url,
@@ -122,17 +124,23 @@ export async function startTwoShards(limited?: LimitedUser): Promise<TwoShards> 
     a,
     b,
     doorOfB,
-    env: (database) => ({ ...a.env, CLICKHOUSE_CLUSTER: cluster, CLICKHOUSE_DATABASE: database }),
+    env: (database) => ({
+      ...a.env,
+      CLICKHOUSE_URL: doorOfA.url,
+      CLICKHOUSE_CLUSTER: cluster,
+      CLICKHOUSE_DATABASE: database,
+    }),
     prepare,
     storageOf,
     stopAtExit: () => {
       a.stopAtExit();
       b.stopAtExit();
+      doorOfA.stopAtExit();
       doorOfB.stopAtExit();
     },
     stop: async () => {
       await Promise.all(open.map((storage) => storage.close()));
-      await doorOfB.stop();
+      await Promise.all([doorOfA.stop(), doorOfB.stop()]);
       await Promise.all([a.stop(), b.stop()]);
     },
   };

@@ -1,13 +1,16 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { systemClock } from '../../base/clock.ts';
 import { segmentTimeMs } from '../../base/sequence.ts';
 import { errorCode } from '../../base/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { logDirectories } from '../../config/log-directories.ts';
+import { overBefore, readPolicies } from '../../control/retention.ts';
 import { segmentsIn } from '../../ingest/files.ts';
 import { newestSegmentOf } from '../../ingest/left-log.ts';
 import { segmentName } from '../../ingest/segment.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
+import { countOver, EventRemoval } from '../../storage/removal.ts';
 import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
@@ -15,8 +18,7 @@ import { type Check, checkOfPlace, type Finding } from './check.ts';
 
 type Advice = Required<Finding>;
 
-/** What an engine is asked that reads a column of all events. */
-const scan = { settings: { max_threads: 1 }, timeoutMs: limits.doctorScanMsMax } as const;
+const dayMicros = 86_400_000_000;
 
 /** The engine's release. One that is too old is refused before anything is asked of it. */
 export async function checkVersion(storage: Storage): Promise<Check> {
@@ -116,29 +118,20 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
   return checkOfPlace('parts', findings, [`${parts} parts at most in a month of recording`]);
 }
 
-/** Whether what is over goes: the engine removes it when it merges, which can be switched off or starve. */
+/** Whether what is over goes: a server removes it every few minutes, where its engine lets it. */
 export async function checkRetention(storage: Storage): Promise<Check> {
-  const [row] = await storage.rows<{ events: string; oldest: string }>(
-    `SELECT toString(count()) AS events, toString(min(expires)) AS oldest FROM events
-     WHERE expires < today() - {days:UInt16}`,
-    { days: limits.doctorExpiredDaysMax },
-    scan,
-  );
-  const events = Number(row?.events ?? 0);
+  const nowMicros = systemClock() - limits.doctorExpiredDaysMax * dayMicros;
+  const overs = [...(await readPolicies(storage)).values()].flatMap((policy) => {
+    const beforeMicros = overBefore(policy, nowMicros);
+    return beforeMicros === undefined ? [] : [{ organization: policy.id, beforeMicros }];
+  });
+  const found = await new EventRemoval(storage).find(overs);
+  let events = 0;
+  for (const over of overs) if (found.has(over.organization)) events += await countOver(storage, over);
   const remedy =
-    'make room on the disk, as the engine needs some to rewrite parts; on a ClickHouse server: SYSTEM START TTL MERGES';
-  return checkOfPlace(
-    'retention',
-    events === 0
-      ? []
-      : [
-          {
-            id: 'events',
-            detail: `${events} whose time was over by ${row?.oldest} are still on the disk`,
-            remedy,
-          },
-        ],
-  );
+    'find out in the operational log of the server why it does not remove them; rewriting parts of the table needs room on the disk';
+  const detail = `${events} whose time was over ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
+  return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }
 
 async function sizeOf(path: string): Promise<number> {

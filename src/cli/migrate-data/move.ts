@@ -6,6 +6,7 @@ import { Comparison, type Difference, type Month, scopeOf, type Sides, type Stre
 import { Copy } from './copy.ts';
 import { patientStorage } from './patience.ts';
 import type { MoveRecord, MoveRecords } from './record.ts';
+import { Removed } from './removed.ts';
 import { reading } from './slices.ts';
 import { eventsTable, otherTables } from './tables.ts';
 
@@ -29,6 +30,7 @@ export class DataMove {
   readonly #io: ProgressIo;
   readonly #comparison: Comparison;
   readonly #copy: Copy;
+  readonly #removed: Removed;
   #record: MoveRecord;
   #progress: Progress | undefined;
   #total = 0;
@@ -40,6 +42,7 @@ export class DataMove {
     this.#record = record;
     this.#io = io;
     this.#comparison = new Comparison(this.#sides);
+    this.#removed = new Removed(this.#sides);
     const queryId = `${target.database}-migrate-data-${record.id}`;
     this.#copy = new Copy(this.#sides, queryId);
   }
@@ -85,6 +88,7 @@ export class DataMove {
 
   /** Copies all that is left of a source in which nobody writes any more. */
   async copyRest(): Promise<void> {
+    await this.#removed.settle();
     await this.#copyEvents(endOfOrder);
     await this.#copyOthers();
   }
@@ -148,9 +152,13 @@ export class DataMove {
   }
 
   async #copyMonth(month: Month, day: string): Promise<void> {
-    if (month.here === 0) return;
     const isFresh = month.there === 0;
-    if (!isFresh && (await this.#comparison.organizations(month, day, 'place')).length === 0) return;
+    if (!isFresh) {
+      const found = await this.#comparison.organizations(month, day, 'place');
+      if (found.length === 0) return;
+      for (const { organization = '' } of found) await this.#removed.follow(organization);
+    }
+    if (month.here === 0) return;
     await this.#copy.rows(eventsTable, scopeOf(eventsTable, day, month), isFresh, (rows) => {
       this.#copied += rows;
       this.#progress?.at(this.#copied, this.#copied);
@@ -158,6 +166,7 @@ export class DataMove {
   }
 
   async #copyOthers(): Promise<void> {
+    await this.#removed.followDeletions();
     const day = await this.#comparison.day();
     for (const table of otherTables)
       if ((await this.#comparison.table(table, day)).length > 0)
@@ -181,7 +190,7 @@ export class DataMove {
 
 async function countFrom(storage: Storage, from: bigint): Promise<number> {
   const [row] = await storage.rows<{ rows: string }>(
-    'SELECT toString(count()) AS rows FROM events WHERE seq >= {from:UInt64} AND expires > today()',
+    'SELECT toString(count()) AS rows FROM events WHERE seq >= {from:UInt64}',
     { from },
     reading,
   );

@@ -16,7 +16,7 @@ export interface MovedTable {
   readonly isReplacing: boolean;
   /** Rows that are compared, and copied, at once. */
   readonly rowsPerSlice: number;
-  /** Condition of rows whose time is not over after the day `{day:Date}`; retention may remove others at any moment. */
+  /** Condition of rows whose time is not over after the day `{day:Date}`; the engine may remove others at any moment. */
   readonly alive: string;
 }
 
@@ -41,7 +41,8 @@ export const eventsTable: MovedTable = {
   columns: Object.keys(eventColumns),
   isReplacing: false,
   rowsPerSlice: manyRows,
-  alive: 'expires > {day:Date}',
+  // What is over by a policy is removed by the service, which is followed (removed.ts).
+  alive: '1',
 };
 
 /**
@@ -68,6 +69,17 @@ export const otherTables: readonly MovedTable[] = [
   // Their rows go a day after the session has expired.
   replacing('ended_sessions', [id], 'id expires_at version', { alive: 'expires_at > {day:Date}' }),
   replacing('api_key_uses', [id], 'id used_at'),
+  replacing('retention_policies', [idOfUuid], 'id days held_at hold_reason version'),
+  replacing(
+    'removals',
+    [idOfUuid, { name: 'partition', type: 'String' }, { name: 'expires', type: 'Date' }],
+    'id org partition expires rows before below done recorded',
+  ),
+  replacing(
+    'deletions',
+    [idOfUuid],
+    'id slug name operator events users api_keys checkpoint started_at finished_at version',
+  ),
   replacing(
     'holes',
     [idOfUuid, { name: 'partition', type: 'String' }, { name: 'expires', type: 'Date' }],

@@ -15,6 +15,7 @@ import { EventAudit } from '../../tlog/event-audit.ts';
 import { entryAt, entryBytes } from '../../tlog/entry.ts';
 import { tileWidth } from '../../tlog/tile.ts';
 import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
+import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
@@ -23,6 +24,7 @@ import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
+import { notesOf, policiesOf, statementOf } from './policies.ts';
 import { RenderingAudit } from './rendering.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
 
@@ -53,19 +55,8 @@ export async function verifyEngine(
 ): Promise<Report> {
   const { id } = await findOrganization(storage, slug);
   const origin = `${config.serviceName}/${id}`;
-  const keys = await readKeys(storage);
   const notes: string[] = [];
-  let trust = await trustOf(options);
-  if (trust === undefined) {
-    notes.push(
-      'no --key was given: the keys are those that the engine names, which proves nothing against who can write to it',
-    );
-    trust = new Trust(keys.map(({ key }) => verifierKeyFor(origin, Buffer.from(key, 'base64'))));
-  }
-  trust.follow(
-    config.serviceName,
-    keys.map(({ key, statement }) => ({ publicKey: Buffer.from(key, 'base64'), statement })),
-  );
+  const trust = await trustIn(storage, config.serviceName, origin, options, notes);
   const checkpoints = new Checkpoints(trust, origin);
   for (const file of await checkpointFiles(options.checkpoint, id)) checkpoints.addFile(file);
   const copy = options.copy === undefined ? undefined : await TreeCopy.open(options.copy, id);
@@ -77,9 +68,15 @@ export async function verifyEngine(
   notes.push(...(await addStored(checkpoints, new CheckpointTable(storage), id)));
 
   const tree = new TreeAudit(checkpoints.heads);
-  const events = new EventAudit(systemClock());
+  const tiles = new TileTable(storage);
+  const policies = await policiesOf(storage, tiles, id, checkpoints.covered);
+  const history = new PolicyHistory(
+    policies.flatMap((one) => statementOf(one) ?? []),
+    systemClock(),
+  );
+  const events = new EventAudit((entry) => history.mayHaveGone(entry));
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
-  const source = new EntrySource(new TileTable(storage), id, copy);
+  const source = new EntrySource(tiles, id, copy);
   const { appName } = config;
   const rendering = options.skipRendering
     ? undefined
@@ -88,7 +85,7 @@ export async function verifyEngine(
   progress.end();
   notes.push(...(rendering?.notes ?? [unrendered]));
   const found = events.findings();
-  if (found.expired > 0) notes.push(`${found.expired} events are gone whose time was over`);
+  notes.push(...notesOf(history, policies));
   const uncovered = tree.size - checkpoints.covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
   const shown = rendering?.findings ?? [];
@@ -103,6 +100,29 @@ export async function verifyEngine(
     findings,
     notes: [...notes, ...checkpoints.notes],
   };
+}
+
+/** The keys to believe, those that the engine names among them as far as the others lead there. */
+async function trustIn(
+  storage: Storage,
+  serviceName: string,
+  origin: string,
+  options: EngineOptions,
+  notes: string[],
+): Promise<Trust> {
+  const keys = await readKeys(storage);
+  let trust = await trustOf(options);
+  if (trust === undefined) {
+    notes.push(
+      'no --key was given: the keys are those that the engine names, which proves nothing against who can write to it',
+    );
+    trust = new Trust(keys.map(({ key }) => verifierKeyFor(origin, Buffer.from(key, 'base64'))));
+  }
+  trust.follow(
+    serviceName,
+    keys.map(({ key, statement }) => ({ publicKey: Buffer.from(key, 'base64'), statement })),
+  );
+  return trust;
 }
 
 const unrendered =

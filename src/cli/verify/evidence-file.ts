@@ -4,11 +4,12 @@ import { entryBytes } from '../../tlog/entry.ts';
  * A file of `export --evidence`, in lines of JSON. First what it is, then a line for each event of the tree, in the order
  * of ingest; the entry is that of the leaf, in base64, and the source event follows as it is stored, byte by byte:
  *
- *     {"auditlog_evidence":1,"origin":"service/…","organization":{"id":"…","slug":"…"},"checkpoint":"…","filtered":false}
+ *     {"auditlog_evidence":1,"origin":"service/…","organization":{"id":"…","slug":"…"},"checkpoint":"…","filtered":false,"policies":[…]}
  *     {"n":0,"entry":"…","source":{…}}
  *     {"n":1,"entry":"…"}
  *
- * The second has none: retention has removed it, or, where the first line says so, a filter has left it out.
+ * The second has none: retention has removed it, or, where the first line says so, a filter has left it out. `policies`
+ * are the events that say what was kept since when: their places, order numbers and texts. They have lines as all others.
  */
 export interface EvidenceHead {
   readonly origin: string;
@@ -16,6 +17,8 @@ export interface EvidenceHead {
   readonly checkpoint: string;
   /** Whether filters were given; undefined in files that were written before this was told, which may be filtered. */
   readonly filtered?: boolean;
+  /** Undefined in files of releases without such events. */
+  readonly policies?: readonly { readonly n: number; readonly seq: string; readonly source: string }[];
 }
 
 const version = 1;
@@ -34,8 +37,9 @@ export function headLine(head: EvidenceHead): string {
 /** What the first line of a file says; undefined where it is none of ours. */
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
-  const { origin, organization, checkpoint, filtered } = JSON.parse(line.toString('utf8')) as EvidenceHead;
-  return { origin, organization, checkpoint, filtered: filtered !== false };
+  const head = JSON.parse(line.toString('utf8')) as EvidenceHead;
+  const { origin, organization, checkpoint, filtered, policies = [] } = head;
+  return { origin, organization, checkpoint, filtered: filtered !== false, policies };
 }
 
 /** The line of an event, without its end. */

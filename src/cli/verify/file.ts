@@ -1,14 +1,16 @@
 import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
-import { type Entry, entryAt, entryBytes, hasExpired, isEntryOf } from '../../tlog/entry.ts';
+import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
+import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { openFileSource } from '../import-source.ts';
 import { createProgress, type ProgressIo } from '../progress.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
-import { evidenceHead, readLine } from './evidence-file.ts';
+import { type EvidenceHead, evidenceHead, readLine } from './evidence-file.ts';
 import { linesOf } from '../lines.ts';
+import { notesOf, type PlacedPolicy, statementOf } from './policies.ts';
 import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
 
 const entriesAtOnce = 256;
@@ -19,7 +21,10 @@ class FileAudit {
   /** Of lines that were read and are not in the tree yet. */
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
   #waiting = 0;
-  readonly #nowMicros = systemClock();
+  readonly #history: PolicyHistory;
+  readonly #policies: readonly PlacedPolicy[];
+  /** Those that the first line names and the tree has not yet shown to have. */
+  readonly #claimed: Map<number, PlacedPolicy>;
   #first: Report['findings'][number] | undefined;
   /** The first event whose source is not in the file, though its time is not over. */
   #firstLeftOut: { readonly position: number; readonly entry: Entry } | undefined;
@@ -27,12 +32,26 @@ class FileAudit {
   #expired = 0;
   #leftOut = 0;
 
-  constructor(tree: TreeAudit) {
+  /** `policies`: those that the first line names, believed as far as the entries at their places are theirs. */
+  constructor(tree: TreeAudit, policies: readonly PlacedPolicy[]) {
     this.#tree = tree;
+    this.#policies = policies;
+    this.#claimed = new Map(policies.map((one) => [one.position, one]));
+    this.#history = new PolicyHistory(
+      policies.flatMap((one) => statementOf(one) ?? []),
+      systemClock(),
+    );
   }
 
   /** `isFiltered`: the file may lack what its filters have left out. By place. */
   findings(isFiltered: boolean): Report['findings'] {
+    const [claimed] = this.#claimed.values();
+    if (claimed !== undefined)
+      this.#tell({
+        kind: 'added',
+        position: claimed.position,
+        detail: `the first line of the file names a policy for place ${claimed.position} that the tree does not have there`,
+      });
     const first = this.#first === undefined ? [] : [this.#first];
     if (isFiltered || this.#firstLeftOut === undefined) return first;
     const { position, entry } = this.#firstLeftOut;
@@ -43,6 +62,7 @@ class FileAudit {
   notes(isFiltered: boolean): string[] {
     const alone = `${this.#sources} events are in the file; of ${this.#expired + this.#leftOut} it has the entry alone`;
     const notes = [this.#expired > 0 ? `${alone}, the time of ${this.#expired} being over` : alone];
+    notes.push(...notesOf(this.#history, this.#policies));
     if (isFiltered)
       notes.push(
         `the file says that filters were given: of ${this.#leftOut} events whose time is not over, they have left out the source event, and nothing tells whether these are stored`,
@@ -64,6 +84,7 @@ class FileAudit {
     const { position, source } = found;
     const entry = (): Entry => entryAt(this.#entries, this.#waiting);
     if (position !== expected) this.#tell(misplaced(position, expected, entry()));
+    this.#confirm(position, entry());
     if (source === undefined) this.#miss(position, entry());
     else {
       this.#sources += 1;
@@ -89,8 +110,14 @@ class FileAudit {
     });
   }
 
+  #confirm(position: number, entry: Entry): void {
+    const claimed = this.#claimed.get(position);
+    if (claimed === undefined || claimed.seq !== entry.seq) return;
+    if (isEntryOf(this.#entries, this.#waiting, Buffer.from(claimed.source))) this.#claimed.delete(position);
+  }
+
   #miss(position: number, entry: Entry): void {
-    if (hasExpired(entry, this.#nowMicros)) {
+    if (this.#history.mayHaveGone(entry)) {
       this.#expired += 1;
       return;
     }
@@ -140,11 +167,16 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   return {
     checkpoints,
     tree,
-    audit: new FileAudit(tree),
+    audit: new FileAudit(tree, policiesIn(head)),
     copied,
     isFiltered: head.filtered !== false,
     notes,
   };
+}
+
+/** The first line is whoever's who made the file: what it names is looked up in the tree. */
+function policiesIn({ policies = [] }: EvidenceHead): PlacedPolicy[] {
+  return policies.map(({ n, seq, source }) => ({ position: n, seq: BigInt(seq), source }));
 }
 
 /** Lines that are none of an export are told of already; they hold the place of an event. */

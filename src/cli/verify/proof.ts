@@ -50,6 +50,9 @@ export async function verifyProof(
   if (source === undefined && !hasExpired(entry, systemClock()))
     findings.push(atPlace('missing', index, entry, vanished));
   const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
+  // A proof has the event's own day of expiry, and nothing of what its organization decided later.
+  if (findings.some(({ kind }) => kind === 'missing'))
+    notes.push('whether a later policy ended it, "verify --org" and exports with --evidence tell');
   return {
     origin: checkpoints.origin,
     events: 1,

@@ -1,4 +1,4 @@
-import { changeOfOrganization } from '../../control/change-events.ts';
+import { changesOfSettings } from '../../control/change-events.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
@@ -9,13 +9,13 @@ import { settingsView } from '../views.ts';
 /** PATCH /api/v1/portal/settings: changes those that are named and answers all (contract: portal). */
 export function changeSettingsHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
-    const settings = await readJson(context, 'SettingsChange');
+    const { confirm_removal: confirmed, ...settings } = await readJson(context, 'SettingsChange');
     const { now } = await recordedChange(
       deps,
       context,
       caller,
-      () => deps.administration.changeSettings(caller.organization.id, settings),
-      ({ before, now }) => (before === now ? [] : [changeOfOrganization(now, 'organizationUpdated', before)]),
+      () => deps.administration.changeSettings(caller.organization.id, { ...settings, confirmed }),
+      changesOfSettings,
     );
     return jsonReply(200, 'Settings', settingsView(now, deps.config.retentionDays));
   };

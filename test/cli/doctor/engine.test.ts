@@ -70,15 +70,18 @@ describe('what doctor finds of the engine and the log', () => {
       Number.parseInt((await checkRetention(storage)).findings[0]?.detail ?? '0', 10);
     // Of other tests on this engine.
     const before = await found();
-    await storage.command('SYSTEM STOP TTL MERGES events');
-    try {
-      // Recorded long ago, and kept for a day.
-      const longAgo = Date.now() - (limits.doctorExpiredDaysMax + 10) * dayMs;
-      const record = createRecorder(storage, { now: () => longAgo, retentionDays: 1 });
-      await record(randomUUID(), [{ message: { action: 1001, timestamp: new Date(longAgo).toISOString() } }]);
-      assert.equal(await found(), before + 1);
-    } finally {
-      await storage.command('SYSTEM START TTL MERGES events');
-    }
+    // Recorded long ago, kept for a day by now, and one that is kept for longer by a hold.
+    const longAgo = Date.now() - (limits.doctorExpiredDaysMax + 10) * dayMs;
+    const record = createRecorder(storage, { now: () => longAgo });
+    const [over, held] = [randomUUID(), randomUUID()];
+    for (const id of [over, held])
+      await record(id, [{ message: { action: 1001, timestamp: new Date(longAgo).toISOString() } }]);
+    assert.equal(await found(), before, 'no policy ends them');
+    const policy = { days: 1, hold_reason: '', version: '1' };
+    await storage.insertRows('retention_policies', [
+      { ...policy, id: over },
+      { ...policy, id: held, held_at: '2024-01-01 00:00:00' },
+    ]);
+    assert.equal(await found(), before + 1);
   });
 });

@@ -1,0 +1,60 @@
+import { seqTimeMs } from '../../base/sequence.ts';
+import { formatMicros } from '../../base/timestamp.ts';
+import type { TileTable } from '../../evidence/tile-table.ts';
+import { TreeReader } from '../../evidence/tree-reader.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { sha256Text } from '../../tlog/hash.ts';
+import { type PolicyHistory, policyCodes, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
+import type { Report } from './report.ts';
+
+/** An event of a tree that says what was kept of its organization. */
+export interface PlacedPolicy {
+  readonly position: number;
+  readonly seq: bigint;
+  readonly source: string;
+}
+
+/** The statement of an event; undefined where it says nothing. */
+export function statementOf({
+  seq,
+  source,
+}: Pick<PlacedPolicy, 'seq' | 'source'>): PolicyStatement | undefined {
+  const policy = policyIn(source);
+  return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
+}
+
+/**
+ * The events of an organization's policies that the tree has as they are stored, as far as it was signed for: `covered`
+ * entries. Any other could have been put in by whoever removed events, and counts for nothing. Rejects with EngineError.
+ */
+export async function policiesOf(
+  storage: Storage,
+  tiles: TileTable,
+  organization: string,
+  covered: number,
+): Promise<PlacedPolicy[]> {
+  const rows = await storage.rows<{ seq: string; source: string }>(
+    `SELECT seq, source FROM events WHERE org = {org:UUID} AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
+    { org: organization, codes: [...policyCodes] },
+  );
+  const tree = new TreeReader(tiles);
+  const found: PlacedPolicy[] = [];
+  for (const { seq: text, source } of rows) {
+    const seq = BigInt(text);
+    const entry = await tree.entryOf(organization, seq);
+    if (entry === undefined || entry.position >= covered) continue;
+    if (Buffer.from(entry.sourceHash).toString('latin1') !== sha256Text(Buffer.from(source))) continue;
+    found.push({ position: entry.position, seq, source });
+  }
+  return found;
+}
+
+/** What was removed, and by which policy: whoever reads a report sees one that nobody has made. */
+export function notesOf(history: PolicyHistory, policies: readonly PlacedPolicy[]): Report['notes'] {
+  return history.gone.map(({ ending, events }) => {
+    if (ending === 'recorded') return `${events} events are gone whose time was over`;
+    const position = policies.find(({ seq }) => seq === ending.seq)?.position;
+    const since = formatMicros(ending.recordedMicros);
+    return `${events} events are gone by the retention of ${ending.days} days, which held from ${since} on (the event at place ${position})`;
+  });
+}

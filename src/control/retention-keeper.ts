@@ -1,0 +1,252 @@
+import type { Clock } from '../base/clock.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { counter } from '../base/metrics.ts';
+import { Repeated } from '../base/repeated.ts';
+import { Claim, type ClaimTable } from '../storage/claim.ts';
+import {
+  allTimeMicros,
+  type EventRemoval,
+  type Over,
+  policyActivities,
+  type RemovalPlan,
+} from '../storage/removal.ts';
+import type { Storage } from '../storage/storage.ts';
+import { changeOfPolicy, sourceEventOfChange } from './change-events.ts';
+import { carryOutDeletion, listDeletions } from './deletion.ts';
+import { limits } from './limits.ts';
+import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
+import {
+  keepsAll,
+  overBefore,
+  readPolicies,
+  readPolicy,
+  type RetentionPolicy,
+  retentionTable,
+  wouldEnd,
+} from './retention.ts';
+
+export interface RetentionKeeperOptions {
+  readonly storage: Storage;
+  readonly removal: EventRemoval;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The service's default; undefined: for ever. */
+  readonly retentionDays: number | undefined;
+  readonly intervalMs: number;
+  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
+  readonly instance: string | undefined;
+  /** Every event below this place of the order of ingest is in the table, and in its tree where there are trees. */
+  settledBefore(): Promise<bigint>;
+  /** Stores a source event of an organization; resolves once it is durable. */
+  record(organization: string, event: object): Promise<void>;
+}
+
+/** Which of the processes that share an engine removes; void after longer than a removal may take. */
+const claims: ClaimTable = {
+  table: 'evidence_claims',
+  column: 'task',
+  type: 'String',
+  lastsMs: limits.retentionClaimMsMax,
+};
+
+/** Words for who did what the service does by itself. */
+const ourselves = 'auditlog';
+
+/**
+ * Makes policies of settings, where nothing goes by that, and removes what is over by them. Readers are not shown what is
+ * over from the moment that it is (read/readers.ts), so nobody sees how far a removal has come.
+ *
+ *     plan written ─▶ policy read again: held, or kept for longer? ─yes─▶ plan ended, nothing removed
+ *                       └no─▶ mutation of the engine ─▶ plan ended
+ *
+ * Whoever places a hold writes it first and looks for plans afterwards: so of a hold and a removal that begin together at
+ * least one sees the other. A plan that a crash left behind goes the same way at the next turn.
+ */
+export class RetentionKeeper {
+  readonly #options: RetentionKeeperOptions;
+  readonly #claim: Claim | undefined;
+  readonly #turning: Repeated;
+  /** Organizations whose retention is not what their setting says, and of which that was told. */
+  readonly #told = new Map<string, number>();
+  /** What was found the last time that there was nothing to remove: events of policies, which stay. */
+  readonly #clean = new Map<string, string>();
+  readonly #removed = counter(
+    'auditlog_retention_removed_events_total',
+    'Events removed as their time was over.',
+    [],
+  );
+
+  constructor(options: RetentionKeeperOptions) {
+    const { storage, instance, intervalMs, log } = options;
+    this.#options = options;
+    this.#claim = instance === undefined ? undefined : new Claim(storage, claims, 'retention', instance);
+    this.#turning = new Repeated(
+      intervalMs,
+      (signal) => this.turn(signal),
+      (error) => log.warn(errorFacts(error), 'what is over could not be removed yet'),
+    );
+  }
+
+  /** A mutation that is under way goes on in the engine. */
+  stop(): Promise<void> {
+    return this.#turning.stop();
+  }
+
+  /** Rejects with EngineError; whatever is left then is for the next turn. */
+  async turn(signal?: AbortSignal): Promise<void> {
+    if (
+      this.#claim !== undefined &&
+      !((await this.#claim.rivals()).length === 0 && (await this.#claim.take()))
+    )
+      return;
+    try {
+      const { storage, removal } = this.#options;
+      const organizations = await listOrganizations(storage);
+      const policies = await this.#adopt(organizations, await readPolicies(storage));
+      if ((await removal.underWay()) > 0) return;
+      await this.#delete(signal);
+      await this.#carryOut(await removal.unfinished(), signal);
+      signal?.throwIfAborted();
+      await this.#remove(organizations, policies, signal);
+    } finally {
+      await this.#claim?.withdraw();
+    }
+  }
+
+  /** Goes on with deletions that were cut short, and removes what came late of organizations that were deleted. */
+  async #delete(signal: AbortSignal | undefined): Promise<void> {
+    const { storage, removal, clock, log } = this.#options;
+    const deletions = await listDeletions(storage);
+    const overs = deletions.map(({ id }) => ({ organization: id, beforeMicros: allTimeMicros }));
+    const found = await removal.find(overs);
+    const trees = await storage.rows<{ org: string }>(
+      'SELECT DISTINCT toString(org) AS org FROM evidence_tiles WHERE org IN {organizations:Array(UUID)}',
+      { organizations: deletions.map(({ id }) => id) },
+    );
+    for (const deletion of deletions) {
+      const { id, slug, events, finishedMicros } = deletion;
+      const isClean = !found.has(id) && !trees.some(({ org }) => org === id);
+      if (finishedMicros !== undefined && isClean) continue;
+      await carryOutDeletion(storage, removal, deletion, clock(), signal);
+      log.info({ organization: id, slug, events }, 'an organization is deleted');
+    }
+  }
+
+  /** Policies that follow the settings of their organizations, as far as they may without anybody's confirmation. */
+  async #adopt(
+    organizations: readonly Organization[],
+    policies: ReadonlyMap<string, RetentionPolicy>,
+  ): Promise<ReadonlyMap<string, RetentionPolicy>> {
+    const { storage, clock, log, retentionDays } = this.#options;
+    const followed = new Map(policies);
+    for (const organization of organizations) {
+      const { id, slug } = organization;
+      const days = effectiveRetentionDays(organization, retentionDays);
+      const policy = policies.get(id) ?? keepsAll(id);
+      if (policy.days === days || policy.heldMicros !== undefined) continue;
+      const ended = await this.#wouldEnd(policy, days);
+      if (ended > 0) {
+        if (this.#told.get(id) === days) continue;
+        this.#told.set(id, days ?? 0);
+        log.warn(
+          { organization: slug, days, kept_days: policy.days ?? null, would_remove: ended },
+          'a retention is not applied, as it would remove stored events: confirm it with `auditlog org set --retention`',
+        );
+        continue;
+      }
+      const now = await retentionTable.update(storage, policy, { days }, clock());
+      followed.set(id, now);
+      log.info(
+        { organization: slug, days: days ?? null },
+        'the retention of an organization follows its setting',
+      );
+      await this.#record(organization, now);
+    }
+    return followed;
+  }
+
+  /** Of an organization that had no policy, events that were to go by the day that they were recorded with do not count. */
+  async #wouldEnd(policy: RetentionPolicy, days: number | undefined): Promise<number> {
+    const { storage, clock } = this.#options;
+    const isShorter = days !== undefined && (policy.days === undefined || days < policy.days);
+    if (!isShorter) return 0;
+    const { events, over } = await wouldEnd(storage, policy.id, days, clock());
+    if (events === 0 || over === undefined || policy.version > 0) return events;
+    const [row] = await storage.rows<{ events: string }>(
+      `SELECT count() AS events FROM events WHERE org = {org:UUID} AND expires > today()
+         AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')`,
+      { org: policy.id, before: over.beforeMicros },
+    );
+    return Number(row?.events ?? 0);
+  }
+
+  #record(organization: Organization, policy: RetentionPolicy): Promise<void> {
+    const change = changeOfPolicy(organization, 'retentionChanged', policy);
+    return this.#options.record(
+      organization.id,
+      sourceEventOfChange(change, ourselves, this.#options.clock()),
+    );
+  }
+
+  async #remove(
+    organizations: readonly Organization[],
+    policies: ReadonlyMap<string, RetentionPolicy>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { removal, clock, settledBefore } = this.#options;
+    const now = clock();
+    const overs = organizations.flatMap(({ id }): Over[] => {
+      const beforeMicros = overBefore(policies.get(id), now);
+      return beforeMicros === undefined ? [] : [{ organization: id, beforeMicros }];
+    });
+    const found = await removal.find(overs);
+    const below = await settledBefore();
+    const plans: RemovalPlan[] = [];
+    for (const over of overs) {
+      const { organization: id, beforeMicros } = over;
+      const events = found.get(id);
+      const state = `${beforeMicros} ${events}`;
+      if (events === undefined || this.#clean.get(id) === state) continue;
+      const organization = organizations.find((one) => one.id === id);
+      const policy = policies.get(id);
+      if (organization === undefined || policy === undefined) continue;
+      const recorded = await this.#recordedAt(policy);
+      if (recorded === undefined) await this.#record(organization, policy);
+      // Nothing goes by a policy before its event is where that of what goes is.
+      if (recorded === undefined || recorded >= below) continue;
+      const plan = await removal.plan(over, below);
+      if (plan === undefined) this.#clean.set(id, state);
+      else plans.push(plan);
+    }
+    await this.#carryOut(plans, signal);
+  }
+
+  /** The place of a policy's event: without it nobody could tell what the policy has ended from what vanished. */
+  async #recordedAt({ id, version }: RetentionPolicy): Promise<bigint | undefined> {
+    const [row] = await this.#options.storage.rows<{ n: string; first: string }>(
+      `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND activity_id IN {codes:Array(Int64)}
+         AND JSONExtractString(source, 'message', 'extra', 'policy', 'version') = {version:String}`,
+      { org: id, codes: [...policyActivities], version: String(version) },
+    );
+    return row === undefined || row.n === '0' ? undefined : BigInt(row.first);
+  }
+
+  /** Removes what plans name, as far as the policies of this moment still end it. */
+  async #carryOut(plans: readonly RemovalPlan[], signal: AbortSignal | undefined): Promise<void> {
+    if (plans.length === 0) return;
+    const { storage, removal, clock, log } = this.#options;
+    const good: RemovalPlan[] = [];
+    for (const plan of plans) {
+      const before = overBefore(await readPolicy(storage, plan.organization), clock());
+      if (before !== undefined && plan.beforeMicros <= before) good.push(plan);
+      else await removal.finish(plan);
+    }
+    await removal.carryOut(good, signal);
+    for (const { organization, beforeMicros, counts } of good) {
+      const events = counts.reduce((sum, { rows }) => sum + rows, 0);
+      this.#removed.inc(events);
+      const before = new Date(beforeMicros / 1000).toISOString();
+      log.info({ organization, before, events }, 'events whose time was over are removed');
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { Problem } from '../base/problem.ts';
+import { countOver, type EventRemoval, type Over } from '../storage/removal.ts';
+import type { Storage } from '../storage/storage.ts';
+import { ControlTable, field, optional, optionalTime, type RowOf, version } from './control-table.ts';
+import { limits } from './limits.ts';
+
+/**
+ * What is kept of each organization: of one without a row, everything. The setting of an organization says what its
+ * administrators want; this is what holds, and follows the setting where nothing would go, or once somebody has
+ * confirmed how much does.
+ */
+export const retentionTable = new ControlTable('retention_policies', 'UUID', {
+  /** Of the organization. */
+  id: field<string>('id'),
+  /** Undefined: for ever. */
+  days: optional<number>('days'),
+  /** Not undefined: nothing is removed, whatever `days` says. */
+  heldMicros: optionalTime('held_at'),
+  holdReason: field<string>('hold_reason'),
+  version: version(),
+});
+
+export type RetentionPolicy = RowOf<typeof retentionTable>;
+
+const dayMicros = 86_400_000_000;
+
+/** The policy of an organization that has none: everything is kept. */
+export function keepsAll(id: string): RetentionPolicy {
+  return { id, days: undefined, heldMicros: undefined, holdReason: '', version: 0 };
+}
+
+/** How many days of an organization count now; undefined: for ever, by policy or by a hold. */
+export function daysKept(policy: RetentionPolicy | undefined): number | undefined {
+  return policy === undefined || policy.heldMicros !== undefined ? undefined : policy.days;
+}
+
+/**
+ * The moment before which an organization's events are over (Unix microseconds): `days` days before the beginning of
+ * today, UTC, so the whole last day of an event's retention is kept. Undefined: none is.
+ */
+export function overBefore(policy: RetentionPolicy | undefined, nowMicros: number): number | undefined {
+  const days = daysKept(policy);
+  return days === undefined ? undefined : (Math.floor(nowMicros / dayMicros) - days) * dayMicros;
+}
+
+/** The policy of an organization as it is stored now. Rejects with EngineError. */
+export async function readPolicy(storage: Storage, id: string): Promise<RetentionPolicy> {
+  const [found] = await retentionTable.select(storage, 'id = {id:UUID}', { id });
+  return found ?? keepsAll(id);
+}
+
+/** The policies of many, by organization; of those that have one. Rejects with EngineError. */
+export async function readPolicies(storage: Storage): Promise<Map<string, RetentionPolicy>> {
+  const found = await retentionTable.select(storage, '1 ORDER BY id');
+  return new Map(found.map((policy) => [policy.id, policy]));
+}
+
+/** What a policy with so many days would end now: how many events, and before which moment. */
+export async function wouldEnd(
+  storage: Storage,
+  id: string,
+  days: number | undefined,
+  nowMicros: number,
+): Promise<{ readonly events: number; readonly over: Over | undefined }> {
+  const beforeMicros = overBefore({ ...keepsAll(id), days }, nowMicros);
+  if (beforeMicros === undefined) return { events: 0, over: undefined };
+  const over = { organization: id, beforeMicros };
+  return { events: await countOver(storage, over), over };
+}
+
+/** Told where a change would remove events and nobody has said that it may: `would_remove` has the number. */
+export function needsConfirmation(events: number, confirmed: number | undefined): Problem {
+  const first = `This ends the time of ${events} stored events, which then are removed for good`;
+  const detail =
+    confirmed === undefined
+      ? `${first}: confirm that number.`
+      : `${first}, and ${confirmed} were confirmed: nothing was changed.`;
+  return new Problem('conflict', detail, { members: { would_remove: events } });
+}
+
+export interface PolicyChange {
+  readonly before: RetentionPolicy;
+  /** The same object where nothing changed. */
+  readonly now: RetentionPolicy;
+  /** Events whose time is over by the change. */
+  readonly removes: number;
+}
+
+/** A change of policy that may be made: see `weighPolicy`. */
+export interface WeighedPolicy {
+  readonly before: RetentionPolicy;
+  readonly days: number | undefined;
+  /** Events whose time is over by the change. */
+  readonly removes: number;
+}
+
+/**
+ * Looks whether an organization's events may be kept for so many days from now on, those that are stored included;
+ * undefined: for ever. Where that ends the time of any, `confirmed` must be their number, else a Problem `conflict` tells
+ * it. While the organization is held nothing goes, and nothing need be confirmed before the release.
+ */
+export async function weighPolicy(
+  storage: Storage,
+  id: string,
+  { days, confirmed }: { readonly days: number | undefined; readonly confirmed?: number | undefined },
+  nowMicros: number,
+): Promise<WeighedPolicy> {
+  const before = await readPolicy(storage, id);
+  const isShorter = days !== undefined && (before.days === undefined || days < before.days);
+  if (!isShorter || before.heldMicros !== undefined) return { before, days, removes: 0 };
+  const { events } = await wouldEnd(storage, id, days, nowMicros);
+  if (events > 0 && confirmed !== events) throw needsConfirmation(events, confirmed);
+  return { before, days, removes: events };
+}
+
+/** Makes a change that was weighed; the same policy where it changes nothing. */
+export async function applyPolicy(
+  storage: Storage,
+  { before, days, removes }: WeighedPolicy,
+  nowMicros: number,
+): Promise<PolicyChange> {
+  if (before.days === days) return { before, now: before, removes: 0 };
+  return { before, now: await retentionTable.update(storage, before, { days }, nowMicros), removes };
+}
+
+function checkReason(reason: string): string {
+  const text = reason.trim();
+  if (text !== '' && text.length <= limits.holdReasonCharactersMax) return text;
+  throw new Problem('malformed', `reason must have 1 to ${limits.holdReasonCharactersMax} characters`);
+}
+
+/** From now on nothing of the organization is removed. Throws Problem `malformed`, and `conflict` where it is held. */
+export async function placeHold(
+  storage: Storage,
+  id: string,
+  reason: string,
+  clock: Clock = systemClock,
+): Promise<RetentionPolicy> {
+  const holdReason = checkReason(reason);
+  const before = await readPolicy(storage, id);
+  if (before.heldMicros !== undefined) throw new Problem('conflict', 'the organization is held already');
+  const now = clock();
+  return retentionTable.update(storage, before, { heldMicros: now, holdReason }, now);
+}
+
+/**
+ * Waits until no removal of a held organization is under way any more. One that was about to begin when the hold was
+ * written sees it and ends its plan; one that the engine is at cannot be taken back. False where that takes too long.
+ */
+export async function settleHold(removal: EventRemoval, id: string): Promise<boolean> {
+  const begun = performance.now();
+  let quietFrom = begun;
+  while (performance.now() - begun < limits.holdSettleMsMax) {
+    const isPlanned = (await removal.unfinished()).some(({ organization }) => organization === id);
+    const isAtIt = (await removal.underWay(id)) > 0;
+    if (!isPlanned && !isAtIt) return true;
+    if (isAtIt) quietFrom = performance.now();
+    // A plan that nobody is at: a server that was killed left it, and its next turn looks for the hold.
+    else if (performance.now() - quietFrom > limits.holdSettleQuietMs) return true;
+    await sleep(limits.holdSettlePollMs);
+  }
+  return false;
+}
+
+/**
+ * Ends a hold: what the policy ends goes. Where that is anything, `confirmed` must be its number. Throws Problem
+ * `malformed`, and `conflict`, also where it is not held.
+ */
+export async function releaseHold(
+  storage: Storage,
+  id: string,
+  { reason, confirmed }: { readonly reason: string; readonly confirmed?: number | undefined },
+  clock: Clock = systemClock,
+): Promise<PolicyChange> {
+  checkReason(reason);
+  const before = await readPolicy(storage, id);
+  if (before.heldMicros === undefined) throw new Problem('conflict', 'the organization is not held');
+  const now = clock();
+  const { events } = await wouldEnd(storage, id, before.days, now);
+  if (events > 0 && confirmed !== events) throw needsConfirmation(events, confirmed);
+  const change = { heldMicros: undefined, holdReason: '' };
+  return { before, now: await retentionTable.update(storage, before, change, now), removes: events };
+}

@@ -1,0 +1,34 @@
+import type { IngestDirectory } from '../control/ingest-directory.ts';
+import { RetentionKeeper } from '../control/retention-keeper.ts';
+import { systemClock } from '../base/clock.ts';
+import { readProgress } from '../evidence/progress-table.ts';
+import type { ServiceStorage } from '../storage/open-storage.ts';
+import { EventRemoval } from '../storage/removal.ts';
+import type { Base } from './base.ts';
+import type { Writing } from './writing.ts';
+
+/** Removes what is over: only what is in its tree, where trees are built, as nothing would tell of it otherwise. */
+export function startRetention(
+  { config, log, stops }: Base,
+  { storage, instance }: ServiceStorage,
+  { ingest, order }: Writing,
+  organizations: IngestDirectory,
+): void {
+  const { retentionDays, retentionIntervalMs: intervalMs, evidenceIntervalMs } = config;
+  const settledBefore = async (): Promise<bigint> => {
+    const { ofAll } = await order.settledBefore();
+    if (evidenceIntervalMs === undefined) return ofAll;
+    const inTrees = (await readProgress(storage))?.settled ?? 0n;
+    return inTrees < ofAll ? inTrees : ofAll;
+  };
+  const record = async (id: string, event: object): Promise<void> => {
+    const organization = organizations.organization(id);
+    if (organization === undefined) return;
+    const body = new Uint8Array(Buffer.from(JSON.stringify(event)));
+    await ingest.accept({ body, form: 'json', encoding: 'identity', organization, idempotency: undefined });
+  };
+  const removal = new EventRemoval(storage);
+  const own = { storage, removal, instance, retentionDays, intervalMs };
+  const keeper = new RetentionKeeper({ ...own, settledBefore, record, clock: systemClock, log });
+  stops.add(() => keeper.stop());
+}

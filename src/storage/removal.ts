@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { limits as baseLimits } from '../base/limits.ts';
+import { seqTimeMs } from '../base/sequence.ts';
+import { limits } from './limits.ts';
+import { quoteString } from './quote.ts';
+import { renderPlaceholders } from './render-migration.ts';
+import type { Parameters, Storage } from './storage.ts';
+
+/** Events of an organization whose time is before a moment (Unix microseconds). */
+export interface Over {
+  /** Lower-case UUID. */
+  readonly organization: string;
+  readonly beforeMicros: number;
+}
+
+/** Behind every time that an event can have: all that is stored of an organization, the events of its policies too. */
+export const allTimeMicros = baseLimits.eventTimeMicrosMax + 1;
+
+/**
+ * Activities that say what an organization's policy was (contract: Events). They stay for as long as the organization,
+ * since whoever verifies it must be able to tell what they ended from what vanished; readers are shown them no longer
+ * than other events.
+ */
+export const policyActivities = [5013, 5014, 5015] as const;
+
+/** Rows of a plan in one partition that expire, by the ledger's count, on the same day. */
+interface PlannedCount {
+  readonly partition: string;
+  readonly expires: string;
+  readonly rows: number;
+}
+
+/** What is removed at once of an organization. */
+export interface RemovalBounds extends Over {
+  /** Only events below this place of the order of ingest. */
+  readonly below: bigint;
+}
+
+/** What is to be removed of an organization: fixed when it is written, so that the work can be taken up again. */
+export interface RemovalPlan extends RemovalBounds {
+  readonly id: string;
+  readonly counts: readonly PlannedCount[];
+}
+
+const isPolicy = `activity_id IN (${policyActivities.join(', ')})`;
+const overOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
+  AND (NOT ${isPolicy} OR {before:Int64} >= ${allTimeMicros})`;
+/** The month of recording, as the partition key of the table has it (migration 0006). */
+const partition = `toString(toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC')))`;
+/** The bucket of the counts that the table keeps by ten minutes (migration 0008); a day is a whole number of them. */
+const bucketMicros = 600_000_000;
+
+/** How many events are over. From narrow columns of these events alone. Rejects with EngineError. */
+export async function countOver(storage: Storage, { organization, beforeMicros }: Over): Promise<number> {
+  const [row] = await storage.rows<{ events: string }>(
+    `SELECT count() AS events FROM events WHERE ${overOne}`,
+    { org: organization, before: beforeMicros },
+    { timeoutMs: limits.removalCountMsMax },
+  );
+  return Number(row?.events ?? 0);
+}
+
+/** Removes events that are over, by mutations of the engine: a partition at a time, for many organizations together. */
+export class EventRemoval {
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /**
+   * Organizations that have something over, with its number, events of policies included: from the counts that the table
+   * keeps, so at next to no cost. Bounds that are no whole number of ten minutes count as the one before.
+   */
+  async find(overs: readonly Over[]): Promise<Map<string, number>> {
+    const found = new Map<string, number>();
+    for (let at = 0; at < overs.length; at += limits.removalOrganizationsMax) {
+      const some = overs.slice(at, at + limits.removalOrganizationsMax);
+      const rows = await this.#storage.rows<{ org: string; events: string }>(
+        `SELECT org, count() AS events FROM events WHERE intDiv(toUnixTimestamp64Micro(time), ${bucketMicros}) <
+           transform(org, {organizations:Array(UUID)}, {buckets:Array(Int64)}, toInt64(0)) GROUP BY org`,
+        {
+          organizations: some.map(({ organization }) => organization),
+          buckets: some.map(({ beforeMicros }) => Math.floor(beforeMicros / bucketMicros)),
+        },
+        { timeoutMs: limits.removalCountMsMax },
+      );
+      for (const { org, events } of rows) found.set(org, Number(events));
+    }
+    return found;
+  }
+
+  /** Writes down what is to be removed of an organization; undefined where nothing is. Nothing is removed yet. */
+  async plan(over: Over, below: bigint): Promise<RemovalPlan | undefined> {
+    const plan = { ...over, id: randomUUID(), below };
+    const counts = await this.#count(plan);
+    if (counts.length === 0) return undefined;
+    await this.#write({ ...plan, counts }, false);
+    return { ...plan, counts };
+  }
+
+  /** Plans that somebody has begun, and not said to be done. */
+  async unfinished(): Promise<RemovalPlan[]> {
+    interface Row extends Omit<PlannedCount, 'rows'> {
+      readonly id: string;
+      readonly org: string;
+      readonly n: string;
+      readonly before: string;
+      readonly below: string;
+    }
+    const rows = await this.#storage.rows<Row>(
+      `SELECT toString(id) AS id, toString(org) AS org, partition, toString(expires) AS expires, rows AS n,
+         before, below FROM removals FINAL WHERE NOT done ORDER BY id`,
+    );
+    const plans = new Map<string, RemovalPlan>();
+    for (const { id, org, partition: month, expires, n, before, below } of rows) {
+      const counts = plans.get(id)?.counts ?? [];
+      const count = { partition: month, expires, rows: Number(n) };
+      const over = { organization: org, beforeMicros: Number(before), below: BigInt(below) };
+      plans.set(id, { id, ...over, counts: [...counts, count] });
+    }
+    return [...plans.values()];
+  }
+
+  /**
+   * Removes what plans name, and says that it is done. Rejects with EngineError, and then some may be gone already; where
+   * `signal` fires the engine goes on by itself.
+   */
+  async carryOut(plans: readonly RemovalPlan[], signal?: AbortSignal): Promise<void> {
+    const partitions = new Set(plans.flatMap(({ counts }) => counts.map((count) => count.partition)));
+    for (const one of [...partitions].sort()) {
+      const here = plans.filter(({ counts }) => counts.some((count) => count.partition === one));
+      await this.#removeIn(one, here, signal);
+    }
+    for (const plan of plans) await this.finish(plan);
+  }
+
+  /** How many rows are left within these bounds. */
+  async left(bounds: RemovalBounds): Promise<number> {
+    return (await this.#count(bounds)).reduce((sum, { rows }) => sum + rows, 0);
+  }
+
+  /** Removes what another engine has removed, from which this one has a copy; nothing is written down. */
+  async repeat(bounds: RemovalBounds): Promise<void> {
+    const plan = { ...bounds, id: '', counts: await this.#count(bounds) };
+    for (const month of new Set(plan.counts.map((count) => count.partition)))
+      await this.#removeIn(month, [plan], undefined);
+  }
+
+  /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */
+  async finish(plan: RemovalPlan): Promise<void> {
+    const left = new Map(
+      (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),
+    );
+    const counts = plan.counts.map((one) => ({
+      ...one,
+      rows: Math.max(0, one.rows - (left.get(`${one.partition} ${one.expires}`) ?? 0)),
+    }));
+    await this.#write({ ...plan, counts }, true);
+  }
+
+  /**
+   * Removals that the engine is at, of an organization or of any; after a restart it goes on with those. On a cluster
+   * every node is asked, and one that does not answer rejects.
+   */
+  async underWay(organization = ''): Promise<number> {
+    const { cluster } = this.#storage;
+    const mutations =
+      cluster === undefined
+        ? 'system.mutations'
+        : `clusterAllReplicas(${quoteString(cluster)}, system.mutations)`;
+    const [row] = await this.#storage.rows<{ n: string }>(
+      `SELECT count() AS n FROM ${mutations} WHERE database = {database:String} AND table = {table:String}
+         AND NOT is_done AND startsWith(command, '(DELETE IN PARTITION') AND position(command, {organization:String}) > 0`,
+      { database: this.#storage.database, table: this.#table, organization },
+    );
+    return Number(row?.n ?? 0);
+  }
+
+  get #table(): string {
+    return this.#storage.cluster === undefined ? 'events' : 'events_local';
+  }
+
+  /** Parameters of a mutation become part of it as text, so it is bounded by how many organizations it names. */
+  async #removeIn(
+    month: string,
+    plans: readonly RemovalPlan[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { database, cluster } = this.#storage;
+    const target = { database, cluster };
+    const statement = renderPlaceholders(
+      `ALTER TABLE {{sharded events}} {{on_cluster}} DELETE IN PARTITION ID ${quoteString(month)}
+       WHERE toUnixTimestamp64Micro(time) < transform(org, {organizations:Array(UUID)}, {befores:Array(Int64)}, toInt64(0))
+         AND seq < transform(org, {organizations:Array(UUID)}, {belows:Array(UInt64)}, toUInt64(0))
+         AND (NOT ${isPolicy} OR org IN {whole:Array(UUID)})`,
+      target,
+    );
+    for (let at = 0; at < plans.length; at += limits.removalOrganizationsMax) {
+      const some = plans.slice(at, at + limits.removalOrganizationsMax);
+      const parameters: Parameters = {
+        organizations: some.map(({ organization }) => organization),
+        befores: some.map(({ beforeMicros }) => beforeMicros),
+        belows: some.map(({ below }) => below),
+        whole: some.flatMap(({ organization, beforeMicros }) =>
+          beforeMicros >= allTimeMicros ? [organization] : [],
+        ),
+      };
+      await this.#storage.command(statement, parameters, {
+        settings: { mutations_sync: 2 },
+        timeoutMs: limits.removalMsMax,
+        ...(signal !== undefined && { signal }),
+      });
+    }
+  }
+
+  async #count({ organization, beforeMicros, below }: RemovalBounds): Promise<PlannedCount[]> {
+    const rows = await this.#storage.rows<{ month: string; day: string; n: string }>(
+      `SELECT ${partition} AS month, toString(expires) AS day, count() AS n FROM events
+       WHERE ${overOne} AND seq < {below:UInt64} GROUP BY month, expires ORDER BY month, expires`,
+      { org: organization, before: beforeMicros, below },
+      { timeoutMs: limits.removalCountMsMax },
+    );
+    return rows.map(({ month, day, n }) => ({ partition: month, expires: day, rows: Number(n) }));
+  }
+
+  #write({ id, organization, beforeMicros, below, counts }: RemovalPlan, done: boolean): Promise<void> {
+    const rows = counts.map(({ partition: month, expires, rows: n }) => ({
+      id,
+      org: organization,
+      partition: month,
+      expires,
+      rows: n,
+      before: beforeMicros,
+      below: String(below),
+      done,
+    }));
+    return this.#storage.insertRows('removals', rows);
+  }
+}

@@ -1,0 +1,93 @@
+import { type Entry, hasExpired } from './entry.ts';
+
+/**
+ * What was kept of an organization from a moment on, as an event in its tree says. So no policy can be put before a
+ * checkpoint that somebody holds: it would be another tree.
+ */
+export interface PolicyStatement {
+  readonly seq: bigint;
+  /** When it was recorded: the moment in `seq`, Unix microseconds. */
+  readonly recordedMicros: number;
+  /** Undefined: for ever, or as long as it is held. */
+  readonly days: number | undefined;
+  readonly held: boolean;
+}
+
+/** Activities of the events that are statements (contract: Events). */
+export const policyCodes: readonly number[] = [5013, 5014, 5015];
+
+const dayMicros = 86_400_000_000;
+
+/** What a source event says of the policy; undefined where it is no such event. */
+export function policyIn(source: string): Pick<PolicyStatement, 'days' | 'held'> | undefined {
+  let event: unknown;
+  try {
+    event = JSON.parse(source);
+  } catch {
+    return undefined;
+  }
+  const message = memberOf(event, 'message');
+  const action = memberOf(message, 'action');
+  const code = typeof action === 'object' ? memberOf(action, 'code') : action;
+  if (typeof code !== 'number' || !policyCodes.includes(code)) return undefined;
+  const policy = memberOf(memberOf(message, 'extra'), 'policy');
+  const [days, held] = [memberOf(policy, 'days'), memberOf(policy, 'held')];
+  if (typeof held !== 'boolean') return undefined;
+  if (days === null) return { days: undefined, held };
+  return typeof days === 'number' && Number.isInteger(days) && days > 0 ? { days, held } : undefined;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** By what an event may have gone: the day that it was recorded with, or a statement. */
+export type Ending = 'recorded' | PolicyStatement;
+
+/**
+ * By which policies an organization's events ended. Until the first statement the day that an event was recorded with
+ * counts, and from then on what the statements say, each until the next: an event is over once the whole last day of its
+ * retention is, while that retention held and nothing else did.
+ */
+export class PolicyHistory {
+  readonly #statements: readonly PolicyStatement[];
+  readonly #nowMicros: number;
+  readonly #counts = new Map<Ending, number>();
+
+  /** What had ended by `nowMicros` (Unix microseconds) may have gone. */
+  constructor(statements: readonly PolicyStatement[], nowMicros: number) {
+    this.#statements = statements.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
+    this.#nowMicros = nowMicros;
+  }
+
+  /** Whether the event of an entry may have gone; counts by what, so it is asked once of each that has. */
+  mayHaveGone(entry: Entry): boolean {
+    const ending = this.#endingOf(entry);
+    if (ending === undefined) return false;
+    this.#counts.set(ending, (this.#counts.get(ending) ?? 0) + 1);
+    return true;
+  }
+
+  /** How many have gone, by what ended them: by the day that they were recorded with first, then by statement. */
+  get gone(): readonly { readonly ending: Ending; readonly events: number }[] {
+    const endings: Ending[] = ['recorded', ...this.#statements];
+    return endings.flatMap((ending) => {
+      const events = this.#counts.get(ending);
+      return events === undefined ? [] : [{ ending, events }];
+    });
+  }
+
+  #endingOf(entry: Entry): Ending | undefined {
+    const [first] = this.#statements;
+    const isBeforeAll = first === undefined || entry.seq < first.seq;
+    if (isBeforeAll && hasExpired(entry, first?.recordedMicros ?? this.#nowMicros)) return 'recorded';
+    return this.#statements.find((statement, index) => {
+      const next = this.#statements[index + 1];
+      // What was recorded after a policy had ended can never have been under it.
+      if (next !== undefined && next.seq <= entry.seq) return false;
+      if (statement.held || statement.days === undefined) return false;
+      const overMicros = (Math.floor(entry.time / dayMicros) + statement.days + 1) * dayMicros;
+      return overMicros <= (next?.recordedMicros ?? this.#nowMicros);
+    });
+  }
+}

@@ -1,0 +1,113 @@
+import { type ByteFlow, toReadable } from '../../src/base/byte-flow.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import type { ReadBody } from '../../src/read/read-body.ts';
+import { createReaders, type Readers } from '../../src/read/readers.ts';
+import { StandardPool } from '../../src/read/standard/pool.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { silentLog } from '../support/engine.ts';
+
+interface Shown {
+  /** Names of files of the events, or `policy`, in order. */
+  readonly pages: readonly string[];
+  readonly feed: readonly string[];
+  readonly exported: readonly string[];
+  readonly total: number;
+  readonly exportTotal: number;
+  readonly histogram: number;
+  readonly topValues: number;
+  /** Of one actor, by the counts that the table keeps. */
+  readonly filtered: number;
+}
+
+interface AuditEvent {
+  readonly activity_id: number;
+}
+
+const codesOfPolicies: readonly number[] = [5013, 5014, 5015];
+const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
+
+/** Of an event whose file is named in its text, or `policy`. */
+function nameOf(event: AuditEvent): string {
+  if (codesOfPolicies.includes(event.activity_id)) return 'policy';
+  return /"(e\d+)"/.exec(JSON.stringify(event))?.[1] ?? 'unknown';
+}
+
+async function textOf(body: ReadBody): Promise<string> {
+  if ('flow' in body) return flowText(body.flow);
+  const text = Buffer.from(body.bytes).toString('utf8');
+  body.release();
+  return text;
+}
+
+async function flowText(flow: ByteFlow): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of toReadable(flow)) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+const never = new AbortController().signal;
+
+function readersOf(storage: Storage, keptFrom: () => number | undefined): Readers {
+  return createReaders({
+    storage,
+    pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
+    envelope,
+    clock: () => 0,
+    secret: 'a secret of the test',
+    order: { settledBefore: async () => ({ of: () => 2n ** 62n }), arrivedBefore: () => undefined },
+    keptFrom,
+    stopping: never,
+  });
+}
+
+async function pagesOf({ page }: Readers, organization: string) {
+  const read = async (offset: number, limit: number) => {
+    const text = await textOf(await page(organization, { filter: {}, offset, limit }, never));
+    return JSON.parse(text) as { data: AuditEvent[]; meta: { total: number } };
+  };
+  const first = await read(0, 7);
+  const rest = await read(7, 1000);
+  return { names: [...first.data, ...rest.data].map(nameOf), total: first.meta.total };
+}
+
+async function feedOf({ feed }: Readers, organization: string): Promise<string[]> {
+  const names: string[] = [];
+  for (let cursor = ''; ; ) {
+    const request = { filter: {}, cursor, limit: 5, waitSeconds: 0 };
+    const { data, meta } = JSON.parse(await textOf(await feed(organization, request, never))) as {
+      data: AuditEvent[];
+      meta: { next_cursor: string; has_more: boolean };
+    };
+    names.push(...data.map(nameOf));
+    if (!meta.has_more) return names;
+    cursor = meta.next_cursor;
+  }
+}
+
+/** What every way of reading shows of an organization, all of whose events have settled. */
+export async function readSettled(
+  storage: Storage,
+  organization: string,
+  keptFrom: () => number | undefined,
+): Promise<Shown> {
+  const readers = readersOf(storage, keptFrom);
+  const { names, total } = await pagesOf(readers, organization);
+  const exported = await readers.export(organization, { format: 'ndjson', filter: {} }, 0, never);
+  const lines = (await flowText(exported.stream)).split('\n').filter((line) => line !== '');
+  const top = await readers.topValues(organization, {}, 100, never);
+  return {
+    pages: names.toSorted(),
+    feed: (await feedOf(readers, organization)).toSorted(),
+    exported: lines.map((line) => nameOf(JSON.parse(line) as AuditEvent)).toSorted(),
+    total,
+    exportTotal: exported.total,
+    histogram: (await readers.histogram(organization, {}, never)).meta.total,
+    topValues: top.activities.reduce((sum, { count }) => sum + count, 0),
+    filtered: (
+      await readers
+        .page(organization, { filter: { actorEmail: 'u1@x.test' }, offset: 0, limit: 1000 }, never)
+        .then(textOf)
+        .then((text) => JSON.parse(text) as { meta: { total: number }; data: unknown[] })
+    ).meta.total,
+  };
+}

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import * as fc from 'fast-check';
+import { Problem } from '../../src/base/problem.ts';
+import { changeOfPolicy, changesOfSettings, sourceEventOfChange } from '../../src/control/change-events.ts';
+import {
+  createOrganization,
+  type Organization,
+  updateOrganization,
+} from '../../src/control/organizations.ts';
+import { overBefore, placeHold, readPolicy, releaseHold, wouldEnd } from '../../src/control/retention.ts';
+import { RetentionKeeper } from '../../src/control/retention-keeper.ts';
+import { readSettled } from './retention-support.ts';
+import { EventRemoval } from '../../src/storage/removal.ts';
+import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
+import { rounds } from '../support/rounds.ts';
+import { createRecorder } from '../read/support.ts';
+
+const dayMicros = 86_400_000_000;
+const begin = Date.UTC(2025, 0, 1) * 1000;
+
+let engine: TestEngine;
+const keepers: RetentionKeeper[] = [];
+before(async () => {
+  engine = await startTestEngine();
+});
+after(async () => {
+  for (const keeper of keepers) await keeper.stop();
+  await engine.stop();
+});
+
+interface Kept {
+  readonly name: string;
+  readonly day: number;
+  readonly actor: string;
+  /** Events of policies stay in the table, and are shown as all others. */
+  readonly stays: boolean;
+}
+
+/** An organization as it should be: what is stored of it, and what of that anybody is shown. */
+class Model {
+  today = 60;
+  days: number | undefined;
+  held = false;
+  stored: Kept[] = [];
+
+  isOver({ day }: Kept, days = this.held ? undefined : this.days): boolean {
+    return days !== undefined && day < this.today - days;
+  }
+
+  shown(): string[] {
+    return this.stored.flatMap((one) => (this.isOver(one) ? [] : [one.name])).toSorted();
+  }
+
+  wouldRemove(days: number | undefined): number {
+    return days === undefined ? 0 : this.stored.filter((one) => !one.stays && this.isOver(one, days)).length;
+  }
+
+  remove(): void {
+    this.stored = this.stored.filter((one) => one.stays || !this.isOver(one));
+  }
+}
+
+/** The same in the engine: what commands and a server would do, on a clock of its own. */
+class World {
+  readonly model = new Model();
+  readonly keeper: RetentionKeeper;
+  readonly organization: Organization;
+  readonly #record: ReturnType<typeof createRecorder>;
+  #names = 0;
+
+  constructor(organization: Organization) {
+    const { storage } = engine;
+    this.organization = organization;
+    this.#record = createRecorder(storage, { now: () => this.clock() / 1000 });
+    this.keeper = new RetentionKeeper({
+      storage,
+      removal: new EventRemoval(storage),
+      clock: () => this.clock(),
+      log: silentLog,
+      retentionDays: undefined,
+      intervalMs: 3_600_000,
+      instance: undefined,
+      settledBefore: async () => 2n ** 62n,
+      record: async (id, event) => {
+        if (id === organization.id) await this.#storePolicy([event]);
+      },
+    });
+    keepers.push(this.keeper);
+  }
+
+  clock(): number {
+    return begin + this.model.today * dayMicros + dayMicros / 2;
+  }
+
+  async store(ages: readonly number[]): Promise<void> {
+    const events = ages.map((age, n) => ({
+      name: `e${this.#names++}`,
+      day: this.model.today - age,
+      actor: `u${n % 3}@x.test`,
+      stays: false,
+    }));
+    const texts = events.map(({ name, day, actor }, n) => ({
+      time: begin + day * dayMicros + n * 1000,
+      msg: name,
+      message: { action: 2000, actor },
+    }));
+    await this.#record(this.organization.id, texts);
+    this.model.stored.push(...events);
+  }
+
+  async #storePolicy(events: readonly object[]): Promise<void> {
+    if (events.length === 0) return;
+    await this.#record(this.organization.id, events);
+    this.model.stored.push(
+      ...events.map(() => ({ name: 'policy', day: this.model.today, actor: '', stays: true })),
+    );
+  }
+
+  /** `isRecorded`: false where a crash came between the change and its event. */
+  async change(days: number | undefined, isRecorded: boolean): Promise<void> {
+    const { model, organization } = this;
+    const { storage } = engine;
+    const clock = () => this.clock();
+    const retention = days === undefined ? 'off' : `${days}d`;
+    const how = { defaultDays: undefined, clock };
+    const isShorter = days !== undefined && (model.days === undefined || days < model.days);
+    const removes = isShorter && !model.held ? model.wouldRemove(days) : 0;
+    if (removes > 0) {
+      const tell = (error: unknown) =>
+        error instanceof Problem && error.options.members?.['would_remove'] === removes;
+      await assert.rejects(updateOrganization(storage, organization.id, { retention }, how), tell);
+    }
+    const settings = { retention, confirmed: removes };
+    const changed = await updateOrganization(storage, organization.id, settings, how);
+    model.days = days;
+    const changes = changesOfSettings(changed).filter(({ code }) => code === 5013);
+    if (isRecorded)
+      await this.#storePolicy(changes.map((one) => sourceEventOfChange(one, 'op', this.clock())));
+  }
+
+  async hold(): Promise<void> {
+    const { model, organization } = this;
+    const { storage } = engine;
+    const clock = () => this.clock();
+    if (model.held) {
+      const confirmed = model.wouldRemove(model.days);
+      const { now } = await releaseHold(storage, organization.id, { reason: 'over', confirmed }, clock);
+      model.held = false;
+      const change = changeOfPolicy(organization, 'legalHoldReleased', now, { reason: 'over' });
+      return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
+    }
+    const now = await placeHold(storage, organization.id, 'a case', clock);
+    model.held = true;
+    const change = changeOfPolicy(organization, 'legalHoldPlaced', now, { reason: 'a case' });
+    return this.#storePolicy([sourceEventOfChange(change, 'op', this.clock())]);
+  }
+
+  /** A turn may have to record the event of a policy first, and then removes at the next. */
+  async remove(): Promise<void> {
+    await this.keeper.turn();
+    await this.keeper.turn();
+    this.model.remove();
+  }
+
+  /** Every way of reading shows the same. */
+  async check(): Promise<void> {
+    const { storage } = engine;
+    const policy = await readPolicy(storage, this.organization.id);
+    const keptFrom = () => overBefore(policy, this.clock());
+    const shown = this.model.shown();
+    const found = await readSettled(storage, this.organization.id, keptFrom);
+    assert.deepEqual(found.pages, shown);
+    assert.deepEqual(found.feed, shown);
+    assert.deepEqual(found.exported, shown);
+    const totals = [found.total, found.histogram, found.topValues, found.exportTotal];
+    assert.deepEqual(
+      totals,
+      totals.map(() => shown.length),
+    );
+    const ofActor = this.model.stored.filter((one) => one.actor === 'u1@x.test' && !this.model.isOver(one));
+    assert.equal(found.filtered, ofActor.length);
+    const [row] = await storage.rows<{ n: string }>(
+      'SELECT count() AS n FROM events WHERE org = {org:UUID}',
+      {
+        org: this.organization.id,
+      },
+    );
+    assert.equal(Number(row?.n), this.model.stored.length, 'what is stored');
+  }
+}
+
+const step = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('store' as const),
+      ages: fc.array(fc.nat(70), { minLength: 1, maxLength: 12 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('change' as const),
+      days: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
+      isRecorded: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('hold' as const) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('remove' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('days' as const), days: fc.integer({ min: 1, max: 30 }) }),
+  },
+);
+
+let made = 0;
+
+test('whatever the policies, holds and times were, every way of reading agrees with a naive model', async () => {
+  const steps = fc.array(step, { minLength: 4, maxLength: 8 });
+  const rule = fc.asyncProperty(steps, async (all) => {
+    const organization = await createOrganization(engine.storage, { slug: `random-${made++}`, name: 'R' });
+    const world = new World(organization);
+    await world.store([0, 1, 5, 20, 20, 40, 59]);
+    for (const one of all) {
+      if (one.kind === 'store') {
+        // Ingest refuses what is over when it arrives.
+        const { days, held } = world.model;
+        const max = held ? undefined : days;
+        const ages = one.ages.filter((age) => max === undefined || age <= max);
+        if (ages.length > 0) await world.store(ages);
+      } else if (one.kind === 'change') await world.change(one.days, one.isRecorded);
+      else if (one.kind === 'hold') await world.hold();
+      else if (one.kind === 'remove') await world.remove();
+      else world.model.today += one.days;
+      await world.check();
+    }
+  });
+  await fc.assert(rule, { numRuns: rounds(3, 60), endOnFailure: rounds(1, 0) === 1 });
+});
+
+test('a setting that would remove what is stored is not followed before somebody confirms it', async () => {
+  const { storage } = engine;
+  const organization = await createOrganization(storage, {
+    slug: 'unconfirmed',
+    name: 'U',
+    retention: '10d',
+  });
+  const world = new World(organization);
+  await world.store([1, 20, 30]);
+  await world.keeper.turn();
+  assert.equal((await readPolicy(storage, organization.id)).days, undefined);
+  assert.equal((await wouldEnd(storage, organization.id, 10, world.clock())).events, 2);
+  await world.change(10, true);
+  await world.remove();
+  assert.equal(world.model.stored.length, 2);
+  await world.check();
+});
+
+test('a removal that was cut short is taken up with what it was to remove, unless a hold came between', async () => {
+  const { storage } = engine;
+  const removal = new EventRemoval(storage);
+  const organization = await createOrganization(storage, { slug: 'cut-short', name: 'C' });
+  const world = new World(organization);
+  await world.store([1, 20, 30]);
+  await world.change(10, true);
+  const over = {
+    organization: organization.id,
+    beforeMicros: overBefore(await readPolicy(storage, organization.id), world.clock()) ?? 0,
+  };
+  const plan = await removal.plan(over, 2n ** 62n);
+  assert.equal(
+    plan?.counts.reduce((sum, { rows }) => sum + rows, 0),
+    2,
+  );
+  await world.hold();
+  await world.keeper.turn();
+  await world.check();
+  assert.deepEqual(await removal.unfinished(), []);
+  const [counted] = await storage.rows<{ n: string }>(
+    'SELECT sum(rows) AS n FROM removals FINAL WHERE org = {org:UUID} AND done',
+    { org: organization.id },
+  );
+  assert.equal(counted?.n, '0', 'the ledger takes nothing of a plan that was ended for removed');
+  await world.hold();
+  await removal.plan(over, 2n ** 62n);
+  await world.keeper.turn();
+  world.model.remove();
+  await world.check();
+});

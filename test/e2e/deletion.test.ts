@@ -1,0 +1,117 @@
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { beginDeletion, weighDeletion } from '../../src/control/deletion.ts';
+import { EventRemoval } from '../../src/storage/removal.ts';
+import { call, eventually } from '../support/http.ts';
+import { keptService } from '../support/kept-service.ts';
+import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
+import { withEngine } from './export-support.ts';
+
+const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '250ms' });
+
+interface Deleted {
+  readonly id: string;
+  readonly events: number;
+  readonly users: number;
+  readonly api_keys: number;
+  readonly checkpoint: string | null;
+  readonly finished_at: string | null;
+}
+
+async function org(args: readonly string[]) {
+  const answer = await service.server.cliHere(['org', ...args, '--json']);
+  return { ...answer, value: answer.code === 0 ? (printed(answer) as Deleted) : undefined };
+}
+
+/** An organization with ten events, and the number of all that are stored of it, covered by a checkpoint. */
+async function filled(slug: string): Promise<{ tenant: Tenant; events: number }> {
+  const tenant = await createTenant(service.server, slug);
+  assert.equal((await tenant.post(Array.from({ length: 10 }, () => sourceEvent()))).status, 202);
+  const events = await eventually('a checkpoint of all', async () => {
+    const { meta } = await tenant.page();
+    const headers = { 'x-api-key': tenant.key };
+    const { text } = await call(`${tenant.server.url}/api/v1/audit/evidence/checkpoint`, { headers });
+    return meta.total > 10 && Number(text.split('\n')[1]) === meta.total ? meta.total : undefined;
+  });
+  return { tenant, events };
+}
+
+/** Rows of an organization by table; what is left is its own row and that of its deletion. */
+const left = (id: string) =>
+  withEngine(service.server, async (storage) => {
+    const tables = ['events', 'users', 'api_keys', 'evidence_tiles', 'evidence_checkpoints'];
+    const counts = tables.map((name) => `(SELECT count() FROM ${name} WHERE org = {id:UUID}) AS ${name}`);
+    const [row] = await storage.rows<Record<string, string>>(`SELECT ${counts.join(', ')}`, { id });
+    return Object.entries(row ?? {}).filter(([, n]) => n !== '0');
+  });
+const untilGone = (id: string) =>
+  eventually('nothing of it is left', async () => ((await left(id)).length === 0 ? true : undefined));
+
+test('an organization is deleted with all that there is of it, unless it is held; a tombstone tells what there was', async () => {
+  const { tenant, events } = await filled('leaving');
+  const { id } = tenant.organization;
+  const other = await filled('staying');
+  assert.equal((await org(['delete', 'leaving'])).code, 2);
+  const dry = await org(['delete', 'leaving', '--dry-run']);
+  assert.deepEqual([dry.value?.events, dry.value?.api_keys, dry.value?.finished_at], [events, 1, null]);
+  assert.equal((await org(['delete', 'leaving', '--confirm', String(events + 1)])).code, 1);
+
+  assert.equal((await org(['hold', 'leaving', '--reason', 'a case'])).code, 0);
+  const held = await org(['delete', 'leaving', '--confirm', String(events)]);
+  assert.deepEqual([held.code, /the organization is held/.test(held.stderr)], [1, true]);
+  assert.equal((await org(['release', 'leaving', '--reason', 'over'])).code, 0);
+
+  const now = (await org(['delete', 'leaving', '--dry-run'])).value?.events ?? 0;
+  const cursor = async () =>
+    call(`${tenant.server.url}/api/v1/audit/feed?wait=1`, { headers: { 'x-api-key': tenant.key } });
+  assert.equal((await cursor()).status, 200);
+  const done = await org(['delete', 'leaving', '--confirm', String(now)]);
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.value?.checkpoint ?? '', new RegExp(`^service/${id}\n`));
+  await eventually('the key to be refused', async () => ((await cursor()).status === 401 ? true : undefined));
+  assert.equal((await tenant.post([sourceEvent()])).status, 401);
+  await untilGone(id);
+
+  const listed = printed(await service.server.cliHere(['org', 'deletions', '--json'])) as Deleted[];
+  assert.deepEqual(
+    listed.map((one) => [one.id, one.events, one.finished_at !== null]),
+    [[id, now, true]],
+  );
+  const ready = JSON.parse((await call(`${service.server.url}/readyz`)).text) as {
+    checks: { nothing_damaged: boolean };
+  };
+  assert.equal(ready.checks.nothing_damaged, true);
+  // The others are as they were, and the name is free.
+  assert.equal((await other.tenant.page()).meta.total, other.events);
+  assert.equal((await service.server.cliHere(['verify', '--org', 'staying', '--json'])).code, 0);
+  assert.equal((await service.server.cliHere(['org', 'create', 'leaving', '--name', 'New'])).code, 0);
+});
+
+test('a deletion that was killed is gone on with by the next server, and finds what comes late', async () => {
+  const { tenant } = await filled('killed');
+  const { id } = tenant.organization;
+  await withEngine(service.server, async (storage) => {
+    const weighed = await weighDeletion(storage, 'killed', 'op');
+    await beginDeletion(storage, weighed, weighed.deletion.events);
+  });
+  await service.server.kill('SIGKILL');
+  await service.start();
+  await untilGone(id);
+  await withEngine(service.server, async (storage) => {
+    const row = {
+      org: id,
+      time: '2025-01-01 00:00:00',
+      seq: String(2n ** 60n),
+      expires: '2149-06-06',
+      source: '{}',
+    };
+    await storage.insertRows('events', [row]);
+  });
+  await untilGone(id);
+  await eventually('no removal is begun and not ended', () =>
+    withEngine(service.server, async (storage) => {
+      const plans = await new EventRemoval(storage).unfinished();
+      return plans.length === 0 ? true : undefined;
+    }),
+  );
+});

@@ -1,0 +1,170 @@
+import { strict as assert } from 'node:assert';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { call, eventually } from '../support/http.ts';
+import { keptService } from '../support/kept-service.ts';
+import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
+import { withEngine } from './export-support.ts';
+
+const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '250ms' });
+const dayMs = 86_400_000;
+
+interface Verification {
+  readonly healthy: boolean;
+  readonly findings: readonly { readonly kind: string; readonly detail: string }[];
+  readonly notes: readonly string[];
+}
+
+/** Five events of each age, in days. */
+async function store(tenant: Tenant, ages: readonly number[]): Promise<void> {
+  const events = ages.flatMap((age) =>
+    Array.from({ length: 5 }, (_, n) =>
+      sourceEvent({ timestamp: (Date.now() - age * dayMs) * 1000 + n, extra: { age } }),
+    ),
+  );
+  assert.equal((await tenant.post(events)).status, 202);
+}
+
+/** How many events of each age are shown. */
+async function shown({ server, key }: Tenant): Promise<Record<string, number>> {
+  const answer = await call(`${server.url}/api/v1/audit?limit=1000`, { headers: { 'x-api-key': key } });
+  const { data, meta } = JSON.parse(answer.text) as {
+    data: { unmapped?: unknown; extra_map?: { age?: number } }[];
+    meta: { total: number };
+  };
+  assert.equal(meta.total, data.length);
+  const counts: Record<string, number> = {};
+  for (const event of data) {
+    const age = /"age":(\d+)/.exec(JSON.stringify(event))?.[1];
+    if (age !== undefined) counts[age] = (counts[age] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const isEqual = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b);
+const untilShown = (tenant: Tenant, expected: Record<string, number>) =>
+  eventually(`to be shown ${JSON.stringify(expected)}`, async () =>
+    isEqual(await shown(tenant), expected) ? true : undefined,
+  );
+
+/** Events of the test that are in the table, shown or not. */
+const stored = ({ organization }: Tenant) =>
+  withEngine(service.server, async (storage) => {
+    const [row] = await storage.rows<{ n: string }>(
+      `SELECT count() AS n FROM events WHERE org = {org:UUID} AND JSONHas(source, 'message', 'extra', 'age')`,
+      { org: organization.id },
+    );
+    return Number(row?.n);
+  });
+const untilStored = (tenant: Tenant, events: number) =>
+  eventually(`${events} events in the table`, async () =>
+    (await stored(tenant)) === events ? true : undefined,
+  );
+
+async function org(args: readonly string[]) {
+  const answer = await service.server.cliHere(['org', ...args, '--json']);
+  return { ...answer, value: answer.code === 0 ? (printed(answer) as Record<string, unknown>) : {} };
+}
+
+async function verify(args: readonly string[]): Promise<Verification> {
+  const { stdout, stderr } = await service.server.cliHere(['verify', ...args, '--skip-rendering', '--json']);
+  assert.ok(stdout !== '', stderr);
+  return JSON.parse(stdout) as Verification;
+}
+
+/** Until all is covered that has been recorded: what a policy ends counts with its event in the tree. */
+const healthy = (slug: string) =>
+  eventually('a good verification', async () => {
+    const found = await verify(['--org', slug]);
+    return found.healthy ? found : undefined;
+  });
+
+test('a retention holds for what is stored; a hold stops all; verify tells what they ended from what vanished', async () => {
+  const tenant = await createTenant(service.server, 'keeping');
+  const { slug } = tenant.organization;
+  await store(tenant, [0, 10, 100]);
+  await untilShown(tenant, { 0: 5, 10: 5, 100: 5 });
+
+  // Shorter: told, refused, confirmed.
+  const dry = await org(['set', slug, '--retention', '30d', '--dry-run']);
+  assert.deepEqual([dry.value['would_remove'], dry.value['kept_days']], [5, null]);
+  for (const confirm of [[], ['--confirm', '4']]) {
+    const refused = await org(['set', slug, '--retention', '30d', ...confirm]);
+    assert.deepEqual([refused.code, /ends the time of 5 stored events/.test(refused.stderr)], [1, true]);
+  }
+  const set = await org(['set', slug, '--retention', '30d', '--confirm', '5']);
+  assert.deepEqual([set.code, set.value['kept_days']], [0, 30], set.stderr);
+  await untilShown(tenant, { 0: 5, 10: 5 });
+  await untilStored(tenant, 10);
+  const { notes } = await healthy(slug);
+  assert.match(
+    notes.join('\n'),
+    /^5 events are gone by the retention of 30 days, which held from \d{4}-.*\(the event at place \d+\)$/m,
+  );
+
+  // A file says the same without the engine, and believes no policy that its tree has not.
+  const file = join(service.dataDir, 'evidence.ndjson');
+  const key = join(service.dataDir, 'log.key');
+  const answer = await call(`${tenant.server.url}/api/v1/audit/evidence/key`, {
+    headers: { 'x-api-key': tenant.key },
+  });
+  writeFileSync(key, `${(JSON.parse(answer.text) as { keys: { key: string }[] }).keys[0]?.key}\n`);
+  assert.equal((await service.server.cliHere(['export', '--org', slug, '--evidence', '-o', file])).code, 0);
+  const args = ['verify', file, '--key', key, '--json'];
+  const good = JSON.parse((await service.server.cliHere(args)).stdout) as Verification;
+  assert.deepEqual(
+    [good.findings, good.notes.some((note) => note.includes('retention of 30 days'))],
+    [[], true],
+  );
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/\\"days\\":30/, '\\"days\\":3'));
+  const forged = JSON.parse((await service.server.cliHere(args)).stdout) as Verification;
+  assert.match(
+    forged.findings.map(({ detail }) => detail).join('\n'),
+    /names a policy for place \d+ that the tree does not have/,
+  );
+
+  // Held: a shorter retention ends nothing.
+  assert.equal((await org(['hold', slug])).code, 2, 'a reason is wanted');
+  const held = await org(['hold', slug, '--reason', 'Doe v. Keeping']);
+  assert.equal((held.value['hold'] as { reason: string }).reason, 'Doe v. Keeping', held.stderr);
+  assert.equal((await org(['set', slug, '--retention', '5d'])).code, 0);
+  await store(tenant, [50]);
+  await untilShown(tenant, { 0: 5, 10: 5, 50: 5 });
+  const [listed] = (
+    printed(await service.server.cliHere(['org', 'list', '--json'])) as { slug: string; hold: unknown }[]
+  ).filter((one) => one.slug === slug);
+  assert.notEqual(listed?.hold, null);
+
+  // Released, and killed in the midst of the removal.
+  const release = ['release', slug, '--reason', 'settled'];
+  assert.equal((await org(release)).code, 1, 'a number is wanted');
+  assert.equal((await org([...release, '--dry-run'])).value['would_remove'], 10);
+  const released = await org([...release, '--confirm', '10']);
+  assert.equal(released.code, 0, released.stderr);
+  await service.server.kill('SIGKILL');
+  const server = await service.start();
+  const again = { ...tenant, server };
+  await untilShown(again, { 0: 5 });
+  await untilStored(again, 5);
+  const events = await healthy(slug);
+  assert.match(events.notes.join('\n'), /^10 events are gone by the retention of 5 days/m);
+  const ready = JSON.parse((await call(`${server.url}/readyz`)).text) as {
+    checks: { nothing_damaged: boolean };
+  };
+  assert.equal(ready.checks.nothing_damaged, true, 'the ledger misses nothing that was removed');
+
+  // What goes behind the service's back is missing, whatever was removed before.
+  await withEngine(server, (storage) =>
+    storage.command(
+      `ALTER TABLE events DELETE WHERE org = {org:UUID} AND JSONExtractInt(source, 'message', 'extra', 'age') = 0
+         AND JSONHas(source, 'message', 'extra', 'age') SETTINGS mutations_sync = 1`,
+      { org: tenant.organization.id },
+    ),
+  );
+  const found = await verify(['--org', slug]);
+  assert.match(
+    found.findings.map(({ detail }) => detail).join('\n'),
+    /is missing, and retention has not removed it; in all 5 missing/,
+  );
+});
