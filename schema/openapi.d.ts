@@ -636,6 +636,14 @@ export interface Schemas {
     readonly created_at: Schemas['CliMoment'];
   };
   readonly CliOrganizations: readonly (Schemas['CliOrganization'])[];
+  /** `version` */
+  readonly CliVersion: {
+    readonly version: string;
+    /** Number of the newest migration of the tables that this release knows. */
+    readonly migration: number;
+    /** Newest format of the write-ahead log that this release reads; it writes this one. */
+    readonly log_format: number;
+  };
   /** `init` */
   readonly CliInit: {
     readonly organization: Schemas['CliNewOrganization'];

@@ -20,7 +20,7 @@ import { registerServe } from './serve.ts';
 import { registerUser } from './user.ts';
 import { registerVerify } from './verify.ts';
 import { registerWriters } from './writers.ts';
-import { version } from './version.ts';
+import { registerVersion, version } from './version.ts';
 
 /** Exit codes (contract: Command line). */
 const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
@@ -59,6 +59,7 @@ function createProgram(deps: CliDeps): Command {
   registerDoctor(program, deps);
   registerMigrateData(program, deps);
   registerWriters(program, deps);
+  registerVersion(program, deps);
   registerCompletion(program, deps);
   return program;
 }
