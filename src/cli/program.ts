@@ -17,6 +17,7 @@ import { registerOcsf } from './ocsf.ts';
 import { registerOrg } from './org.ts';
 import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
+import { registerTop } from './top.ts';
 import { registerUser } from './user.ts';
 import { registerVerify } from './verify.ts';
 import { registerWriters } from './writers.ts';
@@ -59,6 +60,7 @@ function createProgram(deps: CliDeps): Command {
   registerDoctor(program, deps);
   registerMigrateData(program, deps);
   registerWriters(program, deps);
+  registerTop(program, deps);
   registerVersion(program, deps);
   registerCompletion(program, deps);
   return program;

@@ -344,6 +344,7 @@ describe('exit codes', () => {
       'verify',
       'doctor',
       'writers',
+      'top',
       'version',
       'migrate-data',
       'completion',
