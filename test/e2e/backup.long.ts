@@ -1,12 +1,16 @@
 import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readLedger } from '../../src/storage/ledger-file.ts';
+import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
+import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
 import {
   createTenant,
@@ -116,6 +120,48 @@ test('what servers on a ClickHouse server have is restored into a data directory
     await engine.stop();
   }
 });
+
+test('a restore that is killed again and again ends with everything, and nobody uses the directory before', async () => {
+  const service = new KeptService(env);
+  try {
+    await service.start();
+    const tenant = await createTenant(service.server, 'acme');
+    const producer = new Producer(tenant);
+    await producer.begin(4_000);
+    await producer.stop();
+    const place = join(root, 'killed');
+    const backup = await backUp(service.dataDir, place);
+    const directory = join(root, 'killed-restore');
+    for (let round = 0; round < rounds(5, 40); round += 1) {
+      await killedRestore(place, directory);
+      if (existsSync(join(directory, 'restoring'))) {
+        const { code, stderr } = await runCliHere(['org', 'list'], { dataDir: directory });
+        assert.deepEqual([code, /not restored into it to the end/.test(stderr)], [2, true], stderr);
+      } else await removeDirectory(directory);
+    }
+    if (!existsSync(directory) || existsSync(join(directory, 'restoring'))) await restoreTo(directory, place);
+    await withServer(tenant, directory, (there) => holdFirst(there, ofProducer(backup)));
+  } finally {
+    await service.end();
+  }
+});
+
+/** Starts a restore, and kills it at some moment after it has begun; one that was quicker has ended well. */
+async function killedRestore(place: string, dataDir: string): Promise<void> {
+  const environment = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir };
+  const child = spawn(process.execPath, [...cliCommand, 'restore', '--from', place], {
+    cwd: projectRoot,
+    env: environment,
+    stdio: 'ignore',
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  await eventually('the restore to begin', async () =>
+    child.exitCode !== null || existsSync(join(dataDir, 'restoring')) ? true : undefined,
+  );
+  await sleep(Math.random() * 2_000);
+  child.kill('SIGKILL');
+  assert.ok([0, null].includes(await ended));
+}
 
 describe('a copy of a data directory', () => {
   let service: KeptService;
