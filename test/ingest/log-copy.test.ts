@@ -55,7 +55,7 @@ class LogAtWork {
   async store(): Promise<void> {
     while (!this.isStopped) {
       await this.#wal.seal();
-      for (const segment of [...this.#wal.sealed()]) {
+      for (const segment of this.#wal.sealed().slice()) {
         const ids = (await rowsOf(this.#wal, segment)).map(([, id]) => id);
         this.table.set(segment.number, new Set(ids));
         await this.#wal.release(segment);
