@@ -89,7 +89,7 @@ async function backup(deps: CliDeps, options: BackupOptions): Promise<void> {
 
 const notes = `
 A place has one backup after the other: each has what came since the one before, and stands on it.
-Credentials of a bucket are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.`;
+With s3, credentials are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.`;
 
 /** `backup` (contract: Command line): a copy of all that is stored, beside a server that goes on. */
 export function registerBackup(program: Command, deps: CliDeps): void {

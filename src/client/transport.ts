@@ -122,7 +122,7 @@ export async function request(call: Call): Promise<string> {
  * What answers a request, bounded in time from the connection to the last byte of the answer. Rejects with AuditlogError; an
  * answer other than 2xx is one too. Redirects are not followed: they could carry the key to another host.
  */
-export async function requestBytes(call: Call): Promise<Buffer> {
+export async function requestBytes(call: Call): Promise<Uint8Array> {
   const {
     url,
     timeoutMs,

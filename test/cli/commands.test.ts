@@ -344,6 +344,8 @@ describe('exit codes', () => {
       'doctor',
       'writers',
       'migrate-data',
+      'backup',
+      'restore',
       'completion',
       'help',
     ];

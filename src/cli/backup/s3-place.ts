@@ -58,7 +58,7 @@ export class S3Place implements Place {
     try {
       return await withRetries(policy, {}, async () => {
         const call = await signed(this.#access, method, objectUrl(this.#access, name), body);
-        return requestBytes({
+        const { buffer, byteOffset, byteLength } = await requestBytes({
           method,
           url: call.url,
           headers: Object.fromEntries(call.headers),
@@ -66,6 +66,7 @@ export class S3Place implements Place {
           timeoutMs: limits.backupRequestMsMax,
           responseBytesMax: limits.backupFileBytesMax,
         });
+        return Buffer.from(buffer, byteOffset, byteLength);
       });
     } catch (error) {
       if (!(error instanceof AuditlogError) || error.status === 404) throw error;
