@@ -920,6 +920,71 @@ export interface Schemas {
     /** Variables for the server on the target, without the password; empty before the move is finished. */
     readonly settings: Readonly<Record<string, unknown>>;
   };
+  /** `backup` */
+  readonly CliBackup: {
+    readonly id: string;
+    readonly place: string;
+    /** The backup that this one stands on; null where it has everything itself. */
+    readonly base: string | null;
+    /** Whatever was acknowledged before is in it. */
+    readonly moment: string;
+    /** Events that are in this one and not in its base. */
+    readonly added: number;
+    /** Events of the table that are in it and in all that it stands on. */
+    readonly events: number;
+    readonly organizations: number;
+    /** Events of the log that had not reached the table, beside these. */
+    readonly log_events: number;
+    /** Names of the files with secrets that are in it. */
+    readonly secrets: readonly (string)[];
+    readonly files: number;
+    readonly bytes: number;
+    readonly notes: readonly (string)[];
+  };
+  /** `backup --verify` */
+  readonly CliBackupCheck: {
+    /** Every file is what was written. */
+    readonly healthy: boolean;
+    readonly place: string;
+    readonly events: number;
+    /** The oldest first; each stands on the one before. */
+    readonly backups: readonly ({
+      readonly id: string;
+      readonly moment: string;
+      /** Of this one and all before it. */
+      readonly events: number;
+      readonly bytes: number;
+    })[];
+    readonly findings: readonly ({
+      readonly kind: 'missing' | 'altered';
+      readonly backup: string;
+      readonly path: string;
+    })[];
+  };
+  /** `restore` */
+  readonly CliRestore: {
+    /** The table has what the backup has. */
+    readonly healthy: boolean;
+    readonly id: string;
+    readonly place: string;
+    /** Whatever was acknowledged before was in the backup. */
+    readonly moment: string;
+    /** Events of the table; those that had expired may not be there. */
+    readonly events: number;
+    readonly organizations: number;
+    /** Events that wait in the log for the first start of the server. */
+    readonly log_events: number;
+    readonly findings: readonly ({
+      readonly organization: string;
+      /** Of recording. */
+      readonly month: string;
+      /** In the backup. */
+      readonly events: number;
+      /** In the table. */
+      readonly found: number;
+    })[];
+    readonly notes: readonly (string)[];
+  };
   /** `doctor` */
   readonly CliExamination: {
     readonly healthy: boolean;

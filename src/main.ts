@@ -7,7 +7,7 @@ import { StopStack } from './base/stop-stack.ts';
 import { fullDiskWords } from './base/system-error.ts';
 import type { RunningService, ServiceOutputs } from './cli/context.ts';
 import type { Config } from './config/config.ts';
-import { requireNotMoved, takeDataDir } from './config/data-dir.ts';
+import { requireUsable, takeDataDir } from './config/data-dir.ts';
 import { checkListener } from './config/listener.ts';
 import { sessionSecret } from './config/secrets.ts';
 import { prepareAnswers } from './contract/stringify.ts';
@@ -78,7 +78,7 @@ async function start(
   const lock = await takeDataDir(dataDir, log, place && processLimits.lockWaitMsMax);
   stops.add(() => lock.release());
   if (place === undefined) {
-    await requireNotMoved(config.dataDir, config.clickhouse.url);
+    await requireUsable(config.dataDir, config.clickhouse.url);
     await checkListener(config);
   }
   await startTracing(config, log, stops);

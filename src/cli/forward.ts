@@ -8,14 +8,12 @@ import {
   forwardModes,
   readSecrets,
   rotationBytes,
-  s3Region,
 } from './forward/options.ts';
 import { forward } from './forward/run.ts';
 import { limits } from './limits.ts';
 import {
   durationMs,
   filterOptions,
-  httpAddress,
   integer,
   oneOf,
   option,
@@ -23,6 +21,7 @@ import {
   type ReadOption,
   serviceAddress,
 } from './option.ts';
+import { s3Rows } from './s3.ts';
 import { trustRows } from './trusted-fetch.ts';
 
 async function run(deps: CliDeps, options: ForwardOptions): Promise<void> {
@@ -59,8 +58,7 @@ const optionTable: readonly OptionRow[] = [
   ['--gzip', 'compress what is sent to an HTTP destination or a bucket'],
   ['--label <name=value>', 'of the stream in Loki, of the resource in OTLP, repeatable', collect],
   ['--ca-file <file>', "certificates to trust with syslog+tls in place of the system's"],
-  ['--s3-endpoint <url>', 'of a service that is compatible with S3 (default: AWS)', httpAddress],
-  ['--s3-region <region>', 'region of the bucket (default: us-east-1)', s3Region],
+  ...s3Rows,
   ['--rejected-to <file>', 'for events that the destination refuses; without it they end the run'],
   ['--checkpoint <file>', 'where to remember how far it has come'],
   ['--once', 'end when there is nothing more'],

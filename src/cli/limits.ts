@@ -101,4 +101,22 @@ export const limits = {
   topSlowQuerySeconds: 1,
   topOrganizationsSeconds: 30,
   topLagSecondsMax: 10,
+  /** A backup: a file of it, which is held in memory, and the largest that a restore takes. */
+  backupFileBytes: 16 * 1024 ** 2,
+  backupFileBytesMax: 256 * 1024 ** 2,
+  /** Backups that stand on each other. */
+  backupChainMax: 10_000,
+  backupFindingsMax: 1_000,
+  backupCommandMsMax: 15_000,
+  /** Servers tell each second how far they have come. */
+  backupSettleMsMax: 30_000,
+  backupRequestMsMax: 120_000,
+  backupRetryMsMax: 120_000,
+  /** How long the engine waits for a place that takes a file slowly. */
+  backupStallSeconds: 600,
+  /** What an event takes of a backup where the engine does not tell; and room that is left on any disk. */
+  backupEventBytes: 400,
+  backupFreeBytesMin: 1024 ** 3,
+  /** A restored table takes so many times the room of its backup, with what merging takes meanwhile. */
+  restoreRoomRatio: 4,
 } as const;

@@ -155,7 +155,7 @@ async function migrateData(deps: CliDeps, options: MigrateOptions): Promise<void
         await stops.run();
       }
     },
-    { evenIfMoved: true },
+    { evenIf: 'moved' },
   );
   print(deps, options, 'CliDataMove', report, textOf(report));
   if (!report.healthy) throw new Error('source and target do not have the same: see above');

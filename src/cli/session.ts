@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { StopStack } from '../base/stop-stack.ts';
 import { type Config, loadConfig } from '../config/config.ts';
-import { prepareDataDir, requireNotMoved } from '../config/data-dir.ts';
+import { prepareDataDir, requireUsable } from '../config/data-dir.ts';
 import { checkOpenFiles } from '../config/open-files.ts';
 import { type Change, sourceEventOfChange } from '../control/change-events.ts';
 import { reachStorage } from '../storage/open-storage.ts';
@@ -31,12 +31,13 @@ export function setUp(deps: CliDeps): Setup {
 /**
  * Runs a command's work on the storage of the configuration, migrated: a ClickHouse server, else the engine of a
  * running server, else the embedded engine for as long as the work takes. Everything is closed again, whatever
- * happens. An engine whose data were moved away is used by the command that moves alone (`evenIfMoved`).
+ * happens. A data directory whose data were moved away, or not restored to the end, is used by the command that does that
+ * alone (`evenIf`).
  */
 export async function withStorage<T>(
   setup: Setup,
   work: (session: Session) => Promise<T>,
-  options: { readonly evenIfMoved?: boolean } = {},
+  options: { readonly evenIf?: 'moved' | 'restoring' } = {},
 ): Promise<T> {
   const { config, log } = setup;
   const stops = new StopStack(log);
@@ -44,7 +45,7 @@ export async function withStorage<T>(
     if (config.clickhouse.url === undefined) {
       await checkOpenFiles();
       await prepareDataDir(config.dataDir, log);
-      if (options.evenIfMoved !== true) await requireNotMoved(config.dataDir, undefined);
+      await requireUsable(config.dataDir, undefined, options.evenIf);
     }
     return await work({ ...setup, storage: await reachStorage({ ...config, log, stops }) });
   } finally {

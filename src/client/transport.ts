@@ -36,7 +36,9 @@ export function baseUrl(given: string): URL {
   return url;
 }
 
-async function readBounded(response: Response, bytesMax: number): Promise<string> {
+const textOf = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+
+async function readBounded(response: Response, bytesMax: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -45,7 +47,7 @@ async function readBounded(response: Response, bytesMax: number): Promise<string
     if (size > bytesMax) throw new AuditlogError('too_large', `the answer is larger than ${bytesMax} bytes`);
     chunks.push(bytes);
   }
-  return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks, size));
+  return Buffer.concat(chunks, size);
 }
 
 /** What the service refused of a batch: the index of an event, and the rule that it broke. */
@@ -84,7 +86,11 @@ function problemOf(text: string) {
 
 async function httpError(response: Response): Promise<AuditlogError> {
   const { status, headers } = response;
-  const problem = problemOf(await readBounded(response, limits.errorBodyBytesMax).catch(() => ''));
+  const problem = problemOf(
+    await readBounded(response, limits.errorBodyBytesMax)
+      .then(textOf)
+      .catch(() => ''),
+  );
   const { title = response.statusText, detail } = problem;
   return new AuditlogError('http', `${status} ${title}${detail === undefined ? '' : `: ${detail}`}`, {
     ...problem,
@@ -102,11 +108,21 @@ function networkError(error: unknown): AuditlogError {
   return new AuditlogError('network', `no answer: ${code ?? 'the connection failed'}`, { cause });
 }
 
+/** The text that answers a request, in the way of `requestBytes`. */
+export async function request(call: Call): Promise<string> {
+  const bytes = await requestBytes(call);
+  try {
+    return textOf(bytes);
+  } catch (error) {
+    throw networkError(error);
+  }
+}
+
 /**
- * The text that answers a request, bounded in time from the connection to the last byte of the answer. Rejects with AuditlogError; an
+ * What answers a request, bounded in time from the connection to the last byte of the answer. Rejects with AuditlogError; an
  * answer other than 2xx is one too. Redirects are not followed: they could carry the key to another host.
  */
-export async function request(call: Call): Promise<string> {
+export async function requestBytes(call: Call): Promise<Uint8Array> {
   const {
     url,
     timeoutMs,

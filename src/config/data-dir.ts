@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
-import { readIfThere, replaceFile } from '../base/durable-file.ts';
+import { readIfThere, replaceFile, syncDirectory } from '../base/durable-file.ts';
 import { removeServerFile } from '../base/server-file.ts';
 import { errorCode, isDiskFull } from '../base/system-error.ts';
 import type { Logger } from '../base/log.ts';
@@ -170,12 +170,38 @@ export async function markMoved(dataDir: string, url: string): Promise<void> {
   await replaceFile(movedFile(dataDir), `${url}\n`);
 }
 
+const restoringFile = (dataDir: string): string => join(dataDir, 'restoring');
+
+/** Notes that a backup is being restored into a data directory; undefined: it is not any more. */
+export async function markRestoring(dataDir: string, backup: string | undefined): Promise<void> {
+  if (backup !== undefined) return replaceFile(restoringFile(dataDir), `${backup}\n`);
+  await rm(restoringFile(dataDir), { force: true });
+  await syncDirectory(dataDir);
+}
+
+/** The backup that is being restored into a data directory, or was when the command ended. */
+export async function restoringInto(dataDir: string): Promise<string | undefined> {
+  return (await readIfThere(restoringFile(dataDir)))?.trim();
+}
+
 /**
- * Rejects with a ConfigError where the embedded engine would be used though its data have been moved: an unset variable
- * would divide the events between two engines without a word.
+ * Rejects with a ConfigError where a data directory must not be worked on: as the embedded engine would be used though
+ * its data have been moved, so that an unset variable would divide the events between two engines without a word; or as a
+ * backup was not restored to its end. `evenIf`: the command that mends just that.
  */
-export async function requireNotMoved(dataDir: string, engineUrl: string | undefined): Promise<void> {
-  const to = engineUrl === undefined ? await readIfThere(movedFile(dataDir)) : undefined;
+export async function requireUsable(
+  dataDir: string,
+  engineUrl: string | undefined,
+  evenIf?: 'moved' | 'restoring',
+): Promise<void> {
+  const restoring = evenIf === 'restoring' ? undefined : await restoringInto(dataDir);
+  if (restoring !== undefined)
+    throw new ConfigError([
+      `DATA_DIR is ${dataDir}: the backup ${restoring} was not restored into it to the end; run "restore" again, or ` +
+        'take another directory',
+    ]);
+  const isAsked = engineUrl === undefined && evenIf !== 'moved';
+  const to = isAsked ? await readIfThere(movedFile(dataDir)) : undefined;
   if (to === undefined) return;
   throw new ConfigError([
     `CLICKHOUSE_URL is unset: the data of ${dataDir} have been moved to ${to.trim()}; set it, or remove ` +

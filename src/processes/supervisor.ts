@@ -6,7 +6,7 @@ import { localUrl, removeServerFile, writeServerFile } from '../base/server-file
 import { StopStack } from '../base/stop-stack.ts';
 import { fullDiskWords } from '../base/system-error.ts';
 import type { Config } from '../config/config.ts';
-import { requireNotMoved, takeDataDir } from '../config/data-dir.ts';
+import { requireUsable, takeDataDir } from '../config/data-dir.ts';
 import { checkListener } from '../config/listener.ts';
 import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
 import { reportUnreadable } from '../storage/parts-watch.ts';
@@ -56,7 +56,7 @@ async function start(options: SupervisorOptions, stops: StopStack): Promise<Runn
   collectProcessMetrics();
   const lock = await takeDataDir(config.dataDir, log);
   stops.add(() => lock.release());
-  await requireNotMoved(config.dataDir, config.clickhouse.url);
+  await requireUsable(config.dataDir, config.clickhouse.url);
   // Front ends share the address with each other, and with nobody else.
   await checkListener(config);
   const shared = { ...config, ...options, damage: new DamageRegister(), stops };

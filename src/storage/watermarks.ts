@@ -57,10 +57,15 @@ export interface CommandClaims {
   readonly last: number;
 }
 
-export async function commandClaims(storage: Storage): Promise<CommandClaims> {
+/** `servers`: instances of processes that write by a log, not as a command. */
+export async function commandClaims(
+  storage: Storage,
+  servers: readonly string[] = [],
+): Promise<CommandClaims> {
   const [row] = await storage.rows<{ lowest: string; writing: string; last: string }>(
     `SELECT minIf(low, until > now64(3)) AS lowest, countIf(until > now64(3)) AS writing, max(low) AS last
-     FROM watermarks FINAL`,
+     FROM watermarks FINAL WHERE NOT has({servers:Array(UUID)}, writer)`,
+    { servers },
   );
   const isQuiet = row === undefined || row.writing === '0';
   return { lowest: isQuiet ? Number.POSITIVE_INFINITY : Number(row.lowest), last: Number(row?.last ?? 0) };

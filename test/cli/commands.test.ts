@@ -348,6 +348,8 @@ describe('exit codes', () => {
       'top',
       'version',
       'migrate-data',
+      'backup',
+      'restore',
       'completion',
       'help',
     ];

@@ -1,10 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -13,6 +12,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { type Remote, startRemote } from '../client/remote.ts';
 import { eventually } from '../support/http.ts';
+import { checkSignature, s3Environment, type TakenRequest } from '../support/s3.ts';
 import { forward, withDirectory } from './forward-support.ts';
 
 /** Destinations of `forward` other than files and plain HTTP, each held strictly to its protocol. */
@@ -20,20 +20,13 @@ import { forward, withDirectory } from './forward-support.ts';
 const start = 1_700_000_000_000_001;
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 
-interface Taken {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: IncomingMessage['headers'];
-  readonly body: Buffer;
-}
-
 let remote: Remote;
 let platform: Server;
 let url: string;
-let taken: Taken[];
+let taken: TakenRequest[];
 let attempts: number;
 /** Answers a request; what it returns true for is kept. */
-let answer: (request: Taken, response: ServerResponse) => boolean;
+let answer: (request: TakenRequest, response: ServerResponse) => boolean;
 
 before(async () => {
   remote = await startRemote();
@@ -118,7 +111,7 @@ interface Export {
 }
 
 describe('OTLP', () => {
-  const recordsIn = ({ body }: Taken) =>
+  const recordsIn = ({ body }: TakenRequest) =>
     (JSON.parse(body.toString()) as Export).resourceLogs[0]?.scopeLogs[0]?.logRecords ?? [];
 
   test('export requests with a time, a severity and an id that a repetition keeps', async () => {
@@ -177,35 +170,8 @@ describe('OTLP', () => {
   });
 });
 
-const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
-const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
-
-/** Signature version 4, by its description: fails unless the request is signed with the secret for the region. */
-function checkSignature({ method, path, headers, body }: Taken, secret: string, region: string): void {
-  const authorization = String(headers.authorization);
-  const [, id, date, scope, names = '', signature] =
-    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
-      authorization,
-    ) ?? assert.fail(authorization);
-  assert.deepEqual([id, scope], ['AKIDEXAMPLE', `${region}/s3/aws4_request`]);
-  assert.equal(headers['x-amz-content-sha256'], sha256(body));
-  for (const name of ['host', 'x-amz-content-sha256', 'x-amz-date', 'x-amz-security-token'])
-    assert.ok(names.split(';').includes(name), name);
-  const listed = names.split(';').map((name) => `${name}:${String(headers[name])}\n`);
-  const canonical = [method, path, '', listed.join(''), names, sha256(body)].join('\n');
-  const amzDate = String(headers['x-amz-date']);
-  assert.ok(amzDate.startsWith(date ?? '-'));
-  const toSign = ['AWS4-HMAC-SHA256', amzDate, `${date}/${scope}`, sha256(canonical)].join('\n');
-  const key = ['s3', 'aws4_request'].reduce(hmac, hmac(hmac(`AWS4${secret}`, date ?? ''), region));
-  assert.equal(signature, hmac(key, toSign).toString('hex'));
-}
-
 describe('S3', () => {
-  const environment = {
-    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-    AWS_SECRET_ACCESS_KEY: 'secret/of+tests',
-    AWS_SESSION_TOKEN: 'session',
-  };
+  const environment = s3Environment;
   const put = (...args: string[]) =>
     forward(
       [

@@ -4,13 +4,13 @@ import type { EventSchema } from '../../client/client.ts';
 import type { Environment } from '../../config/env.ts';
 import { limits } from '../limits.ts';
 import { type Filters, httpAddress, wrong } from '../option.ts';
+import { type S3Credentials, s3Credentials, s3Location, type S3Options } from '../s3.ts';
 import { givenKey, readSecretFile } from '../secret.ts';
 import { trustedFetch, type TrustOptions } from '../trusted-fetch.ts';
 import type { FormatName } from './formats.ts';
-import type { S3Credentials } from './s3-sink.ts';
 
 /** The options as the command line gives them, each understood by one of the functions below or of `option.ts`. */
-export interface ForwardOptions extends Filters, TrustOptions {
+export interface ForwardOptions extends Filters, TrustOptions, S3Options {
   readonly url: string;
   readonly keyFile?: string;
   readonly to: Destination;
@@ -21,8 +21,6 @@ export interface ForwardOptions extends Filters, TrustOptions {
   readonly gzip?: true;
   readonly label?: readonly string[];
   readonly caFile?: string;
-  readonly s3Endpoint?: URL;
-  readonly s3Region?: string;
   readonly rejectedTo?: string;
   readonly checkpoint?: string;
   readonly mode: ForwardMode;
@@ -68,7 +66,7 @@ export function destination(text: string, name: string): Destination {
     return { kind: 'file', path };
   }
   if (/^syslog\+(tcp|tls):/.test(text)) return syslogDestination(text, name);
-  if (text.startsWith('s3:')) return s3Destination(text, name);
+  if (text.startsWith('s3:')) return { kind: 's3', ...s3Location(text, name) };
   if (!/^https?:/i.test(text))
     throw wrong(
       name,
@@ -91,24 +89,6 @@ function syslogDestination(text: string, name: string): Destination {
   return { kind: 'syslog', host: url.hostname.replace(/^\[|\]$/g, ''), port, tls };
 }
 
-function s3Destination(text: string, name: string): Destination {
-  const [, bucket, path = ''] = /^s3:\/\/([^/?#\0]+)(?:\/([^?#\0]*))?$/.exec(text) ?? [];
-  if (bucket === undefined) throw wrong(name, 's3://BUCKET or s3://BUCKET/PREFIX');
-  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
-    throw wrong(
-      name,
-      'the name of a bucket has 3 to 63 characters: lower-case letters, digits, dots and hyphens, ' +
-        'with a letter or digit at both ends',
-    );
-  const prefix = path.replace(/^\/+|\/+$/g, '');
-  return { kind: 's3', bucket, prefix: prefix === '' ? '' : `${prefix}/` };
-}
-
-export function s3Region(text: string, name: string): string {
-  if (!/^[a-z0-9-]{1,64}$/.test(text)) throw wrong(name, 'a region such as eu-central-1');
-  return text;
-}
-
 /** Labels of Loki's stream, or attributes of OTLP's resource: `name=value`. */
 export function labelsOf({ label = [] }: ForwardOptions): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -118,16 +98,6 @@ export function labelsOf({ label = [] }: ForwardOptions): Readonly<Record<string
       return [name, value];
     }),
   );
-}
-
-/** Credentials of AWS, under the names that its own tools read. */
-function s3Credentials(to: Destination, environment: Environment): S3Credentials | undefined {
-  if (to.kind !== 's3') return undefined;
-  const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = environment;
-  if (accessKeyId === '' || secretAccessKey === '')
-    throw new Problem('malformed', 's3 needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment');
-  const sessionToken = environment['AWS_SESSION_TOKEN'] ?? '';
-  return { accessKeyId, secretAccessKey, ...(sessionToken !== '' && { sessionToken }) };
 }
 
 /** Throws Problem `malformed` for a format or another option that has no meaning where the events go. */
@@ -182,7 +152,7 @@ export async function readSecrets(
   return {
     apiKey,
     headers: await headersOf(options, environment),
-    s3Credentials: s3Credentials(options.to, environment),
+    s3Credentials: options.to.kind === 's3' ? s3Credentials(environment) : undefined,
     sinkCa: options.caFile === undefined ? undefined : await readSecretFile('--ca-file', options.caFile),
     fetch: await trustedFetch(options),
   };

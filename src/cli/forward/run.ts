@@ -14,6 +14,7 @@ import { filtersOf } from '../option.ts';
 import { checkCombination, type ForwardOptions, type ForwardSecrets, labelsOf } from './options.ts';
 import { PageSource } from './page-source.ts';
 import { ForwardProgress } from './progress.ts';
+import { defaultS3Region } from '../s3.ts';
 import { S3Sink } from './s3-sink.ts';
 import { type FileState, type Sink, streamSink } from './sink.ts';
 import { SyslogSink } from './syslog-sink.ts';
@@ -26,7 +27,6 @@ export interface ForwardDeps {
   readonly stop: AbortSignal;
 }
 
-const defaultS3Region = 'us-east-1';
 const defaultIntervalMs = 5 * 60_000;
 
 /**

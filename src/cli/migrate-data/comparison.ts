@@ -33,7 +33,7 @@ export interface Difference {
 }
 
 /** The month of recording by `seq`, as it divides the table (migration 0006). */
-const recordingMonth =
+export const recordingMonth =
   "toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + 1577836800000, 'UTC'))";
 const none: Digest = { rows: 0, mark: '0' };
 

@@ -8,7 +8,7 @@ import { digestOf, fromTable, readSettings, type Scope, slicesOf } from './slice
 import type { MovedTable } from './tables.ts';
 
 /** Types that every release of the engine reads alike, a few megabytes at a time. */
-const sendSettings: Settings = {
+export const sendSettings: Settings = {
   ...readSettings,
   low_cardinality_allow_in_native_format: 0,
   max_threads: 1,
@@ -17,13 +17,13 @@ const sendSettings: Settings = {
 };
 
 /** A slice is one part, or a few where its events are large. */
-const insertSettings: Settings = {
+export const insertSettings: Settings = {
   max_insert_threads: 1,
   min_insert_block_size_rows: 131_072,
   min_insert_block_size_bytes: 134_217_728,
 };
 
-const structure = Object.entries(eventColumns)
+export const structure = Object.entries(eventColumns)
   .map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`)
   .join(', ');
 

@@ -12,7 +12,7 @@ export interface Scope {
 type Place = readonly string[];
 
 /** Rows behind `after` up to and with `upto`, in the order of the key; undefined: from the first one, to the last. */
-interface Slice {
+export interface Slice {
   readonly after: Place | undefined;
   readonly upto: Place | undefined;
 }
@@ -57,7 +57,7 @@ const parametersOf = (prefix: string, place: Place | undefined): Parameters =>
   Object.fromEntries((place ?? []).map((value, at) => [`${prefix}${at}`, value]));
 
 /** The rows of a scope that are in a slice. */
-function within(table: MovedTable, scope: Scope, { after, upto }: Slice): Scope {
+export function within(table: MovedTable, scope: Scope, { after, upto }: Slice): Scope {
   const conditions = [
     scope.where,
     ...(after === undefined ? [] : [beside(table.key, '>', 'after')]),
@@ -72,12 +72,12 @@ function within(table: MovedTable, scope: Scope, { after, upto }: Slice): Scope 
 export const fromTable = ({ name, isReplacing }: MovedTable): string =>
   `${name}${isReplacing ? ' FINAL' : ''}`;
 
-/** The rows of a scope in slices of `rowsPerSlice`, as they are now; the last has what is left, which may be none. */
-export async function* slicesOf(
+/** The bounds of slices of `rowsPerSlice` rows of a scope, as they are now; the last has what is left, which may be none. */
+export async function* boundsOf(
   storage: Storage,
   table: MovedTable,
   scope: Scope,
-): AsyncGenerator<Scope, void, undefined> {
+): AsyncGenerator<Slice, void, undefined> {
   const columns = table.key.map((column, at) => `${asText(column)} AS k${at}`).join(', ');
   const order = table.key.map(({ name }) => name).join(', ');
   let after: Place | undefined;
@@ -89,10 +89,19 @@ export async function* slicesOf(
       reading,
     );
     const upto = row === undefined ? undefined : table.key.map((_, at) => row[`k${at}`] ?? '');
-    yield within(table, scope, { after, upto });
+    yield { after, upto };
     if (upto === undefined) return;
     after = upto;
   }
+}
+
+/** The same as scopes. */
+export async function* slicesOf(
+  storage: Storage,
+  table: MovedTable,
+  scope: Scope,
+): AsyncGenerator<Scope, void, undefined> {
+  for await (const slice of boundsOf(storage, table, scope)) yield within(table, scope, slice);
 }
 
 /** The hash of a row: of what tells it from others, or of all that is moved of it. */

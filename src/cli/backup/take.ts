@@ -1,0 +1,349 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { toReadable } from '../../base/byte-flow.ts';
+import { readIfThere } from '../../base/durable-file.ts';
+import { Problem } from '../../base/problem.ts';
+import { listOrganizations } from '../../control/organizations.ts';
+import { readAnswers } from '../../ingest/log-copy.ts';
+import type { Settings } from '../../storage/storage.ts';
+import { limits } from '../limits.ts';
+import { recordingMonth } from '../migrate-data/comparison.ts';
+import { sendSettings } from '../migrate-data/copy.ts';
+import { MoveRecords } from '../migrate-data/record.ts';
+import { boundsOf, fromTable, markOf, reading, type Scope, within } from '../migrate-data/slices.ts';
+import { eventsTable, type MovedTable, otherTables } from '../migrate-data/tables.ts';
+import { createProgress, type Progress } from '../progress.ts';
+import type { Session } from '../session.ts';
+import { version } from '../version.ts';
+import { newIn, takeCut, type Taken } from './cut.ts';
+import { FileWriter } from './file-writer.ts';
+import {
+  chainOf,
+  type CountRow,
+  type Files,
+  latestText,
+  type Link,
+  type Manifest,
+  manifestFormat,
+  manifestName,
+  sha256Of,
+  type StoredMonth,
+  type StoredTable,
+} from './manifest.ts';
+import type { Place } from './place.ts';
+
+/** Files of the data directory that a backup has by choice alone. */
+export const secretNames = ['session-secret', 'evidence-key', 'evidence-key.previous'] as const;
+
+/** Compressed by the engine, with sums of its own. A place may take a file slowly. */
+const packed: Settings = { ...sendSettings, compress: 1, http_send_timeout: limits.backupStallSeconds };
+
+export interface TakeOptions {
+  readonly place: Place;
+  readonly isFull: boolean;
+  readonly withSecrets: boolean;
+}
+
+export interface TakenBackup {
+  readonly manifest: Manifest;
+  readonly added: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly notes: readonly string[];
+}
+
+/** One backup, made in the order that keeps it consistent while the service goes on (ARCHITECTURE.md, Backups). */
+export class BackupRun {
+  readonly #session: Session;
+  readonly #options: TakeOptions;
+  readonly #id: string;
+  readonly #writer: FileWriter;
+  readonly #notes: string[] = [];
+  #base: Manifest | undefined;
+  #progress: Progress | undefined;
+  #done = 0;
+
+  constructor(session: Session, options: TakeOptions) {
+    this.#session = session;
+    this.#options = options;
+    const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
+    this.#id = `${time}-${randomBytes(4).toString('hex')}`;
+    this.#writer = new FileWriter(options.place, this.#id);
+  }
+
+  /** Rejects with an Error for the operator, or an EngineError; nothing that looks like a backup is left then. */
+  async run(): Promise<TakenBackup> {
+    const { place } = this.#options;
+    const left = await place.freeBytes().then(() => place.unfinished());
+    this.#notes.push(...left.map((name) => `${name} is of a run that was cut short: remove it`));
+    const source = await (await MoveRecords.open(this.#session.storage, this.#cluster)).idOfSource();
+    const link = await this.#findBase(source);
+    try {
+      const manifest = await this.#write(source, link);
+      const content = Buffer.from(`${JSON.stringify(manifest)}\n`);
+      await place.put(this.#id, manifestName, content);
+      await place.finish(this.#id, latestText({ id: this.#id, sha256: sha256Of(content) }));
+      const added = manifest.months.reduce((sum, { events }) => sum + events, 0);
+      const { count: files, bytes } = this.#writer;
+      return { manifest, added, files: files + 1, bytes: bytes + content.length, notes: this.#notes };
+    } catch (error) {
+      // Of the place itself the operator hears by the error.
+      await place.abandon(this.#id).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  get #cluster(): string | undefined {
+    return this.#session.config.clickhouse.cluster;
+  }
+
+  /** The newest backup of the place, where that is of the same database. */
+  async #findBase(source: string): Promise<Link | null> {
+    const { place, isFull } = this.#options;
+    if (isFull || (await place.latest()) === undefined) return null;
+    const chain = await chainOf(place);
+    const base = chain.at(-1);
+    if (base?.source !== source) {
+      this.#notes.push('the backups there are of another database: this one stands alone');
+      return null;
+    }
+    this.#base = base;
+    const content = await place.get(base.id, manifestName);
+    return { id: base.id, sha256: sha256Of(content ?? Buffer.alloc(0)) };
+  }
+
+  async #write(source: string, base: Link | null): Promise<Manifest> {
+    const evidence = await this.#evidence();
+    const taken = await takeCut(this.#session.storage, this.#session.config);
+    this.#notes.push(...taken.notes);
+    try {
+      const [{ day } = { day: '' }] = await this.#rows<{ day: string }>('SELECT toString(today()) AS day');
+      const log = await this.#log(taken);
+      const months = await this.#events(taken, day);
+      const tables = [...evidence.tables, ...(await this.#others(taken))];
+      const added = months.reduce((sum, { events }) => sum + events, 0);
+      return {
+        format: manifestFormat,
+        release: version(),
+        id: this.#id,
+        moment: new Date(taken.momentMs).toISOString(),
+        source,
+        base,
+        cut: taken.cut,
+        day,
+        evidence: evidence.settled,
+        events: added + (this.#base?.events ?? 0),
+        organizations: (await listOrganizations(this.#session.storage)).length,
+        months,
+        tables,
+        log,
+        secrets: await this.#secrets(),
+      };
+    } finally {
+      for (const { log } of taken.logs) await log.close();
+    }
+  }
+
+  #rows<T>(query: string, scope: Scope = { where: '', parameters: {} }): Promise<T[]> {
+    return this.#session.storage.rows<T>(query, scope.parameters, reading);
+  }
+
+  async #query(name: string, query: string, scope: Scope): Promise<Files> {
+    const options = { settings: packed, timeoutMs: limits.moveSilenceMsMax };
+    const body = toReadable(await this.#session.storage.flow(query, scope.parameters, options));
+    try {
+      return await this.#writer.put(name, body);
+    } finally {
+      body.destroy();
+    }
+  }
+
+  /** A table, or the rows of it that a condition names, as it is at one moment: one query. */
+  async #table(table: MovedTable, scope: Scope): Promise<StoredTable> {
+    const { name, columns } = table;
+    const query = `SELECT ${columns.join(', ')} FROM ${fromTable(table)} WHERE ${scope.where} FORMAT Native`;
+    return { name, columns, files: await this.#query(`tables/${name}`, query, scope) };
+  }
+
+  /**
+   * Before the cut, so that every event that a tree has is in the backup; and in this order, as they are written in the
+   * other one: what a crash could have left is what a restored server begins with.
+   */
+  async #evidence(): Promise<{ tables: StoredTable[]; settled: string }> {
+    const base = this.#base;
+    const tables: StoredTable[] = [];
+    const [{ settled } = { settled: '0' }] = await this.#rows<{ settled: string }>(
+      'SELECT toString(max(settled)) AS settled FROM evidence_progress',
+    );
+    const scopes: Record<string, Scope> = {
+      evidence_progress: all,
+      // An hour, as clocks of replicas differ; a checkpoint may be written again with the lines of witnesses.
+      evidence_checkpoints: base
+        ? {
+            where: "signed >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')",
+            parameters: { since: Date.parse(base.moment) - 3_600_000 },
+          }
+        : all,
+      evidence_tiles: base
+        ? { where: '(level > 0 OR last_seq >= {since:UInt64})', parameters: { since: base.evidence } }
+        : all,
+    };
+    for (const [name, scope] of Object.entries(scopes)) {
+      const table = otherTables.find((one) => one.name === name);
+      if (table === undefined) throw new Error(`there is no table ${name}`);
+      tables.push(await this.#table(table, scope));
+    }
+    return { tables, settled };
+  }
+
+  /** After the events: an organization that has any is among those. */
+  async #others({ momentMs }: Taken): Promise<StoredTable[]> {
+    const tables: StoredTable[] = [];
+    const rest = otherTables.filter(({ name }) => !evidenceTables.has(name));
+    for (const table of rest.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
+      const isAnswers = table.name === 'idempotency_keys';
+      // Only what was answered before the cut: an answer to what is not in the backup would refuse its repetition.
+      const scope = isAnswers
+        ? {
+            where: "state = 3 AND at < fromUnixTimestamp64Milli({moment:Int64}, 'UTC')",
+            parameters: { moment: momentMs },
+          }
+        : all;
+      tables.push(await this.#table(table, scope));
+    }
+    return tables;
+  }
+
+  async #log({ logs, momentMs }: Taken): Promise<Manifest['log']> {
+    const segments: Manifest['log']['segments'][number][] = [];
+    const kept: { name: string; files: Files }[] = [];
+    const answers: string[] = [];
+    for (const { directory, log } of logs) {
+      for (const number of log.segments) {
+        const { file, ...facts } = await log.read(number);
+        if (facts.isDamaged) this.#notes.push(`segment ${number} of the log is damaged: "doctor" tells more`);
+        if (facts.rows > 0 || facts.isDamaged)
+          segments.push({ ...facts, files: await this.#writer.put(`log/${number}`, [file]) });
+      }
+      for (const name of log.kept)
+        kept.push({ name, files: await this.#writer.put(`log/${name}`, [await log.readKept(name)]) });
+      answers.push(...(await readAnswers(directory, momentMs)));
+    }
+    const lines = answers.map((line) => Buffer.from(`${line}\n`));
+    return { segments, kept, answers: await this.#writer.put('log/answers', lines) };
+  }
+
+  async #events({ cut }: Taken, day: string): Promise<StoredMonth[]> {
+    const added = newIn(cut, this.#base?.cut);
+    const scope: Scope = {
+      where: `${added.where} AND expires > {day:Date}`,
+      parameters: { ...added.parameters, day },
+    };
+    const found = await this.#rows<{ month: number; low: string; high: string; events: string }>(
+      `SELECT ${recordingMonth} AS month, toString(min(seq)) AS low, toString(max(seq)) AS high,
+         toString(count()) AS events FROM events WHERE ${scope.where} GROUP BY month ORDER BY month`,
+      scope,
+    );
+    const total = found.reduce((sum, { events }) => sum + Number(events), 0);
+    await this.#requireRoom(total);
+    this.#progress = createProgress(this.#session.deps.io, { items: 'events', total });
+    const months: StoredMonth[] = [];
+    for (const { month, low, high } of found) {
+      const from = low;
+      const before = String(BigInt(high) + 1n);
+      const ofMonth: Scope = {
+        where: `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${scope.where}`,
+        parameters: { ...scope.parameters, from, before },
+      };
+      months.push({ month, from, before, ...(await this.#month(month, ofMonth)) });
+    }
+    this.#progress.end();
+    return months;
+  }
+
+  async #month(month: number, scope: Scope): Promise<Pick<StoredMonth, 'events' | 'counts' | 'slices'>> {
+    const { storage } = this.#session;
+    const slices: StoredMonth['slices'][number][] = [];
+    const names = eventsTable.columns.join(', ');
+    for await (const bounds of boundsOf(storage, eventsTable, scope)) {
+      const slice = within(eventsTable, scope, bounds);
+      const [row] = await this.#rows<{ events: string }>(
+        `SELECT toString(count()) AS events FROM events WHERE ${slice.where}`,
+        slice,
+      );
+      const events = Number(row?.events ?? 0);
+      if (events === 0) continue;
+      const name = `events/${month}-${String(slices.length).padStart(6, '0')}`;
+      const query = `SELECT ${names} FROM events WHERE ${slice.where} FORMAT Native`;
+      slices.push({ ...bounds, events, files: await this.#query(name, query, slice) });
+      this.#done += events;
+      this.#progress?.at(this.#done, this.#done);
+    }
+    const rows = await countsOf(this.#session, scope);
+    const lines = rows.map((row) => Buffer.from(`${JSON.stringify(row)}\n`));
+    const counts = await this.#writer.put(`events/${month}.counts`, lines);
+    return { events: rows.reduce((sum, { events }) => sum + events, 0), counts, slices };
+  }
+
+  /** Says so before anything is written where it could not all be. */
+  async #requireRoom(events: number): Promise<void> {
+    const { place } = this.#options;
+    const free = await place.freeBytes();
+    if (free === undefined) return;
+    const needed = events * (await this.#bytesOfEvent()) + limits.backupFreeBytesMin;
+    if (needed > free)
+      throw new Problem(
+        'conflict',
+        `${place.name} has ${mebibytes(free)} free: ${mebibytes(needed)} may be needed for ${events} events`,
+      );
+  }
+
+  async #bytesOfEvent(): Promise<number> {
+    if (this.#session.config.clickhouse.url !== undefined) return limits.backupEventBytes;
+    const [row] = await this.#rows<{ bytes: number | null }>(
+      `SELECT sum(bytes_on_disk) / sum(rows) AS bytes FROM system.parts
+       WHERE database = currentDatabase() AND table = 'events' AND active`,
+    );
+    return row?.bytes ?? limits.backupEventBytes;
+  }
+
+  async #secrets(): Promise<Manifest['secrets']> {
+    const { dataDir, sessionSecret, evidenceKey } = this.#session.config;
+    if (!this.#options.withSecrets) return [];
+    const found: { name: string; files: Files }[] = [];
+    for (const name of secretNames) {
+      const text = await readIfThere(join(dataDir, name));
+      if (text !== undefined)
+        found.push({ name, files: await this.#writer.put(`secrets/${name}`, [Buffer.from(text)]) });
+    }
+    if (sessionSecret !== undefined || evidenceKey !== undefined)
+      this.#notes.push('what the environment has of secrets (SESSION_SECRET, EVIDENCE_KEY) is not in it');
+    return found;
+  }
+}
+
+const all: Scope = { where: '1', parameters: {} };
+export const evidenceTables: ReadonlySet<string> = new Set([
+  'evidence_progress',
+  'evidence_checkpoints',
+  'evidence_tiles',
+]);
+const isLast = ({ name }: MovedTable): boolean => name === 'organizations';
+export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
+
+/** How many events each organization has of a scope by the day that they expire on, and a hash of all that is in them. */
+export async function countsOf({ storage }: Pick<Session, 'storage'>, scope: Scope): Promise<CountRow[]> {
+  // Names that no column has: an alias takes the place of a column.
+  const rows = await storage.readRows<Record<'org_id' | 'expires_on' | 'row_count' | 'row_hash', string>>(
+    `SELECT toString(org) AS org_id, toString(expires) AS expires_on, toString(count()) AS row_count,
+       toString(${markOf(eventsTable, 'content')}) AS row_hash FROM events WHERE ${scope.where} GROUP BY org, expires`,
+    scope.parameters,
+    reading,
+  );
+  return rows.map(({ org_id, expires_on, row_count, row_hash }) => ({
+    organization: org_id,
+    expires: expires_on,
+    events: Number(row_count),
+    hash: row_hash,
+  }));
+}

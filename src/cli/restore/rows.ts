@@ -1,0 +1,128 @@
+import type { Settings } from '../../storage/storage.ts';
+import { contentOf } from '../backup/check.ts';
+import { newIn } from '../backup/cut.ts';
+import type { Manifest, StoredMonth, StoredTable } from '../backup/manifest.ts';
+import type { Place } from '../backup/place.ts';
+import { limits } from '../limits.ts';
+import { insertSettings, structure } from '../migrate-data/copy.ts';
+import { patiently } from '../migrate-data/patience.ts';
+import { reading, type Scope, within } from '../migrate-data/slices.ts';
+import { eventsTable, otherTables } from '../migrate-data/tables.ts';
+import type { Session } from '../session.ts';
+
+const unpacked: Settings = { ...insertSettings, decompress: 1 };
+
+/** Puts rows of backups into an engine. What is there already is seen from its table, so a run that was killed can be repeated. */
+export class RowRestore {
+  readonly #session: Session;
+  readonly #place: Place;
+  readonly #queryId: string;
+  /** Nothing of this restore can be there yet. */
+  readonly #isFresh: boolean;
+
+  constructor(session: Session, place: Place, id: string, isFresh: boolean) {
+    this.#session = session;
+    this.#place = place;
+    this.#queryId = `${session.storage.database}-restore-${id}`;
+    this.#isFresh = isFresh;
+  }
+
+  /** Ends the INSERT that a killed run has left running, and waits for its end: the question takes its place. */
+  async endEarlier(): Promise<void> {
+    const settings = {
+      replace_running_query: 1,
+      replace_running_query_max_wait_ms: limits.moveInsertEndMsMax,
+    };
+    const options = { queryId: this.#queryId, settings, timeoutMs: limits.moveQueryMsMax };
+    await this.#session.storage.rows('SELECT 1', {}, options);
+  }
+
+  /** The events that a backup adds to its base; `base` is that of the cut. `onRows` hears how many are there now. */
+  async events(
+    manifest: Manifest,
+    base: Manifest | undefined,
+    onRows: (rows: number) => void,
+  ): Promise<void> {
+    const added = newIn(manifest.cut, base?.cut);
+    for (const month of manifest.months)
+      for (const slice of month.slices) {
+        const scope = within(eventsTable, scopeIn(month, added), slice);
+        await patiently((attempt) => this.#slice(manifest, scope, slice, this.#isFresh && attempt === 0));
+        onRows(slice.events);
+      }
+  }
+
+  async #slice(
+    { id }: Manifest,
+    scope: Scope,
+    { events, files }: StoredMonth['slices'][number],
+    isFresh: boolean,
+  ): Promise<void> {
+    if (!isFresh) await this.endEarlier();
+    const there = isFresh ? 0 : await this.#count(scope);
+    if (there >= events) return;
+    const columns = eventsTable.columns.join(', ');
+    const absent =
+      there === 0
+        ? ''
+        : ` SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN (SELECT seq FROM events WHERE ${scope.where})`;
+    await this.#insert(
+      `INSERT INTO events (${columns})${absent} FORMAT Native`,
+      contentOf(this.#place, id, files),
+      absent === '' ? {} : scope.parameters,
+    );
+  }
+
+  /** Of a table whose rows replace each other: one that is there already does no harm. */
+  async table({ id }: Manifest, stored: StoredTable): Promise<void> {
+    const table = otherTables.find(({ name }) => name === stored.name);
+    if (table === undefined) throw unknownTable(stored.name);
+    for (const column of stored.columns)
+      if (!table.columns.includes(column)) throw unknownTable(`${stored.name}.${column}`);
+    if (stored.files.length === 0) return;
+    const query = `INSERT INTO ${table.name} (${stored.columns.join(', ')}) FORMAT Native`;
+    await patiently(() => this.#insert(query, contentOf(this.#place, id, stored.files), {}));
+  }
+
+  async #insert(
+    query: string,
+    body: AsyncIterable<Uint8Array>,
+    parameters: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    const options = { queryId: this.#queryId, settings: unpacked, timeoutMs: limits.moveQueryMsMax };
+    let failure: unknown;
+    async function* pieces(): AsyncGenerator<Uint8Array, void, undefined> {
+      try {
+        yield* body;
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    }
+    try {
+      await this.#session.storage.insertNative(query, pieces(), options, parameters);
+    } catch (error) {
+      // The engine saw a body that was cut short, and here is why.
+      throw failure ?? error;
+    }
+  }
+
+  async #count(scope: Scope): Promise<number> {
+    const [row] = await this.#session.storage.rows<{ events: string }>(
+      `SELECT toString(count()) AS events FROM events WHERE ${scope.where}`,
+      scope.parameters,
+      reading,
+    );
+    return Number(row?.events ?? 0);
+  }
+}
+
+function scopeIn({ from, before }: StoredMonth, added: Scope): Scope {
+  return {
+    where: `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${added.where}`,
+    parameters: { ...added.parameters, from, before },
+  };
+}
+
+const unknownTable = (name: string): Error =>
+  new Error(`the backup has ${name}, which this release does not know: restore with a later one`);

@@ -1,0 +1,208 @@
+import { type FileHandle, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { replaceFile } from '../base/durable-file.ts';
+import { nextSegmentNumber } from '../base/sequence.ts';
+import { errorCode } from '../base/system-error.ts';
+import { type LogFiles, openLogFiles } from './files.ts';
+import { limits } from './limits.ts';
+import type { ManifestEntry } from './manifest.ts';
+import {
+  assess,
+  encodeFileHeader,
+  encodeManifestFrame,
+  evidenceKinds,
+  fileHeaderBytes,
+  frameSeed,
+  scanSegment,
+  type SegmentFacts,
+  segmentName,
+  segmentOfName,
+  unfinishedEnding,
+} from './segment.ts';
+
+/** A segment as it was read: its first `bytes` hold whole requests, whatever was being written behind them. */
+export interface SegmentCopy extends SegmentFacts {
+  readonly number: number;
+  readonly isDamaged: boolean;
+  /** Of the last manifest in it; 0 where there is none. */
+  readonly manifestVersion: number;
+  readonly file: Buffer;
+}
+
+/** A file that the log keeps beside its segments as evidence of damage, or of what the engine refused. */
+const keptName = new RegExp(`^[\\w.]+\\.(${[...evidenceKinds, 'unknown'].join('|')})$`);
+
+export const isKeptName = (name: string): boolean => keptName.test(name);
+
+/**
+ * The files that the log of a data directory has at one moment, held open: what the server removes meanwhile, as it has
+ * reached the engine, can still be read. Nothing is written, so a server may run on it.
+ */
+export class HeldLog {
+  /** Segments, rising; the last one takes appends, or is about to. */
+  readonly segments: readonly number[];
+  /** Those of large requests that are being written: nobody has been told of them, and they come into the order below others. */
+  readonly unfinished: readonly number[];
+  readonly kept: readonly string[];
+  readonly #handles: ReadonlyMap<string, FileHandle>;
+
+  private constructor(names: readonly string[], handles: ReadonlyMap<string, FileHandle>) {
+    this.segments = names.flatMap((name) => segmentOfName(name) ?? []).toSorted((a, b) => a - b);
+    this.unfinished = names
+      .filter((name) => name.endsWith(unfinishedEnding))
+      .flatMap((name) => segmentOfName(name.slice(0, -unfinishedEnding.length)) ?? []);
+    this.kept = names.filter(isKeptName).toSorted();
+    this.#handles = handles;
+  }
+
+  /** Rejects when a log changes its files faster than they can be opened. */
+  static async open(dataDir: string): Promise<HeldLog> {
+    const directory = join(dataDir, 'wal');
+    for (let attempt = 0; attempt < limits.heldLogAttemptsMax; attempt += 1) {
+      const names = await namesIn(directory);
+      if (names.includes('renumbering'))
+        throw new Error(`${directory} is about to get other numbers: start the server on it once`);
+      const handles = await openAll(directory, names);
+      if (handles !== undefined) return new HeldLog(names, handles);
+    }
+    throw new Error(`the files of ${directory} change too fast to be read`);
+  }
+
+  async read(number: number): Promise<SegmentCopy> {
+    const file = await this.readKept(segmentName(number));
+    const scan = scanSegment(file, number);
+    const { bytes, rows, checksum, damage } = assess(scan, fileHeaderBytes);
+    const isDamaged = damage.length > 0;
+    const facts = { number, isDamaged, rows, checksum, bytes, manifestVersion: scan.manifest?.version ?? 0 };
+    return { ...facts, file: isDamaged ? file : file.subarray(0, bytes) };
+  }
+
+  async readKept(name: string): Promise<Buffer> {
+    const handle = this.#handles.get(name);
+    if (handle === undefined) throw new Error(`${name} is not held`);
+    return handle.readFile();
+  }
+
+  async close(): Promise<void> {
+    for (const handle of this.#handles.values()) await handle.close();
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Undefined where one of them has gone since it was listed. */
+async function openAll(
+  directory: string,
+  names: readonly string[],
+): Promise<Map<string, FileHandle> | undefined> {
+  const handles = new Map<string, FileHandle>();
+  try {
+    for (const name of names)
+      if (segmentOfName(name) !== undefined || isKeptName(name))
+        handles.set(name, await open(join(directory, name), 'r'));
+    return handles;
+  } catch (error) {
+    for (const handle of handles.values()) await handle.close();
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The remembered answers of a data directory, a JSON text each, to requests that came before a moment (Unix
+ * milliseconds).
+ */
+export async function readAnswers(dataDir: string, beforeMs: number): Promise<string[]> {
+  const directory = join(dataDir, 'idempotency');
+  const found: string[] = [];
+  for (const name of await namesIn(directory)) {
+    if (!name.endsWith('.answers')) continue;
+    for (const line of (await readFile(join(directory, name), 'utf8')).split('\n'))
+      if (line !== '' && isBefore(line, beforeMs)) found.push(line);
+  }
+  return found;
+}
+
+function isBefore(line: string, beforeMs: number): boolean {
+  try {
+    return (JSON.parse(line) as { at: number }).at < beforeMs;
+  } catch (error) {
+    // Cut short by a crash, or still being written: its segment is in the log and brings it again.
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+/** Makes the log of a data directory that has none, of segments of another. */
+export class LogMaker {
+  readonly #dataDir: string;
+  readonly #files: LogFiles;
+  readonly #entries: ManifestEntry[] = [];
+  /** Copied segments have manifests of the log that they were in. */
+  #version = 0;
+
+  private constructor(dataDir: string, files: LogFiles) {
+    this.#dataDir = dataDir;
+    this.#files = files;
+  }
+
+  /** What an earlier attempt has made is removed. */
+  static async begin(dataDir: string): Promise<LogMaker> {
+    for (const name of ['wal', 'idempotency'])
+      await rm(join(dataDir, name), { recursive: true, force: true });
+    return new LogMaker(dataDir, await openLogFiles(join(dataDir, 'wal')));
+  }
+
+  async segment(
+    { number, bytes, rows, checksum, isDamaged, manifestVersion }: Omit<SegmentCopy, 'file'>,
+    pieces: AsyncIterable<Uint8Array>,
+  ): Promise<void> {
+    this.#version = Math.max(this.#version, manifestVersion);
+    await this.kept(segmentName(number), pieces);
+    // Of a damaged one its own frames tell what is absent.
+    if (!isDamaged) this.#entries.push({ number, bytes, rows, checksum, isOpen: false });
+  }
+
+  async kept(name: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    const file = await this.#files.create(name);
+    try {
+      for await (const piece of pieces) await file.append([piece]);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async answers(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    const directory = join(this.#dataDir, 'idempotency');
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const parts: Uint8Array[] = [];
+    for await (const piece of pieces) parts.push(piece);
+    if (parts.length === 0) return;
+    const hour = Math.floor(Date.now() / 3_600_000);
+    await replaceFile(join(directory, `${hour}.answers`), Buffer.concat(parts));
+  }
+
+  /**
+   * An empty segment with a manifest of all others, so that what it does not name is not missed. Its number is above
+   * `after`: numbers that this log gives go on from there, also where the clock is behind.
+   */
+  async finish(after: number): Promise<void> {
+    const number = nextSegmentNumber(Date.now(), 0, after);
+    const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
+    const { parts } = encodeManifestFrame({ version: this.#version + 1, entries: this.#entries }, position);
+    const file = await this.#files.create(segmentName(number));
+    try {
+      await file.append([encodeFileHeader(number), ...parts]);
+    } finally {
+      await file.close();
+    }
+    await this.#files.syncDirectory();
+  }
+}

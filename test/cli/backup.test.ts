@@ -1,0 +1,424 @@
+import { strict as assert } from 'node:assert';
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { formatMicros } from '../../src/base/timestamp.ts';
+import { type Cut, newIn } from '../../src/cli/backup/cut.ts';
+import { LocalPlace } from '../../src/cli/backup/local-place.ts';
+import { latestText, type Manifest, sha256Of } from '../../src/cli/backup/manifest.ts';
+import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
+import { startEmbeddedEngine } from '../../src/storage/engine.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { createRecorder } from '../read/support.ts';
+import { cliCommand } from '../support/cli-command.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { eventually } from '../support/http.ts';
+import { projectRoot } from '../support/project-root.ts';
+import { rounds } from '../support/rounds.ts';
+import { type Bucket, s3Environment, startBucket } from '../support/s3.ts';
+import {
+  type CliAnswer,
+  printed,
+  removeDirectory,
+  runCliHere,
+  temporaryDirectory,
+} from '../support/server.ts';
+
+/** Backups of an engine that no server uses, into one place after the other. */
+const [acme, globex] = [randomUUID(), randomUUID()];
+const months = [202312, 202401];
+const perMonth = 900;
+const allEvents = months.length * (perMonth + 300);
+
+interface Backup {
+  readonly id: string;
+  readonly base: string | null;
+  readonly added: number;
+  readonly events: number;
+  readonly notes: readonly string[];
+}
+
+let source: TestEngine;
+/** Directories of this file, one below the other. */
+let root: string;
+before(async () => {
+  [source, root] = await Promise.all([startTestEngine(), temporaryDirectory()]);
+  await fill(source.storage);
+});
+after(async () => {
+  await source?.stop();
+  if (root !== undefined) await removeDirectory(root);
+});
+
+async function fill(storage: Storage): Promise<void> {
+  const organization = (id: string, slug: string) => {
+    const created_at = '2023-01-01 00:00:00';
+    return { id, slug, name: slug, receipts: 'own', created_at, version: '1' };
+  };
+  await storage.insertRows('organizations', [organization(acme, 'acme'), organization(globex, 'globex')]);
+  for (const month of months) await recordIn(storage, month, perMonth);
+  const tile = (level: number, number: number, width: number) => {
+    const last_seq = level === 0 ? '5000' : '0';
+    return { org: acme, level, tile: number, width, last_seq, content: 'é\u0001"\\'.repeat(width) };
+  };
+  await storage.insertRows('evidence_tiles', [tile(0, 0, 7), tile(0, 0, 9), tile(1, 0, 2)]);
+  const at = '2024-01-01 00:00:00.123456';
+  await storage.insertRows('api_key_uses', [{ id: 'abc', used_at: at }]);
+}
+
+/** Events of both organizations, of which the second one's expire in three centuries. */
+async function recordIn(storage: Storage, month: number, count: number): Promise<void> {
+  const now =
+    Date.UTC(Math.floor(month / 100), (month % 100) - 1, 20) + Math.floor(Math.random() * 86_400_000);
+  const events = Array.from({ length: count }, (_, n) => ({
+    level: n % 4 === 0 ? 'WARN' : 'INFO',
+    message: {
+      timestamp: formatMicros((now - (n % 3) * 86_400_000) * 1000),
+      action: [1001, 2000, 2010][n % 3],
+      actor: `user-${n % 50}@example.com`,
+      sender: { file: `File ${n % 30}.pdf`, hash: `HASH-${n % 25}` },
+      extra: { n, note: `é\t${'x'.repeat(n % 300)}` },
+    },
+  }));
+  const record = createRecorder(storage, { now: () => now });
+  await record(acme, events);
+  await record(globex, events.slice(0, count / 3));
+}
+
+/** Every row of every table that is backed up, as text; without what a restore records. */
+async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
+  const tables = [eventsTable, ...otherTables].map(async ({ name, columns, key, isReplacing }) => {
+    const order = key.map((column) => column.name).join(', ');
+    const rows = await storage.rows(
+      `SELECT ${columns.join(', ')} FROM ${name} ${isReplacing ? 'FINAL' : ''}
+       ${name === 'events' ? 'WHERE activity_id != 2113' : ''} ORDER BY ${order}`,
+    );
+    return [name, rows] as const;
+  });
+  return Object.fromEntries(await Promise.all(tables));
+}
+
+/** Runs `work` on the engine of a data directory that nobody uses. */
+async function inEngineOf<T>(dataDir: string, work: (storage: Storage) => Promise<T>): Promise<T> {
+  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const storage = openStorage(engine.connection, silentLog);
+  try {
+    return await work(storage);
+  } finally {
+    await storage.close();
+    await engine.stop();
+  }
+}
+
+/** What was restored into a data directory. */
+const contentsIn = (dataDir: string) => inEngineOf(dataDir, contents);
+
+const backUp = (...args: string[]): Promise<CliAnswer> =>
+  runCliHere(['backup', ...args], { dataDir: source.dataDir, env: s3Environment });
+const restore = (dataDir: string, ...args: string[]): Promise<CliAnswer> =>
+  runCliHere(['restore', ...args], { dataDir, env: s3Environment });
+
+async function taken(place: string, ...args: string[]): Promise<Backup> {
+  return printed(await backUp('--to', place, '--json', ...args)) as Backup;
+}
+
+function refused(answer: CliAnswer, words: RegExp, code = 1): void {
+  assert.equal(answer.code, code, answer.stdout);
+  assert.match(answer.stderr, words);
+}
+
+test('each increment of random cuts has what the ones before it have not, once', async () => {
+  const segment = fc.nat(400);
+  const step = fc.record({
+    advance: fc.array(fc.nat(150), { minLength: 3, maxLength: 3 }),
+    held: fc.array(segment),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
+      const chain: Cut[] = [];
+      const ends = [0, 0, 0];
+      const isIn = ({ writers, others, without }: Cut, one: number): boolean => {
+        const end = writers.find(([writer]) => writer === one % 64)?.[1] ?? others;
+        return one <= end && !without.includes(one);
+      };
+      for (const { advance, held } of steps) {
+        for (const [n, by] of advance.entries()) ends[n] = (ends[n] ?? 0) + by;
+        const before = chain.at(-1);
+        // What was in the table before is in no log any more.
+        const without = held.filter((one) => before === undefined || !isIn(before, one));
+        chain.push({
+          writers: [
+            [0, ends[0] ?? 0],
+            [63, ends[1] ?? 0],
+          ],
+          others: ends[2] ?? 0,
+          without,
+        });
+      }
+      const rows = Array.from({ length: 900 }, (_, one) => BigInt(one) * 2n ** 20n + 5n);
+      const found: string[] = [];
+      for (const [n, cut] of chain.entries()) {
+        const { where, parameters } = newIn(cut, chain[n - 1]);
+        const some = await source.storage.rows<{ seq: string }>(
+          `SELECT seq FROM (SELECT arrayJoin({rows:Array(UInt64)}) AS seq) WHERE ${where}`,
+          { ...parameters, rows },
+        );
+        found.push(...some.map(({ seq }) => seq));
+      }
+      const last = chain.at(-1);
+      const expected = rows.filter((_, one) => last !== undefined && isIn(last, one)).map(String);
+      assert.deepEqual(found.toSorted(), expected.toSorted());
+    }),
+    { numRuns: rounds(12, 500) },
+  );
+});
+
+describe('in a directory', () => {
+  test('everything comes back as it was, from one backup and from several on top of each other, and a restore goes on', async () => {
+    const place = join(root, 'chain');
+    const first = await taken(place);
+    assert.deepEqual([first.base, first.added, first.events], [null, allEvents, allEvents]);
+    const before = await contents(source.storage);
+    await recordIn(source.storage, 202511, 30);
+    // A tile that has grown, and a full one above it.
+    const grown = { org: acme, level: 0, tile: 0, width: 12, last_seq: '9000', content: 'grown' };
+    await source.storage.insertRows('evidence_tiles', [grown]);
+    const second = await taken(place);
+    assert.deepEqual([second.base, second.added, second.events], [first.id, 40, allEvents + 40]);
+    assert.equal((await taken(place)).added, 0);
+    assert.equal((await backUp('--verify', place)).code, 0);
+
+    const [whole, earlier] = [join(root, 'whole'), join(root, 'earlier')];
+    const report = printed(await restore(whole, '--from', place, '--json')) as Backup;
+    assert.equal(report.events, allEvents + 40);
+    assert.match(report.notes.join(), /session-secret is not there/);
+    // What a run that was killed leaves: slices that are there, absent, or there in part.
+    await inEngineOf(whole, async (storage) => {
+      assert.deepEqual(await contents(storage), await contents(source.storage));
+      const newest = 'bitShiftRight(seq, 20) = (SELECT max(bitShiftRight(seq, 20)) FROM events)';
+      const settings = { mutations_sync: 1 };
+      const query = `ALTER TABLE events DELETE WHERE intDiv(seq, 3) % 2 = 0 OR ${newest}`;
+      await storage.command(query, {}, { settings });
+    });
+    await writeFile(join(whole, 'restoring'), report.id);
+    refused(await restore(whole, '--from', place, '--backup', first.id), /has a part of the backup/);
+    printed(await restore(whole, '--from', place, '--json'));
+    assert.deepEqual(await contentsIn(whole), await contents(source.storage));
+
+    printed(await restore(earlier, '--from', place, '--backup', first.id, '--json'));
+    assert.deepEqual(await contentsIn(earlier), before);
+    assert.equal((await taken(place, '--full')).base, null);
+    const other = printed(
+      await runCliHere(['backup', '--to', place, '--json'], { dataDir: whole }),
+    ) as Backup;
+    assert.match(other.notes.join(), /of another database: this one stands alone/);
+  });
+
+  test('what is missing, altered, torn or not known is named, and nothing is restored from it', async () => {
+    const place = join(root, 'damaged');
+    const first = await taken(place);
+    const second = await taken(place);
+    const empty = join(root, 'stays-empty');
+    const events = join(place, first.id, 'events');
+    const name = (await readdir(events)).find((one) => !one.includes('counts')) ?? '';
+    const content = await readFile(join(events, name));
+
+    const altered = Buffer.from(content);
+    altered[altered.length >> 1] = (altered[altered.length >> 1] ?? 0) ^ 1;
+    await writeFile(join(events, name), altered);
+    const check = await backUp('--verify', place, '--json');
+    assert.equal(check.code, 1);
+    assert.deepEqual((JSON.parse(check.stdout) as { findings: unknown }).findings, [
+      { kind: 'altered', backup: first.id, path: `events/${name}` },
+    ]);
+    refused(await restore(empty, '--from', place), /events\/.* is altered: nothing was restored/);
+    await rm(join(events, name));
+    refused(await backUp('--verify', place), /the backup is not as it was written/);
+    refused(await restore(empty, '--from', place), /events\/.* is missing/);
+    await writeFile(join(events, name), content);
+
+    const manifest = join(place, first.id, 'manifest.json');
+    const text = await readFile(manifest, 'utf8');
+    await writeFile(
+      manifest,
+      text.replace('"added"', '"adde"').replace(`"events":${allEvents}`, '"events":1'),
+    );
+    refused(
+      await restore(empty, '--from', place),
+      new RegExp(`the manifest of the backup ${first.id} .*altered`),
+    );
+    refused(await backUp('--to', place), /altered/);
+    await rm(join(place, first.id), { recursive: true });
+    refused(await backUp('--to', place), new RegExp(`the backup ${first.id} in .* is missing`));
+    refused(await restore(empty, '--from', place, '--backup', second.id), /is missing/);
+
+    const latest = join(place, 'latest.json');
+    await writeFile(latest, '{"format":2,"id":"x","sha256":"y"}');
+    refused(await restore(empty, '--from', place), /has format 2: this release reads format 1/);
+    await writeFile(latest, '{"format":1,"id":"../x","sha256":"y"}');
+    refused(await restore(empty, '--from', place), /names a file that it cannot have/);
+    await writeFile(latest, '{"format":');
+    refused(await restore(empty, '--from', place), /latest.json is not JSON/);
+    refused(await restore(empty, '--from', join(root, 'nowhere')), /has no backup that was finished/);
+    assert.equal(existsSync(empty), false);
+  });
+
+  test('a place that is not empty, and wrong options, are refused', async () => {
+    const place = join(root, 'refusing');
+    await taken(place);
+    const used = join(root, 'used');
+    await mkdir(join(used, 'wal'), { recursive: true });
+    refused(await restore(used, '--from', place), /not empty, it has "wal"/);
+    refused(await restore(source.dataDir, '--from', place), /not empty/);
+    refused(await backUp(), /either --to or --verify/, 2);
+    refused(await backUp('--verify', place, '--full'), /only with --to/, 2);
+    refused(await backUp('--to', place, '--backup', 'x'), /only with --verify/, 2);
+    refused(await backUp('--to', 's3://A'), /--to: the name of a bucket|s3:\/\//, 2);
+  });
+
+  test('what does not have the counts of the backup is told, and is no data directory for anybody', async () => {
+    const place = join(root, 'miscounted');
+    const { id } = await taken(place);
+    const counts = join(place, id, 'events', '202312.counts.0000');
+    const [first = '', ...others] = (await readFile(counts, 'utf8')).split('\n');
+    const line = JSON.parse(first) as { organization: string; events: number };
+    const changed = Buffer.from([JSON.stringify({ ...line, events: line.events + 1 }), ...others].join('\n'));
+    await writeFile(counts, changed);
+    // As somebody who can write there could do it.
+    const manifest = join(place, id, 'manifest.json');
+    const stored = JSON.parse(await readFile(manifest, 'utf8')) as Manifest;
+    const months = stored.months.map((one) =>
+      one.month === 202312
+        ? {
+            ...one,
+            counts: one.counts.map((file) => ({ ...file, bytes: changed.length, sha256: sha256Of(changed) })),
+          }
+        : one,
+    );
+    const text = Buffer.from(JSON.stringify({ ...stored, months }));
+    await writeFile(manifest, text);
+    await writeFile(join(place, 'latest.json'), latestText({ id, sha256: sha256Of(text) }));
+    const target = join(root, 'not-counted');
+    const answer = await restore(target, '--from', place, '--json');
+    assert.equal(answer.code, 1);
+    assert.deepEqual((JSON.parse(answer.stdout) as { findings: unknown }).findings, [
+      { organization: line.organization, month: '2023-12', events: line.events + 1, found: line.events },
+    ]);
+    refused(await runCliHere(['org', 'list'], { dataDir: target }), /not restored into it to the end/, 2);
+  });
+
+  test('a run that was killed leaves nothing that looks whole, and the next one says so', async () => {
+    const place = join(root, 'torn');
+    await killed(['backup', '--to', place], source.dataDir, () => hasFile(place, '.unfinished'));
+    refused(await restore(join(root, 'of-torn'), '--from', place), /no backup that was finished/);
+    const left = (await readdir(place)).filter((name) => name.endsWith('.unfinished'));
+    const { notes, base } = await taken(place);
+    assert.equal(base, null);
+    assert.match(notes.join(), left.length === 0 ? /^$/ : /cut short: remove it/);
+  });
+});
+
+const hasFile = async (directory: string, ending: string): Promise<boolean> =>
+  (await readdir(directory).catch(() => [])).some((name) => name.endsWith(ending));
+
+/** Starts a command, and kills it at some moment after it has begun; one that was quicker has ended well. */
+async function killed(args: string[], dataDir: string, begun: () => Promise<boolean>): Promise<void> {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir };
+  const child = spawn(process.execPath, [...cliCommand, ...args], { cwd: projectRoot, env, stdio: 'ignore' });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  await eventually('the command to begin', async () =>
+    child.exitCode !== null || (await begun()) ? true : undefined,
+  );
+  await sleep(Math.random() * 600);
+  child.kill('SIGKILL');
+  assert.ok([0, null].includes(await ended));
+}
+
+/** Where a user may have mounts of its own, the test needs no rights for a small disk. */
+const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;
+const unlessMount = mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk';
+
+/** Runs a program of Node.js where `directory` is a disk of its own. */
+function onSmallDisk(directory: string, args: readonly string[], dataDir: string): string {
+  const script = 'mount -t tmpfs -o size=8m,mode=0700 tmpfs "$1"; shift; exec "$@"';
+  const command = ['-Urm', 'sh', '-ec', script, 'sh', directory, process.execPath, ...args];
+  const env = { PATH: process.env['PATH'], DATA_DIR: dataDir };
+  const { stderr, stdout } = spawnSync('unshare', command, { cwd: projectRoot, env, encoding: 'utf8' });
+  return stdout + stderr;
+}
+
+describe('a disk that is too small', () => {
+  test('is told before anything is written', { skip: unlessMount }, async () => {
+    const place = join(root, 'small');
+    await taken(place);
+    const small = join(root, 'small-disk');
+    await mkdir(small);
+    const backup = onSmallDisk(small, [...cliCommand, 'backup', '--to', small], source.dataDir);
+    assert.match(backup, /small-disk has 8 MiB free: \d+ MiB may be needed/);
+    const target = onSmallDisk(small, [...cliCommand, 'restore', '--from', place], small);
+    assert.match(target, /the disk of DATA_DIR .* has 8 MiB free: \d+ MiB may be needed/);
+  });
+
+  test('that fills up ends a backup, of which nothing is left', { skip: unlessMount }, async () => {
+    const full = join(root, 'full-disk');
+    await mkdir(full);
+    const program = `
+      import { LocalPlace } from ${JSON.stringify(new URL('../../src/cli/backup/local-place.ts', import.meta.url).href)};
+      import { readdirSync } from 'node:fs';
+      const place = new LocalPlace(${JSON.stringify(full)});
+      try { for (let n = 0; n < 9; n++) await place.put('one', 'events/' + n, Buffer.alloc(2 ** 20)); }
+      catch (error) { console.log(error.message); }
+      await place.abandon('one');
+      console.log(readdirSync(${JSON.stringify(full)}).length, 'left');`;
+    const said = onSmallDisk(full, ['--import', 'tsx', '--input-type=module', '-e', program], root);
+    assert.match(said, /the disk of .*full-disk is full: free some space on it\n0 left/);
+  });
+
+  test('a file that cannot be made is told by its name', async () => {
+    const file = join(root, 'a-file');
+    await writeFile(file, '');
+    refused(await backUp('--to', file), /a-file/);
+    await assert.rejects(() => new LocalPlace(join(file, 'below')).freeBytes(), /not a directory/);
+  });
+});
+
+describe('in a bucket', () => {
+  let bucket: Bucket;
+  before(async () => {
+    bucket = await startBucket();
+  });
+  after(() => bucket?.close());
+  const at = () => ['s3://audit-backups/nightly', '--s3-endpoint', bucket.url] as const;
+
+  test('backups are taken, verified and restored; a service that is busy is asked again', async () => {
+    let busy = 1;
+    bucket.refuse = ({ path }) => (path.includes('/events/') && busy-- > 0 ? 503 : undefined);
+    const first = await taken(...at());
+    const second = await taken(...at());
+    assert.deepEqual([second.base, second.added], [first.id, 0]);
+    assert.equal((await backUp('--verify', ...at())).code, 0);
+    const target = join(root, 'from-bucket');
+    printed(await restore(target, '--from', ...at(), '--json'));
+    const [path] = [...bucket.objects.keys()].filter((one) => one.includes('/events/'));
+    bucket.objects.delete(path ?? '');
+    refused(await backUp('--verify', ...at()), /not as it was written/);
+  });
+
+  test('one that refuses ends the run, and leads nobody to what was put', async () => {
+    const latest = bucket.objects.get('/audit-backups/nightly/latest.json');
+    let puts = 0;
+    bucket.refuse = ({ method }) => (method === 'PUT' && ++puts > 3 ? 403 : undefined);
+    const answer = await backUp('--to', ...at(), '--full');
+    refused(answer, /s3:\/\/audit-backups\/nightly\/.*: the service answered 403/);
+    assert.doesNotMatch(answer.stderr, /secret/);
+    assert.equal(bucket.objects.get('/audit-backups/nightly/latest.json'), latest);
+    const without = { dataDir: source.dataDir, env: { AWS_ACCESS_KEY_ID: '' } };
+    refused(await runCliHere(['backup', '--to', ...at()], without), /AWS_SECRET_ACCESS_KEY/, 2);
+  });
+});

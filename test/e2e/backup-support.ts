@@ -1,0 +1,124 @@
+import { strict as assert } from 'node:assert';
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { acceptedOf, call, eventually } from '../support/http.ts';
+import { printed, runCliHere, type ServerOptions, sourceEvent, type Tenant } from '../support/server.ts';
+
+export const perBatch = 40;
+
+/** What `backup` and `restore` print, as far as tests look at it. */
+export interface Backup {
+  readonly id: string;
+  readonly base: string | null;
+  readonly events: number;
+  readonly log_events: number;
+  readonly notes: readonly string[];
+}
+
+export async function backUp(dataDir: string, place: string, env?: ServerOptions['env']): Promise<Backup> {
+  const args = ['backup', '--to', place, '--with-secrets', '--json'];
+  return printed(await runCliHere(args, { dataDir, env })) as Backup;
+}
+
+export async function restoreTo(dataDir: string, place: string, ...more: string[]): Promise<Backup> {
+  const args = ['restore', '--from', place, '--json', ...more];
+  return printed(await runCliHere(args, { dataDir })) as Backup;
+}
+
+/** Sends batch after batch, each under a key of its own, the next when one is acknowledged. */
+export class Producer {
+  readonly #tenant: Tenant;
+  #sending: Promise<void> | undefined;
+  #isStopped = false;
+  acknowledged = 0;
+
+  constructor(tenant: Tenant) {
+    this.#tenant = tenant;
+  }
+
+  /** Resolves once so many are acknowledged. */
+  async begin(count: number): Promise<void> {
+    this.#sending = this.#go();
+    await this.until(count);
+  }
+
+  async until(count: number): Promise<void> {
+    const isDone = async () => (this.acknowledged >= count ? true : undefined);
+    await eventually(`${count} acknowledged events`, isDone, 60_000);
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.#sending ?? Promise.resolve();
+  }
+
+  /** The batch whose first event has this number. */
+  send(first: number, tenant = this.#tenant) {
+    const timestamp = '2024-05-06T07:08:09.123456Z';
+    const batch = Array.from({ length: perBatch }, (_, n) =>
+      sourceEvent({ timestamp, extra: { n: first + n, text: 'é'.repeat(n) } }),
+    );
+    return tenant.post(batch, { 'idempotency-key': `batch-${first}` });
+  }
+
+  async #go(): Promise<void> {
+    while (!this.#isStopped) {
+      const answer = await this.send(this.acknowledged).catch(() => undefined);
+      // The server was killed: whether it has the batch nobody knows.
+      if (answer === undefined) return;
+      this.acknowledged += acceptedOf(answer).accepted;
+      await sleep(5);
+    }
+  }
+}
+
+interface FeedPage {
+  readonly data: readonly {
+    readonly activity_id: number;
+    readonly message: string;
+    readonly extra_map?: { readonly n?: number };
+  }[];
+  readonly meta: { readonly next_cursor: string; readonly has_more: boolean };
+}
+
+async function pageOfFeed({ server, key }: Tenant, cursor: string): Promise<FeedPage> {
+  const query = new URLSearchParams({ cursor, limit: '5000' }).toString();
+  const { status, text } = await call(`${server.url}/api/v1/audit/feed?${query}`, {
+    headers: { 'x-api-key': key },
+  });
+  assert.equal(status, 200, text);
+  return JSON.parse(text) as FeedPage;
+}
+
+/** All there is in the feed behind a cursor, and the numbers of the producer's events among it. */
+export async function follow(tenant: Tenant, from = '') {
+  const events: FeedPage['data'][number][] = [];
+  for (let cursor = from; ; ) {
+    const { data, meta } = await pageOfFeed(tenant, cursor);
+    events.push(...data);
+    cursor = meta.next_cursor;
+    if (!meta.has_more) return { cursor, events, numbers: events.flatMap((one) => one.extra_map?.n ?? []) };
+  }
+}
+
+/** Waits until the feed has so many of the producer's events, and holds them to be the first ones, each once. */
+export async function holdFirst(tenant: Tenant, count: number): Promise<void> {
+  const numbers = await eventually(`${count} events`, async () => {
+    const found = (await follow(tenant)).numbers;
+    return found.length >= count ? found : undefined;
+  });
+  assert.deepEqual(sorted(numbers), upTo(count));
+}
+
+/** How many of the producer's events a backup has: making the organization and its key left two more. */
+export const ofProducer = ({ events, log_events }: Backup): number => events + log_events - 2;
+
+/** A copy as an operator makes it, who does not mind files that go meanwhile. */
+export async function copy(from: string, to: string): Promise<void> {
+  const command = `cp -a "$1" "$2" 2> /dev/null || true`;
+  await promisify(execFile)('sh', ['-c', command, 'sh', from, to]);
+}
+
+export const upTo = (count: number) => Array.from({ length: count }, (_, n) => n);
+export const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b);

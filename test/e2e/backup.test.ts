@@ -1,0 +1,75 @@
+import { strict as assert } from 'node:assert';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { acceptedOf } from '../support/http.ts';
+import { KeptService } from '../support/kept-service.ts';
+import {
+  createTenant,
+  removeDirectory,
+  runCliHere,
+  startServer,
+  temporaryDirectory,
+  type TestServer,
+} from '../support/server.ts';
+import {
+  backUp,
+  follow,
+  holdFirst,
+  ofProducer,
+  perBatch,
+  Producer,
+  restoreTo,
+  sorted,
+  upTo,
+} from './backup-support.ts';
+
+const env = { EVIDENCE_INTERVAL: '200ms' };
+const service = new KeptService(env);
+let root: string;
+let restored: TestServer | undefined;
+before(async () => {
+  root = await temporaryDirectory();
+  await service.start();
+});
+after(async () => {
+  await restored?.stop();
+  await service.end();
+  if (root !== undefined) await removeDirectory(root);
+});
+
+test('a service is backed up under load and after it was killed, and is restored elsewhere to the event', async () => {
+  const place = join(root, 'backups');
+  const tenant = await createTenant(service.server, 'acme');
+  const producer = new Producer(tenant);
+  await producer.begin(200);
+  const first = await backUp(service.dataDir, place);
+  const { cursor, numbers: seen } = await follow(tenant);
+  await producer.until(producer.acknowledged + 200);
+  await service.server.kill('SIGKILL');
+  await producer.stop();
+  const { acknowledged } = producer;
+  const second = await backUp(service.dataDir, place);
+  assert.equal(second.base, first.id);
+
+  const directory = join(root, 'restored');
+  const report = await restoreTo(directory, place);
+  assert.deepEqual([report.id, report.events, report.notes], [second.id, second.events, []]);
+  const total = ofProducer(second);
+  // The batch that was under way may be there, and then it is there as a whole.
+  assert.ok([acknowledged, acknowledged + perBatch].includes(total), `${total} of ${acknowledged}`);
+  restored = await startServer({ dataDir: directory, env });
+  const there = tenant.with({ server: restored });
+  await holdFirst(there, total);
+
+  const later = await follow(there, cursor);
+  assert.deepEqual(sorted([...seen, ...later.numbers]), upTo(total));
+  const told = later.events.find((event) => event.activity_id === 2113);
+  assert.match(told?.message ?? '', /^Restored from a backup of .*Z: what was recorded after that/);
+
+  // Answers that were given are given again, and nothing is stored twice.
+  for (const number of [0, acknowledged - perBatch, acknowledged])
+    assert.equal(acceptedOf(await producer.send(number, there)).accepted, perBatch);
+  await holdFirst(there, acknowledged + perBatch);
+  const checked = await runCliHere(['verify', '--org', 'acme'], { dataDir: directory });
+  assert.equal(checked.code, 0, checked.stdout + checked.stderr);
+});
