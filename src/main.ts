@@ -17,6 +17,7 @@ import { IngestDirectory } from './control/ingest-directory.ts';
 import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
+import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
@@ -27,6 +28,8 @@ import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
 import { StandardPool } from './read/standard/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
+import { Attempts } from './sign-on/attempt.ts';
+import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
 import { openCounts } from './service/counts.ts';
 import { startEvidence } from './service/evidence.ts';
@@ -173,6 +176,8 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     rateCounter,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),
+    providers: new Providers({ service: config.oidc, secrets: new SealedSecrets(secret) }),
+    attempts: new Attempts(secret, clock),
     onCertificate: parts.announce,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),

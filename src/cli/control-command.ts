@@ -5,7 +5,7 @@ import { listOrganizations } from '../control/organizations.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { type JsonOption, print } from './output.ts';
-import { eventsOf, recordAfter, setUp, withStorage } from './session.ts';
+import { eventsOf, recordAfter, type Setup, setUp, withStorage } from './session.ts';
 
 /** What a command shows, as JSON of a schema and as text for people, and what it changed. */
 type OutcomeOf<Name extends SchemaName> = {
@@ -25,13 +25,16 @@ type Outcome = { [Name in SchemaName]: OutcomeOf<Name> }[SchemaName];
 export function controlCommand<Options>(
   deps: CliDeps,
   command: Command,
-  prepare: (options: Options, argument: string | undefined) => (storage: Storage) => Promise<Outcome>,
+  prepare: (
+    options: Options,
+    argument: string | undefined,
+  ) => (storage: Storage, setup: Setup) => Promise<Outcome>,
 ): void {
   command.option('--json', 'print JSON').action(async () => {
     const options = command.opts<Options & JsonOption>();
     const work = prepare(options, command.args[0]);
     await withStorage(setUp(deps), async (session) => {
-      const { schema, value, text, changes = [] } = await work(session.storage);
+      const { schema, value, text, changes = [] } = await work(session.storage, session);
       print(deps, options, schema, value, text);
       await recordAfter(session, eventsOf(changes), 'an audit event');
     });

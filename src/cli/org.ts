@@ -1,13 +1,21 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/problem.ts';
-import { changeOfOrganization, retentionText } from '../control/change-events.ts';
+import {
+  type Change,
+  changeOfOrganization,
+  changeOfSignOn,
+  retentionText,
+} from '../control/change-events.ts';
 import {
   createOrganization,
+  findOrganization,
   listOrganizations,
   type Organization,
   type OrganizationSettings,
   updateOrganization,
 } from '../control/organizations.ts';
+import { setPasswords } from '../control/sign-on-settings.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { table, timeText } from './output.ts';
@@ -18,6 +26,8 @@ const receiptsHelp = 'who sees receipts of transfers: own or off';
 interface Options extends OrganizationSettings {
   readonly org?: string;
   readonly slug?: string;
+  readonly passwords?: string;
+  readonly force?: boolean;
 }
 
 /** A command about one organization, whichever way it is named. */
@@ -77,24 +87,48 @@ export function registerOrg(program: Command, deps: CliDeps): void {
     return { schema: 'CliOrganizations', value, text };
   });
 
+  addSet(org, deps);
+}
+
+function addSet(org: Command, deps: CliDeps): void {
   const set = aboutOrganization(org.command('set'), 'slug or id')
     .description('change an organization')
     .option('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
-    .option('--receipts <policy>', receiptsHelp);
+    .option('--receipts <policy>', receiptsHelp)
+    .option('--passwords <on|off>', 'whether people may sign in by password, or by their provider alone')
+    .option('--force', 'passwords off, though no administrator has signed in by the provider yet');
   controlCommand(deps, set, (options: Options, argument) => {
-    const { name, retention, receipts } = options;
+    const { name, retention, receipts, passwords } = options;
     const reference = referenceOf(argument, options);
-    if (name === undefined && retention === undefined && receipts === undefined)
-      throw new Problem('malformed', 'nothing to set: give --name, --retention or --receipts');
+    if ([name, retention, receipts, passwords].every((one) => one === undefined))
+      throw new Problem('malformed', 'nothing to set: give --name, --retention, --receipts or --passwords');
     return async (storage) => {
-      const organization = await updateOrganization(storage, reference, options);
+      // First, as it may be refused.
+      const changes =
+        passwords === undefined ? [] : [await changePasswords(storage, reference, options, passwords)];
+      const organization =
+        (name ?? retention ?? receipts) === undefined
+          ? await findOrganization(storage, reference)
+          : await updateOrganization(storage, reference, options);
+      if ((name ?? retention ?? receipts) !== undefined)
+        changes.push(changeOfOrganization(organization, 'organizationUpdated'));
       return {
         schema: 'CliOrganization',
         value: view(organization),
         text: `Organization ${organization.slug} changed`,
-        changes: [changeOfOrganization(organization, 'organizationUpdated')],
+        changes,
       };
     };
   });
+}
+
+async function changePasswords(
+  storage: Storage,
+  reference: string,
+  { force }: Options,
+  passwords: string,
+): Promise<Change> {
+  const { organization, before, now } = await setPasswords(storage, reference, { passwords, force });
+  return changeOfSignOn(organization, before, now);
 }

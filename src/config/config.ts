@@ -123,6 +123,19 @@ function clickhouseOf(values: Values) {
   });
 }
 
+/** The provider of the whole service. */
+function oidcOf(values: Values) {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values;
+  if (issuer !== undefined && clientId !== undefined)
+    return Object.freeze({ issuer, clientId, clientSecret });
+  if ([issuer, clientId, clientSecret].every((value) => value === undefined)) return undefined;
+  const [there, missing] =
+    issuer === undefined
+      ? [clientId === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID', 'OIDC_ISSUER']
+      : ['OIDC_ISSUER', 'OIDC_CLIENT_ID'];
+  throw new ConfigError([`${there} is set: allowed is that together with ${missing} alone`]);
+}
+
 /**
  * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
  * service does not know are left alone.
@@ -145,6 +158,8 @@ export function loadConfig(environment: Environment) {
     deployment: values.DEPLOYMENT,
     /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
+    /** Undefined: the way back from a provider leads to this machine alone, unless a tenant domain says it. */
+    publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
     /** In lower case, as the session cookie is named. */
     serviceName: values.SERVICE_NAME,
@@ -154,6 +169,8 @@ export function loadConfig(environment: Environment) {
     /** Undefined: generated, see `sessionSecret`. */
     sessionSecret: values.SESSION_SECRET,
     sessionTtlMs: values.SESSION_TTL,
+    /** Undefined: none for the whole service. */
+    oidc: oidcOf(values),
     rateLimits: Object.freeze({
       tenant: values.RATE_LIMIT_TENANT,
       audit: values.RATE_LIMIT_AUDIT,

@@ -1,6 +1,7 @@
 import type { ApiKey } from './api-keys.ts';
 import type { EndedSession } from './ended-sessions.ts';
 import type { Organization } from './organizations.ts';
+import { defaultSignOn, type SignOnSettings } from './sign-on-settings.ts';
 import type { User } from './users.ts';
 
 /** Rows of the control tables, in any order and with older versions among them. */
@@ -9,6 +10,7 @@ export interface ControlRows {
   readonly users: readonly User[];
   readonly apiKeys: readonly ApiKey[];
   readonly endedSessions: readonly EndedSession[];
+  readonly signOns: readonly SignOnSettings[];
 }
 
 /** Takes rows in any order and keeps the newest of every id; those that were not known in this version. */
@@ -34,6 +36,7 @@ export class DirectoryState {
   readonly #users = new Map<string, User>();
   readonly #apiKeys = new Map<string, ApiKey>();
   readonly #endedSessions = new Map<string, EndedSession>();
+  readonly #signOns = new Map<string, SignOnSettings>();
   readonly #idsByEmail = new Map<string, ReadonlySet<string>>();
   #bySlug = new Map<string, Organization>();
   #version = 0;
@@ -64,6 +67,11 @@ export class DirectoryState {
     return [...(this.#idsByEmail.get(emailLower) ?? [])].flatMap((id) => this.userById(id) ?? []);
   }
 
+  /** How people of an organization sign in. */
+  signOnOf(organizationId: string): SignOnSettings {
+    return this.#signOns.get(organizationId) ?? defaultSignOn(organizationId);
+  }
+
   /** True for the `jti` of a session that was ended before it expired. */
   sessionEnded(id: string): boolean {
     return this.#endedSessions.has(id);
@@ -83,6 +91,7 @@ export class DirectoryState {
       users.length,
       keepNewest(this.#apiKeys, rows.apiKeys).length,
       keepNewest(this.#endedSessions, ended).length,
+      keepNewest(this.#signOns, rows.signOns).length,
     ];
     if (organizations.length > 0) this.#indexSlugs();
     for (const { id, emailLower } of users) {

@@ -10,7 +10,7 @@ import { hashPassword } from './passwords.ts';
 /** `admin`: everything in its organization; `auditor`: reads and exports events; `member`: own receipts only. */
 export type Role = 'admin' | 'auditor' | 'member';
 
-const roles: readonly Role[] = ['admin', 'auditor', 'member'];
+export const roles: readonly Role[] = ['admin', 'auditor', 'member'];
 
 export const userTable = new ControlTable('users', 'UUID', {
   /** UUID in lower case. */
@@ -27,6 +27,12 @@ export const userTable = new ControlTable('users', 'UUID', {
   createdMicros: time('created_at'),
   disabledMicros: optionalTime('disabled_at'),
   deletedMicros: optionalTime('deleted_at'),
+  /** Of the provider that the user signs in by, and the user's name there; both empty without one. */
+  identityIssuer: field<string>('identity_issuer'),
+  identitySubject: field<string>('identity_subject'),
+  identityLinkedMicros: optionalTime('identity_linked_at'),
+  /** The user's name in the directory that provisions it (SCIM), or empty. */
+  externalId: field<string>('external_id'),
   version: version(),
 });
 
@@ -38,6 +44,9 @@ export interface NewUser {
   readonly role: string;
   /** Asked for when everything else is known to be good. */
   readonly password: string | (() => Promise<string>);
+  /** By which the user signs in at a provider. */
+  readonly identity?: Pick<User, 'identityIssuer' | 'identitySubject'>;
+  readonly externalId?: string;
 }
 
 /** Which user an operator means: an id, or an e-mail address, with the organization where the address is in several. */
@@ -56,7 +65,8 @@ export function parseEmail(text: string): string {
   throw new Problem('malformed', 'email must be an e-mail address');
 }
 
-function parseRole(text: string): Role {
+/** Throws Problem `malformed`. */
+export function parseRole(text: string): Role {
   const role = roles.find((known) => known === text);
   if (role === undefined) throw new Problem('malformed', `role must be one of ${roles.join(', ')}`);
   return role;
@@ -75,6 +85,28 @@ function withEmail(storage: Storage, organizationId: string, emailLower: string)
     org: organizationId,
     email: emailLower,
   });
+}
+
+/** The user of an organization who signs in by this identity. */
+export async function findByIdentity(
+  storage: Storage,
+  organizationId: string,
+  { issuer, subject }: { readonly issuer: string; readonly subject: string },
+): Promise<User | undefined> {
+  const condition =
+    'org = {org:UUID} AND identity_issuer = {issuer:String} AND identity_subject = {subject:String}';
+  const [user] = await usersWhere(storage, condition, { org: organizationId, issuer, subject });
+  return user;
+}
+
+/** The user of an organization with this address, whatever its case. */
+export async function findByEmail(
+  storage: Storage,
+  organizationId: string,
+  email: string,
+): Promise<User | undefined> {
+  const [user] = await withEmail(storage, organizationId, email.toLowerCase());
+  return user;
 }
 
 /** The users of an organization, or of all of them. Throws Problem `not_found`. */
@@ -135,6 +167,12 @@ export async function createUser(
     createdMicros: now,
     disabledMicros: undefined,
     deletedMicros: undefined,
+    identityIssuer: '',
+    identitySubject: '',
+    identityLinkedMicros: undefined,
+    externalId: '',
+    ...(input.identity && { ...input.identity, identityLinkedMicros: now }),
+    ...(input.externalId !== undefined && { externalId: input.externalId }),
     version: now,
   };
   await putUnique(userTable, storage, user, find, taken);
@@ -151,6 +189,17 @@ export async function disableUser(
   if (current.disabledMicros !== undefined) return current;
   const disabledMicros = clock();
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
+}
+
+/** Gives a user access again, by the password or provider as before. Throws Problem as `findUser`. */
+export async function enableUser(
+  storage: Storage,
+  reference: UserReference,
+  clock: Clock = systemClock,
+): Promise<User> {
+  const current = await findUser(storage, reference);
+  if (current.disabledMicros === undefined) return current;
+  return userTable.update(storage, current, { disabledMicros: undefined }, clock());
 }
 
 /** Gives a user another role; sessions have it at once. Throws Problem as `findUser`, or `malformed`. */
