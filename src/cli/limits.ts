@@ -94,4 +94,7 @@ export const limits = {
   moveLeftEventsMax: 10_000,
   moveFindingsShownMax: 100,
   secretFileBytesMax: 64 * 1024,
+  /** Providers of people's sign-ins that doctor asks, and how far their clocks may be away. */
+  doctorProvidersMax: 100,
+  doctorProviderSkewMsMax: 30_000,
 } as const;

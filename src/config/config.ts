@@ -123,6 +123,20 @@ function clickhouseOf(values: Values) {
   });
 }
 
+/** Trees of evidence, and who signs them. */
+function evidenceOf(values: Values) {
+  return {
+    /** Undefined: no trees of evidence are built. */
+    evidenceIntervalMs: values.EVIDENCE_INTERVAL,
+    /** An absolute path; undefined: trees are not copied. */
+    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
+    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
+    /** Undefined: the one in the data directory, see `evidenceKeys`. */
+    evidenceKey: values.EVIDENCE_KEY,
+    evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
+  };
+}
+
 /** The provider of the whole service. */
 function oidcOf(values: Values) {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values;
@@ -193,14 +207,7 @@ export function loadConfig(environment: Environment) {
       url: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
       sampled: values.OTEL_TRACES_SAMPLER_ARG,
     }),
-    /** Undefined: no trees of evidence are built. */
-    evidenceIntervalMs: values.EVIDENCE_INTERVAL,
-    /** An absolute path; undefined: trees are not copied. */
-    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
-    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
-    /** Undefined: the one in the data directory, see `evidenceKeys`. */
-    evidenceKey: values.EVIDENCE_KEY,
-    evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
+    ...evidenceOf(values),
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
   });

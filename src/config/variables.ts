@@ -143,11 +143,14 @@ export const variables = {
     'organizations are at <slug>.<this domain>; unset, the session says which one it is',
     domain,
   ),
-  PUBLIC_URL: optional(
-    'unset: only browsers on this machine can sign in by a provider',
-    'where browsers reach the service, for the way back from a provider; with TENANT_DOMAIN it is known',
-    publicUrl,
-  ),
+  PUBLIC_URL: {
+    ...optional(
+      'unset: only browsers on this machine can sign in by a provider',
+      'where browsers reach the service, for the way back from a provider; with TENANT_DOMAIN it is known',
+      publicUrl,
+    ),
+    shownValue: hasNoCredentials,
+  },
   TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
   SERVICE_NAME: setting(
     'service',

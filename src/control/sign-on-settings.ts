@@ -50,7 +50,7 @@ export const signOnTable = new ControlTable('sign_ons', 'UUID', {
 /** How people of an organization sign in (docs/sign-on.md). */
 export type SignOnSettings = RowOf<typeof signOnTable>;
 
-export const scopesDefault = 'openid email profile';
+const scopesDefault = 'openid email profile';
 
 /** Of an organization that has said nothing. */
 export function defaultSignOn(organizationId: string): SignOnSettings {

@@ -77,10 +77,7 @@ function claimOf(claims: Identity['claims'], name: string): unknown {
  * The role that the claims give: the highest one with a value among them, else the default. `unchanged` where roles are not
  * the provider's; undefined where it gives none.
  */
-export function roleOfClaims(
-  settings: SignOnSettings,
-  claims: Identity['claims'],
-): Role | 'unchanged' | undefined {
+function roleOfClaims(settings: SignOnSettings, claims: Identity['claims']): Role | 'unchanged' | undefined {
   if (settings.roleClaim === '') return 'unchanged';
   const values = valuesOfClaim(claimOf(claims, settings.roleClaim));
   const byRole = [

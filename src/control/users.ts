@@ -191,16 +191,6 @@ export async function disableUser(
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
 }
 
-/** Gives a user access again, by the password or provider as before. Throws Problem as `findUser`. */
-export async function enableUser(
-  storage: Storage,
-  reference: UserReference,
-  clock: Clock = systemClock,
-): Promise<User> {
-  const current = await findUser(storage, reference);
-  if (current.disabledMicros === undefined) return current;
-  return userTable.update(storage, current, { disabledMicros: undefined }, clock());
-}
 
 /** Gives a user another role; sessions have it at once. Throws Problem as `findUser`, or `malformed`. */
 export async function changeRole(

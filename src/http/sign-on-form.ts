@@ -9,8 +9,10 @@ import type { RequestHead } from './request.ts';
 export const signOnForm: ProblemForm = (problem, head) => {
   if (!wantsPage(head)) return problemDocument(problem, head);
   const { code, options } = problem;
-  const reason = options.members?.['sign_on'] ?? (code === 'rate_limited' ? 'often' : 'failed');
-  const query = new URLSearchParams({ fault: String(reason), reference: head.requestId });
+  const known = options.members?.['sign_on'];
+  const other = code === 'rate_limited' ? 'often' : 'failed';
+  const fault = typeof known === 'string' ? known : other;
+  const query = new URLSearchParams({ fault, reference: head.requestId }).toString();
   return {
     status: 303,
     type: 'text/plain; charset=utf-8',

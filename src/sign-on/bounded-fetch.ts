@@ -3,7 +3,7 @@ import { limits } from './limits.ts';
 
 /** A fetch whose answers end with an error beyond `limits.providerAnswerBytesMax`: a provider may be anybody. */
 export const boundedFetch: CustomFetch = async (url, { body, ...options }) => {
-  const response = await fetch(url, { ...options, ...(body != null && { body }) } as RequestInit);
+  const response = await fetch(url, { ...options, body: body ?? null });
   if (response.body === null) return response;
   let bytes = 0;
   const counted = response.body.pipeThrough(

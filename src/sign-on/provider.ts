@@ -57,9 +57,15 @@ export class Provider {
     this.#discovered = memoizeFor(limits.providerKeptMs, () => discover(client));
   }
 
-  /** What the provider says of itself. Rejects with ProviderFailed. */
-  metadata(): Promise<ReturnType<Configuration['serverMetadata']>> {
-    return this.#bounded(async () => (await this.#discovered()).serverMetadata());
+  /** How far its clock is ahead, where it is who it should be; to a second. Rejects with ProviderFailed. */
+  clockAheadMs(): Promise<number> {
+    return this.#bounded(async () => {
+      const { issuer } = (await this.#discovered()).serverMetadata();
+      const { headers, body } = await boundedFetch(issuer, plainGet);
+      await body?.cancel();
+      const told = Date.parse(headers.get('date') ?? '');
+      return Number.isNaN(told) ? 0 : told - Date.now();
+    });
   }
 
   /** Where the browser is sent to. Rejects with ProviderFailed. */
@@ -116,6 +122,8 @@ export class Provider {
     }
   }
 }
+
+const plainGet = { method: 'GET', redirect: 'manual', headers: {}, body: undefined } as const;
 
 function lacks(claims: IDToken, roleClaim: string): boolean {
   const [top = ''] = roleClaim.split('.');

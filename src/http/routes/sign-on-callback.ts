@@ -10,7 +10,7 @@ import type { EndpointDeps } from '../deps.ts';
 import { limits } from '../limits.ts';
 import { recordedChange } from '../recorded-change.ts';
 import type { RequestContext } from '../request-context.ts';
-import type { Reply } from '../response.ts';
+import { type Reply, seeOther } from '../response.ts';
 import type { Handler } from '../router.ts';
 import { attemptCookie } from '../session-cookie.ts';
 import { signIns } from '../sign-in-metrics.ts';
@@ -107,16 +107,10 @@ async function signedIn(
     await administration.signOnProven(settings);
   signIns.inc({ way: 'openid_connect', outcome: 'ok' });
   const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
-  return {
-    status: 303,
-    headers: {
-      Location: attempt.returnTo,
-      'Set-Cookie': [
-        cookie.set(context, session.token, maxAgeSeconds),
-        attemptCookie(config.serviceName, context).clear(context),
-      ],
-    },
-  };
+  const attemptOver = attemptCookie(config.serviceName, context).clear(context);
+  return seeOther(attempt.returnTo, {
+    'Set-Cookie': [cookie.set(context, session.token, maxAgeSeconds), attemptOver],
+  });
 }
 
 function wayOf({ issuer, subject }: Identity) {

@@ -2,6 +2,7 @@ import { Problem } from '../../base/problem.ts';
 import { newAttempt } from '../../sign-on/attempt.ts';
 import { limits } from '../../sign-on/limits.ts';
 import type { EndpointDeps } from '../deps.ts';
+import { seeOther } from '../response.ts';
 import type { Handler } from '../router.ts';
 import { attemptCookie } from '../session-cookie.ts';
 import { signIns } from '../sign-in-metrics.ts';
@@ -26,10 +27,7 @@ export function signOnHandler(deps: EndpointDeps): Handler {
       const cookie = attemptCookie(config.serviceName, context);
       const sealed = await attempts.seal(attempt);
       const maxAgeSeconds = limits.attemptMs / 1000;
-      return {
-        status: 303,
-        headers: { Location: location.href, 'Set-Cookie': cookie.set(context, sealed, maxAgeSeconds) },
-      };
+      return seeOther(location.href, { 'Set-Cookie': cookie.set(context, sealed, maxAgeSeconds) });
     } catch (error) {
       signIns.inc({ way: 'openid_connect', outcome: 'not_begun' });
       throw error;
