@@ -191,7 +191,6 @@ export async function disableUser(
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
 }
 
-
 /** Gives a user another role; sessions have it at once. Throws Problem as `findUser`, or `malformed`. */
 export async function changeRole(
   storage: Storage,
