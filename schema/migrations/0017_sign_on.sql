@@ -25,8 +25,19 @@ ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
-ALTER TABLE users {{on_cluster}}
-    ADD COLUMN IF NOT EXISTS identity_issuer String COMMENT 'of the provider that the user signs in by',
-    ADD COLUMN IF NOT EXISTS identity_subject String,
-    ADD COLUMN IF NOT EXISTS identity_linked_at Nullable(DateTime64(6, 'UTC')),
-    ADD COLUMN IF NOT EXISTS external_id String COMMENT 'of the directory that provisions the user by SCIM';
+-- By what users are known elsewhere. A table of its own: to add columns to that of users would take a right that servers
+-- have not been granted.
+CREATE TABLE IF NOT EXISTS user_identities {{on_cluster}}
+(
+    id UUID COMMENT 'of the user',
+    org UUID,
+    issuer String COMMENT 'of the provider that the user signs in by, or empty',
+    subject String,
+    linked_at Nullable(DateTime64(6, 'UTC')),
+    external_id String COMMENT 'of the directory that provisions the user by SCIM, or empty',
+    version UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;

@@ -3,7 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { SignOnSettings } from './sign-on-settings.ts';
-import { findByEmail, findByIdentity, type NewUser, type Role, type User, userTable } from './users.ts';
+import { identityOfSubject, identityOfUser, identityTable } from './identities.ts';
+import { changeRole, findByEmail, findUser, type NewUser, type Role, type User } from './users.ts';
 
 /** Whom a provider vouches for: what it has signed, and what it says of that person. */
 export interface Identity {
@@ -108,33 +109,47 @@ interface Users {
  * Run it alone of its organization. Throws SignOnRefused, and then nothing has been changed.
  */
 export async function signOn(users: Users, settings: SignOnSettings, identity: Identity): Promise<SignedOn> {
-  const { storage } = users;
-  const { issuer, subject } = identity;
   const role = roleOfClaims(settings, identity.claims);
-  const known = await findByIdentity(storage, settings.id, identity);
-  const user = known ?? (await userByAddress(storage, settings, identity));
+  const known = await userBySubject(users.storage, settings, identity);
+  const user = known ?? (await userByAddress(users.storage, settings, identity));
   if (user === undefined) {
     if (!settings.createUsers) throw new SignOnRefused('unknown');
     const newRole = role === 'unchanged' ? (settings.defaultRole ?? 'member') : role;
     if (newRole === undefined) throw new SignOnRefused('role');
     const created = await users.create(newUser(identity, newRole));
+    await link(users, created, identity);
     return { user: created, created: true, roleBefore: undefined, linked: true };
   }
   if (user.disabledMicros !== undefined) throw new SignOnRefused('disabled', user);
   if (role === undefined) throw new SignOnRefused('role', user);
-  const change = {
-    ...(role !== 'unchanged' && role !== user.role && { role }),
-    ...(known === undefined && {
-      identityIssuer: issuer,
-      identitySubject: subject,
-      identityLinkedMicros: users.clock(),
-    }),
+  const hasOtherRole = role !== 'unchanged' && role !== user.role;
+  if (hasOtherRole) await requireAnotherAdmin(users, user);
+  if (known === undefined) await link(users, user, identity);
+  const reference = { user: user.id, organization: settings.id };
+  const now = hasOtherRole ? await changeRole(users.storage, reference, role, users.clock) : user;
+  return {
+    user: now,
+    created: false,
+    roleBefore: hasOtherRole ? user : undefined,
+    linked: known === undefined,
   };
-  if (change.role !== undefined) await requireAnotherAdmin(users, user);
-  const isChanged = Object.keys(change).length > 0;
-  const now = isChanged ? await userTable.update(storage, user, change, users.clock()) : user;
-  const roleBefore = change.role === undefined ? undefined : user;
-  return { user: now, created: false, roleBefore, linked: known === undefined };
+}
+
+/** From now on the user is known by issuer and subject. */
+async function link({ storage, clock }: Users, user: User, { issuer, subject }: Identity): Promise<void> {
+  const now = clock();
+  const change = { issuer, subject, linkedMicros: now };
+  await identityTable.update(storage, await identityOfUser(storage, user), change, now);
+}
+
+/** A user who has signed in this way before. */
+async function userBySubject(
+  storage: Storage,
+  { id }: SignOnSettings,
+  identity: Identity,
+): Promise<User | undefined> {
+  const known = await identityOfSubject(storage, id, identity);
+  return known && findUser(storage, { user: known.id, organization: id });
 }
 
 function isVerified({ trustEmail }: SignOnSettings, { emailVerified }: Identity): boolean {
@@ -151,14 +166,14 @@ async function userByAddress(
   if (email === undefined || !isVerified(settings, identity)) throw new SignOnRefused('unverified');
   const user = await findByEmail(storage, settings.id, email);
   if (user === undefined) return undefined;
-  const { identityIssuer, identityLinkedMicros = 0 } = user;
+  const { issuer, linkedMicros = 0 } = await identityOfUser(storage, user);
   // An address that the provider has given to somebody else since does not bring that person another's access.
-  const isAnothers = identityIssuer === identity.issuer && identityLinkedMicros >= settings.connectedMicros;
+  const isAnothers = issuer === identity.issuer && linkedMicros >= settings.connectedMicros;
   if (isAnothers) throw new SignOnRefused('linked', user);
   return user;
 }
 
-function newUser({ issuer, subject, email = '', name = '' }: Identity, role: Role): NewUser {
+function newUser({ email = '', name = '' }: Identity, role: Role): NewUser {
   const shown = name
     .replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
     .trim()
@@ -169,7 +184,6 @@ function newUser({ issuer, subject, email = '', name = '' }: Identity, role: Rol
     role,
     // Nobody knows it.
     password: randomBytes(32).toString('base64url'),
-    identity: { identityIssuer: issuer, identitySubject: subject },
   };
 }
 

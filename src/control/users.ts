@@ -27,12 +27,6 @@ export const userTable = new ControlTable('users', 'UUID', {
   createdMicros: time('created_at'),
   disabledMicros: optionalTime('disabled_at'),
   deletedMicros: optionalTime('deleted_at'),
-  /** Of the provider that the user signs in by, and the user's name there; both empty without one. */
-  identityIssuer: field<string>('identity_issuer'),
-  identitySubject: field<string>('identity_subject'),
-  identityLinkedMicros: optionalTime('identity_linked_at'),
-  /** The user's name in the directory that provisions it (SCIM), or empty. */
-  externalId: field<string>('external_id'),
   version: version(),
 });
 
@@ -44,9 +38,6 @@ export interface NewUser {
   readonly role: string;
   /** Asked for when everything else is known to be good. */
   readonly password: string | (() => Promise<string>);
-  /** By which the user signs in at a provider. */
-  readonly identity?: Pick<User, 'identityIssuer' | 'identitySubject'>;
-  readonly externalId?: string;
 }
 
 /** Which user an operator means: an id, or an e-mail address, with the organization where the address is in several. */
@@ -85,18 +76,6 @@ function withEmail(storage: Storage, organizationId: string, emailLower: string)
     org: organizationId,
     email: emailLower,
   });
-}
-
-/** The user of an organization who signs in by this identity. */
-export async function findByIdentity(
-  storage: Storage,
-  organizationId: string,
-  { issuer, subject }: { readonly issuer: string; readonly subject: string },
-): Promise<User | undefined> {
-  const condition =
-    'org = {org:UUID} AND identity_issuer = {issuer:String} AND identity_subject = {subject:String}';
-  const [user] = await usersWhere(storage, condition, { org: organizationId, issuer, subject });
-  return user;
 }
 
 /** The user of an organization with this address, whatever its case. */
@@ -167,12 +146,6 @@ export async function createUser(
     createdMicros: now,
     disabledMicros: undefined,
     deletedMicros: undefined,
-    identityIssuer: '',
-    identitySubject: '',
-    identityLinkedMicros: undefined,
-    externalId: '',
-    ...(input.identity && { ...input.identity, identityLinkedMicros: now }),
-    ...(input.externalId !== undefined && { externalId: input.externalId }),
     version: now,
   };
   await putUnique(userTable, storage, user, find, taken);

@@ -39,10 +39,6 @@ const user: User = {
   createdMicros: now,
   disabledMicros: undefined,
   deletedMicros: undefined,
-  identityIssuer: '',
-  identitySubject: '',
-  identityLinkedMicros: undefined,
-  externalId: '',
   version: 1,
 };
 const key: ApiKey = {

@@ -91,10 +91,6 @@ export function createCaller(
     createdMicros: 0,
     disabledMicros: undefined,
     deletedMicros: undefined,
-    identityIssuer: '',
-    identitySubject: '',
-    identityLinkedMicros: undefined,
-    externalId: '',
     version: 0,
     ...changes.user,
   };
