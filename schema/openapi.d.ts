@@ -457,6 +457,15 @@ export interface Schemas {
       readonly expires_at: Schemas['Instant'];
     };
   };
+  /** How people sign in. */
+  readonly SignOnOptions: {
+    /** By a provider of OpenID Connect, at `/api/v1/auth/sign-on`. */
+    readonly sign_on: boolean;
+    /** By password, at `/api/v1/auth/login-handler`. */
+    readonly passwords: boolean;
+    /** `/api/v1/auth/sign-on` needs the parameter `organization`. */
+    readonly names_organization: boolean;
+  };
   readonly Settings: {
     readonly id: string;
     readonly slug: Schemas['Slug'];
@@ -618,7 +627,30 @@ export interface Schemas {
     readonly damage?: readonly (Schemas['Damage'])[];
     /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
     readonly evidence?: 'pending' | 'off' | 'absent';
+    /** Why nobody was signed in by a provider. `organization`: none is named, or there is none of that name with a provider. `over`: not begun here, or too long ago. `declined`: the provider said no. `invalid`: what it sent is not good. `provider`: it does not answer as it should. `unverified`: it does not vouch for the address. `unknown`: no user here. `disabled`. `role`: no role by the claims. `last_admin`: the last administrator would be none any more. `linked`: the address is of another person there. */
+    readonly sign_on?: 'organization' | 'over' | 'declined' | 'invalid' | 'provider' | 'unverified' | 'unknown' | 'disabled' | 'role' | 'last_admin' | 'linked';
   };
+  /** `sign-on set`, and each of `sign-on list` */
+  readonly CliSignOn: {
+    readonly organization: Schemas['Slug'];
+    readonly provider: 'own' | 'service' | 'off';
+    readonly issuer?: string;
+    readonly client_id?: string;
+    readonly scopes: string;
+    readonly trust_email: boolean;
+    readonly create: boolean;
+    readonly role_claim?: string;
+    readonly admin_values: readonly (string)[];
+    readonly auditor_values: readonly (string)[];
+    readonly member_values: readonly (string)[];
+    readonly default_role?: Schemas['Role'];
+    readonly passwords: boolean;
+    /** Since when it is known that an administrator can sign in this way. */
+    readonly proven_at?: string;
+    /** What is entered at the provider, behind the address of the service. */
+    readonly redirect_path: string;
+  };
+  readonly CliSignOns: readonly (Schemas['CliSignOn'])[];
   /** RFC 3339 in UTC with three fraction digits. */
   readonly CliMoment: string;
   /** As `CliMoment`; null where there is none. */

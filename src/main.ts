@@ -18,6 +18,7 @@ import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
 import { overBefore } from './control/retention.ts';
+import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
 import { startFrontEnd } from './http/front-end.ts';
@@ -28,6 +29,8 @@ import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
 import { StandardPool } from './read/standard/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
+import { Attempts } from './sign-on/attempt.ts';
+import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
 import { openCounts } from './service/counts.ts';
 import { startEvidence } from './service/evidence.ts';
@@ -179,6 +182,8 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     rateCounter,
     passwords,
     passwordLinks: new PasswordLinks({ secret, clock, directory }),
+    providers: new Providers({ service: config.oidc, secrets: new SealedSecrets(secret) }),
+    attempts: new Attempts(secret, clock),
     onCertificate: parts.announce,
     readiness: {
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),

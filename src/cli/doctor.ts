@@ -36,6 +36,7 @@ import {
   checkPermissions,
   checkSyncedWrites,
 } from './doctor/place.ts';
+import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
 import { operator, recordAfter, type Session, type Setup, setUp, withStorage } from './session.ts';
 
@@ -86,6 +87,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
         await checkTables(storage),
       );
       checks.push(await checkClock(storage, config.dataDir), await checkPartCount(storage));
+      checks.push(...[await checkSignOn(storage, setup)].filter((one) => one !== undefined));
       if (quick === undefined) checks.push(await checkRetention(storage));
       // The parts of a ClickHouse server have replicas, and the server has monitoring.
       if (config.clickhouse.url !== undefined) {

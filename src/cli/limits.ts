@@ -119,4 +119,7 @@ export const limits = {
   backupFreeBytesMin: 1024 ** 3,
   /** A restored table takes so many times the room of its backup, with what merging takes meanwhile. */
   restoreRoomRatio: 4,
+  /** Providers of people's sign-ins that doctor asks, and how far their clocks may be away. */
+  doctorProvidersMax: 100,
+  doctorProviderSkewMsMax: 30_000,
 } as const;

@@ -2,8 +2,10 @@ import type { Command } from 'commander';
 import { Problem } from '../base/problem.ts';
 import { systemClock } from '../base/clock.ts';
 import {
+  type Change,
   changeOfOrganization,
   changeOfPolicy,
+  changeOfSignOn,
   changesOfSettings,
   retentionText,
 } from '../control/change-events.ts';
@@ -34,6 +36,7 @@ import {
   weighDeletion,
 } from '../control/deletion.ts';
 import { EventRemoval } from '../storage/removal.ts';
+import { setPasswords } from '../control/sign-on-settings.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
@@ -53,6 +56,8 @@ interface Options extends Omit<OrganizationSettings, 'confirmed'> {
   readonly reason?: string;
   readonly org?: string;
   readonly slug?: string;
+  readonly passwords?: string;
+  readonly force?: boolean;
 }
 
 /** A command about one organization, whichever way it is named. */
@@ -141,23 +146,28 @@ function registerSet(org: Command, deps: CliDeps): void {
     .option('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <policy>', receiptsHelp)
+    .option('--passwords <on|off>', 'whether people may sign in by password, or by their provider alone')
+    .option('--force', 'passwords off, though no administrator has signed in by the provider yet')
     .option('--dry-run', 'tell how many stored events a retention would remove, and change nothing')
     .addOption(option('--confirm <count>', confirmHelp, integer(0, 999_999_999)));
   controlCommand(deps, set, (options: Options, argument) => {
-    const { name, retention, receipts, confirm } = options;
+    const { name, retention, receipts, passwords, confirm } = options;
     const reference = referenceOf(argument, options);
-    if (name === undefined && retention === undefined && receipts === undefined)
-      throw new Problem('malformed', 'nothing to set: give --name, --retention or --receipts');
+    if ([name, retention, receipts, passwords].every((one) => one === undefined))
+      throw new Problem('malformed', 'nothing to set: give --name, --retention, --receipts or --passwords');
     return async (storage, { config }) => {
       const { retentionDays: defaultDays } = config;
       if (options.dryRun) return dryRun(storage, reference, options, defaultDays);
+      // First, as it may be refused.
+      const changes =
+        passwords === undefined ? [] : [await changePasswords(storage, reference, options, passwords)];
       const settings = { name, retention, receipts, confirmed: confirm };
       const changed = await updateOrganization(storage, reference, settings, { defaultDays });
       return {
         schema: 'CliOrganization',
         value: view(changed.now, await readPolicy(storage, changed.now.id)),
         text: `Organization ${changed.now.slug} changed`,
-        changes: changesOfSettings(changed),
+        changes: [...changes, ...changesOfSettings(changed)],
       };
     };
   });
@@ -300,4 +310,14 @@ function registerDeletions(org: Command, deps: CliDeps): void {
     ]);
     return { schema: 'CliDeletions', value, text };
   });
+}
+
+async function changePasswords(
+  storage: Storage,
+  reference: string,
+  { force }: Options,
+  passwords: string,
+): Promise<Change> {
+  const { organization, before, now } = await setPasswords(storage, reference, { passwords, force });
+  return changeOfSignOn(organization, before, now);
 }

@@ -16,6 +16,7 @@ import { limits } from './limits.ts';
 import { registerMigrateData } from './migrate-data.ts';
 import { registerOcsf } from './ocsf.ts';
 import { registerOrg } from './org.ts';
+import { registerSignOn } from './sign-on.ts';
 import { variablesText } from './output.ts';
 import { registerRestore } from './restore.ts';
 import { registerServe } from './serve.ts';
@@ -52,6 +53,7 @@ function createProgram(deps: CliDeps): Command {
   registerDemo(program, deps);
   registerInit(program, deps);
   registerOrg(program, deps);
+  registerSignOn(program, deps);
   registerUser(program, deps);
   registerKey(program, deps);
   registerForward(program, deps);

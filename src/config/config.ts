@@ -123,6 +123,33 @@ function clickhouseOf(values: Values) {
   });
 }
 
+/** Trees of evidence, and who signs them. */
+function evidenceOf(values: Values) {
+  return {
+    /** Undefined: no trees of evidence are built. */
+    evidenceIntervalMs: values.EVIDENCE_INTERVAL,
+    /** An absolute path; undefined: trees are not copied. */
+    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
+    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
+    /** Undefined: the one in the data directory, see `evidenceKeys`. */
+    evidenceKey: values.EVIDENCE_KEY,
+    evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
+  };
+}
+
+/** The provider of the whole service. */
+function oidcOf(values: Values) {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values;
+  if (issuer !== undefined && clientId !== undefined)
+    return Object.freeze({ issuer, clientId, clientSecret });
+  if ([issuer, clientId, clientSecret].every((value) => value === undefined)) return undefined;
+  const [there, missing] =
+    issuer === undefined
+      ? [clientId === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID', 'OIDC_ISSUER']
+      : ['OIDC_ISSUER', 'OIDC_CLIENT_ID'];
+  throw new ConfigError([`${there} is set: allowed is that together with ${missing} alone`]);
+}
+
 /**
  * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
  * service does not know are left alone.
@@ -145,6 +172,8 @@ export function loadConfig(environment: Environment) {
     deployment: values.DEPLOYMENT,
     /** In lower case; undefined: tenant endpoints answer on any host. */
     tenantDomain: values.TENANT_DOMAIN,
+    /** Undefined: the way back from a provider leads to this machine alone, unless a tenant domain says it. */
+    publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
     /** In lower case, as the session cookie is named. */
     serviceName: values.SERVICE_NAME,
@@ -154,6 +183,8 @@ export function loadConfig(environment: Environment) {
     /** Undefined: generated, see `sessionSecret`. */
     sessionSecret: values.SESSION_SECRET,
     sessionTtlMs: values.SESSION_TTL,
+    /** Undefined: none for the whole service. */
+    oidc: oidcOf(values),
     rateLimits: Object.freeze({
       tenant: values.RATE_LIMIT_TENANT,
       audit: values.RATE_LIMIT_AUDIT,
@@ -177,14 +208,7 @@ export function loadConfig(environment: Environment) {
       url: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ''),
       sampled: values.OTEL_TRACES_SAMPLER_ARG,
     }),
-    /** Undefined: no trees of evidence are built. */
-    evidenceIntervalMs: values.EVIDENCE_INTERVAL,
-    /** An absolute path; undefined: trees are not copied. */
-    evidenceDir: values.EVIDENCE_DIR === undefined ? undefined : resolve(values.EVIDENCE_DIR),
-    evidenceWitnesses: Object.freeze(values.EVIDENCE_WITNESSES ?? []),
-    /** Undefined: the one in the data directory, see `evidenceKeys`. */
-    evidenceKey: values.EVIDENCE_KEY,
-    evidenceKeyPrevious: values.EVIDENCE_KEY_PREVIOUS,
+    ...evidenceOf(values),
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
   });

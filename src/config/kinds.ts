@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { isIssuer, issuerWords, isLoopback } from '../base/issuer.ts';
 import { formatDurationMs, parseDurationMs } from '../base/durations.ts';
 import { parseRate, type Rate } from '../base/rates.ts';
 import { plainName } from '../base/secret-name.ts';
@@ -122,6 +123,19 @@ export function httpUrls(max: number): Kind<readonly string[]> {
       words(text) === undefined ? { value: text.split(',').map((url) => url.trim()) } : undefined,
   };
 }
+
+/** A provider of OpenID Connect. */
+export const issuer: Kind<string> = kind(issuerWords, (text) => (isIssuer(text) ? text : undefined));
+
+/** Where browsers reach the service; the path can only be `/`. Without a slash at the end. */
+export const publicUrl: Kind<string> = kind(
+  'an https:// URL (http:// on this machine alone) without user, password, path, query or fragment',
+  (text) => {
+    if (!isPlainUrl(text)) return undefined;
+    const url = new URL(text);
+    return url.pathname === '/' && (url.protocol === 'https:' || isLoopback(url)) ? url.origin : undefined;
+  },
+);
 
 function isPlainUrl(text: string): boolean {
   if (!URL.canParse(text) || /\s/.test(text)) return false;

@@ -9,6 +9,7 @@ import {
   httpUrl,
   httpUrls,
   integer,
+  issuer,
   type Kind,
   kind,
   mapped,
@@ -16,6 +17,7 @@ import {
   orOff,
   pattern,
   privateKeyFile,
+  publicUrl,
   rate,
   redisUrl,
   secretNames,
@@ -141,6 +143,14 @@ export const variables = {
     'organizations are at <slug>.<this domain>; unset, the session says which one it is',
     domain,
   ),
+  PUBLIC_URL: {
+    ...optional(
+      'unset: only browsers on this machine can sign in by a provider',
+      'where browsers reach the service, for the way back from a provider; with TENANT_DOMAIN it is known',
+      publicUrl,
+    ),
+    shownValue: hasNoCredentials,
+  },
   TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
   SERVICE_NAME: setting(
     'service',
@@ -154,6 +164,16 @@ export const variables = {
   APP_NAME: setting('Audit Log Service', 'application named in audit events', fixedText),
   SESSION_SECRET: secret(optional('generated into DATA_DIR', 'key that signs sessions', sessionKey)),
   SESSION_TTL: setting('12h', 'life of a session', duration(1000, 400 * dayMs)),
+  OIDC_ISSUER: {
+    ...optional(
+      'unset: organizations have providers of their own, or none',
+      'provider of OpenID Connect by which users of every organization without one of its own sign in',
+      issuer,
+    ),
+    shownValue: hasNoCredentials,
+  },
+  OIDC_CLIENT_ID: optional('unset', 'name of the service there', fixedText),
+  OIDC_CLIENT_SECRET: secret(optional('unset: none', 'secret of the service there', anyText)),
   RATE_LIMIT_TENANT: setting('30/15s', 'requests per client on tenant endpoints', orOff(rate)),
   RATE_LIMIT_AUDIT: setting('300/15s', 'requests per client on the audit endpoints', orOff(rate)),
   RATE_LIMIT_INGEST: setting('off', 'write requests per client', orOff(rate)),

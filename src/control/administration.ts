@@ -15,6 +15,8 @@ import {
 import { limits } from './limits.ts';
 import { isUuid } from './names.ts';
 import { type ChangedOrganization, type OrganizationSettings, updateOrganization } from './organizations.ts';
+import { type Identity, type SignedOn, signOn } from './sign-on.ts';
+import { readSignOn, type SignOnSettings, signOnTable } from './sign-on-settings.ts';
 import {
   changeRole,
   createUser,
@@ -95,11 +97,7 @@ export class Administration {
 
   /** Throws Problem `malformed`, `conflict`. */
   createUser(organization: string, input: NewUser): Promise<User> {
-    return this.#changes.run(organization, async () => {
-      const users = await listUsers(this.#storage, organization);
-      checkCount(users.length, limits.usersPerOrganizationMax, 'users');
-      return createUser(this.#storage, { ...input, organization }, this.#clock);
-    });
+    return this.#changes.run(organization, () => this.#createUser(organization, input));
   }
 
   /** Unchanged where it was disabled before. Throws Problem `not_found`, `conflict` for the last administrator. */
@@ -119,6 +117,30 @@ export class Administration {
       if (before.role === role) return { before, now: before };
       await this.#checkAnotherAdmin(organization, before);
       return { before, now: await changeRole(this.#storage, { user: id, organization }, role, this.#clock) };
+    });
+  }
+
+  /** Signs in whom a provider vouches for. Throws SignOnRefused, and Problem `malformed`, `conflict`. */
+  signOn(settings: SignOnSettings, identity: Identity): Promise<SignedOn> {
+    const organization = settings.id;
+    return this.#changes.run(organization, async () => {
+      const users = {
+        storage: this.#storage,
+        clock: this.#clock,
+        checkAnotherAdmin: (user: User) => this.#checkAnotherAdmin(organization, user),
+        create: (input: NewUser) => this.#createUser(organization, input),
+      };
+      return signOn(users, settings, identity);
+    });
+  }
+
+  /** Notes that an administrator has signed in by the connection that these settings describe. */
+  signOnProven({ id, connectedMicros }: SignOnSettings): Promise<void> {
+    return this.#changes.run(id, async () => {
+      const current = await readSignOn(this.#storage, id);
+      if (current.provenMicros !== undefined || current.connectedMicros !== connectedMicros) return;
+      const now = this.#clock();
+      await signOnTable.update(this.#storage, current, { provenMicros: now }, now);
     });
   }
 
@@ -149,6 +171,12 @@ export class Administration {
     return this.#changes.run(organization, () =>
       updateOrganization(this.#storage, organization, settings, how),
     );
+  }
+
+  async #createUser(organization: string, input: NewUser): Promise<User> {
+    const users = await listUsers(this.#storage, organization);
+    checkCount(users.length, limits.usersPerOrganizationMax, 'users');
+    return createUser(this.#storage, { ...input, organization }, this.#clock);
   }
 
   /** A key of another organization is answered as one that does not exist: nothing tells the two apart. */

@@ -2,6 +2,7 @@ import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
 import type { ApiKey } from './api-keys.ts';
 import type { ChangedOrganization, Organization } from './organizations.ts';
 import type { RetentionPolicy } from './retention.ts';
+import type { SignOnSettings } from './sign-on-settings.ts';
 import type { User } from './users.ts';
 
 /** Who did it: a user, or a program or an operator, who is not one. Absent where it is not known. */
@@ -51,7 +52,9 @@ export interface Change extends Pick<ServiceEvent, 'organizationId' | 'msg' | 'e
 /** Codes of the registry of activities (contract: Activities); a test holds them against it. */
 export const changeCodes = {
   userCreated: 1000,
+  userUpdated: 1004,
   userDisabled: 1006,
+  userEnabled: 1007,
   passwordChanged: 1010,
   passwordLinkMade: 1011,
   passwordReset: 1012,
@@ -59,6 +62,7 @@ export const changeCodes = {
   apiKeyCreated: 1300,
   apiKeyRevoked: 1302,
   apiKeyRotated: 1303,
+  signOnUpdated: 1221,
   organizationCreated: 5010,
   organizationUpdated: 5011,
   retentionChanged: 5013,
@@ -91,7 +95,9 @@ export function changesOfKey(key: ApiKey, what: keyof typeof keyWords): Change[]
 
 const userWords = {
   userCreated: (email: string) => `User ${email} created`,
+  userUpdated: (email: string) => `User ${email} changed`,
   userDisabled: (email: string) => `User ${email} disabled`,
+  userEnabled: (email: string) => `User ${email} enabled`,
   passwordChanged: (email: string) => `Password of ${email} changed`,
   passwordLinkMade: (email: string) => `Link for a password of ${email} made`,
   passwordReset: (email: string) => `Password of ${email} chosen by a link`,
@@ -167,6 +173,49 @@ export function changeOfPolicy(
     extra: {
       policy: { version: String(version), days: days ?? null, held: heldMicros !== undefined },
       ...facts,
+    },
+  };
+}
+
+/** What an operator may see of how people sign in: all but the secret. */
+export function signOnView(settings: SignOnSettings) {
+  const own = settings.provider === 'own';
+  return {
+    provider: settings.provider,
+    issuer: own ? settings.issuer : undefined,
+    client_id: own ? settings.clientId : undefined,
+    scopes: settings.scopes,
+    trust_email: settings.trustEmail,
+    create: settings.createUsers,
+    role_claim: settings.roleClaim === '' ? undefined : settings.roleClaim,
+    admin_values: settings.adminValues,
+    auditor_values: settings.auditorValues,
+    member_values: settings.memberValues,
+    default_role: settings.defaultRole,
+    passwords: settings.passwords,
+    proven_at: formatMicrosIfAny(settings.provenMicros),
+  };
+}
+
+/** Another way for people to sign in; `secret` in `changed` tells that there is another one, and nothing of it. */
+export function changeOfSignOn(
+  { id, slug }: Organization,
+  before: SignOnSettings,
+  now: SignOnSettings,
+): Change {
+  const [earlier, later] = [signOnView(before), signOnView(now)] as const;
+  const names = Object.keys(later) as (keyof typeof later)[];
+  const changed = names.filter((name) => JSON.stringify(earlier[name]) !== JSON.stringify(later[name]));
+  const hasOtherSecret = before.clientSecret !== now.clientSecret;
+  return {
+    organizationId: id,
+    code: changeCodes.signOnUpdated,
+    target: { id, name: slug, type: 'organization' },
+    msg: `Sign-on of ${slug} changed`,
+    extra: {
+      ...later,
+      previous: Object.fromEntries(changed.map((name) => [name, earlier[name]])),
+      ...(hasOtherSecret && { client_secret_changed: true }),
     },
   };
 }

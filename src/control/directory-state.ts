@@ -2,6 +2,7 @@ import type { ApiKey } from './api-keys.ts';
 import type { EndedSession } from './ended-sessions.ts';
 import type { Organization } from './organizations.ts';
 import type { RetentionPolicy } from './retention.ts';
+import { defaultSignOn, type SignOnSettings } from './sign-on-settings.ts';
 import type { User } from './users.ts';
 
 /** Rows of the control tables, in any order and with older versions among them. */
@@ -11,6 +12,7 @@ export interface ControlRows {
   readonly apiKeys: readonly ApiKey[];
   readonly endedSessions: readonly EndedSession[];
   readonly policies: readonly RetentionPolicy[];
+  readonly signOns: readonly SignOnSettings[];
 }
 
 /** Takes rows in any order and keeps the newest of every id; those that were not known in this version. */
@@ -37,6 +39,7 @@ export class DirectoryState {
   readonly #apiKeys = new Map<string, ApiKey>();
   readonly #endedSessions = new Map<string, EndedSession>();
   readonly #policies = new Map<string, RetentionPolicy>();
+  readonly #signOns = new Map<string, SignOnSettings>();
   readonly #idsByEmail = new Map<string, ReadonlySet<string>>();
   #bySlug = new Map<string, Organization>();
   #version = 0;
@@ -72,6 +75,11 @@ export class DirectoryState {
     return [...(this.#idsByEmail.get(emailLower) ?? [])].flatMap((id) => this.userById(id) ?? []);
   }
 
+  /** How people of an organization sign in. */
+  signOnOf(organizationId: string): SignOnSettings {
+    return this.#signOns.get(organizationId) ?? defaultSignOn(organizationId);
+  }
+
   /** True for the `jti` of a session that was ended before it expired. */
   sessionEnded(id: string): boolean {
     return this.#endedSessions.has(id);
@@ -92,6 +100,7 @@ export class DirectoryState {
       keepNewest(this.#apiKeys, rows.apiKeys).length,
       keepNewest(this.#endedSessions, ended).length,
       keepNewest(this.#policies, rows.policies).length,
+      keepNewest(this.#signOns, rows.signOns).length,
     ];
     if (organizations.length > 0) this.#indexSlugs();
     for (const { id, emailLower } of users) {

@@ -9,6 +9,7 @@ import { endedSessionTable } from './ended-sessions.ts';
 import { limits } from './limits.ts';
 import { organizationTable } from './organizations.ts';
 import { retentionTable } from './retention.ts';
+import { signOnTable } from './sign-on-settings.ts';
 import { userTable } from './users.ts';
 
 export interface DirectoryDeps {
@@ -17,7 +18,14 @@ export interface DirectoryDeps {
   readonly clock: Clock;
 }
 
-const tables = [organizationTable, userTable, apiKeyTable, endedSessionTable, retentionTable] as const;
+const tables = [
+  organizationTable,
+  userTable,
+  apiKeyTable,
+  endedSessionTable,
+  retentionTable,
+  signOnTable,
+] as const;
 
 /** The engine's own time and, of every table, the time of its last write; one cheap question instead of five. */
 const newestQuery = `SELECT toUnixTimestamp64Micro(now64(6)) AS now, ${tables
@@ -77,14 +85,15 @@ export class Directory extends DirectoryState {
       name: string;
       writtenSince(storage: Storage, since: number): Promise<T[]>;
     }) => (Number(newest[table.name]) < since ? [] : table.writtenSince(storage, since));
-    const [organizations, users, apiKeys, endedSessions, policies] = await Promise.all([
+    const [organizations, users, apiKeys, endedSessions, policies, signOns] = await Promise.all([
       written(organizationTable),
       written(userTable),
       written(apiKeyTable),
       written(endedSessionTable),
       written(retentionTable),
+      written(signOnTable),
     ]);
-    this.apply({ organizations, users, apiKeys, endedSessions, policies }, clock());
+    this.apply({ organizations, users, apiKeys, endedSessions, policies, signOns }, clock());
     this.#engineMicros = Number(newest['now']);
     this.#refreshedMicros = begun;
   }

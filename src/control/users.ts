@@ -10,7 +10,7 @@ import { hashPassword } from './passwords.ts';
 /** `admin`: everything in its organization; `auditor`: reads and exports events; `member`: own receipts only. */
 export type Role = 'admin' | 'auditor' | 'member';
 
-const roles: readonly Role[] = ['admin', 'auditor', 'member'];
+export const roles: readonly Role[] = ['admin', 'auditor', 'member'];
 
 export const userTable = new ControlTable('users', 'UUID', {
   /** UUID in lower case. */
@@ -56,7 +56,8 @@ export function parseEmail(text: string): string {
   throw new Problem('malformed', 'email must be an e-mail address');
 }
 
-function parseRole(text: string): Role {
+/** Throws Problem `malformed`. */
+export function parseRole(text: string): Role {
   const role = roles.find((known) => known === text);
   if (role === undefined) throw new Problem('malformed', `role must be one of ${roles.join(', ')}`);
   return role;
@@ -75,6 +76,16 @@ function withEmail(storage: Storage, organizationId: string, emailLower: string)
     org: organizationId,
     email: emailLower,
   });
+}
+
+/** The user of an organization with this address, whatever its case. */
+export async function findByEmail(
+  storage: Storage,
+  organizationId: string,
+  email: string,
+): Promise<User | undefined> {
+  const [user] = await withEmail(storage, organizationId, email.toLowerCase());
+  return user;
 }
 
 /** The users of an organization, or of all of them. Throws Problem `not_found`. */

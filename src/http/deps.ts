@@ -14,6 +14,8 @@ import type { Readers } from '../read/readers.ts';
 import type { OrganizationLookup } from './authenticate.ts';
 import type { RateClass } from './endpoint.ts';
 import type { EvidenceReader } from '../evidence/evidence-reader.ts';
+import type { Attempts } from '../sign-on/attempt.ts';
+import type { Providers } from '../sign-on/providers.ts';
 import type { PageFiles } from './page-files.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import type { Trail } from './trail.ts';
@@ -36,6 +38,7 @@ interface FrontEndConfig {
   readonly redirectPort: number | undefined;
   readonly deployment: 'cloud' | 'self-hosted';
   readonly tenantDomain: string | undefined;
+  readonly publicUrl: string | undefined;
   readonly trustProxy: number;
   readonly serviceName: string;
   /** Undefined: no limit of that class. */
@@ -78,6 +81,9 @@ export interface FrontEndDeps {
   readonly rateCounter: RateCounter;
   readonly passwords: PasswordThrottle;
   readonly passwordLinks: PasswordLinks;
+  /** Of OpenID Connect, by which people sign in, and the sign-ins that have begun there. */
+  readonly providers: Providers;
+  readonly attempts: Attempts;
   readonly readiness: Readiness;
   /** Other processes of this server listen on the same port. */
   readonly sharesPort: boolean;

@@ -34,6 +34,8 @@ export type SharedHandler = HandlerFor<ReadCaller | SessionCaller>;
 export type Access =
   | { readonly access: 'open'; readonly handler: Handler }
   | { readonly access: 'login'; readonly handler: Handler }
+  /** Anybody, as often as the rate lets the address. */
+  | { readonly access: 'visitor'; readonly rate: RateClass; readonly handler: Handler }
   | { readonly access: 'read key'; readonly rate: RateClass; readonly handler: ReadHandler }
   | { readonly access: 'write key'; readonly rate: RateClass; readonly handler: WriteHandler }
   | {

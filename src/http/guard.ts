@@ -40,6 +40,7 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
  *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
  *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403
  *              checks a password: rate of the address' logins ─over─▶ 429
+ *     visitor  rate of the address ─over─▶ 429
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
  */
 class Guard {
@@ -56,6 +57,8 @@ class Guard {
         return endpoint.handler;
       case 'login':
         return (context) => this.#login(endpoint, context);
+      case 'visitor':
+        return (context) => this.#byVisitor(endpoint, context);
       case 'read key':
         return (context) => this.#byReadKey(endpoint, context);
       case 'write key':
@@ -72,6 +75,11 @@ class Guard {
       requireSameOriginJson(context);
       return handler(context);
     });
+  }
+
+  async #byVisitor({ rate, handler }: EndpointOf<'visitor'>, context: RequestContext): Promise<Reply> {
+    const client = `${rate} ${clientOfAddress(context.head.ip)}`;
+    return limited(context, await this.#count(rate, client), () => handler(context));
   }
 
   async #byReadKey({ rate, handler }: EndpointOf<'read key'>, context: RequestContext): Promise<Reply> {

@@ -6,6 +6,7 @@ interface WordedProblem {
   /** Media type of the body. */
   readonly type: string;
   readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** How an error is worded. */

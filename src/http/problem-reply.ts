@@ -8,7 +8,7 @@ import type { FixedReply } from './response.ts';
 import { toProblem } from './to-problem.ts';
 
 /** The form of every error but those of protocols that have one of their own (contract: Errors). */
-const problemDocument: ProblemForm = (problem, { requestId }) => {
+export const problemDocument: ProblemForm = (problem, { requestId }) => {
   const { status, title } = problemTable[problem.code];
   const document: Schemas['Problem'] = {
     ...problem.options.members,
@@ -38,7 +38,7 @@ export function problemReply(
     const facts = { request_id: head.requestId, status, ...errorFacts(cause ?? problem) };
     log.error(facts, 'a request could not be answered');
   }
-  const { type, ...worded } = form(problem, head);
+  const { type, headers: more, ...worded } = form(problem, head);
   return {
     ...worded,
     headers: {
@@ -46,6 +46,7 @@ export function problemReply(
       ...(retryAfterSeconds === undefined
         ? {}
         : { 'Retry-After': String(Math.max(0, Math.ceil(retryAfterSeconds))) }),
+      ...more,
       'Content-Type': type,
     },
   };

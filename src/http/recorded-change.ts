@@ -1,5 +1,5 @@
 import { Problem } from '../base/problem.ts';
-import { type Change, eventOfChange, userActor } from '../control/change-events.ts';
+import { type Change, type EventActor, eventOfChange, userActor } from '../control/change-events.ts';
 import type { EndpointDeps } from './deps.ts';
 import type { SessionCaller } from './endpoint.ts';
 import { limits } from './limits.ts';
@@ -7,7 +7,7 @@ import type { RequestContext } from './request-context.ts';
 import { trailOrigin } from './trail.ts';
 
 /**
- * Makes a change on behalf of a user; `changesOf` tells what of it belongs into the organization's audit events, which
+ * Makes a change on behalf of a user, or of a program; `changesOf` tells what of it belongs into the organization's audit events, which
  * is nothing where nothing changed. The change is refused where changes cannot be recorded; once this resolves it is
  * recorded and holds in this process. Rejects with Problem `unavailable` where it was made and only its record or its
  * effect in this process has to wait: what the change gives access to, such as a new key, is then not handed out.
@@ -15,15 +15,16 @@ import { trailOrigin } from './trail.ts';
 export async function recordedChange<T>(
   { trail, directory }: Pick<EndpointDeps, 'trail' | 'directory'>,
   context: RequestContext,
-  { user }: Pick<SessionCaller, 'user'>,
+  by: Pick<SessionCaller, 'user'> | { readonly actor: EventActor },
   change: () => Promise<T>,
   changesOf: (made: T) => readonly Change[],
 ): Promise<T> {
   await trail.requireRecordable();
   const made = await change();
   const origin = trailOrigin(context);
+  const actor = 'user' in by ? userActor(by.user) : by.actor;
   const outcomes = await Promise.allSettled([
-    ...changesOf(made).map((one) => trail.recordAfter(eventOfChange(one, userActor(user)), origin)),
+    ...changesOf(made).map((one) => trail.recordAfter(eventOfChange(one, actor), origin)),
     // A change that is not recorded must hold all the same: it may have ended somebody's access.
     refresh(directory),
   ]);

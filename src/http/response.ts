@@ -49,6 +49,12 @@ export function jsonReply<Name extends SchemaName>(
   return { status, headers, body: stringify(schema, value) };
 }
 
+/** Sends a browser on to another address. */
+export function seeOther(location: string, headers: ReplyHeaders = {}): FixedReply {
+  const type = 'text/plain; charset=utf-8';
+  return { status: 303, headers: { ...headers, Location: location, 'Content-Type': type }, body: '' };
+}
+
 /** In the words of RFC 9110, some of which Node learned only in later versions. */
 const statusWords = { ...STATUS_CODES, 413: 'Content Too Large', 422: 'Unprocessable Content' };
 

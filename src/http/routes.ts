@@ -4,6 +4,7 @@ import type { EndpointDeps } from './deps.ts';
 import type {
   Endpoint,
   EndpointOf,
+  RateClass,
   ReadHandler,
   SessionHandler,
   SharedHandler,
@@ -42,12 +43,16 @@ import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
 import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
 import { setPasswordHandler } from './routes/set-password.ts';
 import { settingsHandler } from './routes/settings.ts';
+import { signOnCallbackHandler } from './routes/sign-on-callback.ts';
+import { signOnOptionsHandler } from './routes/sign-on-options.ts';
+import { signOnHandler } from './routes/sign-on.ts';
 import { sourceEventsHandler } from './routes/source-events.ts';
 import { tokenHandler } from './routes/token.ts';
 import { topValuesHandler } from './routes/top-values.ts';
 import { usePasswordLinkHandler } from './routes/use-password-link.ts';
 import { usersHandler } from './routes/users.ts';
 import { whoamiHandler } from './routes/whoami.ts';
+import { signOnForm } from './sign-on-form.ts';
 
 const everyone = ['admin', 'auditor', 'member'] as const;
 const readers = ['admin', 'auditor'] as const;
@@ -74,6 +79,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
     // For people, with a session.
     login('/api/v1/auth/login-handler', 'login', loginHandler(deps)),
     login('/api/v1/auth/password', 'use password link', usePasswordLinkHandler(deps)),
+    ...signOnEndpoints(deps),
     session('GET', '/api/v1/auth/token', 'token', everyone, tokenHandler),
     { ...session('POST', '/api/v1/auth/logout', 'logout', everyone, logoutHandler(deps)), changes: true },
     session('GET', '/api/v1/portal/whoami', 'whoami', everyone, whoamiHandler(config.retentionDays)),
@@ -109,6 +115,19 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
   ];
   const isSelfHosted = config.deployment === 'self-hosted';
   return isSelfHosted ? endpoints.filter(({ name }) => name !== 'organization-events') : endpoints;
+}
+
+/** Signing in by a provider of OpenID Connect: what a browser is sent to, and what the page asks before. */
+function signOnEndpoints(deps: EndpointDeps): Endpoint[] {
+  const callback = '/api/v1/auth/sign-on/callback/:provider';
+  return [
+    visitor('/api/v1/auth/sign-on-options', 'sign-on options', 'tenant', signOnOptionsHandler(deps)),
+    { ...visitor('/api/v1/auth/sign-on', 'sign-on', 'tenant', signOnHandler(deps)), problemForm: signOnForm },
+    {
+      ...visitor(callback, 'sign-on callback', 'login', signOnCallbackHandler(deps)),
+      problemForm: signOnForm,
+    },
+  ];
 }
 
 /** What proves to an auditor that events are as they were recorded: for programs with a key, and people with a session. */
@@ -184,6 +203,10 @@ function keyWrite(path: string, name: string, handler: WriteHandler, maxBytes: n
 
 function login(path: string, name: string, handler: Handler): Endpoint {
   return { method: 'POST', path, name, access: 'login', handler, body: jsonBody };
+}
+
+function visitor(path: string, name: string, rate: RateClass, handler: Handler): EndpointOf<'visitor'> {
+  return { method: 'GET', path, name, access: 'visitor', rate, handler };
 }
 
 function session(

@@ -35,3 +35,11 @@ export class SessionCookie {
     return this.set(context, '', 0);
   }
 }
+
+/**
+ * The cookie of a sign-in at a provider between its start and its end. Over TLS its name keeps other hosts of the same domain
+ * from setting it (`__Host-`), so nobody can finish a sign-in of his own in another's browser.
+ */
+export function attemptCookie(serviceName: string, { head }: RequestContext): SessionCookie {
+  return new SessionCookie(`${head.secure ? '__Host-' : ''}${serviceName}-sign-on`);
+}

@@ -15,23 +15,58 @@ const by = (user: User) => ({ organizationId: user.organizationId, actor: userAc
 
 const succeeded = { level: 'INFO', result: { title: 'OK', code: 200 } } as const;
 
-export function loginSucceeded(user: User): ServiceEvent {
-  return { ...by(user), code: trailCodes.loginSucceeded, msg: `${user.email} signed in`, ...succeeded };
+/** `way` tells by what: a password, or which provider. */
+export function loginSucceeded(user: User, way: SignInWay = { way: 'password' }): ServiceEvent {
+  const msg = `${user.email} signed in`;
+  return { ...by(user), code: trailCodes.loginSucceeded, msg, ...succeeded, extra: { ...way } };
+}
+
+/** By what somebody signs in, as events have it. */
+export interface SignInWay {
+  readonly way: 'password' | 'openid_connect';
+  readonly issuer?: string;
+  readonly subject?: string;
+}
+
+/**
+ * A sign-in by a provider that came to nothing. `claimedEmail` is what the provider says, of a person who need not be the user
+ * with that address.
+ */
+export function signOnFailed(
+  organizationId: string,
+  facts: {
+    readonly reason: string;
+    readonly way: SignInWay;
+    readonly user?: User | undefined;
+    readonly claimedEmail?: string | undefined;
+  },
+): ServiceEvent {
+  const { reason, way, user, claimedEmail } = facts;
+  return {
+    organizationId,
+    actor: user === undefined ? { type: 'User' } : userActor(user),
+    code: trailCodes.loginFailed,
+    level: 'WARN',
+    msg: `A sign-in by the provider was refused (${reason})`,
+    result: { title: 'Refused', code: 401 },
+    extra: { reason, ...way, claimed_email: claimedEmail },
+  };
 }
 
 /**
  * A login with the address of a user that was refused. What was typed is nowhere in it. `ambiguous`: the address is in
  * several organizations and none was named; whether the password was right is not told.
  */
-export function loginFailed(user: User, { ambiguous = false } = {}): ServiceEvent {
-  const reason = user.disabledMicros === undefined ? 'wrong password' : 'disabled user';
+export function loginFailed(user: User, { ambiguous = false, passwordsOff = false } = {}): ServiceEvent {
+  const wrong = passwordsOff ? 'passwords are off' : 'wrong password';
+  const reason = user.disabledMicros === undefined ? wrong : 'disabled user';
   return {
     ...by(user),
     code: trailCodes.loginFailed,
     level: 'WARN',
     msg: `A login as ${user.email} was refused`,
     result: { title: 'Refused', code: 401 },
-    extra: { reason: ambiguous ? 'organization not named' : reason },
+    extra: { reason: ambiguous ? 'organization not named' : reason, way: 'password' },
   };
 }
 

@@ -33,6 +33,8 @@ describe('defaults', () => {
       evidenceKeyPrevious: undefined,
       evidenceWitnesses: [],
       tenantDomain: undefined,
+      publicUrl: undefined,
+      oidc: undefined,
       trustProxy: 0,
       serviceName: 'service',
       vendorName: 'Audit Log Service',
@@ -100,6 +102,13 @@ const good: readonly (readonly [
   [{ CLICKHOUSE_DATABASE: 'audit_2' }, (c) => c.clickhouse.database, 'audit_2'],
   [{ CLICKHOUSE_CLUSTER: 'main-1' }, (c) => c.clickhouse.cluster, 'main-1'],
   [{ DEPLOYMENT: 'self-hosted' }, (c) => c.deployment, 'self-hosted'],
+  [{ PUBLIC_URL: 'https://Audit.example:8443/' }, (c) => c.publicUrl, 'https://audit.example:8443'],
+  [{ PUBLIC_URL: 'http://localhost:8080' }, (c) => c.publicUrl, 'http://localhost:8080'],
+  [
+    { OIDC_ISSUER: 'https://idp.example/realms/a', OIDC_CLIENT_ID: 'c', OIDC_CLIENT_SECRET: 's' },
+    (c) => c.oidc,
+    { issuer: 'https://idp.example/realms/a', clientId: 'c', clientSecret: 's' },
+  ],
   [{ TENANT_DOMAIN: 'Audit.Example.COM' }, (c) => c.tenantDomain, 'audit.example.com'],
   [{ TRUST_PROXY: '2' }, (c) => c.trustProxy, 2],
   [{ SERVICE_NAME: 'AuditLog' }, (c) => c.serviceName, 'auditlog'],
@@ -176,6 +185,12 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ...['https://x.example', '.example.com', 'a..b', '127.0.0.1', 'x.example:80'].map(
     (value) => ['TENANT_DOMAIN', value] as const,
   ),
+  ...['audit.example', 'http://audit.example', 'https://audit.example/x', 'https://u:p@a.example'].map(
+    (value) => ['PUBLIC_URL', value] as const,
+  ),
+  ...['idp.example', 'http://idp.example', 'https://idp.example/?x', 'https://idp.example/.well-known/x'].map(
+    (value) => ['OIDC_ISSUER', value] as const,
+  ),
   ...['-1', '17', 'true'].map((value) => ['TRUST_PROXY', value] as const),
   ...['a b', 'a;b', 'ü'].map((value) => ['SERVICE_NAME', value] as const),
   ['VENDOR_NAME', 'a\u0000b'],
@@ -250,6 +265,8 @@ describe('bad values', () => {
       list,
       /^CLICKHOUSE_URL has a value that is not shown here \(number 2 of 2 is none\): allowed is/,
     );
+    assert.ok(!messageOf({ OIDC_ISSUER: 'https://u:secretpw@h' }).includes('secretpw'));
+    assert.ok(!messageOf({ OIDC_CLIENT_SECRET: 'secretpw' }).includes('secretpw'));
     assert.ok(!messageOf({ REDIS_URL: 'redis://:secretpw@h:port' }).includes('secretpw'));
     assert.ok(!messageOf({ EVIDENCE_KEY: 'PRIVATE+KEY+service+63dd8183+secretkey' }).includes('secretkey'));
   });

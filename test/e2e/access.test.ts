@@ -155,6 +155,13 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     { path: '/api/v1/auth/password', body: {}, expected: all(400) },
     { path: '/api/v1/auth/password', body: { token: 'none', new: password }, expected: all(401) },
   ],
+  'GET /api/v1/auth/sign-on-options': () => [{ path: '/api/v1/auth/sign-on-options', expected: all(200) }],
+  'GET /api/v1/auth/sign-on': () => [
+    { path: '/api/v1/auth/sign-on?organization=nobody', expected: all(401) },
+  ],
+  'GET /api/v1/auth/sign-on/callback/:provider': () => [
+    { path: '/api/v1/auth/sign-on/callback/_service?code=x&state=y', expected: all(401) },
+  ],
   'GET /api/v1/auth/token': () => [{ path: '/api/v1/auth/token', expected: everyone }],
   // Without JSON, so that no session is ended: 415 is what comes after the question who it is.
   'POST /api/v1/auth/logout': () => [{ path: '/api/v1/auth/logout', expected: sessions(415, 415, 415) }],

@@ -19,5 +19,6 @@ export type OrganizationName = Schemas['OrganizationName'];
 export type PasswordLink = Schemas['PasswordLink'];
 export type Problem = Schemas['Problem'];
 export type Settings = Schemas['Settings'];
+export type SignOnOptions = Schemas['SignOnOptions'];
 export type User = Schemas['User'];
 export type Users = Schemas['Users'];

@@ -7,6 +7,7 @@ import { useSubmission } from '../ui/submission.ts';
 import { language, t } from '../ui/text.ts';
 import { OrganizationChoice } from './organization-choice.tsx';
 import { signInFault } from './sign-in-fault.ts';
+import { SignOn, SignOnFault, useSignOnOptions } from './sign-on.tsx';
 
 /** The whole page of somebody who has no session. */
 export function SignInPage() {
@@ -18,6 +19,7 @@ export function SignInPage() {
         <span class="mark large" aria-hidden="true" />
         <h1>{t('product')}</h1>
         <p class="muted">{t('signInLead')}</p>
+        <SignOnFault />
         <SignInForm />
         <button
           type="button"
@@ -44,11 +46,29 @@ interface Choice {
   readonly organizations: readonly OrganizationName[];
 }
 
+/** By the provider of the organization, by password, or by either. */
+export function SignInForm(props: SignInFormProps) {
+  const options = useSignOnOptions(props.organization);
+  if (options === undefined) return null;
+  const { sign_on: isThere, passwords, names_organization: names } = options;
+  return (
+    <>
+      {isThere && (
+        <div class="sign-on">
+          <SignOn organization={props.organization} names={names} isOnly={!passwords} />
+        </div>
+      )}
+      {isThere && passwords && <p class="or muted">{t('signInOr')}</p>}
+      {passwords && <PasswordForm {...props} />}
+    </>
+  );
+}
+
 /**
  * What is wrong is said in one way whatever it is, as the server does: nobody learns which addresses there are. Whose
  * password is right in several organizations chooses one.
  */
-export function SignInForm({ email, organization }: SignInFormProps) {
+function PasswordForm({ email, organization }: SignInFormProps) {
   const [choice, setChoice] = useState<Choice>();
   const [namesOrganization, setNamesOrganization] = useState(false);
   const { error, isBusy, onSubmit } = useSubmission(async (field) => {

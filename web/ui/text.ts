@@ -76,6 +76,53 @@ const texts = {
     'Signing in is not possible right now. Try again in a moment.',
     'Die Anmeldung ist gerade nicht möglich. Versuchen Sie es gleich noch einmal.',
   ],
+  signInOr: ['or by password', 'oder mit Passwort'],
+  signOn: ['Sign in with your organization’s account', 'Mit dem Konto Ihrer Organisation anmelden'],
+  signOnNoOrganization: [
+    'No organization of this name signs in this way.',
+    'Keine Organisation dieses Namens meldet sich so an.',
+  ],
+  signOnOver: [
+    'This sign-in is over, or was begun elsewhere. Please begin again.',
+    'Diese Anmeldung ist vorbei oder wurde anderswo begonnen. Bitte beginnen Sie neu.',
+  ],
+  signOnDeclined: [
+    'Your organization’s sign-on did not let you in.',
+    'Die Anmeldung Ihrer Organisation hat Sie nicht eingelassen.',
+  ],
+  signOnProvider: [
+    'Your organization’s sign-on does not answer right now. Please try again later.',
+    'Die Anmeldung Ihrer Organisation antwortet gerade nicht. Bitte versuchen Sie es später.',
+  ],
+  signOnUnverified: [
+    'Your organization’s sign-on does not vouch for your e-mail address. Please ask your administrator.',
+    'Die Anmeldung Ihrer Organisation bürgt nicht für Ihre E-Mail-Adresse. Bitte fragen Sie Ihre Administration.',
+  ],
+  signOnUnknown: [
+    'You are not a user of this organization. Please ask its administrator.',
+    'Sie sind in dieser Organisation nicht angelegt. Bitte fragen Sie deren Administration.',
+  ],
+  signOnDisabled: [
+    'Your access has been ended. Please ask your administrator.',
+    'Ihr Zugang wurde gesperrt. Bitte fragen Sie Ihre Administration.',
+  ],
+  signOnRole: [
+    'Your account in your organization’s sign-on has no role here. Please ask your administrator.',
+    'Ihr Konto in der Anmeldung Ihrer Organisation hat hier keine Rolle. Bitte fragen Sie Ihre Administration.',
+  ],
+  signOnLastAdmin: [
+    'Your organization’s sign-on takes the role of administrator from you, and you are the last one. Another administrator must sign in first.',
+    'Die Anmeldung Ihrer Organisation nimmt Ihnen die Rolle Administration, und Sie sind die letzte Person mit ihr. Erst muss sich eine andere anmelden.',
+  ],
+  signOnLinked: [
+    'Your e-mail address belongs to another account of your organization’s sign-on. Please ask your administrator.',
+    'Ihre E-Mail-Adresse gehört zu einem anderen Konto der Anmeldung Ihrer Organisation. Bitte fragen Sie Ihre Administration.',
+  ],
+  signOnOften: ['Too many tries. Please wait a minute.', 'Zu viele Versuche. Bitte warten Sie eine Minute.'],
+  signOnFailed: [
+    'You could not be signed in right now. Please try again later.',
+    'Die Anmeldung ist gerade nicht möglich. Bitte versuchen Sie es später.',
+  ],
   signInLead: ['What happened, by whom, and when.', 'Was geschah, durch wen und wann.'],
   signOut: ['Sign out', 'Abmelden'],
 

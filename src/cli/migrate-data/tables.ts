@@ -67,6 +67,13 @@ export const otherTables: readonly MovedTable[] = [
      created_at expires_at revoked_at version`,
   ),
   // Their rows go a day after the session has expired.
+  replacing(
+    'sign_ons',
+    [idOfUuid],
+    `id provider issuer client_id client_secret scopes trust_email create_users role_claim admin_values auditor_values
+     member_values default_role passwords connected_at proven_at version`,
+  ),
+  replacing('user_identities', [idOfUuid], 'id org issuer subject linked_at external_id version'),
   replacing('ended_sessions', [id], 'id expires_at version', { alive: 'expires_at > {day:Date}' }),
   replacing('api_key_uses', [id], 'id used_at'),
   replacing('retention_policies', [idOfUuid], 'id days held_at hold_reason version'),

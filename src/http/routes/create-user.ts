@@ -3,6 +3,7 @@ import { changeOfUser } from '../../control/change-events.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
+import { requirePasswords } from '../require-passwords.ts';
 import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
 import { userView } from '../views.ts';
@@ -10,7 +11,9 @@ import { userView } from '../views.ts';
 /** POST /api/v1/portal/users: a new user (contract: Credentials). */
 export function createUserHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
-    const { password = unknownPassword(), ...input } = await readJson(context, 'NewUser');
+    const given = await readJson(context, 'NewUser');
+    if (given.password !== undefined) requirePasswords(deps, caller.organization.id);
+    const { password = unknownPassword(), ...input } = given;
     const user = await recordedChange(
       deps,
       context,

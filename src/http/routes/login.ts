@@ -12,6 +12,7 @@ import { attemptOf } from '../password-attempt.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { Handler } from '../router.ts';
 import { jsonReply } from '../response.ts';
+import { signIns } from '../sign-in-metrics.ts';
 import { slugOfHost } from '../tenant-host.ts';
 import { trailOrigin } from '../trail.ts';
 import { loginFailed, loginSucceeded } from '../trail-events.ts';
@@ -28,10 +29,14 @@ export function loginHandler(deps: EndpointDeps): Handler {
     const attempt = attemptOf(context, config.tenantDomain, credentials);
     const found = await passwords.check(attempt, (verify) => findUsers(deps, context, credentials, verify));
     const [first, ...others] = found ?? [];
-    if (first === undefined || others.length > 0) throw refused(found);
+    if (first === undefined || others.length > 0) {
+      signIns.inc({ way: 'password', outcome: 'refused' });
+      throw refused(found);
+    }
     const { user, organization } = first;
     const session = await sessions.issue(user, organization);
     await trail.recordBefore(loginSucceeded(user), trailOrigin(context));
+    signIns.inc({ way: 'password', outcome: 'ok' });
     const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
     const { id, slug, name } = organization;
     const answer = {
@@ -87,7 +92,7 @@ async function findUsers(
   const right: Candidate[] = [];
   for (let at = 0; at < checks; at += 1) {
     const candidate = meant[at];
-    const active = candidate?.user.disabledMicros === undefined ? candidate : undefined;
+    const active = candidate && mayUsePassword(deps, candidate) ? candidate : undefined;
     const matches = await verify(active?.user.passwordHash, credentials.password);
     if (active !== undefined && matches) right.push(active);
   }
@@ -96,12 +101,18 @@ async function findUsers(
   for (const candidate of candidates) {
     if (isSignedIn(candidate)) continue;
     const ambiguous = right.includes(candidate) || !meant.includes(candidate);
-    const failed = loginFailed(candidate.user, { ambiguous });
+    const passwordsOff = !deps.directory.signOnOf(candidate.organization.id).passwords;
+    const failed = loginFailed(candidate.user, { ambiguous, passwordsOff });
     deps.trail.recordAfter(failed, trailOrigin(context)).catch((error: unknown) => {
       deps.log.error(errorFacts(error), 'a failed login could not be recorded');
     });
   }
   return right.length === 0 ? undefined : right;
+}
+
+/** A password that is good for nothing is answered as a wrong one, after the same work. */
+function mayUsePassword({ directory }: EndpointDeps, { user, organization }: Candidate): boolean {
+  return user.disabledMicros === undefined && directory.signOnOf(organization.id).passwords;
 }
 
 /** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */

@@ -4,6 +4,7 @@ import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { recordedChange } from '../recorded-change.ts';
 import { jsonReply } from '../response.ts';
+import { requirePasswords } from '../require-passwords.ts';
 import { requireOther } from '../require-other.ts';
 
 /**
@@ -14,6 +15,7 @@ export function makePasswordLinkHandler(deps: EndpointDeps): SessionHandler {
   const { administration, passwordLinks } = deps;
   return async (context, caller) => {
     const id = requireOther(context, caller);
+    requirePasswords(deps, caller.organization.id);
     const { link } = await recordedChange(
       deps,
       context,

@@ -5,6 +5,7 @@ import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { attemptOf } from '../password-attempt.ts';
+import { requirePasswords } from '../require-passwords.ts';
 import { recordedChange } from '../recorded-change.ts';
 import { trailOrigin } from '../trail.ts';
 import { ownPasswordRefused } from '../trail-events.ts';
@@ -15,6 +16,7 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { current, new: password } = await readJson(context, 'PasswordChange');
     const { user, organization } = caller;
+    requirePasswords(deps, organization.id);
     checkPassword(password);
     const attempt = attemptOf(context, config.tenantDomain, { email: user.email, signedIn: user });
     // The count that logins have: guesses count together.

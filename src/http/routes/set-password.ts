@@ -3,6 +3,7 @@ import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
 import { recordedChange } from '../recorded-change.ts';
+import { requirePasswords } from '../require-passwords.ts';
 import { requireOther } from '../require-other.ts';
 
 /**
@@ -13,6 +14,7 @@ export function setPasswordHandler(deps: EndpointDeps): SessionHandler {
   return async (context, caller) => {
     const { password } = await readJson(context, 'NewPassword');
     const id = requireOther(context, caller);
+    requirePasswords(deps, caller.organization.id);
     await recordedChange(
       deps,
       context,

@@ -3,6 +3,7 @@ import { changeOfUser } from '../../control/change-events.ts';
 import { checkPassword } from '../../control/passwords.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { readJson } from '../json-body.ts';
+import { requirePasswords } from '../require-passwords.ts';
 import { recordedChange } from '../recorded-change.ts';
 import type { Handler } from '../router.ts';
 import { isHostOf } from '../tenant-host.ts';
@@ -26,6 +27,7 @@ export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
       throw new Problem('unauthorized', 'This link is not good, or not any more.');
     }
     const { id, organizationId, credentialVersion } = user;
+    requirePasswords(deps, organizationId);
     await recordedChange(
       deps,
       context,

@@ -1,0 +1,22 @@
+import { isIP } from 'node:net';
+
+const issuerCharactersMax = 1_000;
+
+/** What may stand where a provider of OpenID Connect is named, in words that follow "must be". */
+export const issuerWords =
+  'an https:// address (http:// on this machine alone) without user, password, query, fragment and .well-known';
+
+/** Whether a text is such an address. Where one leads to a document, the library would not hold the issuer against it. */
+export function isIssuer(text: string): boolean {
+  if (!URL.canParse(text) || /\s/.test(text) || text.length > issuerCharactersMax) return false;
+  const url = new URL(text);
+  const isPlain = [url.username, url.password, url.search, url.hash].every((part) => part === '');
+  return isPlain && !url.pathname.includes('/.well-known/') && (url.protocol === 'https:' || isLoopback(url));
+}
+
+/** Plain HTTP that does not leave this machine. */
+export function isLoopback({ protocol, hostname }: URL): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const isHere = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  return protocol === 'http:' && isHere;
+}

@@ -1,0 +1,63 @@
+import type { Config } from '../../config/config.ts';
+import { sessionSecret } from '../../config/secrets.ts';
+import { SealedSecrets } from '../../control/sealed-secret.ts';
+import { defaultSignOn, listSignOns } from '../../control/sign-on-settings.ts';
+import { listOrganizations } from '../../control/organizations.ts';
+import { ProviderFailed } from '../../sign-on/provider-failed.ts';
+import { Providers } from '../../sign-on/providers.ts';
+import type { Setup } from '../session.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { limits } from '../limits.ts';
+import { type Check, checkOfPlace, type Finding } from './check.ts';
+
+/** Whether the providers by which people sign in answer, are who they should be, and have the same time. */
+export async function checkSignOn(storage: Storage, { config, log }: Setup): Promise<Check | undefined> {
+  const providers = new Providers({
+    service: config.oidc,
+    secrets: new SealedSecrets(await sessionSecret(config, log)),
+  });
+  const settings = await settingsByProvider(storage, config);
+  const findings: Required<Finding>[] = [];
+  let asked = 0;
+  for (const [id, one] of settings) {
+    if (!providers.isThere(one)) continue;
+    asked += 1;
+    if (asked > limits.doctorProvidersMax) break;
+    try {
+      const ahead = (await providers.of(one)?.clockAheadMs()) ?? 0;
+      if (Math.abs(ahead) > limits.doctorProviderSkewMsMax) findings.push(skewed(id, ahead));
+    } catch (error) {
+      if (!(error instanceof ProviderFailed)) throw error;
+      findings.push(failing(id, error));
+    }
+  }
+  const notes = asked > limits.doctorProvidersMax ? [`only ${limits.doctorProvidersMax} were asked`] : [];
+  return asked === 0 ? undefined : checkOfPlace('sign_on', findings, notes);
+}
+
+/** One of each organization with a provider of its own, by slug, and of the service. */
+async function settingsByProvider(storage: Storage, config: Config) {
+  const slugs = new Map((await listOrganizations(storage)).map(({ id, slug }) => [id, slug]));
+  const own = (await listSignOns(storage)).filter(({ id, provider }) => provider === 'own' && slugs.has(id));
+  const named = own.map((one) => [slugs.get(one.id) ?? one.id, one] as const);
+  return config.oidc === undefined ? named : [['OIDC_ISSUER', defaultSignOn('')] as const, ...named];
+}
+
+function skewed(id: string, aheadMs: number): Required<Finding> {
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  return {
+    id,
+    detail: `the provider's clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine's: its tokens are refused`,
+    remedy: 'let both follow the time of the network',
+  };
+}
+
+function failing(id: string, { message, options }: ProviderFailed): Required<Finding> {
+  const { cause } = options;
+  return {
+    id,
+    detail: cause instanceof Error ? cause.message : message,
+    remedy:
+      'see whether the provider answers from here, and issuer, client and secret are right (sign-on list)',
+  };
+}

@@ -1,0 +1,99 @@
+import type { Command } from 'commander';
+import { Problem } from '../base/problem.ts';
+import { sessionSecret } from '../config/secrets.ts';
+import { changeOfSignOn, signOnView } from '../control/change-events.ts';
+import { listOrganizations } from '../control/organizations.ts';
+import { SealedSecrets } from '../control/sealed-secret.ts';
+import {
+  defaultSignOn,
+  listSignOns,
+  type SignOnInput,
+  type SignOnSettings,
+  updateSignOn,
+} from '../control/sign-on-settings.ts';
+import type { CliDeps } from './context.ts';
+import { controlCommand } from './control-command.ts';
+import { table } from './output.ts';
+import { readPassword } from './password.ts';
+
+interface Options extends SignOnInput {
+  readonly org: string;
+  readonly clientSecretStdin?: true;
+}
+
+function view(settings: SignOnSettings, slug: string) {
+  const path = `/api/v1/auth/sign-on/callback/${settings.provider === 'own' ? slug : '_service'}`;
+  return { organization: slug, ...signOnView(settings), redirect_path: path };
+}
+
+function addList(signOn: Command, deps: CliDeps): void {
+  const list = signOn.command('list').description('show how people of each organization sign in');
+  controlCommand(deps, list, () => async (storage) => {
+    const found = new Map((await listSignOns(storage)).map((settings) => [settings.id, settings]));
+    const organizations = await listOrganizations(storage);
+    const value = organizations.map(({ id, slug }) => view(found.get(id) ?? defaultSignOn(id), slug));
+    const text = table(value, [
+      ['organization', (one) => one.organization],
+      ['provider', (one) => one.issuer ?? one.provider],
+      ['client', (one) => one.client_id ?? ''],
+      ['roles', (one) => one.role_claim ?? 'as they are here'],
+      ['create', (one) => (one.create ? 'on' : 'off')],
+      ['passwords', (one) => (one.passwords ? 'on' : 'off')],
+      ['proven', (one) => one.proven_at ?? 'not yet'],
+    ]);
+    return { schema: 'CliSignOns', value, text };
+  });
+}
+
+function addSet(signOn: Command, deps: CliDeps): void {
+  const set = signOn
+    .command('set')
+    .description('set up the provider of OpenID Connect by which people of an organization sign in')
+    .requiredOption('--org <slug>', 'slug or id of the organization')
+    .option('--provider <choice>', 'own, service (the one of OIDC_ISSUER) or off')
+    .option('--issuer <url>', 'address of its own provider, as the provider spells it')
+    .option('--client-id <id>', 'name of the service there')
+    .option('--client-secret-stdin', 'read the secret of the service there from standard input; empty: none')
+    .option('--scopes <names>', 'what is asked for (default: "openid email profile")')
+    .option('--trust-email <on|off>', 'addresses that the provider says nothing of count as verified')
+    .option('--create <on|off>', 'whoever the provider vouches for becomes a user')
+    .option(
+      '--role-claim <name>',
+      'claim that roles follow, such as groups; none: roles are what they are here',
+    )
+    .option('--admin-values <list>', 'values of that claim for admin, separated by commas; none: no value')
+    .option('--auditor-values <list>', 'the same for auditor')
+    .option('--member-values <list>', 'the same for member')
+    .option('--default-role <role>', 'role without any of the values; none: the sign-in is refused')
+    .option(
+      '--relink',
+      'whoever signs in next with the verified address of a user is linked to that user anew',
+    );
+  controlCommand(deps, set, (options: Options) => {
+    const { org, clientSecretStdin, ...input } = options;
+    if (Object.keys(input).every((name) => name === 'json') && clientSecretStdin === undefined)
+      throw new Problem('malformed', 'nothing to set: see sign-on set --help');
+    return async (storage, { config, log }) => {
+      const given =
+        clientSecretStdin === undefined
+          ? input
+          : { ...input, clientSecret: await readPassword(deps.io, true) };
+      const secrets = new SealedSecrets(await sessionSecret(config, log));
+      const { organization, before, now } = await updateSignOn(storage, org, given, secrets);
+      const value = view(now, organization.slug);
+      return {
+        schema: 'CliSignOn',
+        value,
+        text: `Sign-on of ${organization.slug} changed. To be entered at the provider, behind the address of the service: ${value.redirect_path}`,
+        changes: [changeOfSignOn(organization, before, now)],
+      };
+    };
+  });
+}
+
+/** `sign-on set|list` (contract: Command line). */
+export function registerSignOn(program: Command, deps: CliDeps): void {
+  const signOn = program.command('sign-on').description('how people sign in: providers of OpenID Connect');
+  addList(signOn, deps);
+  addSet(signOn, deps);
+}

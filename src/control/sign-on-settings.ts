@@ -1,0 +1,257 @@
+import { type Clock, systemClock } from '../base/clock.ts';
+import { isIssuer, issuerWords } from '../base/issuer.ts';
+import { Problem } from '../base/problem.ts';
+import type { Storage } from '../storage/storage.ts';
+import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
+import { findOrganization, type Organization } from './organizations.ts';
+import type { SealedSecrets } from './sealed-secret.ts';
+import { parseRole, type Role, roles } from './users.ts';
+
+/** `own`: one of the organization; `service`: the one of the configuration, where there is one; `off`: none. */
+type ProviderChoice = 'own' | 'service' | 'off';
+
+const providerChoices: readonly ProviderChoice[] = ['own', 'service', 'off'];
+
+export const signOnTable = new ControlTable('sign_ons', 'UUID', {
+  /** Of the organization. */
+  id: field<string>('id'),
+  /** Whatever is not known signs nobody in. */
+  provider: field<ProviderChoice>(
+    'provider',
+    (text: string) => providerChoices.find((choice) => choice === text) ?? 'off',
+  ),
+  issuer: field<string>('issuer'),
+  clientId: field<string>('client_id'),
+  /** Sealed; empty: a client without a secret. */
+  clientSecret: field<string>('client_secret'),
+  /** Separated by spaces. */
+  scopes: field<string>('scopes'),
+  trustEmail: field<boolean>('trust_email'),
+  createUsers: field<boolean>('create_users'),
+  /** Empty: roles are what they are here. */
+  roleClaim: field<string>('role_claim'),
+  adminValues: field<readonly string[]>('admin_values'),
+  auditorValues: field<readonly string[]>('auditor_values'),
+  memberValues: field<readonly string[]>('member_values'),
+  /** Undefined: who has none of the values is refused. */
+  defaultRole: field<Role | undefined>(
+    'default_role',
+    (text: string) => roles.find((role) => role === text),
+    (role) => role ?? '',
+  ),
+  passwords: field<boolean>('passwords'),
+  /** Identities that were linked before this may be linked anew, by a verified address. */
+  connectedMicros: time('connected_at'),
+  /** When an administrator first signed in by the connection as it is. */
+  provenMicros: optionalTime('proven_at'),
+  version: version(),
+});
+
+/** How people of an organization sign in (docs/sign-on.md). */
+export type SignOnSettings = RowOf<typeof signOnTable>;
+
+const scopesDefault = 'openid email profile';
+
+/** Of an organization that has said nothing. */
+export function defaultSignOn(organizationId: string): SignOnSettings {
+  return {
+    id: organizationId,
+    provider: 'service',
+    issuer: '',
+    clientId: '',
+    clientSecret: '',
+    scopes: scopesDefault,
+    trustEmail: false,
+    createUsers: false,
+    roleClaim: '',
+    adminValues: [],
+    auditorValues: [],
+    memberValues: [],
+    defaultRole: undefined,
+    passwords: true,
+    connectedMicros: 0,
+    provenMicros: undefined,
+    version: 0,
+  };
+}
+
+/** What `sign-on set` takes, in texts as an operator gives them; what is not given stays. */
+export interface SignOnInput {
+  readonly provider?: string | undefined;
+  readonly issuer?: string | undefined;
+  readonly clientId?: string | undefined;
+  /** Empty: a client without a secret. */
+  readonly clientSecret?: string | undefined;
+  readonly scopes?: string | undefined;
+  readonly trustEmail?: string | undefined;
+  readonly create?: string | undefined;
+  readonly roleClaim?: string | undefined;
+  readonly adminValues?: string | undefined;
+  readonly auditorValues?: string | undefined;
+  readonly memberValues?: string | undefined;
+  readonly defaultRole?: string | undefined;
+  readonly relink?: boolean | undefined;
+}
+
+/** What the secret of a client is sealed for: nobody who can write the table can have it sent to another issuer. */
+export function secretPurpose({ id, issuer, clientId }: SignOnSettings): string {
+  return `client secret\n${id}\n${issuer}\n${clientId}`;
+}
+
+/** The address of a provider. Throws Problem `malformed`. */
+function parseIssuer(text: string): string {
+  if (isIssuer(text)) return text;
+  throw new Problem('malformed', `issuer must be ${issuerWords}`);
+}
+
+const lineText = /^[^\p{Cc}\p{Cs}]*$/u;
+
+function parseText(name: string, text: string, max: number): string {
+  if (text.length >= 1 && text.length <= max && lineText.test(text)) return text;
+  throw new Problem('malformed', `${name} must have 1 to ${max} characters, none of them control characters`);
+}
+
+function parseSwitch(name: string, text: string): boolean {
+  if (text === 'on' || text === 'off') return text === 'on';
+  throw new Problem('malformed', `${name} must be on or off`);
+}
+
+function parseScopes(text: string): string {
+  const scopes = [...new Set(text.split(/[ ,]+/).filter((scope) => scope !== ''))];
+  const isGood = scopes.length <= 20 && scopes.every((scope) => /^[!#-[\]-~]{1,100}$/.test(scope));
+  if (isGood && scopes.includes('openid')) return scopes.join(' ');
+  throw new Problem('malformed', 'scopes must be at most 20 names separated by spaces, openid among them');
+}
+
+const valuesMax = 100;
+
+/** Values of a claim, separated by commas; `none` for none. */
+function parseValues(name: string, text: string): string[] {
+  if (text === 'none') return [];
+  const values = [...new Set(text.split(',').map((value) => value.trim()))];
+  if (values.length <= valuesMax && values.every((value) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(value)))
+    return values;
+  throw new Problem('malformed', `${name} must be up to ${valuesMax} values separated by commas, or none`);
+}
+
+function parseProvider(text: string): ProviderChoice {
+  const choice = providerChoices.find((known) => known === text);
+  if (choice === undefined)
+    throw new Problem('malformed', `provider must be one of ${providerChoices.join(', ')}`);
+  return choice;
+}
+
+const given = <T, V>(text: T | undefined, name: keyof SignOnSettings, read: (text: T) => V) =>
+  text === undefined ? {} : { [name]: read(text) };
+
+/** The connection: which provider, as which client. Another issuer or client needs its secret given again. */
+function connectionOf(before: SignOnSettings, input: SignOnInput): Partial<SignOnSettings> {
+  const { issuer, clientId, clientSecret } = input;
+  const named = [issuer, clientId, clientSecret].some((text) => text !== undefined);
+  const chosen = input.provider === undefined ? undefined : parseProvider(input.provider);
+  const provider = chosen ?? (named ? 'own' : before.provider);
+  if (named && provider !== 'own')
+    throw new Problem('malformed', 'issuer, client id and client secret are for the provider own alone');
+  const now = {
+    provider,
+    ...given(issuer, 'issuer', parseIssuer),
+    ...given(clientId, 'clientId', (text) => parseText('client id', text, 200)),
+  };
+  const { issuer: newIssuer, clientId: newClient } = { ...before, ...now };
+  if (provider === 'own' && (newIssuer === '' || newClient === ''))
+    throw new Problem('malformed', 'issuer and client id are both needed');
+  const isOther = newIssuer !== before.issuer || newClient !== before.clientId;
+  if (isOther && before.clientSecret !== '' && clientSecret === undefined)
+    throw new Problem('malformed', 'the client secret is needed again for another issuer or client id');
+  return now;
+}
+
+function rulesOf(input: SignOnInput): Partial<SignOnSettings> {
+  return {
+    ...given(input.scopes, 'scopes', parseScopes),
+    ...given(input.trustEmail, 'trustEmail', (text) => parseSwitch('trust-email', text)),
+    ...given(input.create, 'createUsers', (text) => parseSwitch('create', text)),
+    ...given(input.roleClaim, 'roleClaim', (text) =>
+      text === 'none' ? '' : parseText('role claim', text, 200),
+    ),
+    ...given(input.adminValues, 'adminValues', (text) => parseValues('admin values', text)),
+    ...given(input.auditorValues, 'auditorValues', (text) => parseValues('auditor values', text)),
+    ...given(input.memberValues, 'memberValues', (text) => parseValues('member values', text)),
+    ...given(input.defaultRole, 'defaultRole', (text) => (text === 'none' ? undefined : parseRole(text))),
+  };
+}
+
+/** What an organization has said of it, or what holds where it has said nothing. */
+export async function readSignOn(storage: Storage, organizationId: string): Promise<SignOnSettings> {
+  const [found] = await signOnTable.select(storage, 'id = {id:UUID}', { id: organizationId });
+  return found ?? defaultSignOn(organizationId);
+}
+
+/** Every organization that has said anything of it. */
+export function listSignOns(storage: Storage): Promise<SignOnSettings[]> {
+  return signOnTable.select(storage, 'true ORDER BY id');
+}
+
+interface SignOnChange {
+  readonly organization: Organization;
+  readonly before: SignOnSettings;
+  readonly now: SignOnSettings;
+}
+
+/**
+ * Changes what is given. Another connection has to prove itself again. Throws Problem `malformed`, `not_found`, or
+ * `conflict` where passwords are off and nobody could sign in any more.
+ */
+export async function updateSignOn(
+  storage: Storage,
+  reference: string,
+  input: SignOnInput,
+  secrets: SealedSecrets,
+  clock: Clock = systemClock,
+): Promise<SignOnChange> {
+  const organization = await findOrganization(storage, reference);
+  const before = await readSignOn(storage, organization.id);
+  const merged = { ...before, ...connectionOf(before, input), ...rulesOf(input) };
+  if (merged.provider === 'off' && !merged.passwords)
+    throw new Problem('conflict', 'passwords are off, so nobody could sign in: org set --passwords on first');
+  const { clientSecret } = input;
+  const sealed =
+    clientSecret === undefined || clientSecret === ''
+      ? clientSecret
+      : secrets.seal(parseText('client secret', clientSecret, 2000), secretPurpose(merged));
+  const names = ['provider', 'issuer', 'clientId'] as const;
+  const isOther = input.relink === true || names.some((name) => merged[name] !== before[name]);
+  const now = clock();
+  const change = {
+    ...merged,
+    ...(sealed !== undefined && { clientSecret: sealed }),
+    ...(isOther && { connectedMicros: now, provenMicros: undefined }),
+  };
+  return { organization, before, now: await signOnTable.update(storage, before, change, now) };
+}
+
+/**
+ * Switches passwords on or off. Off needs that an administrator has signed in by the connection as it is, or `force`.
+ * Throws Problem `malformed`, `not_found`, `conflict`.
+ */
+export async function setPasswords(
+  storage: Storage,
+  reference: string,
+  { passwords, force = false }: { readonly passwords: string; readonly force?: boolean | undefined },
+  clock: Clock = systemClock,
+): Promise<SignOnChange> {
+  const organization = await findOrganization(storage, reference);
+  const before = await readSignOn(storage, organization.id);
+  const isOn = parseSwitch('passwords', passwords);
+  if (!isOn && !force && (before.provider === 'off' || before.provenMicros === undefined)) {
+    throw new Problem(
+      'conflict',
+      'no administrator has signed in by the provider yet, so passwords off could lock everybody out; let one do so first, or give --force',
+    );
+  }
+  return {
+    organization,
+    before,
+    now: await signOnTable.update(storage, before, { passwords: isOn }, clock()),
+  };
+}

@@ -1,0 +1,153 @@
+import { Problem } from '../../base/problem.ts';
+import { errorFacts } from '../../base/log.ts';
+import { type Change, changeOfUser } from '../../control/change-events.ts';
+import type { Organization } from '../../control/organizations.ts';
+import { type Identity, type SignedOn, SignOnRefused } from '../../control/sign-on.ts';
+import type { SignOnSettings } from '../../control/sign-on-settings.ts';
+import type { Attempt } from '../../sign-on/attempt.ts';
+import { ProviderFailed } from '../../sign-on/provider-failed.ts';
+import type { EndpointDeps } from '../deps.ts';
+import { limits } from '../limits.ts';
+import { recordedChange } from '../recorded-change.ts';
+import type { RequestContext } from '../request-context.ts';
+import { type Reply, seeOther } from '../response.ts';
+import type { Handler } from '../router.ts';
+import { attemptCookie } from '../session-cookie.ts';
+import { signIns } from '../sign-in-metrics.ts';
+import { nameOfProvider } from '../sign-on-place.ts';
+import { isHostOf } from '../tenant-host.ts';
+import { toProblem } from '../to-problem.ts';
+import { trailOrigin } from '../trail.ts';
+import { loginSucceeded, signOnFailed } from '../trail-events.ts';
+
+/** A sign-in that was begun here, and whose it is. */
+interface Begun {
+  readonly attempt: Attempt;
+  readonly organization: Organization;
+  readonly settings: SignOnSettings;
+}
+
+/**
+ * GET /api/v1/auth/sign-on/callback/{provider}: where a provider sends the browser back to (contract: Sessions).
+ *
+ *     cookie of an attempt, of this organization and provider? ─no─▶ over
+ *     state, issuer, code for tokens, signature, nonce …       ─no─▶ declined, invalid, provider
+ *     who is it in the organization?                           ─no─▶ unknown, role, …        (events 1002)
+ *     1001 recorded ─▶ session in a cookie, on to the page
+ */
+export function signOnCallbackHandler(deps: EndpointDeps): Handler {
+  return async (context) => {
+    const begun = await beginningOf(deps, context);
+    if (begun === undefined) {
+      signIns.inc({ way: 'openid_connect', outcome: 'over' });
+      throw over();
+    }
+    let identity: Identity | undefined;
+    try {
+      identity = await identityOf(deps, begun, context);
+      return await signedIn(deps, context, begun, identity);
+    } catch (error) {
+      throw await failed(deps, context, begun, { error, identity });
+    }
+  };
+}
+
+function over(): Problem {
+  const detail = 'This sign-in was begun elsewhere, or is over: begin again.';
+  return new Problem('unauthorized', detail, { members: { sign_on: 'over' } });
+}
+
+async function beginningOf(deps: EndpointDeps, context: RequestContext): Promise<Begun | undefined> {
+  const { attempts, config, directory, providers } = deps;
+  const texts = attemptCookie(config.serviceName, context).read(context);
+  const ours = texts.filter(({ length }) => length <= limits.sessionTokenCharactersMax);
+  for (const text of ours) {
+    const attempt = await attempts.open(text);
+    const organization = attempt && directory.organizationById(attempt.organizationId);
+    if (attempt === undefined || organization === undefined) continue;
+    const settings = directory.signOnOf(organization.id);
+    const isItsOwn =
+      providers.isThere(settings) &&
+      context.parameter('provider') === nameOfProvider(settings, organization) &&
+      isHostOf(organization.slug, context.header('host'), config.tenantDomain);
+    if (isItsOwn) return { attempt, organization, settings };
+  }
+  return undefined;
+}
+
+async function identityOf(
+  { providers }: EndpointDeps,
+  { attempt, settings }: Begun,
+  { head }: RequestContext,
+): Promise<Identity> {
+  const identity = await providers.of(settings)?.finish(attempt, head.rawQuery, settings);
+  if (identity === undefined) throw over();
+  return identity;
+}
+
+/** Who it is, as a user of the organization, with a session. */
+async function signedIn(
+  deps: EndpointDeps,
+  context: RequestContext,
+  { attempt, organization, settings }: Begun,
+  identity: Identity,
+): Promise<Reply> {
+  const { administration, config, cookie, sessions, trail } = deps;
+  const actor = { name: `Sign-on by ${identity.issuer}`, type: 'App/System' } as const;
+  const { user } = await recordedChange(
+    deps,
+    context,
+    { actor },
+    () => administration.signOn(settings, identity),
+    changesOf,
+  );
+  const session = await sessions.issue(user, organization);
+  await trail.recordBefore(loginSucceeded(user, wayOf(identity)), trailOrigin(context));
+  if (user.role === 'admin' && settings.provenMicros === undefined)
+    await administration.signOnProven(settings);
+  signIns.inc({ way: 'openid_connect', outcome: 'ok' });
+  const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
+  const attemptOver = attemptCookie(config.serviceName, context).clear(context);
+  return seeOther(attempt.returnTo, {
+    'Set-Cookie': [cookie.set(context, session.token, maxAgeSeconds), attemptOver],
+  });
+}
+
+function wayOf({ issuer, subject }: Identity) {
+  return { way: 'openid_connect', issuer, subject } as const;
+}
+
+function changesOf({ user, created, roleBefore, linked }: SignedOn): Change[] {
+  if (created) return [changeOfUser(user, 'userCreated')];
+  return [
+    ...(linked ? [changeOfUser(user, 'userUpdated')] : []),
+    ...(roleBefore === undefined ? [] : [changeOfUser(user, 'roleChanged', roleBefore)]),
+  ];
+}
+
+/** Counts and records it; resolves with the problem to answer, which takes the attempt away: a state is good once. */
+async function failed(
+  { config, log, trail }: EndpointDeps,
+  context: RequestContext,
+  { organization, settings }: Begun,
+  { error, identity }: { readonly error: unknown; readonly identity: Identity | undefined },
+): Promise<Problem> {
+  const problem = toProblem(error, true);
+  const known = error instanceof SignOnRefused || error instanceof ProviderFailed;
+  const reason = known ? error.reason : 'failed';
+  signIns.inc({ way: 'openid_connect', outcome: reason });
+  const facts = { request_id: context.head.requestId, organization: organization.slug, reason };
+  log.warn({ ...facts, ...errorFacts(problem.options.cause ?? problem) }, 'a sign-in by a provider failed');
+  const event = signOnFailed(organization.id, {
+    reason,
+    way: identity === undefined ? { way: 'openid_connect', issuer: settings.issuer } : wayOf(identity),
+    user: error instanceof SignOnRefused ? error.user : undefined,
+    claimedEmail: identity?.email,
+  });
+  await trail.recordAfter(event, trailOrigin(context));
+  const headers = {
+    ...problem.options.headers,
+    'Set-Cookie': attemptCookie(config.serviceName, context).clear(context),
+  };
+  return new Problem(problem.code, problem.message, { ...problem.options, headers });
+}

@@ -1,0 +1,76 @@
+import { Problem } from '../base/problem.ts';
+import type { Organization } from '../control/organizations.ts';
+import type { SignOnSettings } from '../control/sign-on-settings.ts';
+import type { EndpointDeps } from './deps.ts';
+import type { RequestContext } from './request-context.ts';
+import { slugOfHost } from './tenant-host.ts';
+
+type PlaceDeps = Pick<EndpointDeps, 'config' | 'directory' | 'providers'>;
+
+/** What a request says of the organization that somebody wants to sign in to. */
+export type Meant =
+  | { readonly kind: 'one'; readonly organization: Organization }
+  /** It names none, and there are several, or none at all. */
+  | { readonly kind: 'unnamed'; readonly count: number }
+  /** It names one that is not there, or not on this host. */
+  | { readonly kind: 'unknown' };
+
+/** By its host, its parameter `organization`, or as the only one whose people sign in by a provider. */
+export function meantOrganization(
+  { config, directory, providers }: PlaceDeps,
+  context: RequestContext,
+): Meant {
+  const ofHost = slugOfHost(context.header('host'), config.tenantDomain);
+  const named = context.first('organization')?.trim().toLowerCase() || undefined;
+  const isElsewhere = config.tenantDomain !== undefined && ofHost === undefined;
+  if (isElsewhere || (ofHost !== undefined && named !== undefined && named !== ofHost))
+    return { kind: 'unknown' };
+  const slug = ofHost ?? named;
+  if (slug !== undefined) {
+    const organization = directory.organizationBySlug(slug);
+    return organization === undefined ? { kind: 'unknown' } : { kind: 'one', organization };
+  }
+  const able = directory.organizations().filter(({ id }) => providers.isThere(directory.signOnOf(id)));
+  const [organization] = able;
+  return able.length === 1 && organization !== undefined
+    ? { kind: 'one', organization }
+    : { kind: 'unnamed', count: able.length };
+}
+
+/** Of an organization with a provider of its own; others share the one of the service. */
+const serviceName = '_service';
+
+/**
+ * What the way back from a provider ends with. Different providers have different ones, so what one of them sends can never
+ * pass for an answer of another (RFC 9700, mix-up).
+ */
+export function nameOfProvider({ provider }: SignOnSettings, { slug }: Organization): string {
+  return provider === 'own' ? slug : serviceName;
+}
+
+const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+/**
+ * The way back from a provider. Its host is the organization's, the one of PUBLIC_URL, or this machine's: never one that only
+ * the request names. Throws Problem `unavailable` where none is known.
+ */
+export function redirectUri(
+  context: RequestContext,
+  config: Pick<EndpointDeps['config'], 'tenantDomain' | 'publicUrl'>,
+  organization: Organization,
+  provider: string,
+): string {
+  const path = `/api/v1/auth/sign-on/callback/${provider}`;
+  const scheme = context.head.secure ? 'https' : 'http';
+  const host = context.header('host') ?? '';
+  if (config.tenantDomain !== undefined) {
+    const port = /:\d{1,5}$/.exec(host)?.[0] ?? '';
+    return new URL(`${scheme}://${organization.slug}.${config.tenantDomain}${port}${path}`).href;
+  }
+  if (config.publicUrl !== undefined) return `${config.publicUrl}${path}`;
+  if (thisMachine.test(host)) return new URL(`${scheme}://${host}${path}`).href;
+  throw new Problem('unavailable', 'The operator of the service has not said where browsers reach it.', {
+    members: { sign_on: 'provider' },
+    cause: new Error('PUBLIC_URL is not set, nor TENANT_DOMAIN: sign-on by a provider needs one of them'),
+  });
+}

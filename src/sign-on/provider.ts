@@ -1,0 +1,192 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  type ClientAuth,
+  ClientError,
+  type Configuration,
+  ClientSecretPost,
+  ClientSecretBasic,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+  type IDToken,
+  None,
+} from 'openid-client';
+import { isLoopback } from '../base/issuer.ts';
+import { memoizeFor } from '../base/single-flight.ts';
+import type { Identity } from '../control/sign-on.ts';
+import { boundedFetch } from './bounded-fetch.ts';
+import { limits } from './limits.ts';
+import { failureOf, ProviderFailed, unavailable } from './provider-failed.ts';
+
+/** A provider and the client that this service is there. */
+export interface ProviderClient {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Undefined: a client without a secret. */
+  readonly clientSecret: string | undefined;
+}
+
+/** What a sign-in is begun with, and what its end is held against. */
+export interface Checks {
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** Claims that a sign-in needs, beside those that are always there; asked of the provider where the ID token has none. */
+interface Wanted {
+  readonly scopes: string;
+  readonly roleClaim: string;
+}
+
+/**
+ * A provider of OpenID Connect, as openid-client speaks with it. What it says of itself is asked for when it is first
+ * needed and after `limits.providerKeptMs`; calls in between share it. Its keys are kept with that, and asked for again
+ * when an ID token names one that is not among them, at most once a minute (oauth4webapi does both).
+ */
+export class Provider {
+  readonly #discovered: () => Promise<Configuration>;
+  #waiting = 0;
+
+  constructor(client: ProviderClient) {
+    this.#discovered = memoizeFor(limits.providerKeptMs, () => discover(client));
+  }
+
+  /** How far its clock is ahead, where it is who it should be; to a second. Rejects with ProviderFailed. */
+  clockAheadMs(): Promise<number> {
+    return this.#bounded(async () => {
+      const { issuer } = (await this.#discovered()).serverMetadata();
+      const { headers, body } = await boundedFetch(issuer, plainGet);
+      await body?.cancel();
+      const told = Date.parse(headers.get('date') ?? '');
+      return Number.isNaN(told) ? 0 : told - Date.now();
+    });
+  }
+
+  /** Where the browser is sent to. Rejects with ProviderFailed. */
+  begin({ redirectUri, state, nonce, verifier }: Checks, scopes: string): Promise<URL> {
+    return this.#bounded(async () =>
+      buildAuthorizationUrl(await this.#discovered(), {
+        redirect_uri: redirectUri,
+        response_type: 'code',
+        scope: scopes,
+        state,
+        nonce,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      }),
+    );
+  }
+
+  /**
+   * Who has come back, by the query of the address that the provider sent the browser to: state, issuer (RFC 9207), code
+   * for tokens with the PKCE verifier, signature, audience, times and nonce of the ID token. Rejects with ProviderFailed.
+   */
+  finish(checks: Checks, rawQuery: string, wanted: Wanted): Promise<Identity> {
+    return this.#bounded(async () => {
+      const configuration = await this.#discovered();
+      const tokens = await authorizationCodeGrant(
+        configuration,
+        new URL(`${checks.redirectUri}?${rawQuery}`),
+        {
+          pkceCodeVerifier: checks.verifier,
+          expectedState: checks.state,
+          expectedNonce: checks.nonce,
+          idTokenExpected: true,
+        },
+      );
+      const claims = tokens.claims();
+      if (claims === undefined) throw new ClientError('no ID token');
+      const needsMore = claims['email'] === undefined || lacks(claims, wanted.roleClaim);
+      const asks = needsMore && configuration.serverMetadata().userinfo_endpoint !== undefined;
+      const more = asks ? await fetchUserInfo(configuration, tokens.access_token, claims.sub) : {};
+      return identityOf(claims, more);
+    });
+  }
+
+  async #bounded<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#waiting >= limits.providerWaitingMax)
+      throw new ProviderFailed('provider', 'Too many sign-ins wait for the sign-on of your organization.');
+    this.#waiting += 1;
+    try {
+      return await within(limits.providerMsMax, work());
+    } catch (error) {
+      throw failureOf(error);
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+}
+
+const plainGet = { method: 'GET', redirect: 'manual', headers: {}, body: undefined } as const;
+
+function lacks(claims: IDToken, roleClaim: string): boolean {
+  const [top = ''] = roleClaim.split('.');
+  return roleClaim !== '' && claims[roleClaim] === undefined && claims[top] === undefined;
+}
+
+/**
+ * Asks the provider what it is. Its issuer must be the one of the settings to the letter: the library lets hosts of
+ * Microsoft name a pattern that any tenant fits.
+ */
+async function discover({ issuer, clientId, clientSecret }: ProviderClient): Promise<Configuration> {
+  const url = new URL(issuer);
+  try {
+    const configuration = await discovery(url, clientId, undefined, authentication(clientSecret), {
+      timeout: limits.providerMsMax / 1000,
+      [customFetch]: boundedFetch,
+      execute: [enableNonRepudiationChecks, ...(isLoopback(url) ? [allowInsecureRequests] : [])],
+    });
+    const said = configuration.serverMetadata().issuer;
+    if (new URL(said).href !== url.href)
+      throw new Error(`the provider says that it is ${said.slice(0, 200)}`);
+    return configuration;
+  } catch (error) {
+    throw unavailable(error);
+  }
+}
+
+/** As the provider takes it: in a header, which every provider must know, unless it says that it does not. */
+function authentication(secret: string | undefined): ClientAuth {
+  if (secret === undefined) return None();
+  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)];
+  return (server, ...request) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    (methods.includes('client_secret_basic') ? basic : post)(server, ...request);
+  };
+}
+
+/** Claims of the ID token come first, since they are signed; the address and whether it is verified from one source. */
+function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): Identity {
+  const source = claims['email'] === undefined ? more : claims;
+  const { email, email_verified: verified } = source as Record<string, unknown>;
+  const all: Readonly<Record<string, unknown>> = { ...more, ...claims };
+  const name = all['name'] ?? all['preferred_username'];
+  return {
+    issuer: claims.iss,
+    subject: claims.sub,
+    email: typeof email === 'string' ? email : undefined,
+    // Some send it as a text.
+    emailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
+    name: typeof name === 'string' ? name : undefined,
+    claims: all,
+  };
+}
+
+/** The library's own time limit is for each request, and this is for all of them. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

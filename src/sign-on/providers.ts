@@ -1,0 +1,54 @@
+import { FifoMap } from '../base/fifo-map.ts';
+import type { SealedSecrets } from '../control/sealed-secret.ts';
+import { secretPurpose, type SignOnSettings } from '../control/sign-on-settings.ts';
+import { limits } from './limits.ts';
+import { Provider, type ProviderClient } from './provider.ts';
+import { unavailable } from './provider-failed.ts';
+
+/** Of the settings of an organization, those by which a provider is known. */
+export interface ProvidersOptions {
+  /** The one of the configuration; undefined: there is none. */
+  readonly service: ProviderClient | undefined;
+  readonly secrets: SealedSecrets;
+}
+
+/** Providers by the client that this service is there; of each what it said of itself is kept for a while. */
+export class Providers {
+  readonly #options: ProvidersOptions;
+  readonly #providers = new FifoMap<Provider>();
+
+  constructor(options: ProvidersOptions) {
+    this.#options = options;
+  }
+
+  /** Whether people of an organization can sign in by one. */
+  isThere(settings: SignOnSettings): boolean {
+    return (
+      settings.provider === 'own' || (settings.provider === 'service' && this.#options.service !== undefined)
+    );
+  }
+
+  /** The provider of an organization; undefined where there is none. Throws ProviderFailed where its secret cannot be read. */
+  of(settings: SignOnSettings): Provider | undefined {
+    if (!this.isThere(settings)) return undefined;
+    const client = settings.provider === 'own' ? this.#ownClient(settings) : this.#options.service;
+    if (client === undefined) return undefined;
+    const name = JSON.stringify([client.issuer, client.clientId, client.clientSecret]);
+    const known = this.#providers.get(name);
+    if (known !== undefined) return known;
+    const provider = new Provider(client);
+    this.#providers.set(name, provider);
+    if (this.#providers.size > limits.providersMax) this.#providers.removeOldest();
+    return provider;
+  }
+
+  #ownClient(settings: SignOnSettings): ProviderClient {
+    const { issuer, clientId, clientSecret: sealed } = settings;
+    if (sealed === '') return { issuer, clientId, clientSecret: undefined };
+    const clientSecret = this.#options.secrets.open(sealed, secretPurpose(settings));
+    if (clientSecret !== undefined) return { issuer, clientId, clientSecret };
+    throw unavailable(
+      new Error('the client secret was stored with another SESSION_SECRET: give it again by sign-on set'),
+    );
+  }
+}

@@ -1,0 +1,69 @@
+import { strict as assert } from 'node:assert';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { createUser } from '../e2e/session-support.ts';
+import { call, eventually } from '../support/http.ts';
+import { type OidcProvider, startOidcProvider } from '../support/oidc-provider.ts';
+import { createTenant, printed } from '../support/server.ts';
+import { assertAccessible, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+
+const slug = 'sign-on-page';
+const email = 'pia@sign-on-page.example';
+let shared: SharedPage;
+let provider: OidcProvider;
+
+async function set(args: readonly string[], isThere: boolean, stdin = ''): Promise<void> {
+  const { server } = shared;
+  printed(await server.cliHere([...args, '--json'], stdin));
+  await eventually('the server to know', async () => {
+    const { text } = await call(`${server.url}/api/v1/auth/sign-on-options?organization=${slug}`);
+    return (JSON.parse(text) as { sign_on: boolean }).sign_on === isThere ? true : undefined;
+  });
+}
+
+describe('the page of somebody who signs in by a provider', { skip: withoutBrowser() }, () => {
+  before(async () => {
+    shared = await sharedPage();
+    const { server } = shared;
+    await createTenant(server, slug);
+    await createUser(server, slug, 'admin', email);
+    provider = await startOidcProvider([`${server.url}/api/v1/auth/sign-on/callback/${slug}`]);
+    const client = ['--issuer', provider.issuer, '--client-id', provider.clientId, '--client-secret-stdin'];
+    await set(['sign-on', 'set', '--org', slug, ...client], true, provider.clientSecret);
+  });
+  afterEach(() => shared.closeVisits());
+  after(async () => {
+    await set(['sign-on', 'set', '--org', slug, '--provider', 'off'], false);
+    await provider.stop();
+  });
+
+  test('goes there by keyboard, and comes back to where it was', async () => {
+    provider.account = { sub: 'pia', email, email_verified: true, name: 'Pia' };
+    const page = await shared.visit('#/settings');
+    const way = page.getByRole('link', { name: 'account' });
+    await way.waitFor();
+    await assertAccessible(page);
+    await way.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Settings' }).waitFor();
+    assert.match(page.url(), /#\/settings$/);
+    // A session that ends in the middle of work can go on the same way.
+    await page.context().clearCookies();
+    await page.getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('dialog').getByRole('link', { name: 'account' }).click();
+    await page.locator('tbody tr', { hasText: email }).waitFor();
+  });
+
+  test('says why it came to nothing, in the language of the person', async () => {
+    provider.account = { sub: 'eve', email: 'eve@elsewhere.example', email_verified: true };
+    const page = await shared.visit();
+    await page.getByRole('link', { name: 'account' }).click();
+    await page.getByRole('alert').getByText('You are not a user of this organization').waitFor();
+    await page.getByText('Reference').waitFor();
+    await assertAccessible(page);
+    await page.getByRole('button', { name: 'Deutsch' }).click();
+    await page.getByRole('alert').getByText('Sie sind in dieser Organisation nicht angelegt').waitFor();
+    const forged = await shared.visit('#/sign-in?fault=%3Cb%3Econstructor&reference=%3Cimg%20src=x%3E');
+    await forged.getByRole('alert').getByText('could not be signed in').waitFor();
+    assert.equal(await forged.locator('.fault img').count(), 0);
+  });
+});
