@@ -664,6 +664,59 @@ export interface Schemas {
     readonly finished_at: Schemas['CliMomentOrNull'];
   };
   readonly CliDeletions: readonly (Schemas['CliDeletion'])[];
+  /** `version` */
+  readonly CliVersion: {
+    readonly version: string;
+    /** Number of the newest migration of the tables that this release knows. */
+    readonly migration: number;
+    /** Newest format of the write-ahead log that this release reads; it writes this one. */
+    readonly log_format: number;
+  };
+  /** `top`: one interval. What cannot be told is null, and so are times where nothing was asked. */
+  readonly CliTop: {
+    readonly at: Schemas['CliMoment'];
+    /** How long the interval was. */
+    readonly seconds: number;
+    /** Events. */
+    readonly accepted: number;
+    readonly accepted_per_second: number;
+    readonly rejected: number;
+    readonly rejected_per_second: number;
+    readonly acknowledgement: Schemas['CliLatencies'];
+    readonly query: Schemas['CliLatencies'];
+    /** What waits in the write-ahead log for the engine. */
+    readonly log: {
+      readonly bytes: number | null;
+      readonly segments: number | null;
+      /** Age of the oldest event that cannot be read yet. */
+      readonly lag_seconds: number | null;
+    };
+    readonly reads: {
+      readonly running: number | null;
+      readonly waiting: number | null;
+    };
+    readonly engine: {
+      readonly memory_bytes: number | null;
+      /** Of the partition that has the most. */
+      readonly parts: number | null;
+    };
+    /** At work for more than a second; the slowest five. */
+    readonly slow_queries: readonly ({
+      readonly id: string;
+      readonly seconds: number;
+      readonly memory_bytes: number;
+      readonly query: string;
+    })[] | null;
+    /** The five that had the most events stored in the last 30 seconds. */
+    readonly organizations: readonly ({
+      readonly slug: string;
+      readonly events_per_second: number;
+    })[] | null;
+  };
+  readonly CliLatencies: {
+    readonly p50_seconds: number | null;
+    readonly p99_seconds: number | null;
+  };
   /** `init` */
   readonly CliInit: {
     readonly organization: Schemas['CliNewOrganization'];

@@ -13,6 +13,7 @@ import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
+import { LaterReleaseError } from '../storage/later-release.ts';
 import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
@@ -24,6 +25,7 @@ import {
   checkClock,
   checkPartCount,
   checkRetention,
+  checkTables,
   checkUser,
   checkVersion,
 } from './doctor/engine.ts';
@@ -78,7 +80,11 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
   try {
     await withStorage(setup, async ({ storage }) => {
       isReached = true;
-      checks.push(checkOfPlace('engine_reachable', []), await checkVersion(storage));
+      checks.push(
+        checkOfPlace('engine_reachable', []),
+        await checkVersion(storage),
+        await checkTables(storage),
+      );
       checks.push(await checkClock(storage, config.dataDir), await checkPartCount(storage));
       if (quick === undefined) checks.push(await checkRetention(storage));
       // The parts of a ClickHouse server have replicas, and the server has monitoring.
@@ -92,6 +98,11 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
   } catch (error) {
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
+    if (error instanceof LaterReleaseError) {
+      const remedy =
+        'start the release that this database is of: docs/upgrade.md says under "Rolling back" what can be done';
+      return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
+    }
     const detail = shortMessage(error instanceof Error ? error.message : String(error));
     const remedy =
       config.clickhouse.url === undefined

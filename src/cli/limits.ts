@@ -94,4 +94,11 @@ export const limits = {
   moveLeftEventsMax: 10_000,
   moveFindingsShownMax: 100,
   secretFileBytesMax: 64 * 1024,
+  /** `top`: how often, how long server and engine have for their answers, and what is shown. */
+  topIntervalMs: 2_000,
+  topAskMsMax: 2_000,
+  topRows: 5,
+  topSlowQuerySeconds: 1,
+  topOrganizationsSeconds: 30,
+  topLagSecondsMax: 10,
 } as const;

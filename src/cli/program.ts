@@ -17,10 +17,11 @@ import { registerOcsf } from './ocsf.ts';
 import { registerOrg } from './org.ts';
 import { variablesText } from './output.ts';
 import { registerServe } from './serve.ts';
+import { registerTop } from './top.ts';
 import { registerUser } from './user.ts';
 import { registerVerify } from './verify.ts';
 import { registerWriters } from './writers.ts';
-import { version } from './version.ts';
+import { registerVersion, version } from './version.ts';
 
 /** Exit codes (contract: Command line). */
 const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
@@ -59,6 +60,8 @@ function createProgram(deps: CliDeps): Command {
   registerDoctor(program, deps);
   registerMigrateData(program, deps);
   registerWriters(program, deps);
+  registerTop(program, deps);
+  registerVersion(program, deps);
   registerCompletion(program, deps);
   return program;
 }

@@ -1,7 +1,25 @@
 import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { formatVersion } from '../ingest/segment.ts';
+import { levelText, newestMigration } from '../storage/migration-files.ts';
+import type { CliDeps } from './context.ts';
+import { type JsonOption, print } from './output.ts';
 
 /** Of package.json, which is at the same place for `src` and `dist`. */
 export function version(): string {
   const file = new URL('../../package.json', import.meta.url);
   return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
+}
+
+/** `version` (contract: Command line): what this release knows of tables and log, whatever there is of them. */
+export function registerVersion(program: Command, deps: CliDeps): void {
+  program
+    .command('version')
+    .description('print the version, and up to where this release knows tables and log')
+    .option('--json', 'print JSON')
+    .action(async (options: JsonOption) => {
+      const value = { version: version(), migration: await newestMigration(), log_format: formatVersion };
+      const text = `auditlog ${value.version}: tables up to migration ${levelText(value.migration)}, log up to format ${formatVersion}`;
+      print(deps, options, 'CliVersion', value, text);
+    });
 }

@@ -20,7 +20,7 @@ import { segmentNumberMax } from '../base/sequence.ts';
  * The last CRC begins with that of the segment's number, so that a frame is one of this segment only.
  * Version 1 had neither that nor manifests.
  */
-const formatVersion = 2;
+export const formatVersion = 2;
 export const fileHeaderBytes = 32;
 export const frameHeaderBytes = 48;
 const fileMagic = Buffer.from('AUDITWAL', 'latin1');
@@ -222,7 +222,10 @@ export function decodeFileHeader(file: Buffer, name: string): FileHeader | undef
   if (crc32c(file.subarray(0, 28)) !== file.readUInt32LE(28)) return undefined;
   const version = file.readUInt32LE(8);
   if (version > formatVersion) {
-    throw new Error(`${name} has log format ${version}; this release reads formats up to ${formatVersion}`);
+    throw new Error(
+      `the log is of a later release: ${name} has format ${version}, and this one reads formats up to ${formatVersion}. ` +
+        'Start the later release again (docs/upgrade.md, Rolling back)',
+    );
   }
   return { version, segment: Number(file.readBigUInt64LE(16)) };
 }

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
-import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
 import { moveEvents } from './events-move.ts';
+import { type RecordedMigration, requireWorkable } from './later-release.ts';
 import { withMigrationClaim, type MigrationMode } from './migration-claims.ts';
+import { type Migration, migrationsDirectory, numberOf, readMigrations } from './migration-files.ts';
 import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './quote.ts';
 import { removeTtl } from './remove-ttl.ts';
@@ -21,14 +21,6 @@ export interface MigrateOptions {
   /** Folder of `NNNN_name.sql` files; default is the project's own. */
   readonly directory?: URL;
 }
-
-interface Migration {
-  readonly name: string;
-  readonly checksum: string;
-  readonly statements: readonly string[];
-}
-
-const defaultDirectory = new URL('../../schema/migrations/', import.meta.url);
 
 /**
  * What statements cannot say, done after those of the file and before it is recorded. A step may be cut short at any
@@ -61,31 +53,6 @@ async function withRetry<T>(work: () => Promise<T>): Promise<T> {
       await sleep(baseLimits.retryDelayMsMin * attempt);
     }
   }
-}
-
-/** Reads and checks every file before any is applied, so a bad one stops the start with nothing half done. */
-async function readMigrations(storage: Storage, options: MigrateOptions): Promise<Migration[]> {
-  const directory = options.directory ?? defaultDirectory;
-  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
-  const numbers = new Set<string>();
-  const migrations: Migration[] = [];
-  for (const name of names) {
-    const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1];
-    if (number === undefined) throw new Error(`migration ${name}: the name must be NNNN_name.sql`);
-    if (numbers.has(number)) throw new Error(`migration ${name}: the number ${number} is used twice`);
-    numbers.add(number);
-    const bytes = await readFile(new URL(name, directory));
-    const checksum = createHash('sha256').update(bytes).digest('hex');
-    try {
-      const target = { database: storage.database, cluster: options.cluster };
-      migrations.push({ name, checksum, statements: renderMigration(bytes.toString('utf8'), target) });
-    } catch (error) {
-      throw new Error(`migration ${name}: ${error instanceof Error ? error.message : String(error)}`, {
-        cause: error,
-      });
-    }
-  }
-  return migrations;
 }
 
 /** The oldest release whose text indexes are for use. */
@@ -122,28 +89,56 @@ async function createDatabase(storage: Storage, cluster: string | undefined): Pr
   await withRetry(() => storage.command(statement, {}, { settings }));
 }
 
-/** Checksums by name of what has been applied; rejects when a file was changed or removed since. */
-async function readApplied(storage: Storage, migrations: readonly Migration[]): Promise<Set<string>> {
-  const rows = await withRetry(() =>
-    storage.rows<{ name: string; checksum: string }>(
-      'SELECT name, checksum FROM schema_migrations FINAL ORDER BY name',
-    ),
+interface RecordRow {
+  readonly name: string;
+  readonly checksum: string;
+  readonly applied: string;
+}
+
+/** By name of a migration, the one that a release must know at least to work with its tables; empty before 0018. */
+async function readLevels(storage: Storage): Promise<ReadonlyMap<string, number>> {
+  const table = 'migration_levels';
+  const found = await storage.rows(
+    'SELECT name FROM system.tables WHERE database = {database:String} AND name = {table:String}',
+    { database: storage.database, table },
   );
+  if (found.length === 0) return new Map();
+  const rows = await storage.rows<{ name: string; works_from: number }>(
+    `SELECT name, works_from FROM ${table} FINAL`,
+  );
+  return new Map(rows.map(({ name, works_from: worksFrom }) => [name, worksFrom]));
+}
+
+interface Applied {
+  readonly names: ReadonlySet<string>;
+  /** What a later release has added, and this one works with. */
+  readonly later: readonly RecordedMigration[];
+}
+
+/**
+ * What has been applied. Rejects with LaterReleaseError, and when a file was changed or removed since.
+ */
+async function readApplied(storage: Storage, migrations: readonly Migration[]): Promise<Applied> {
+  const rows = await withRetry(() =>
+    storage.rows<RecordRow>('SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name'),
+  );
+  const levels = await readLevels(storage);
   const byName = new Map(migrations.map((migration) => [migration.name, migration]));
-  for (const row of rows) {
-    const migration = byName.get(row.name);
-    if (migration === undefined) {
+  const newest = migrations.at(-1)?.number ?? 0;
+  const later: RecordedMigration[] = [];
+  for (const { name, checksum, applied } of rows) {
+    const number = numberOf(name);
+    const migration = byName.get(name);
+    if (number > newest) later.push({ name, number, worksFrom: levels.get(name) ?? 0, applied });
+    else if (migration === undefined)
+      throw new Error(`migration ${name} has been applied to ${storage.database}, but its file is missing`);
+    else if (migration.checksum !== checksum)
       throw new Error(
-        `migration ${row.name} has been applied to ${storage.database}, but its file is missing`,
+        `migration ${name} has been applied to ${storage.database}, but its file has changed since`,
       );
-    }
-    if (migration.checksum !== row.checksum) {
-      throw new Error(
-        `migration ${row.name} has been applied to ${storage.database}, but its file has changed since`,
-      );
-    }
   }
-  return new Set(rows.map((row) => row.name));
+  requireWorkable(storage.database, later, newest);
+  return { names: new Set(rows.map((row) => row.name)), later };
 }
 
 /**
@@ -157,15 +152,18 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
     { settings: { database: 'default' } },
   );
   if (tables.length === 0) return false;
-  const found = await readApplied(storage, migrations);
-  return migrations.every(({ name }) => found.has(name));
+  const { names } = await readApplied(storage, migrations);
+  return migrations.every(({ name }) => names.has(name));
 }
 
 async function apply(storage: Storage, options: MigrateOptions, migration: Migration): Promise<void> {
   const { cluster, log, mode = { kind: 'exclusive' } } = options;
-  const { name, checksum, statements } = migration;
+  const { name, checksum, statements, worksFrom } = migration;
   for (const statement of statements) await withRetry(() => storage.command(statement));
   await steps.get(name)?.({ storage, cluster, log, mode });
+  // Its level first: a migration that is recorded has one.
+  if (worksFrom !== undefined)
+    await storage.insertRows('migration_levels', [{ name, works_from: worksFrom }]);
   await storage.insertRows('schema_migrations', [{ name, checksum }]);
   log.info({ migration: name }, 'migration applied');
 }
@@ -177,27 +175,33 @@ async function apply(storage: Storage, options: MigrateOptions, migration: Migra
  *
  * @returns the names of the files applied by this call
  * Rejects with an EngineError from the engine, an Error where that is too old, one that names the file when one is
- * malformed, was changed after it had been applied, or is missing, or one that tells why a step cannot be done.
+ * malformed, was changed after it had been applied, or is missing, LaterReleaseError where a later release has altered
+ * the tables too far, or an Error that tells why a step cannot be done.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
   const { cluster, log, mode = { kind: 'exclusive' } } = options;
-  const migrations = await readMigrations(storage, options);
+  const target = { database: storage.database, cluster };
+  const migrations = await readMigrations(options.directory ?? migrationsDirectory, target);
   await checkVersion(storage);
   if (cluster !== undefined && (await isCurrent(storage, migrations))) return { applied: [] };
   await createDatabase(storage, cluster);
-  for (const statement of renderMigration(recordsTable, { database: storage.database, cluster })) {
+  for (const statement of renderMigration(recordsTable, target)) {
     await withRetry(() => storage.command(statement));
   }
-  const found = await readApplied(storage, migrations);
+  const { names, later } = await readApplied(storage, migrations);
+  if (later.length > 0) {
+    const facts = { later: later.map(({ name }) => name), known: migrations.at(-1)?.name };
+    log.warn(facts, 'the tables are of a later release, which this one works with');
+  }
   const applied: string[] = [];
   for (const migration of migrations) {
     const { name } = migration;
-    if (found.has(name)) continue;
+    if (names.has(name)) continue;
     const work = async (): Promise<void> => {
       await apply(storage, options, migration);
       applied.push(name);
     };
-    const isDone = async (): Promise<boolean> => (await readApplied(storage, migrations)).has(name);
+    const isDone = async (): Promise<boolean> => (await readApplied(storage, migrations)).names.has(name);
     if (steps.has(name))
       await withMigrationClaim(mode, { storage, cluster, log, migration: name, isDone }, work);
     else await work();

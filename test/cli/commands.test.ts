@@ -1,12 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { variables } from '../../src/config/variables.ts';
+import { formatVersion } from '../../src/ingest/segment.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
 import { holdOutput } from '../support/openapi.ts';
@@ -344,6 +345,8 @@ describe('exit codes', () => {
       'verify',
       'doctor',
       'writers',
+      'top',
+      'version',
       'migrate-data',
       'completion',
       'help',
@@ -357,6 +360,15 @@ describe('exit codes', () => {
     }
     assert.equal((await run(['key', 'create', '--help'])).code, 0);
   });
+});
+
+test('version has the newest migration and the format of the log that this release knows', async () => {
+  const newest = readdirSync(new URL('schema/migrations', projectRoot)).sort().at(-1)?.slice(0, 4);
+  const answer = await run(['version', '--json']);
+  const { migration, log_format } = JSON.parse(answer.out);
+  assert.deepEqual([migration, log_format], [Number(newest), formatVersion]);
+  const text = (await run(['version'])).out;
+  assert.match(text, new RegExp(`tables up to migration ${newest}, log up to format ${formatVersion}\n$`));
 });
 
 test('--version is that of the package', async () => {

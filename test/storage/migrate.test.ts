@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openStorage } from '../../src/storage/client.ts';
+import { LaterReleaseError } from '../../src/storage/later-release.ts';
 import { isVersionSupported, migrate } from '../../src/storage/migrate.ts';
+import { migrationsDirectory } from '../../src/storage/migration-files.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
@@ -73,7 +75,51 @@ test('a later file is applied later; a changed or missing one is refused by name
     /0001_a\.sql .* has changed/,
   );
   const missing = await folder({ '0001_a.sql': first });
-  await assert.rejects(migrate(storage, { log: silentLog, directory: missing }), /0002_b\.sql .* is missing/);
+  await assert.rejects(
+    migrate(storage, { log: silentLog, directory: missing }),
+    /of a later release: migration 0002_b\.sql .* no earlier release works with it; this one knows those up to 0001/,
+  );
+  const gone = await folder({ '0002_b.sql': second });
+  await assert.rejects(migrate(storage, { log: silentLog, directory: gone }), /0001_a\.sql .* is missing/);
+});
+
+test('a release works with what a later one has added, and refuses what it has altered too far', async () => {
+  const storage = open('back');
+  const levels = await readFile(new URL('0018_levels.sql', migrationsDirectory), 'utf8');
+  const known = { '0001_a.sql': first, '0018_levels.sql': levels };
+  const added = '-- Works from: 0018\nALTER TABLE t ADD COLUMN IF NOT EXISTS later String;\n';
+  const warned: object[] = [];
+  const log = { ...silentLog, warn: (facts: object) => void warned.push(facts) };
+  const migrateTo = async (files: Readonly<Record<string, string>>) =>
+    migrate(storage, { log, directory: await folder(files) });
+  await migrateTo(known);
+  await migrateTo({ ...known, '0020_added.sql': added });
+  assert.deepEqual(await migrateTo(known), { applied: [] });
+  assert.deepEqual(warned, [{ later: ['0020_added.sql'], known: '0018_levels.sql' }]);
+  // One of its own, beside that of the later release: each is applied once, by whoever comes first.
+  const between = { ...known, '0019_between.sql': added.replace('later', 'between') };
+  assert.deepEqual(await migrateTo(between), { applied: ['0019_between.sql'] });
+  const altered = '-- Works from: 0020\nALTER TABLE t DROP COLUMN IF EXISTS later;\n';
+  await migrateTo({ ...between, '0020_added.sql': added, '0021_altered.sql': altered });
+  await assert.rejects(migrateTo(between), (error) => {
+    assert.ok(error instanceof LaterReleaseError);
+    assert.match(
+      error.message,
+      /^the database back is of a later release: migration 0021_altered\.sql was applied at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, and only releases that know 0020 work with it; this one knows those up to 0019\. Start the later release again/,
+    );
+    return true;
+  });
+  assert.deepEqual(await migrateTo({ ...between, '0020_added.sql': added }), { applied: [] });
+});
+
+test('from 0018 on a file says which releases work with the tables afterwards', async () => {
+  const storage = open('saying');
+  const files = (text: string) => folder({ '0019_a.sql': text });
+  const refused = async (text: string, words: RegExp) =>
+    assert.rejects(migrate(storage, { log: silentLog, directory: await files(text) }), words);
+  await refused(first, /0019_a\.sql: the first line must be "-- Works from: NNNN"/);
+  await refused(`\n-- Works from: 0018\n${first}`, /the first line must be/);
+  await refused(`-- Works from: 0020\n${first}`, /0019_a\.sql: it cannot work from 0020/);
 });
 
 test('processes that start at once agree', async () => {

@@ -8,9 +8,10 @@ import { logDirectories } from '../../config/log-directories.ts';
 import { overBefore, readPolicies } from '../../control/retention.ts';
 import { segmentsIn } from '../../ingest/files.ts';
 import { newestSegmentOf } from '../../ingest/left-log.ts';
-import { segmentName } from '../../ingest/segment.ts';
+import { formatVersion, segmentName } from '../../ingest/segment.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { countOver, EventRemoval } from '../../storage/removal.ts';
+import { levelText, newestMigration } from '../../storage/migration-files.ts';
 import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
@@ -24,6 +25,14 @@ const dayMicros = 86_400_000_000;
 export async function checkVersion(storage: Storage): Promise<Check> {
   const [row] = await storage.rows<{ version: string }>('SELECT version() AS version');
   return checkOfPlace('engine_version', [], [`ClickHouse ${row?.version}`]);
+}
+
+/** How far the tables are, and this release. Tables of a later one are none to worry about where it was let in. */
+export async function checkTables(storage: Storage): Promise<Check> {
+  const [row] = await storage.rows<{ newest: string }>('SELECT max(name) AS newest FROM schema_migrations');
+  const known = levelText(await newestMigration());
+  const note = `migrations up to ${row?.newest.slice(0, 4)}, of which this release knows those up to ${known}; log format ${formatVersion}`;
+  return checkOfPlace('tables', [], [note]);
 }
 
 /** What the user of a ClickHouse server may do. */
