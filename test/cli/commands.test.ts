@@ -336,6 +336,7 @@ describe('exit codes', () => {
       'demo',
       'init',
       'org',
+      'sign-on',
       'user',
       'key',
       'import',
