@@ -112,4 +112,6 @@ export const limits = {
   backupFreeBytesMin: 1024 ** 3,
   /** A restored table takes so many times the room of its backup, with what merging takes meanwhile. */
   restoreRoomRatio: 4,
+  /** Counts that are compared at once, of some 130 bytes each. */
+  restoreCountsBytes: 16 * 1024 ** 2,
 } as const;

@@ -7,14 +7,23 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
+import { segmentAtTime, segmentSeqRange, writersMax } from '../../src/base/sequence.ts';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { type Cut, newIn } from '../../src/cli/backup/cut.ts';
 import { LocalPlace } from '../../src/cli/backup/local-place.ts';
-import { latestText, type Manifest, sha256Of } from '../../src/cli/backup/manifest.ts';
+import {
+  chainOf,
+  latestText,
+  type Manifest,
+  sha256Of,
+  type StoredMonth,
+} from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
+import { CountComparison } from '../../src/cli/restore/counts.ts';
 import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { claimWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
@@ -280,6 +289,42 @@ describe('in a directory', () => {
     refused(await backUp('--verify', place, '--full'), /only with --to/, 2);
     refused(await backUp('--to', place, '--backup', 'x'), /only with --verify/, 2);
     refused(await backUp('--to', 's3://A'), /--to: the name of a bucket|s3:\/\//, 2);
+  });
+
+  test('counts are compared in parts where they are many', async () => {
+    const place = join(root, 'counted');
+    await taken(place);
+    const chain = await chainOf(new LocalPlace(place));
+    const find = (of: readonly Manifest[]) =>
+      new CountComparison(source, new LocalPlace(place), of, 100).findings();
+    assert.deepEqual(await find(chain), []);
+    const uncounted = (one: StoredMonth) => (one.month === 202401 ? { ...one, counts: [] } : one);
+    const less = chain.map((one) => ({ ...one, months: one.months.map(uncounted) }));
+    const found = (await find(less)).toSorted((a, b) => b.found - a.found);
+    assert.deepEqual(found, [
+      { organization: acme, month: '2024-01', events: 0, found: perMonth },
+      { organization: globex, month: '2024-01', events: 0, found: perMonth / 3 },
+    ]);
+  });
+
+  test('a command that is about to record an event is waited for', async () => {
+    const writer = randomUUID();
+    const segment = segmentAtTime(Date.now()) + writersMax - 1;
+    await claimWatermark(source.storage, writer, segment);
+    let isDone = false;
+    const backup = taken(join(root, 'waited')).finally(() => (isDone = true));
+    await sleep(1_500);
+    assert.equal(isDone, false);
+    const first = segmentSeqRange(segment).first;
+    await source.storage.command(
+      `INSERT INTO events SELECT * REPLACE ({first:UInt64} AS seq) FROM events LIMIT 1`,
+      { first },
+    );
+    await withdrawWatermark(source.storage, writer, segment);
+    const [row] = await source.storage.rows<{ events: string }>(
+      'SELECT toString(count()) AS events FROM events',
+    );
+    assert.equal((await backup).events, Number(row?.events));
   });
 
   test('what does not have the counts of the backup is told, and is no data directory for anybody', async () => {

@@ -107,7 +107,7 @@ export const eventsInLog = ({ log }: Manifest): number =>
   log.segments.reduce((sum, { rows }) => sum + rows, 0);
 
 /** The newest backup of a place, as `latest.json` says; undefined where there is none. Rejects with a Problem. */
-async function latestOf(place: Place): Promise<Link | undefined> {
+export async function latestOf(place: Place): Promise<Link | undefined> {
   const text = await place.latest();
   if (text === undefined) return undefined;
   const { format, id, sha256 } = parse(Buffer.from(text), `${place.name}: latest.json`) as Partial<Link> & {
