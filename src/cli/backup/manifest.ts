@@ -72,6 +72,8 @@ export interface Manifest {
   /** Of all backups up to this one together. */
   readonly events: number;
   readonly organizations: number;
+  /** Of the table of events; those of its base are the same. */
+  readonly columns: readonly string[];
   readonly months: readonly StoredMonth[];
   readonly tables: readonly StoredTable[];
   readonly log: {

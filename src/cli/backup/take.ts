@@ -109,6 +109,10 @@ export class BackupRun {
       this.#notes.push('the backups there are of another database: this one stands alone');
       return null;
     }
+    if (base.columns.join() !== eventsTable.columns.join()) {
+      this.#notes.push('the backups there are of a release with other columns: this one stands alone');
+      return null;
+    }
     this.#base = base;
     return link;
   }
@@ -135,6 +139,7 @@ export class BackupRun {
         evidence: evidence.settled,
         events: added + (this.#base?.events ?? 0),
         organizations: (await listOrganizations(this.#session.storage)).length,
+        columns: eventsTable.columns,
         months,
         tables,
         log,
@@ -282,7 +287,7 @@ export class BackupRun {
     }
     const counts = await this.#query(
       `events/${month}.counts`,
-      `${countsQuery(scope)} FORMAT JSONEachRow`,
+      `${countsQuery(scope, eventsTable.columns)} FORMAT JSONEachRow`,
       scope,
       plain,
     );
@@ -339,10 +344,11 @@ export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 **
  * How many events each organization has of a scope by the day that they expire on, and a hash of all that is in them:
  * rows as `CountRow` has them.
  */
-export function countsQuery({ where }: Scope): string {
+export function countsQuery({ where }: Scope, columns: readonly string[]): string {
+  const hash = markOf({ ...eventsTable, columns }, 'content');
   // Within, names that no column has: an alias takes the place of a column.
   return `SELECT toString(org_id) AS organization, toString(expires_on) AS expires, toFloat64(row_count) AS events,
       toString(row_hash) AS hash
-    FROM (SELECT org AS org_id, expires AS expires_on, count() AS row_count, ${markOf(eventsTable, 'content')} AS row_hash
+    FROM (SELECT org AS org_id, expires AS expires_on, count() AS row_count, ${hash} AS row_hash
       FROM events WHERE ${where} GROUP BY org, expires)`;
 }

@@ -113,15 +113,15 @@ export class CountComparison {
   async #found(parts: readonly OfBackup[], day: string, prefix: string): Promise<Counts> {
     const from = parts.map(({ month }) => BigInt(month.from)).reduce((a, b) => (a < b ? a : b));
     const before = parts.map(({ month }) => BigInt(month.before)).reduce((a, b) => (a > b ? a : b));
-    const cut = this.#chain.at(-1)?.cut;
-    if (cut === undefined) return new Map();
+    const newest = this.#chain.at(-1);
+    if (newest === undefined) return new Map();
     // Without what was recorded here since.
-    const all = newIn(cut, undefined);
+    const all = newIn(newest.cut, undefined);
     const where = `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${all.where} AND expires > {day:Date}
       AND startsWith(toString(org), {prefix:String})`;
     const parameters = { ...all.parameters, from, before, day, prefix };
     const counts: Counts = new Map();
-    const query = countsQuery({ where, parameters });
+    const query = countsQuery({ where, parameters }, newest.columns);
     for (const row of await this.#session.storage.readRows<CountRow>(query, parameters, reading))
       add(counts, row);
     return counts;
