@@ -26,7 +26,7 @@ interface OfBackup {
 /** How the ids of organizations are divided, as both sides of a comparison are held: by no, one or two of their digits. */
 function prefixesFor(parts: readonly OfBackup[], bytesAtOnce: number): readonly string[] {
   const bytes = parts.flatMap(({ month }) => month.counts).reduce((sum, file) => sum + file.bytes, 0);
-  const digits = [...'0123456789abcdef'];
+  const digits = Array.from('0123456789abcdef');
   if (bytes <= bytesAtOnce) return [''];
   if (bytes <= bytesAtOnce * digits.length) return digits;
   return digits.flatMap((first) => digits.map((second) => first + second));
