@@ -122,4 +122,6 @@ export const limits = {
   /** Providers of people's sign-ins that doctor asks, and how far their clocks may be away. */
   doctorProvidersMax: 100,
   doctorProviderSkewMsMax: 30_000,
+  /** Counts that are compared at once, of some 130 bytes each. */
+  restoreCountsBytes: 16 * 1024 ** 2,
 } as const;

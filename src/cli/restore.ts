@@ -23,7 +23,7 @@ import { option } from './option.ts';
 import { counted, type JsonOption, print } from './output.ts';
 import { createProgress } from './progress.ts';
 import { CountComparison } from './restore/counts.ts';
-import { RowRestore } from './restore/rows.ts';
+import { requireKnown, RowRestore } from './restore/rows.ts';
 import { type S3Options, s3Rows } from './s3.ts';
 import { operator, recordAfter, type Session, setUp, type Setup, withStorage } from './session.ts';
 
@@ -46,6 +46,7 @@ async function findBackup(deps: CliDeps, options: RestoreOptions): Promise<Omit<
   const chain = await chainOf(place, options.backup);
   const newest = chain.at(-1);
   if (newest === undefined) throw new Problem('conflict', `${place.name} has no backup`);
+  for (const manifest of chain) requireKnown(manifest);
   const total = chain.reduce((sum, manifest) => sum + bytesOf(manifest), 0);
   const progress = createProgress(deps.io, { items: 'bytes checked', total });
   let done = 0;
@@ -63,7 +64,7 @@ async function findBackup(deps: CliDeps, options: RestoreOptions): Promise<Omit<
 /** Nobody else may have been at work in a data directory, but an operator may have put secrets there. */
 async function requireEmptyDirectory({ dataDir }: Config): Promise<void> {
   const allowed = (name: string): boolean =>
-    secretNames.some((secret) => secret === name) || name.startsWith('lock.');
+    secretNames.some((secret) => secret === name) || name.startsWith('lock.') || name === 'lost+found';
   const found = (await readdir(dataDir)).find((name) => !allowed(name));
   if (found !== undefined)
     throw new Problem(

@@ -161,13 +161,12 @@ export class LogMaker {
   }
 
   async segment(
-    { number, bytes, rows, checksum, isDamaged, manifestVersion }: Omit<SegmentCopy, 'file'>,
+    { number, bytes, rows, checksum, manifestVersion }: Omit<SegmentCopy, 'file' | 'isDamaged'>,
     pieces: AsyncIterable<Uint8Array>,
   ): Promise<void> {
     this.#version = Math.max(this.#version, manifestVersion);
     await this.kept(segmentName(number), pieces);
-    // Of a damaged one its own frames tell what is absent.
-    if (!isDamaged) this.#entries.push({ number, bytes, rows, checksum, isOpen: false });
+    this.#entries.push({ number, bytes, rows, checksum, isOpen: false });
   }
 
   async kept(name: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {

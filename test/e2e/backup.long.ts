@@ -1,12 +1,17 @@
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { segmentAtTime } from '../../src/base/sequence.ts';
+import { openStorage } from '../../src/storage/client.ts';
 import { readLedger } from '../../src/storage/ledger-file.ts';
+import { publishWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
 import { cliCommand } from '../support/cli-command.ts';
+import { silentLog } from '../support/engine.ts';
 import { call, eventually } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
@@ -116,6 +121,42 @@ test('what servers on a ClickHouse server have is restored into a data directory
     const again = await runCliHere(line, { dataDir: join(root, 'shared-2'), env: other });
     assert.match(again.stderr, /the database "restored" is not empty/);
   } finally {
+    await service.end();
+    await engine.stop();
+  }
+});
+
+test('a server that died with events in its log is told, and what came since is in the next backup', async () => {
+  const engine = await startPlainEngine();
+  const service = new KeptService({ ...env, ...engine.env });
+  const { url, user, password } = engine;
+  const storage = openStorage({ url, user, password, database: 'audit', headers: {} }, silentLog);
+  try {
+    await service.start();
+    const tenant = await createTenant(service.server, 'acme');
+    const producer = new Producer(tenant);
+    await producer.begin(200);
+    const dead = randomUUID();
+    await publishWatermark(storage, dead, segmentAtTime(Date.now()));
+    await producer.until(producer.acknowledged + 200);
+    const place = join(root, 'of-dead');
+    const first = await backUp(service.dataDir, place, engine.env);
+    assert.match(
+      first.notes.join(),
+      /a server has events in its log .*what was recorded since .* is not in it/,
+    );
+    assert.ok(ofProducer(first) < producer.acknowledged);
+    await withdrawWatermark(storage, dead);
+    const before = producer.acknowledged;
+    const second = await backUp(service.dataDir, place, engine.env);
+    await producer.stop();
+    assert.deepEqual([second.base, second.notes], [first.id, []]);
+    assert.ok(ofProducer(second) >= before);
+    await restoreTo(join(root, 'of-dead-restored'), place);
+    const directory = join(root, 'of-dead-restored');
+    await withServer(tenant, directory, (there) => holdFirst(there, ofProducer(second)));
+  } finally {
+    await storage.close();
     await service.end();
     await engine.stop();
   }

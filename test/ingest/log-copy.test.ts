@@ -71,6 +71,8 @@ test('a copy of a log at work has all that was acknowledged before and is not in
   const working = Promise.all([work.produce(), work.produce(), work.store()]);
   for (let round = 0; round < rounds(12, 300); round += 1) {
     await sleep(random() * 20);
+    // Files go between being listed and being opened.
+    for (let n = 0; n < 40; n += 1) await (await HeldLog.open(join(root, 'source'))).close();
     const acknowledged = [...work.acknowledged.keys()];
     const held = await HeldLog.open(join(root, 'source'));
     const last = held.segments.at(-1) ?? 0;

@@ -72,6 +72,8 @@ export interface Manifest {
   /** Of all backups up to this one together. */
   readonly events: number;
   readonly organizations: number;
+  /** Of the table of events; those of its base are the same. */
+  readonly columns: readonly string[];
   readonly months: readonly StoredMonth[];
   readonly tables: readonly StoredTable[];
   readonly log: {
@@ -107,7 +109,7 @@ export const eventsInLog = ({ log }: Manifest): number =>
   log.segments.reduce((sum, { rows }) => sum + rows, 0);
 
 /** The newest backup of a place, as `latest.json` says; undefined where there is none. Rejects with a Problem. */
-async function latestOf(place: Place): Promise<Link | undefined> {
+export async function latestOf(place: Place): Promise<Link | undefined> {
   const text = await place.latest();
   if (text === undefined) return undefined;
   const { format, id, sha256 } = parse(Buffer.from(text), `${place.name}: latest.json`) as Partial<Link> & {

@@ -19,8 +19,8 @@ import { newIn, takeCut, type Taken } from './cut.ts';
 import { FileWriter } from './file-writer.ts';
 import {
   chainOf,
-  type CountRow,
   type Files,
+  latestOf,
   latestText,
   type Link,
   type Manifest,
@@ -37,6 +37,8 @@ export const secretNames = ['session-secret', 'evidence-key', 'evidence-key.prev
 
 /** Compressed by the engine, with sums of its own. A place may take a file slowly. */
 const packed: Settings = { ...sendSettings, compress: 1, http_send_timeout: limits.backupStallSeconds };
+
+const plain: Settings = { ...reading.settings, http_send_timeout: limits.backupStallSeconds };
 
 export interface TakeOptions {
   readonly place: Place;
@@ -100,16 +102,19 @@ export class BackupRun {
   /** The newest backup of the place, where that is of the same database. */
   async #findBase(source: string): Promise<Link | null> {
     const { place, isFull } = this.#options;
-    if (isFull || (await place.latest()) === undefined) return null;
-    const chain = await chainOf(place);
-    const base = chain.at(-1);
+    const link = isFull ? undefined : await latestOf(place);
+    if (link === undefined) return null;
+    const base = (await chainOf(place)).at(-1);
     if (base?.source !== source) {
       this.#notes.push('the backups there are of another database: this one stands alone');
       return null;
     }
+    if (base.columns.join() !== eventsTable.columns.join()) {
+      this.#notes.push('the backups there are of a release with other columns: this one stands alone');
+      return null;
+    }
     this.#base = base;
-    const content = await place.get(base.id, manifestName);
-    return { id: base.id, sha256: sha256Of(content ?? Buffer.alloc(0)) };
+    return link;
   }
 
   async #write(source: string, base: Link | null): Promise<Manifest> {
@@ -134,6 +139,7 @@ export class BackupRun {
         evidence: evidence.settled,
         events: added + (this.#base?.events ?? 0),
         organizations: (await listOrganizations(this.#session.storage)).length,
+        columns: eventsTable.columns,
         months,
         tables,
         log,
@@ -148,8 +154,8 @@ export class BackupRun {
     return this.#session.storage.rows<T>(query, scope.parameters, reading);
   }
 
-  async #query(name: string, query: string, scope: Scope): Promise<Files> {
-    const options = { settings: packed, timeoutMs: limits.moveSilenceMsMax };
+  async #query(name: string, query: string, scope: Scope, settings = packed): Promise<Files> {
+    const options = { settings, timeoutMs: limits.moveSilenceMsMax };
     const body = toReadable(await this.#session.storage.flow(query, scope.parameters, options));
     try {
       return await this.#writer.put(name, body);
@@ -279,10 +285,13 @@ export class BackupRun {
       this.#done += events;
       this.#progress?.at(this.#done, this.#done);
     }
-    const rows = await countsOf(this.#session, scope);
-    const lines = rows.map((row) => Buffer.from(`${JSON.stringify(row)}\n`));
-    const counts = await this.#writer.put(`events/${month}.counts`, lines);
-    return { events: rows.reduce((sum, { events }) => sum + events, 0), counts, slices };
+    const counts = await this.#query(
+      `events/${month}.counts`,
+      `${countsQuery(scope, eventsTable.columns)} FORMAT JSONEachRow`,
+      scope,
+      plain,
+    );
+    return { events: slices.reduce((sum, { events }) => sum + events, 0), counts, slices };
   }
 
   /** Says so before anything is written where it could not all be. */
@@ -331,19 +340,15 @@ export const evidenceTables: ReadonlySet<string> = new Set([
 const isLast = ({ name }: MovedTable): boolean => name === 'organizations';
 export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
 
-/** How many events each organization has of a scope by the day that they expire on, and a hash of all that is in them. */
-export async function countsOf({ storage }: Pick<Session, 'storage'>, scope: Scope): Promise<CountRow[]> {
-  // Names that no column has: an alias takes the place of a column.
-  const rows = await storage.readRows<Record<'org_id' | 'expires_on' | 'row_count' | 'row_hash', string>>(
-    `SELECT toString(org) AS org_id, toString(expires) AS expires_on, toString(count()) AS row_count,
-       toString(${markOf(eventsTable, 'content')}) AS row_hash FROM events WHERE ${scope.where} GROUP BY org, expires`,
-    scope.parameters,
-    reading,
-  );
-  return rows.map(({ org_id, expires_on, row_count, row_hash }) => ({
-    organization: org_id,
-    expires: expires_on,
-    events: Number(row_count),
-    hash: row_hash,
-  }));
+/**
+ * How many events each organization has of a scope by the day that they expire on, and a hash of all that is in them:
+ * rows as `CountRow` has them.
+ */
+export function countsQuery({ where }: Scope, columns: readonly string[]): string {
+  const hash = markOf({ ...eventsTable, columns }, 'content');
+  // Within, names that no column has: an alias takes the place of a column.
+  return `SELECT toString(org_id) AS organization, toString(expires_on) AS expires, toFloat64(row_count) AS events,
+      toString(row_hash) AS hash
+    FROM (SELECT org AS org_id, expires AS expires_on, count() AS row_count, ${hash} AS row_hash
+      FROM events WHERE ${where} GROUP BY org, expires)`;
 }

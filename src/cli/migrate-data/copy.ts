@@ -23,9 +23,13 @@ export const insertSettings: Settings = {
   min_insert_block_size_bytes: 134_217_728,
 };
 
-export const structure = Object.entries(eventColumns)
-  .map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`)
-  .join(', ');
+/** Columns of the table of events as `input()` wants them. */
+export function structureOf(columns: readonly string[]): string {
+  return Object.entries(eventColumns)
+    .filter(([name]) => columns.includes(name))
+    .map(([name, type]) => `${name} ${type.replaceAll("'", "\\'")}`)
+    .join(', ');
+}
 
 /**
  * Copies rows as blocks of the engine's Native format, which pass through this process: both engines need to know nothing
@@ -92,7 +96,7 @@ export class Copy {
     // Of a table whose rows replace each other, one that is sent twice is there once.
     const select =
       isPartlyThere && !table.isReplacing
-        ? ` SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN (SELECT seq FROM ${table.name} WHERE ${slice.where})`
+        ? ` SELECT ${columns} FROM input('${structureOf(table.columns)}') WHERE seq NOT IN (SELECT seq FROM ${table.name} WHERE ${slice.where})`
         : '';
     const body = toReadable(flow);
     try {

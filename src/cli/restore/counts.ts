@@ -1,8 +1,9 @@
 import { contentOf } from '../backup/check.ts';
 import { newIn } from '../backup/cut.ts';
-import type { CountRow, Manifest } from '../backup/manifest.ts';
+import type { CountRow, Manifest, StoredMonth } from '../backup/manifest.ts';
 import type { Place } from '../backup/place.ts';
-import { countsOf } from '../backup/take.ts';
+import { countsQuery } from '../backup/take.ts';
+import { limits } from '../limits.ts';
 import { reading } from '../migrate-data/slices.ts';
 import type { Session } from '../session.ts';
 
@@ -14,6 +15,32 @@ export interface CountFinding {
   /** By the backup, and in the table. */
   readonly events: number;
   readonly found: number;
+}
+
+/** A month of one backup of the chain. */
+interface OfBackup {
+  readonly id: string;
+  readonly month: StoredMonth;
+}
+
+/** How the ids of organizations are divided, as both sides of a comparison are held: by no, one or two of their digits. */
+function prefixesFor(parts: readonly OfBackup[], bytesAtOnce: number): readonly string[] {
+  const bytes = parts.flatMap(({ month }) => month.counts).reduce((sum, file) => sum + file.bytes, 0);
+  const digits = Array.from('0123456789abcdef');
+  if (bytes <= bytesAtOnce) return [''];
+  if (bytes <= bytesAtOnce * digits.length) return digits;
+  return digits.flatMap((first) => digits.map((second) => first + second));
+}
+
+/** Lines of files that are divided anywhere, without their ends. */
+async function* linesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void, undefined> {
+  let rest = '';
+  for await (const piece of pieces) {
+    const lines = (rest + piece.toString('latin1')).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
 }
 
 type Counts = Map<string, { events: number; hash: bigint }>;
@@ -33,11 +60,18 @@ function add(counts: Counts, { organization, expires, events, hash }: CountRow):
  * hash of every column. What expires today or earlier may have gone.
  */
 export class CountComparison {
-  readonly #session: Session;
+  readonly #session: Pick<Session, 'storage'>;
   readonly #place: Place;
   readonly #chain: readonly Manifest[];
+  readonly #bytesAtOnce: number;
 
-  constructor(session: Session, place: Place, chain: readonly Manifest[]) {
+  constructor(
+    session: Pick<Session, 'storage'>,
+    place: Place,
+    chain: readonly Manifest[],
+    bytesAtOnce: number = limits.restoreCountsBytes,
+  ) {
+    this.#bytesAtOnce = bytesAtOnce;
     this.#session = session;
     this.#place = place;
     this.#chain = chain;
@@ -52,41 +86,44 @@ export class CountComparison {
   }
 
   async #findingsOn(day: string): Promise<CountFinding[]> {
-    const months = this.#chain.flatMap((manifest) => manifest.months.map(({ month }) => month));
+    const months = new Map<number, OfBackup[]>();
+    for (const { id, months: stored } of this.#chain)
+      for (const month of stored)
+        months.set(month.month, [...(months.get(month.month) ?? []), { id, month }]);
     const findings: CountFinding[] = [];
-    for (const month of [...new Set(months)].toSorted((a, b) => a - b))
-      findings.push(...differences(month, await this.#expected(month, day), await this.#found(month, day)));
+    for (const [month, parts] of [...months].toSorted(([a], [b]) => a - b))
+      for (const prefix of prefixesFor(parts, this.#bytesAtOnce)) {
+        const expected = await this.#expected(parts, day, prefix);
+        findings.push(...differences(month, expected, await this.#found(parts, day, prefix)));
+        if (findings.length > limits.backupFindingsMax) return findings;
+      }
     return findings;
   }
 
-  async #expected(month: number, day: string): Promise<Counts> {
+  async #expected(parts: readonly OfBackup[], day: string, prefix: string): Promise<Counts> {
     const counts: Counts = new Map();
-    for (const { id, months } of this.#chain) {
-      const files = months.find((one) => one.month === month)?.counts ?? [];
-      const pieces: Buffer[] = [];
-      for await (const piece of contentOf(this.#place, id, files)) pieces.push(piece);
-      for (const line of Buffer.concat(pieces).toString('utf8').split('\n')) {
-        const row = line === '' ? undefined : (JSON.parse(line) as CountRow);
-        if (row !== undefined && row.expires > day) add(counts, row);
+    for (const { id, month } of parts)
+      for await (const line of linesOf(contentOf(this.#place, id, month.counts))) {
+        const row = JSON.parse(line) as CountRow;
+        if (row.expires > day && row.organization.startsWith(prefix)) add(counts, row);
       }
-    }
     return counts;
   }
 
-  async #found(month: number, day: string): Promise<Counts> {
-    const stretches = this.#chain.flatMap(({ months }) => months.filter((one) => one.month === month));
-    const from = stretches.map((one) => BigInt(one.from)).reduce((a, b) => (a < b ? a : b));
-    const before = stretches.map((one) => BigInt(one.before)).reduce((a, b) => (a > b ? a : b));
-    const cut = this.#chain.at(-1)?.cut;
-    if (cut === undefined) return new Map();
+  async #found(parts: readonly OfBackup[], day: string, prefix: string): Promise<Counts> {
+    const from = parts.map(({ month }) => BigInt(month.from)).reduce((a, b) => (a < b ? a : b));
+    const before = parts.map(({ month }) => BigInt(month.before)).reduce((a, b) => (a > b ? a : b));
+    const newest = this.#chain.at(-1);
+    if (newest === undefined) return new Map();
     // Without what was recorded here since.
-    const all = newIn(cut, undefined);
+    const all = newIn(newest.cut, undefined);
+    const where = `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${all.where} AND expires > {day:Date}
+      AND startsWith(toString(org), {prefix:String})`;
+    const parameters = { ...all.parameters, from, before, day, prefix };
     const counts: Counts = new Map();
-    const rows = await countsOf(this.#session, {
-      where: `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${all.where} AND expires > {day:Date}`,
-      parameters: { ...all.parameters, from, before, day },
-    });
-    for (const row of rows) add(counts, row);
+    const query = countsQuery({ where, parameters }, newest.columns);
+    for (const row of await this.#session.storage.readRows<CountRow>(query, parameters, reading))
+      add(counts, row);
     return counts;
   }
 

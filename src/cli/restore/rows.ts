@@ -1,10 +1,11 @@
+import { Problem } from '../../base/problem.ts';
 import type { Settings } from '../../storage/storage.ts';
 import { contentOf } from '../backup/check.ts';
 import { newIn } from '../backup/cut.ts';
 import type { Manifest, StoredMonth, StoredTable } from '../backup/manifest.ts';
 import type { Place } from '../backup/place.ts';
 import { limits } from '../limits.ts';
-import { insertSettings, structure } from '../migrate-data/copy.ts';
+import { insertSettings, structureOf } from '../migrate-data/copy.ts';
 import { patiently } from '../migrate-data/patience.ts';
 import { reading, type Scope, within } from '../migrate-data/slices.ts';
 import { eventsTable, otherTables } from '../migrate-data/tables.ts';
@@ -12,7 +13,7 @@ import type { Session } from '../session.ts';
 
 const unpacked: Settings = { ...insertSettings, decompress: 1 };
 
-/** Puts rows of backups into an engine. What is there already is seen from its table, so a run that was killed can be repeated. */
+/** Puts rows of backups, which are of known tables, into an engine. What is there already is seen from its table, so a run that was killed can be repeated. */
 export class RowRestore {
   readonly #session: Session;
   readonly #place: Place;
@@ -53,7 +54,7 @@ export class RowRestore {
   }
 
   async #slice(
-    { id }: Manifest,
+    manifest: Manifest,
     scope: Scope,
     { events, files }: StoredMonth['slices'][number],
     isFresh: boolean,
@@ -61,26 +62,22 @@ export class RowRestore {
     if (!isFresh) await this.endEarlier();
     const there = isFresh ? 0 : await this.#count(scope);
     if (there >= events) return;
-    const columns = eventsTable.columns.join(', ');
+    const columns = manifest.columns.join(', ');
     const absent =
       there === 0
         ? ''
-        : ` SELECT ${columns} FROM input('${structure}') WHERE seq NOT IN (SELECT seq FROM events WHERE ${scope.where})`;
+        : ` SELECT ${columns} FROM input('${structureOf(manifest.columns)}') WHERE seq NOT IN (SELECT seq FROM events WHERE ${scope.where})`;
     await this.#insert(
       `INSERT INTO events (${columns})${absent} FORMAT Native`,
-      contentOf(this.#place, id, files),
+      contentOf(this.#place, manifest.id, files),
       absent === '' ? {} : scope.parameters,
     );
   }
 
   /** Of a table whose rows replace each other: one that is there already does no harm. */
   async table({ id }: Manifest, stored: StoredTable): Promise<void> {
-    const table = otherTables.find(({ name }) => name === stored.name);
-    if (table === undefined) throw unknownTable(stored.name);
-    for (const column of stored.columns)
-      if (!table.columns.includes(column)) throw unknownTable(`${stored.name}.${column}`);
     if (stored.files.length === 0) return;
-    const query = `INSERT INTO ${table.name} (${stored.columns.join(', ')}) FORMAT Native`;
+    const query = `INSERT INTO ${stored.name} (${stored.columns.join(', ')}) FORMAT Native`;
     await patiently(() => this.#insert(query, contentOf(this.#place, id, stored.files), {}));
   }
 
@@ -124,5 +121,18 @@ function scopeIn({ from, before }: StoredMonth, added: Scope): Scope {
   };
 }
 
-const unknownTable = (name: string): Error =>
-  new Error(`the backup has ${name}, which this release does not know: restore with a later one`);
+/**
+ * Rejects a backup with a table or a column that this release does not have. Their names go into statements, and a manifest
+ * may have been altered.
+ */
+export function requireKnown({ columns, tables }: Manifest): void {
+  for (const { name, columns: stored } of [{ ...eventsTable, columns }, ...tables]) {
+    const known = [eventsTable, ...otherTables].find((one) => one.name === name)?.columns ?? [];
+    const other = stored.find((column) => !known.includes(column));
+    if (other !== undefined)
+      throw new Problem(
+        'conflict',
+        `the backup has ${name}.${other}, which this release does not know: restore with a later one`,
+      );
+  }
+}
