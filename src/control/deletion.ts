@@ -111,9 +111,9 @@ async function removeRows(storage: Storage, table: string, column: string, id: s
 
 /** All that there is of an organization beside its events, its own row and that of its deletion. */
 export async function removeRowsOf(storage: Storage, id: string): Promise<void> {
-  for (const table of ['users', 'api_keys', 'evidence_tiles', 'evidence_checkpoints'])
+  for (const table of ['users', 'user_identities', 'api_keys', 'evidence_tiles', 'evidence_checkpoints'])
     await removeRows(storage, table, 'org', id);
-  await removeRows(storage, 'retention_policies', 'id', id);
+  for (const table of ['sign_ons', 'retention_policies']) await removeRows(storage, table, 'id', id);
 }
 
 /**

@@ -26,6 +26,9 @@ async function org(args: readonly string[]) {
 /** An organization with ten events, and the number of all that are stored of it, covered by a checkpoint. */
 async function filled(slug: string): Promise<{ tenant: Tenant; events: number }> {
   const tenant = await createTenant(service.server, slug);
+  const provider = ['--issuer', 'https://idp.example', '--client-id', 'audit'];
+  const signOn = await service.server.cliHere(['sign-on', 'set', '--org', slug, ...provider]);
+  assert.equal(signOn.code, 0, signOn.stderr);
   assert.equal((await tenant.post(Array.from({ length: 10 }, () => sourceEvent()))).status, 202);
   const events = await eventually('a checkpoint of all', async () => {
     const { meta } = await tenant.page();
@@ -36,11 +39,21 @@ async function filled(slug: string): Promise<{ tenant: Tenant; events: number }>
   return { tenant, events };
 }
 
-/** Rows of an organization by table; what is left is its own row and that of its deletion. */
+/** Rows of an organization by table, whichever table has any; what is left is its own row, and those of its deletion. */
 const left = (id: string) =>
   withEngine(service.server, async (storage) => {
-    const tables = ['events', 'users', 'api_keys', 'evidence_tiles', 'evidence_checkpoints'];
-    const counts = tables.map((name) => `(SELECT count() FROM ${name} WHERE org = {id:UUID}) AS ${name}`);
+    const found = await storage.rows<{ table: string; column: string }>(
+      `SELECT table, name AS column FROM system.columns
+         WHERE database = {database:String} AND type = 'UUID' AND name IN ('org', 'id')
+         AND table IN (SELECT name FROM system.tables WHERE database = {database:String} AND engine LIKE '%MergeTree')
+         AND table NOT IN ('organizations', 'deletions', 'removals')`,
+      { database: storage.database },
+    );
+    assert.ok(found.length >= 8, JSON.stringify(found));
+    const counts = found.map(
+      ({ table, column }) =>
+        `(SELECT count() FROM ${table} WHERE ${column} = {id:UUID}) AS ${table}_${column}`,
+    );
     const [row] = await storage.rows<Record<string, string>>(`SELECT ${counts.join(', ')}`, { id });
     return Object.entries(row ?? {}).filter(([, n]) => n !== '0');
   });
