@@ -27,6 +27,11 @@ export async function identityOfUser(
   return found ?? { id, organizationId, ...nothing };
 }
 
+/** Of all users of an organization of whom anything has been said. */
+export function identitiesOf(storage: Storage, organizationId: string): Promise<UserIdentity[]> {
+  return identityTable.select(storage, 'org = {org:UUID}', { org: organizationId });
+}
+
 /** Who signs in by a provider's name, in one organization. */
 export async function identityOfSubject(
   storage: Storage,
