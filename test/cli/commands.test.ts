@@ -334,6 +334,7 @@ describe('exit codes', () => {
       'demo',
       'init',
       'org',
+      'sign-on',
       'user',
       'key',
       'import',
