@@ -148,7 +148,7 @@ describe('who an identity is', () => {
       administration.signOn(settings, identity()),
     ]);
     assert.equal(both[0]?.user.id, both[1]?.user.id);
-    assert.deepEqual(both.map(({ created }) => created).toSorted(), [false, true]);
+    assert.equal(both.filter(({ created }) => created).length, 1);
   });
 });
 
