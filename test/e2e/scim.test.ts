@@ -136,6 +136,8 @@ describe('a directory', () => {
       [put['active'], put['displayName'], put['roles']],
       [true, 'Cal L', [{ value: 'auditor', primary: true }]],
     );
+    // The session from before has ended for good.
+    assert.equal((await session.get('/api/v1/portal/whoami')).status, 401);
     assert.equal((await scim('DELETE', `${users}/${cal.id}`)).status, 204);
     assert.equal(resourceOf(await scim('GET', `${users}/${cal.id}`))['active'], false);
   });
