@@ -12,9 +12,14 @@ import {
   revokeApiKey,
   rotateApiKey,
 } from './api-keys.ts';
-import { identitiesOf, identityOfUser, identityTable } from './identities.ts';
+import { identitiesOf, identityOfUser, identityTable, usersOfExternalId } from './identities.ts';
 import { limits } from './limits.ts';
-import { changeOfProvisioning, type ProvisionedUser, type Provisioning } from './provisioning.ts';
+import {
+  changeOfProvisioning,
+  type ProvisionedUser,
+  type Provisioning,
+  type UserLookup,
+} from './provisioning.ts';
 import { isUuid } from './names.ts';
 import {
   findOrganization,
@@ -28,6 +33,7 @@ import {
   changeRole,
   createUser,
   disableUser,
+  findByEmail,
   findUser,
   listUsers,
   type NewUser,
@@ -35,6 +41,7 @@ import {
   setPassword,
   type User,
   userTable,
+  usersOfIds,
 } from './users.ts';
 
 /** What there was before and what there is now; the same object where nothing changed. */
@@ -157,6 +164,22 @@ export class Administration {
     ]);
     const externalIds = new Map(identities.map(({ id, externalId }) => [id, externalId]));
     return users.map((user) => ({ user, externalId: externalIds.get(user.id) ?? '' }));
+  }
+
+  /** Of whom a directory looks for: it asks before each user that it sends, so this never reads all of them. */
+  async findProvisioned(organization: string, { by, value }: UserLookup): Promise<ProvisionedUser[]> {
+    const ids =
+      by === 'externalId'
+        ? await usersOfExternalId(this.#storage, organization, value)
+        : [by === 'id' ? value : (await findByEmail(this.#storage, organization, value))?.id];
+    const known = ids.flatMap((id) => (id !== undefined && isUuid(id) ? [id] : []));
+    const users = await usersOfIds(this.#storage, organization, known);
+    return Promise.all(
+      users.map(async (user) => ({
+        user,
+        externalId: (await identityOfUser(this.#storage, user)).externalId,
+      })),
+    );
   }
 
   /** Throws Problem `not_found`. */

@@ -7,6 +7,12 @@ export interface ProvisionedUser {
   readonly externalId: string;
 }
 
+/** Whom a directory looks for. */
+export interface UserLookup {
+  readonly by: 'email' | 'externalId' | 'id';
+  readonly value: string;
+}
+
 /** What a directory says of a user; what it leaves out stays. */
 export interface Provisioning {
   readonly active?: boolean | undefined;

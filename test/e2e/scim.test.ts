@@ -88,6 +88,13 @@ describe('a directory', () => {
     const [same] = await found('userName eq "BEA@scim.example"');
     assert.equal(same?.id, bea.id);
     assert.equal((await found('externalId eq "bea"'))[0]?.id, bea.id);
+    assert.equal((await found(`id eq "${bea.id}"`))[0]?.id, bea.id);
+    for (const nobody of [
+      'externalId eq ""',
+      'id eq "none"',
+      'emails[type eq "work"].value eq "x@y.example"',
+    ])
+      assert.deepEqual(await found(nobody), [], nobody);
     const promoted = resourceOf(
       await patch(
         bea.id,
@@ -189,6 +196,10 @@ describe('a directory', () => {
       404,
     );
     assert.equal(resourceOf(await scim('GET', users, undefined, other.key))['totalResults'], 0);
+    for (const filter of [`id eq "${ann?.id}"`, 'externalId eq "bea"', 'userName eq "ann@scim.example"']) {
+      const path = `${users}?filter=${encodeURIComponent(filter)}`;
+      assert.equal(resourceOf(await scim('GET', path, undefined, other.key))['totalResults'], 0, filter);
+    }
     errorOf(await scim('GET', users, undefined, tenant.key), 403);
     errorOf(await scim('GET', users, undefined, 'ak_none'), 401);
     assert.equal((await call(`${server.url}/api/v1/audit`, { headers: { 'x-api-key': key } })).status, 401);

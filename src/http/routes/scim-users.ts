@@ -18,10 +18,13 @@ const bodyTypes = ['scim+json', 'json'];
 /** GET /scim/v2/Users: by address, in pages (contract: SCIM). */
 export function scimListHandler({ administration }: EndpointDeps): ReadHandler {
   return async (context, { organization }) => {
-    const isWanted = readFilter(context.first('filter'));
+    const lookup = readFilter(context.first('filter'));
     const startIndex = Math.max(1, wholeNumber(context.first('startIndex')) ?? 1);
     const count = Math.min(wholeNumber(context.first('count')) ?? limits.scimPageDefault, limits.scimPageMax);
-    const found = (await administration.provisionedUsers(organization.id)).filter(isWanted);
+    const found =
+      lookup === undefined
+        ? await administration.provisionedUsers(organization.id)
+        : await administration.findProvisioned(organization.id, lookup);
     const page = found.slice(startIndex - 1, startIndex - 1 + count);
     return scimReply(200, 'ScimUsers', {
       schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
