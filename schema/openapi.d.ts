@@ -457,6 +457,130 @@ export interface Schemas {
       readonly expires_at: Schemas['Instant'];
     };
   };
+  readonly ScimSchemaNames: readonly (string)[];
+  readonly ScimMeta: {
+    readonly resourceType: string;
+    readonly created?: Schemas['Instant'];
+    readonly lastModified?: Schemas['Instant'];
+    readonly location: string;
+  };
+  readonly ScimUser: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly id: string;
+    readonly externalId?: string;
+    readonly userName: string;
+    readonly name: {
+      readonly formatted: string;
+    };
+    readonly displayName: string;
+    readonly active: boolean;
+    readonly emails: readonly ({
+      readonly value: string;
+      readonly type: string;
+      readonly primary: boolean;
+    })[];
+    readonly roles: readonly ({
+      readonly value: Schemas['Role'];
+      readonly primary: boolean;
+    })[];
+    readonly meta: Schemas['ScimMeta'];
+  };
+  readonly ScimUsers: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly totalResults: number;
+    readonly startIndex: number;
+    readonly itemsPerPage: number;
+    readonly Resources: readonly (Schemas['ScimUser'])[];
+  };
+  /** A user as a directory sends one. Of it `userName`, `displayName`, `name`, `active`, `roles` and `externalId` are looked at. */
+  readonly ScimNewUser: {
+    readonly userName: string;
+  };
+  readonly ScimPatch: {
+    readonly Operations: readonly ({
+      readonly op: string;
+      readonly path?: string;
+      readonly value?: unknown;
+    })[];
+  };
+  readonly ScimError: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly status: string;
+    readonly scimType?: string;
+    readonly detail: string;
+  };
+  readonly ScimSupported: {
+    readonly supported: boolean;
+    readonly maxOperations?: number;
+    readonly maxPayloadSize?: number;
+    readonly maxResults?: number;
+  };
+  readonly ScimServiceProviderConfig: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly patch: Schemas['ScimSupported'];
+    readonly bulk: Schemas['ScimSupported'];
+    readonly filter: Schemas['ScimSupported'];
+    readonly changePassword: Schemas['ScimSupported'];
+    readonly sort: Schemas['ScimSupported'];
+    readonly etag: Schemas['ScimSupported'];
+    readonly authenticationSchemes: readonly ({
+      readonly type: string;
+      readonly name: string;
+      readonly description: string;
+      readonly primary?: boolean;
+    })[];
+    readonly meta: Schemas['ScimMeta'];
+  };
+  readonly ScimResourceTypes: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly totalResults: number;
+    readonly startIndex: number;
+    readonly itemsPerPage: number;
+    readonly Resources: readonly ({
+      readonly schemas: Schemas['ScimSchemaNames'];
+      readonly id: string;
+      readonly name: string;
+      readonly endpoint: string;
+      readonly schema: string;
+      readonly meta: Schemas['ScimMeta'];
+    })[];
+  };
+  readonly ScimSubAttribute: {
+    readonly name: string;
+    readonly type: string;
+    readonly multiValued: boolean;
+    readonly required: boolean;
+    readonly caseExact: boolean;
+    readonly mutability: string;
+    readonly returned: string;
+    readonly uniqueness: string;
+    readonly canonicalValues?: readonly (string)[];
+  };
+  readonly ScimAttribute: {
+    readonly name: string;
+    readonly type: string;
+    readonly multiValued: boolean;
+    readonly required: boolean;
+    readonly caseExact: boolean;
+    readonly mutability: string;
+    readonly returned: string;
+    readonly uniqueness: string;
+    readonly canonicalValues?: readonly (string)[];
+    readonly subAttributes?: readonly (Schemas['ScimSubAttribute'])[];
+  };
+  readonly ScimSchemas: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly totalResults: number;
+    readonly startIndex: number;
+    readonly itemsPerPage: number;
+    readonly Resources: readonly ({
+      readonly id: string;
+      readonly name: string;
+      readonly description: string;
+      readonly attributes: readonly (Schemas['ScimAttribute'])[];
+      readonly meta: Schemas['ScimMeta'];
+    })[];
+  };
   /** How people sign in. */
   readonly SignOnOptions: {
     /** By a provider of OpenID Connect, at `/api/v1/auth/sign-on`. */
@@ -483,7 +607,7 @@ export interface Schemas {
     /** How many stored events a shorter retention may remove. */
     readonly confirm_removal?: number;
   };
-  readonly Scopes: readonly ('read' | 'write')[];
+  readonly Scopes: readonly ('read' | 'write' | 'scim')[];
   readonly ApiKeys: {
     readonly data: readonly (Schemas['ApiKey'])[];
   };

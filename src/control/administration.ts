@@ -12,7 +12,14 @@ import {
   revokeApiKey,
   rotateApiKey,
 } from './api-keys.ts';
+import { identitiesOf, identityOfUser, identityTable, usersOfExternalId } from './identities.ts';
 import { limits } from './limits.ts';
+import {
+  changeOfProvisioning,
+  type ProvisionedUser,
+  type Provisioning,
+  type UserLookup,
+} from './provisioning.ts';
 import { isUuid } from './names.ts';
 import { type ChangedOrganization, type OrganizationSettings, updateOrganization } from './organizations.ts';
 import { type Identity, type SignedOn, signOn } from './sign-on.ts';
@@ -21,12 +28,15 @@ import {
   changeRole,
   createUser,
   disableUser,
+  findByEmail,
   findUser,
   listUsers,
   type NewUser,
   type Role,
   setPassword,
   type User,
+  userTable,
+  usersOfIds,
 } from './users.ts';
 
 /** What there was before and what there is now; the same object where nothing changed. */
@@ -142,6 +152,81 @@ export class Administration {
       const now = this.#clock();
       await signOnTable.update(this.#storage, current, { provenMicros: now }, now);
     });
+  }
+
+  /** Users as their directory knows them, by address. */
+  async provisionedUsers(organization: string): Promise<ProvisionedUser[]> {
+    const [users, identities] = await Promise.all([
+      listUsers(this.#storage, organization),
+      identitiesOf(this.#storage, organization),
+    ]);
+    const externalIds = new Map(identities.map(({ id, externalId }) => [id, externalId]));
+    return users.map((user) => ({ user, externalId: externalIds.get(user.id) ?? '' }));
+  }
+
+  /** Of whom a directory looks for: it asks before each user that it sends, so this never reads all of them. */
+  async findProvisioned(organization: string, { by, value }: UserLookup): Promise<ProvisionedUser[]> {
+    const ids =
+      by === 'externalId'
+        ? await usersOfExternalId(this.#storage, organization, value)
+        : [by === 'id' ? value : (await findByEmail(this.#storage, organization, value))?.id];
+    const known = ids.flatMap((id) => (id !== undefined && isUuid(id) ? [id] : []));
+    const users = await usersOfIds(this.#storage, organization, known);
+    return Promise.all(
+      users.map(async (user) => ({
+        user,
+        externalId: (await identityOfUser(this.#storage, user)).externalId,
+      })),
+    );
+  }
+
+  /** Throws Problem `not_found`. */
+  async provisionedUser(organization: string, id: string): Promise<ProvisionedUser> {
+    const user = await this.#ownUser(organization, id);
+    return { user, externalId: (await identityOfUser(this.#storage, user)).externalId };
+  }
+
+  /** Makes a user on behalf of its directory. Throws Problem `malformed`, `conflict`. */
+  provisionUser(organization: string, input: NewUser, more: Provisioning): Promise<Changed<ProvisionedUser>> {
+    return this.#changes.run(organization, async () => {
+      const before = { user: await this.#createUser(organization, input), externalId: '' };
+      return { before, now: await this.#provision(before, more) };
+    });
+  }
+
+  /**
+   * Changes what is given, of it what is another; access ends with the sessions. Throws Problem `malformed`, `not_found`,
+   * `conflict` for the last administrator.
+   */
+  changeProvisioned(
+    organization: string,
+    id: string,
+    change: Provisioning,
+  ): Promise<Changed<ProvisionedUser>> {
+    return this.#changes.run(organization, async () => {
+      const before = await this.provisionedUser(organization, id);
+      return { before, now: await this.#provision(before, change) };
+    });
+  }
+
+  async #provision(before: ProvisionedUser, change: Provisioning): Promise<ProvisionedUser> {
+    const { user } = before;
+    const now = this.#clock();
+    const members = changeOfProvisioning(user, change, now);
+    const isAdmin = user.role === 'admin' && user.disabledMicros === undefined;
+    const staysAdmin = (members.role ?? 'admin') === 'admin' && members.disabledMicros === undefined;
+    if (isAdmin && !staysAdmin) await this.#checkAnotherAdmin(user.organizationId, user);
+    const isChanged = Object.keys(members).length > 0;
+    const changed = isChanged ? await userTable.update(this.#storage, user, members, now) : user;
+    const { externalId = before.externalId } = change;
+    if (externalId !== before.externalId)
+      await identityTable.update(
+        this.#storage,
+        await identityOfUser(this.#storage, user),
+        { externalId },
+        now,
+      );
+    return { user: changed, externalId };
   }
 
   /** A user with access. Throws Problem `not_found`, `conflict` for one that is disabled. */

@@ -8,10 +8,11 @@ import { displayName } from './names.ts';
 import { keyDigest, newKeyId, newKeyText } from './key-text.ts';
 import { findOrganization, type Organization } from './organizations.ts';
 
-export type Scope = 'read' | 'write';
+/** `scim`: users of the organization, for its directory (docs/sign-on.md). */
+export type Scope = 'read' | 'write' | 'scim';
 
 const nilUuid = '00000000-0000-0000-0000-000000000000';
-const scopes: readonly Scope[] = ['read', 'write'];
+const scopes: readonly Scope[] = ['read', 'write', 'scim'];
 
 export const apiKeyTable = new ControlTable('api_keys', 'String', {
   id: field<string>('id'),
@@ -44,7 +45,7 @@ export type ApiKey = RowOf<typeof apiKeyTable>;
 
 /** What a new key may do, in texts as people give them. */
 export interface NewApiKey {
-  /** `read`, `write` or `read,write` */
+  /** Separated by commas. */
   readonly scopes: string;
   readonly name?: string | undefined;
   /** A duration from now. */
@@ -74,7 +75,10 @@ function parseScopes(text: string): Scope[] {
   const given = text.split(',').map((scope) => scope.trim());
   const known = scopes.filter((scope) => given.includes(scope));
   if (known.length > 0 && given.every((scope) => known.some((one) => one === scope))) return known;
-  throw new Problem('malformed', 'scopes must be read, write or read,write');
+  throw new Problem(
+    'malformed',
+    'scopes must be read, write and scim, or some of these, separated by commas',
+  );
 }
 
 function parseExpires(text: string): number {
@@ -124,7 +128,7 @@ async function ownerOf(
   if (all === (input.organization !== undefined)) {
     throw new Problem('malformed', 'a key belongs either to one organization or to all of them');
   }
-  if (all && given.includes('read')) {
+  if (all && given.some((scope) => scope !== 'write')) {
     throw new Problem('malformed', 'a key of all organizations may only have the scope write');
   }
   return input.organization === undefined ? undefined : findOrganization(storage, input.organization);

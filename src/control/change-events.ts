@@ -104,6 +104,11 @@ const userWords = {
   roleChanged: (email: string) => `Role of ${email} changed`,
 };
 
+/** What a program did by its key. */
+export function keyActor({ id, name }: ApiKey): EventActor {
+  return { id, name: name === '' ? id : name, type: 'App/System' };
+}
+
 /** What happened to a user; of the one before a change of the role, where it is given, that role. */
 export function changeOfUser(user: User, what: keyof typeof userWords, before?: User): Change {
   const { id, organizationId, email, role } = user;

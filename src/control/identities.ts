@@ -27,6 +27,23 @@ export async function identityOfUser(
   return found ?? { id, organizationId, ...nothing };
 }
 
+/** Of all users of an organization of whom anything has been said. */
+export function identitiesOf(storage: Storage, organizationId: string): Promise<UserIdentity[]> {
+  return identityTable.select(storage, 'org = {org:UUID}', { org: organizationId });
+}
+
+/** Users by the name that their directory has for them. */
+export async function usersOfExternalId(
+  storage: Storage,
+  organizationId: string,
+  externalId: string,
+): Promise<string[]> {
+  if (externalId === '') return [];
+  const condition = 'org = {org:UUID} AND external_id = {external:String}';
+  const found = await identityTable.select(storage, condition, { org: organizationId, external: externalId });
+  return found.map(({ id }) => id);
+}
+
 /** Who signs in by a provider's name, in one organization. */
 export async function identityOfSubject(
   storage: Storage,

@@ -88,6 +88,15 @@ export async function findByEmail(
   return user;
 }
 
+/** Those of an organization among these ids. */
+export function usersOfIds(
+  storage: Storage,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<User[]> {
+  return usersWhere(storage, 'org = {org:UUID} AND id IN {ids:Array(UUID)}', { org: organizationId, ids });
+}
+
 /** The users of an organization, or of all of them. Throws Problem `not_found`. */
 export async function listUsers(storage: Storage, organization?: string): Promise<User[]> {
   if (organization === undefined) return usersWhere(storage, 'true');

@@ -37,6 +37,7 @@ export type Access =
   /** Anybody, as often as the rate lets the address. */
   | { readonly access: 'visitor'; readonly rate: RateClass; readonly handler: Handler }
   | { readonly access: 'read key'; readonly rate: RateClass; readonly handler: ReadHandler }
+  | { readonly access: 'scim key'; readonly rate: RateClass; readonly handler: ReadHandler }
   | { readonly access: 'write key'; readonly rate: RateClass; readonly handler: WriteHandler }
   | {
       readonly access: 'session';

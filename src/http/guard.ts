@@ -36,7 +36,7 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
  *
  *     key      certificate, where TLS_CLIENT_CA asks for one? ─no─▶ 401 on reads, 403 on writes
  *              API key good? ─no─▶ 401, or 429 for an address with too many failures
- *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes
+ *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes and for SCIM
  *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
  *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403
  *              checks a password: rate of the address' logins ─over─▶ 429
@@ -61,6 +61,8 @@ class Guard {
         return (context) => this.#byVisitor(endpoint, context);
       case 'read key':
         return (context) => this.#byReadKey(endpoint, context);
+      case 'scim key':
+        return (context) => this.#byScimKey(endpoint, context);
       case 'write key':
         return (context) => this.#byWriteKey(endpoint, context);
       case 'session':
@@ -102,6 +104,16 @@ class Guard {
       if (key.organizationId !== undefined && organization === undefined) {
         throw new Problem('forbidden', 'The organization of this API key does not exist any more.');
       }
+      return handler(context, { key, organization });
+    });
+  }
+
+  async #byScimKey({ rate, handler }: EndpointOf<'scim key'>, context: RequestContext): Promise<Reply> {
+    this.#requireCertificate(context, 'unauthorized');
+    const { key, organization, verdict } = await this.#keyOf(context, rate);
+    return limited(context, verdict, () => {
+      if (!key.scopes.includes('scim') || organization === undefined)
+        throw new Problem('forbidden', 'This API key does not have the scope "scim".');
       return handler(context, { key, organization });
     });
   }

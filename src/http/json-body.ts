@@ -6,13 +6,14 @@ import type { RequestContext } from './request-context.ts';
 
 /**
  * The JSON object in the body of a request, at most limits.jsonBodyBytesMax, valid under a schema of the OpenAPI
- * document. Rejects with Problem `unsupported_media`, `too_large` or `malformed` (contract: Errors).
+ * document; `subtypes` are those of application/ that are taken. Rejects with Problem `unsupported_media`, `too_large` or `malformed` (contract: Errors).
  */
 export async function readJson<Name extends SchemaName>(
   context: RequestContext,
   schema: Name,
+  subtypes: readonly string[] = ['json'],
 ): Promise<Schemas[Name]> {
-  requireJson(context);
+  requireJson(context, subtypes);
   const { bytes, release } = await context.body();
   try {
     if (bytes.length > limits.jsonBodyBytesMax) {
@@ -24,11 +25,13 @@ export async function readJson<Name extends SchemaName>(
   }
 }
 
-function requireJson(context: RequestContext): void {
+function requireJson(context: RequestContext, subtypes: readonly string[]): void {
   const type = (context.header('content-type') ?? '').toLowerCase().replaceAll(' ', '');
-  if (!/^application\/json(;charset="?(utf-?8|us-ascii)"?)?$/.test(type)) {
-    throw new Problem('unsupported_media', 'Content-Type must be application/json, in UTF-8.', {
-      headers: { Accept: 'application/json' },
+  const [, subtype = ''] = /^application\/([^;]+)(;charset="?(utf-?8|us-ascii)"?)?$/.exec(type) ?? [];
+  if (!subtypes.includes(subtype)) {
+    const types = subtypes.map((one) => `application/${one}`);
+    throw new Problem('unsupported_media', `Content-Type must be ${types.join(' or ')}, in UTF-8.`, {
+      headers: { Accept: types.join(', ') },
     });
   }
   const encoding = (context.header('content-encoding') ?? 'identity').trim().toLowerCase();

@@ -1,6 +1,8 @@
 /** Bounds of requests, answers and connections; units last. */
 export const limits = {
   compressBytesMin: 1024,
+  scimPageDefault: 100,
+  scimPageMax: 200,
   topValuesDefault: 10,
   topValuesMax: 100,
   headersBytesMax: 16 * 1024,

@@ -41,6 +41,15 @@ import { readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
 import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
 import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
+import { scimConfigHandler, scimSchemasHandler, scimTypesHandler } from './routes/scim-about.ts';
+import {
+  scimCreateHandler,
+  scimDeleteHandler,
+  scimListHandler,
+  scimPatchHandler,
+  scimReadHandler,
+  scimReplaceHandler,
+} from './routes/scim-users.ts';
 import { setPasswordHandler } from './routes/set-password.ts';
 import { settingsHandler } from './routes/settings.ts';
 import { signOnCallbackHandler } from './routes/sign-on-callback.ts';
@@ -52,6 +61,7 @@ import { topValuesHandler } from './routes/top-values.ts';
 import { usePasswordLinkHandler } from './routes/use-password-link.ts';
 import { usersHandler } from './routes/users.ts';
 import { whoamiHandler } from './routes/whoami.ts';
+import { scimError } from './scim/answers.ts';
 import { signOnForm } from './sign-on-form.ts';
 
 const everyone = ['admin', 'auditor', 'member'] as const;
@@ -110,6 +120,7 @@ export function endpointTable(deps: EndpointDeps): Endpoint[] {
       organizationEventsHandler(read.legacy),
     ),
 
+    ...scimEndpoints(deps),
     ...adminEndpoints(deps),
     ...openEndpoints(deps),
   ];
@@ -127,6 +138,22 @@ function signOnEndpoints(deps: EndpointDeps): Endpoint[] {
       ...visitor(callback, 'sign-on callback', 'login', signOnCallbackHandler(deps)),
       problemForm: signOnForm,
     },
+  ];
+}
+
+/** Users of an organization, for its directory (RFC 7644). */
+function scimEndpoints(deps: EndpointDeps): Endpoint[] {
+  const user = '/scim/v2/Users/:id';
+  return [
+    scim('GET', '/scim/v2/Users', 'scim users', scimListHandler(deps)),
+    scim('POST', '/scim/v2/Users', 'scim create', scimCreateHandler(deps)),
+    scim('GET', user, 'scim user', scimReadHandler(deps)),
+    scim('PUT', user, 'scim replace', scimReplaceHandler(deps)),
+    scim('PATCH', user, 'scim patch', scimPatchHandler(deps)),
+    scim('DELETE', user, 'scim delete', scimDeleteHandler(deps)),
+    scim('GET', '/scim/v2/ServiceProviderConfig', 'scim config', scimConfigHandler),
+    scim('GET', '/scim/v2/ResourceTypes', 'scim types', scimTypesHandler),
+    scim('GET', '/scim/v2/Schemas', 'scim schemas', scimSchemasHandler),
   ];
 }
 
@@ -203,6 +230,11 @@ function keyWrite(path: string, name: string, handler: WriteHandler, maxBytes: n
 
 function login(path: string, name: string, handler: Handler): Endpoint {
   return { method: 'POST', path, name, access: 'login', handler, body: jsonBody };
+}
+
+function scim(method: Method, path: string, name: string, handler: ReadHandler): Endpoint {
+  const body = method === 'GET' ? {} : { body: jsonBody };
+  return { method, path, name, access: 'scim key', rate: 'audit', handler, ...body, problemForm: scimError };
 }
 
 function visitor(path: string, name: string, rate: RateClass, handler: Handler): EndpointOf<'visitor'> {

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../control/api-keys.ts';
-import { type ServiceEvent, userActor } from '../control/change-events.ts';
+import { keyActor, type ServiceEvent, userActor } from '../control/change-events.ts';
 import type { User } from '../control/users.ts';
 
 /** Codes of the registry of activities that are not changes; a test holds them against it. */
@@ -96,10 +96,7 @@ export function exported(
   organizationId: string,
   details: Readonly<Record<string, unknown>>,
 ): ServiceEvent {
-  const actor =
-    'user' in caller
-      ? userActor(caller.user)
-      : { id: caller.key.id, name: caller.key.name || caller.key.id, type: 'App/System' as const };
+  const actor = 'user' in caller ? userActor(caller.user) : keyActor(caller.key);
   const msg = `Audit events exported by ${actor.email ?? `API key ${actor.id}`}`;
   return { organizationId, code: trailCodes.exported, msg, actor, ...succeeded, extra: details };
 }

@@ -32,7 +32,14 @@ let credentials: Map<string, Record<string, string>>;
 
 /** Those with a session or a key that is good for something. All others are nobody. */
 const people = ['admin of A', 'auditor of A', 'member of A', 'admin of B'] as const;
-const keys = ['key of A: read', 'key of A: write', 'key of A: both', 'key of B', 'key of all'] as const;
+const keys = [
+  'key of A: read',
+  'key of A: write',
+  'key of A: both',
+  'key of A: scim',
+  'key of B',
+  'key of all',
+] as const;
 const nobody = [
   'nothing',
   'garbage key',
@@ -46,7 +53,7 @@ const nobody = [
   'session under another name',
   'session as a bearer token',
 ] as const;
-const ofA = new Set<string>([...people.slice(0, 3), ...keys.slice(0, 3)]);
+const ofA = new Set<string>([...people.slice(0, 3), ...keys.slice(0, 4)]);
 
 interface Try {
   readonly path: string;
@@ -69,6 +76,11 @@ const readers = sessions(200, 200, 403);
 const admins = (status: number, adminB = status) => sessions(status, 403, 403, adminB);
 const all = (status: number) =>
   Object.fromEntries([...people, ...keys, ...nobody].map((name) => [name, status]));
+/** SCIM, where all keys are known and one may use it. */
+const scimKey = (status: number) => ({
+  ...Object.fromEntries(keys.map((name) => [name, 403])),
+  'key of A: scim': status,
+});
 const readKeys = { 'key of A: read': 200, 'key of A: both': 200, 'key of B': 200 };
 
 /** Without those that name what is looked for: what an organization asked to export stands in its own log. */
@@ -121,6 +133,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
       body: { resourceLogs: [] },
       expected: {
         'key of A: read': 403,
+        'key of A: scim': 403,
         'key of A: write': 200,
         'key of A: both': 200,
         'key of B': 200,
@@ -134,6 +147,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
       body: [event(a.organization.slug)],
       expected: {
         'key of A: read': 403,
+        'key of A: scim': 403,
         'key of A: write': 202,
         'key of A: both': 202,
         // Another organization's event, and nothing else in the batch.
@@ -142,6 +156,23 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
       },
     },
   ],
+  ...Object.fromEntries(
+    ['Users', 'ServiceProviderConfig', 'ResourceTypes', 'Schemas'].map((name) => [
+      `GET /scim/v2/${name}`,
+      () => [{ path: `/scim/v2/${name}`, expected: scimKey(200), ...(name === 'Users' && { shows: true }) }],
+    ]),
+  ),
+  'POST /scim/v2/Users': () => [{ path: '/scim/v2/Users', body: {}, expected: scimKey(400) }],
+  'GET /scim/v2/Users/:id': ({ userId }) => [
+    { path: `/scim/v2/Users/${userId}`, expected: scimKey(200), shows: true },
+  ],
+  'PUT /scim/v2/Users/:id': ({ userId }) => [
+    { path: `/scim/v2/Users/${userId}`, body: {}, expected: scimKey(400) },
+  ],
+  'PATCH /scim/v2/Users/:id': ({ userId }) => [
+    { path: `/scim/v2/Users/${userId}`, body: {}, expected: scimKey(400) },
+  ],
+  'DELETE /scim/v2/Users/:id': () => [{ path: `/scim/v2/Users/${randomUUID()}`, expected: scimKey(404) }],
   'POST /api/v1/auth/login-handler': () => [
     { path: '/api/v1/auth/login-handler', body: {}, expected: all(400) },
     {
@@ -276,7 +307,7 @@ before(async () => {
   const both = ['read', 'write'];
   const expired = await newKey(both, { expires: '1s' });
   const revoked = await newKey(both);
-  const [read, write] = [await newKey(['read']), await newKey(['write'])];
+  const [read, write, scim] = [await newKey(['read']), await newKey(['write']), await newKey(['scim'])];
   const keyId = String((await newKey(both))['id']);
   const [auditor, member, out, disabled] = await Promise.all([
     signIn(server, 'auditor@a.example'),
@@ -324,6 +355,7 @@ before(async () => {
     ['key of A: read', key(read['key'])],
     ['key of A: write', key(write['key'])],
     ['key of A: both', key(a.key)],
+    ['key of A: scim', key(scim['key'])],
     ['key of B', key(b.key)],
     ['key of all', key(all.key)],
     ['nothing', {}],
@@ -374,8 +406,8 @@ describe('each endpoint, with each credential', () => {
           const answer = await request(method, one, headers);
           const what = `${method} ${one.path} with ${name}`;
           assert.equal(answer.status, one.expected[name] ?? 401, `${what}: ${answer.text.slice(0, 300)}`);
-          // Errors of OTLP have a form of their own, to which `call` holds them.
-          if (answer.status >= 400 && endpoint !== 'POST /v1/logs') problemOf(answer, answer.status);
+          // Errors of OTLP and SCIM have forms of their own, to which `call` holds them.
+          if (answer.status >= 400 && !/ \/(v1|scim)\//.test(endpoint)) problemOf(answer, answer.status);
           if (ofA.has(name)) shown += answer.status < 300 && answer.text.includes(marker) ? 1 : 0;
           else if (!endpoint.includes('/metrics')) assertNothingOfA(answer, what);
         }
@@ -427,6 +459,7 @@ describe('methods that an endpoint does not have', () => {
     const paths = [...new Set(endpointNames().map((name) => name.split(' ')[1] ?? ''))];
     for (const path of paths) {
       for (const method of ['PUT', 'DELETE']) {
+        if (endpointNames().includes(`${method} ${path}`)) continue;
         const answer = await call(`${world.server.url}${path}`, {
           method,
           headers: credentials.get('admin of A') ?? {},

@@ -123,8 +123,9 @@ test('every operation names its credential and the three rate-limit headers on s
       };
       const schemes = security.flatMap((one) => Object.keys(one));
       const isOtlp = path === '/v1/logs';
+      const isScim = path.startsWith('/scim/');
       const expected =
-        path.startsWith('/api/v1/audit') || isOtlp
+        path.startsWith('/api/v1/audit') || isOtlp || isScim
           ? ['apiKey', 'bearer']
           : open.includes(operationId)
             ? []
@@ -133,8 +134,8 @@ test('every operation names its credential and the three rate-limit headers on s
       const ok = Object.keys(responses).find((status) => /^[23]/.test(status)) ?? '';
       const headers = Object.keys(responses[ok]?.headers ?? {});
       const limited = headers.filter((name) => name.startsWith('RateLimit-')).length;
-      assert.equal(limited, path.startsWith('/api/') || isOtlp ? 3 : 0, `${method} ${path}`);
-      if (!path.startsWith('/api/') && !isOtlp) continue;
+      assert.equal(limited, path.startsWith('/api/') || isOtlp || isScim ? 3 : 0, `${method} ${path}`);
+      if (!path.startsWith('/api/') && !isOtlp && !isScim) continue;
       const statuses = Object.keys(responses);
       for (const status of operationId === 'readSignOnOptions' ? ['429'] : ['401', '429'])
         assert.ok(statuses.includes(status), `${method} ${path}: ${status}`);

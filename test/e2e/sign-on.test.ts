@@ -55,7 +55,6 @@ async function configure(org: string, args: readonly string[], stdin = ''): Prom
     const options = jsonOf(await call(`${server.url}/api/v1/auth/sign-on-options?organization=${org}`));
     return options['sign_on'] === (value['provider'] === 'own') ? true : undefined;
   });
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
   return value;
 }
 
@@ -134,7 +133,10 @@ describe('a sign-in by a real provider', () => {
       '--auditor-values',
       'audit-readers',
     ]);
-    const { browser } = await signOn(bob);
+    const browser = await eventually('the rules to hold', async () => {
+      const tried = await signOn(bob);
+      return tried.place === '/#/events' ? tried.browser : undefined;
+    });
     const roleNow = async () =>
       (
         jsonOf(await withCookie(server, browser.cookies(server.url)).get('/api/v1/portal/whoami'))[
@@ -149,11 +151,8 @@ describe('a sign-in by a real provider', () => {
     assert.deepEqual(changed?.extra_map?.['previous'], { role: 'auditor' });
     assert.equal((await trail(1000)).length, 2, 'ann, bob, and none for who was refused');
     const failed = await trail(1002);
-    assert.deepEqual(
-      failed.map(({ extra_map: extra }) => extra?.['reason']),
-      ['role', 'unknown'],
-    );
-    await configure(slug, ['--create', 'off', '--role-claim', 'none']);
+    const reasons = failed.map(({ extra_map: extra }) => extra?.['reason']);
+    assert.deepEqual([...new Set(reasons)], ['role', 'unknown']);
   });
 
   test('an address that is not verified, or that another person has there, opens nothing', async () => {
@@ -216,7 +215,12 @@ describe('a sign-in by a real provider', () => {
   });
 
   test('who has been disabled is out', async () => {
-    const cal: Account = { sub: 'cal-1', email: 'cal@sign-on.example', email_verified: true };
+    const cal: Account = {
+      sub: 'cal-1',
+      email: 'cal@sign-on.example',
+      email_verified: true,
+      groups: ['audit-readers'],
+    };
     await createUser(server, slug, 'member', 'cal@sign-on.example');
     const { browser } = await signOn(cal);
     printed(await server.cliHere(['user', 'disable', 'cal@sign-on.example', '--org', slug, '--json']));

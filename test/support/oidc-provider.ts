@@ -99,6 +99,12 @@ function configurationOf(
 /** A browser as far as redirects and cookies go; cookies are kept by origin. */
 export class Browser {
   readonly #cookies = new Map<string, Map<string, string>>();
+  /** Addresses by origins that no name server knows. */
+  readonly #addresses: Readonly<Record<string, string>>;
+
+  constructor(addresses: Readonly<Record<string, string>> = {}) {
+    this.#addresses = addresses;
+  }
 
   /** Cookies of an origin as they are sent. */
   cookies(origin: string): string {
@@ -106,10 +112,12 @@ export class Browser {
   }
 
   async get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> {
-    const { origin } = new URL(url);
+    const { origin, host } = new URL(url);
+    const address = this.#addresses[origin];
+    const to = address === undefined ? url : `${address}${url.slice(origin.length)}`;
     const cookie = this.cookies(origin);
-    const answer = await call(url, {
-      headers: { accept: 'text/html', ...(cookie && { cookie }), ...headers },
+    const answer = await call(to, {
+      headers: { accept: 'text/html', host, ...(cookie && { cookie }), ...headers },
     });
     const jar = this.#cookies.get(origin) ?? new Map<string, string>();
     this.#cookies.set(origin, jar);

@@ -72,10 +72,10 @@ function Name({ apiKey }: { readonly apiKey: ApiKey }) {
 }
 
 function Scopes({ apiKey }: { readonly apiKey: ApiKey }) {
-  return (
-    <>{apiKey.scopes.map((scope) => t(scope === 'read' ? 'apiKeysReads' : 'apiKeysWrites')).join(', ')}</>
-  );
+  return <>{apiKey.scopes.map((scope) => t(scopeWords[scope])).join(', ')}</>;
 }
+
+const scopeWords = { read: 'apiKeysReads', write: 'apiKeysWrites', scim: 'apiKeysUsers' } as const;
 
 /** While the secret before the last rotation works as well. */
 function Grace({ apiKey: { previous_valid_until: until, state } }: { readonly apiKey: ApiKey }) {

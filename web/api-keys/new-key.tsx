@@ -18,6 +18,7 @@ type Scope = NewApiKey['scopes'][number];
 const scopes = [
   ['read', 'apiKeysReads', 'apiKeysReadsMay'],
   ['write', 'apiKeysWrites', 'apiKeysWritesMay'],
+  ['scim', 'apiKeysUsers', 'apiKeysUsersMay'],
 ] as const;
 
 /** In what a limit is counted: the service's own limits have this window. */

@@ -327,6 +327,11 @@ const texts = {
   apiKeysWrites: ['Write', 'Schreiben'],
   apiKeysReadsMay: ['All events of the organization.', 'Alle Ereignisse der Organisation.'],
   apiKeysWritesMay: ['Records events, and reads none.', 'Schreibt Ereignisse und liest keine.'],
+  apiKeysUsers: ['Users (SCIM)', 'Nutzer (SCIM)'],
+  apiKeysUsersMay: [
+    'Your directory creates, changes and disables users.',
+    'Ihr Verzeichnis legt Nutzer an, ändert und sperrt sie.',
+  ],
   apiKeysEnds: ['Expires', 'Läuft ab'],
   apiKeysIn: ['in {n} days', 'in {n} Tagen'],
   apiKeysLastUsed: ['Last used', 'Zuletzt benutzt'],

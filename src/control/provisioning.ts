@@ -1,0 +1,37 @@
+import { displayName } from './names.ts';
+import type { Role, User } from './users.ts';
+
+/** A user with the name that its directory has for it; empty without one. */
+export interface ProvisionedUser {
+  readonly user: User;
+  readonly externalId: string;
+}
+
+/** Whom a directory looks for. */
+export interface UserLookup {
+  readonly by: 'email' | 'externalId' | 'id';
+  readonly value: string;
+}
+
+/** What a directory says of a user; what it leaves out stays. */
+export interface Provisioning {
+  readonly active?: boolean | undefined;
+  readonly role?: Role | undefined;
+  readonly name?: string | undefined;
+  readonly externalId?: string | undefined;
+}
+
+/** The members of a user that become others by it. Throws Problem `malformed`. */
+export function changeOfProvisioning(user: User, change: Provisioning, nowMicros: number): Partial<User> {
+  const { active, role } = change;
+  const name = change.name === undefined ? user.name : displayName(change.name);
+  const isActive = user.disabledMicros === undefined;
+  return {
+    ...(name !== user.name && { name }),
+    ...(role !== undefined && role !== user.role && { role }),
+    ...(active === true && !isActive && { disabledMicros: undefined }),
+    // Another number ends the sessions.
+    ...(active === false &&
+      isActive && { disabledMicros: nowMicros, credentialVersion: user.credentialVersion + 1 }),
+  };
+}

@@ -1,0 +1,103 @@
+import type { Answer } from '../../contract/document.ts';
+import type { ReadHandler } from '../endpoint.ts';
+import { limits } from '../limits.ts';
+import { locationOf, scimReply } from '../scim/answers.ts';
+
+const listSchemas = ['urn:ietf:params:scim:api:messages:2.0:ListResponse'];
+const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User';
+
+/** GET /scim/v2/ServiceProviderConfig: what of SCIM there is here (contract: SCIM). */
+export const scimConfigHandler: ReadHandler = (context) =>
+  scimReply(200, 'ScimServiceProviderConfig', {
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig'],
+    patch: { supported: true },
+    bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
+    filter: { supported: true, maxResults: limits.scimPageMax },
+    changePassword: { supported: false },
+    sort: { supported: false },
+    etag: { supported: false },
+    authenticationSchemes: [
+      {
+        type: 'oauthbearertoken',
+        name: 'API key',
+        description: 'An API key with the scope scim, as Authorization: Bearer.',
+        primary: true,
+      },
+    ],
+    meta: {
+      resourceType: 'ServiceProviderConfig',
+      location: locationOf(context, 'ServiceProviderConfig'),
+    },
+  });
+
+/** GET /scim/v2/ResourceTypes: users alone (contract: SCIM). */
+export const scimTypesHandler: ReadHandler = (context) => {
+  const type = {
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:ResourceType'],
+    id: 'User',
+    name: 'User',
+    endpoint: '/Users',
+    schema: userSchema,
+    meta: { resourceType: 'ResourceType', location: locationOf(context, 'ResourceTypes/User') },
+  };
+  return scimReply(200, 'ScimResourceTypes', { ...listOfOne, Resources: [type] });
+};
+
+const listOfOne = { schemas: listSchemas, totalResults: 1, startIndex: 1, itemsPerPage: 1 };
+
+interface AttributeOptions {
+  readonly type?: 'string' | 'boolean' | 'complex';
+  readonly mutability?: 'readWrite' | 'immutable' | 'readOnly';
+  readonly required?: boolean;
+  readonly multiValued?: boolean;
+  readonly unique?: boolean;
+  readonly values?: string[];
+  readonly parts?: Answer<'ScimSubAttribute'>[];
+}
+
+function attribute(name: string, options: AttributeOptions = {}) {
+  const { type = 'string', mutability = 'readWrite', required = false, multiValued = false } = options;
+  return {
+    name,
+    type,
+    multiValued,
+    required,
+    caseExact: false,
+    mutability,
+    returned: 'default',
+    uniqueness: options.unique === true ? 'server' : 'none',
+    ...(options.values && { canonicalValues: options.values }),
+    ...(options.parts && { subAttributes: options.parts }),
+  };
+}
+
+const complex = { type: 'complex', multiValued: true } as const;
+const primary = attribute('primary', { type: 'boolean' });
+const roleNames = ['admin', 'auditor', 'member'];
+const attributes = [
+  attribute('userName', { required: true, mutability: 'immutable', unique: true }),
+  attribute('displayName'),
+  attribute('name', {
+    type: 'complex',
+    parts: ['formatted', 'givenName', 'familyName'].map((name) => attribute(name)),
+  }),
+  attribute('active', { type: 'boolean' }),
+  attribute('emails', {
+    ...complex,
+    mutability: 'readOnly',
+    parts: [attribute('value'), attribute('type'), primary],
+  }),
+  attribute('roles', { ...complex, parts: [attribute('value', { values: roleNames }), primary] }),
+];
+
+/** GET /scim/v2/Schemas: what a user has (contract: SCIM). */
+export const scimSchemasHandler: ReadHandler = (context) => {
+  const schema = {
+    id: userSchema,
+    name: 'User',
+    description: 'A person who signs in; roles are admin, auditor or member.',
+    attributes,
+    meta: { resourceType: 'Schema', location: locationOf(context, `Schemas/${userSchema}`) },
+  };
+  return scimReply(200, 'ScimSchemas', { ...listOfOne, Resources: [schema] });
+};

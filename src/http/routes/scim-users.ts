@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import type { Problem } from '../../base/problem.ts';
+import { type Change, changeOfUser, keyActor } from '../../control/change-events.ts';
+import type { Changed } from '../../control/administration.ts';
+import type { ProvisionedUser } from '../../control/provisioning.ts';
+import type { User } from '../../control/users.ts';
+import type { EndpointDeps } from '../deps.ts';
+import type { ReadHandler } from '../endpoint.ts';
+import { readJson } from '../json-body.ts';
+import { limits } from '../limits.ts';
+import { recordedChange } from '../recorded-change.ts';
+import { locationOf, scimReply, scimUser } from '../scim/answers.ts';
+import { changeOfPatch, changeOfUserBody, type ScimChange, scimFault } from '../scim/attributes.ts';
+import { readFilter } from '../scim/filter.ts';
+
+const bodyTypes = ['scim+json', 'json'];
+
+/** GET /scim/v2/Users: by address, in pages (contract: SCIM). */
+export function scimListHandler({ administration }: EndpointDeps): ReadHandler {
+  return async (context, { organization }) => {
+    const lookup = readFilter(context.first('filter'));
+    const startIndex = Math.max(1, wholeNumber(context.first('startIndex')) ?? 1);
+    const count = Math.min(wholeNumber(context.first('count')) ?? limits.scimPageDefault, limits.scimPageMax);
+    const found =
+      lookup === undefined
+        ? await administration.provisionedUsers(organization.id)
+        : await administration.findProvisioned(organization.id, lookup);
+    const page = found.slice(startIndex - 1, startIndex - 1 + count);
+    return scimReply(200, 'ScimUsers', {
+      schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
+      totalResults: found.length,
+      startIndex,
+      itemsPerPage: page.length,
+      Resources: page.map((one) => scimUser(context, one)),
+    });
+  };
+}
+
+/** As the protocol has it, a negative number is none (RFC 7644, 3.4.2.4). */
+function wholeNumber(text: string | undefined): number | undefined {
+  if (text === undefined || !/^-?\d{1,9}$/.test(text)) return undefined;
+  return Math.max(0, Number(text));
+}
+
+/** POST /scim/v2/Users (contract: SCIM). */
+export function scimCreateHandler(deps: EndpointDeps): ReadHandler {
+  return async (context, { key, organization }) => {
+    const body = await readJson(context, 'ScimNewUser', bodyTypes);
+    const { userName = '', name = userName, role = 'member', ...more } = changeOfUserBody(body);
+    const password = randomBytes(32).toString('base64url');
+    const input = { email: userName, name, role, password };
+    const made = await recordedChange(
+      deps,
+      context,
+      { actor: keyActor(key) },
+      () => deps.administration.provisionUser(organization.id, input, more),
+      ({ before, now }) => [changeOfUser(now.user, 'userCreated'), ...accessChanges(before.user, now.user)],
+    );
+    const headers = { Location: locationOf(context, `Users/${made.now.user.id}`) };
+    return scimReply(201, 'ScimUser', scimUser(context, made.now), headers);
+  };
+}
+
+/** GET /scim/v2/Users/{id} (contract: SCIM). */
+export function scimReadHandler({ administration }: EndpointDeps): ReadHandler {
+  return async (context, { organization }) => {
+    const found = await administration.provisionedUser(organization.id, context.parameter('id'));
+    return scimReply(200, 'ScimUser', scimUser(context, found));
+  };
+}
+
+/** PUT /scim/v2/Users/{id} (contract: SCIM). */
+export function scimReplaceHandler(deps: EndpointDeps): ReadHandler {
+  return changing(deps, async (context) =>
+    changeOfUserBody(await readJson(context, 'ScimNewUser', bodyTypes)),
+  );
+}
+
+/** PATCH /scim/v2/Users/{id} (contract: SCIM). */
+export function scimPatchHandler(deps: EndpointDeps): ReadHandler {
+  return changing(deps, async (context) => {
+    const { Operations: operations } = await readJson(context, 'ScimPatch', bodyTypes);
+    return changeOfPatch(operations);
+  });
+}
+
+/** DELETE /scim/v2/Users/{id}: the end of access; events go on naming the user (contract: SCIM). */
+export function scimDeleteHandler(deps: EndpointDeps): ReadHandler {
+  const change = changing(deps, async () => ({ active: false }));
+  return async (context, caller) => {
+    await change(context, caller);
+    return { status: 204 };
+  };
+}
+
+function changing(
+  deps: EndpointDeps,
+  read: (context: Parameters<ReadHandler>[0]) => Promise<ScimChange>,
+): ReadHandler {
+  return async (context, { key, organization }) => {
+    const id = context.parameter('id');
+    const { userName, ...change } = await read(context);
+    if (userName !== undefined) {
+      const { user } = await deps.administration.provisionedUser(organization.id, id);
+      if (userName.toLowerCase() !== user.emailLower) throw fixedName();
+    }
+    const { now } = await recordedChange(
+      deps,
+      context,
+      { actor: keyActor(key) },
+      () => deps.administration.changeProvisioned(organization.id, id, change),
+      changesOf,
+    );
+    return scimReply(200, 'ScimUser', scimUser(context, now));
+  };
+}
+
+function fixedName(): Problem {
+  return scimFault('mutability', 'userName: stays as it is; make another user for another address');
+}
+
+/** What of a change belongs into the events of the organization. */
+function changesOf({ before, now }: Changed<ProvisionedUser>): Change[] {
+  const [was, is] = [before.user, now.user];
+  const isOther = was.name !== is.name || before.externalId !== now.externalId;
+  return [
+    ...(isOther ? [changeOfUser(is, 'userUpdated')] : []),
+    ...(was.role === is.role ? [] : [changeOfUser(is, 'roleChanged', was)]),
+    ...accessChanges(was, is),
+  ];
+}
+
+function accessChanges(was: User, is: User): Change[] {
+  const isActive = is.disabledMicros === undefined;
+  if ((was.disabledMicros === undefined) === isActive) return [];
+  return [changeOfUser(is, isActive ? 'userEnabled' : 'userDisabled')];
+}

@@ -1,0 +1,64 @@
+import { problemTable } from '../../base/problem.ts';
+import { formatMicros } from '../../base/timestamp.ts';
+import type { Answer, SchemaName } from '../../contract/document.ts';
+import { stringify } from '../../contract/stringify.ts';
+import type { ProvisionedUser } from '../../control/provisioning.ts';
+import type { ProblemForm } from '../problem-form.ts';
+import type { RequestContext } from '../request-context.ts';
+import { type FixedReply, jsonReply, type ReplyHeaders } from '../response.ts';
+
+const scimType = 'application/scim+json';
+
+export function scimReply<Name extends SchemaName>(
+  status: number,
+  schema: Name,
+  value: Answer<Name>,
+  headers: ReplyHeaders = {},
+): FixedReply {
+  return jsonReply(status, schema, value, { ...headers, 'Content-Type': scimType });
+}
+
+/** Errors as SCIM has them (RFC 7644, 3.12). */
+export const scimError: ProblemForm = ({ code, message, options }, { method, requestId }) => {
+  const { status } = problemTable[code];
+  const named = options.members?.['scimType'];
+  // All that a new user can be in conflict with is one that is there.
+  const other = code === 'conflict' && method === 'POST' ? 'uniqueness' : undefined;
+  const error = {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
+    status: String(status),
+    scimType: typeof named === 'string' ? named : other,
+    detail: `${message} (request ${requestId})`,
+  };
+  return { status, type: scimType, body: stringify('ScimError', error) };
+};
+
+/** Where a resource is, for whoever asks: by the name that the asker has for this service. */
+export function locationOf({ head }: RequestContext, path: string): string {
+  const host = head.headers.get('host') ?? '';
+  const origin = /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? `${head.secure ? 'https' : 'http'}://${host}` : '';
+  return `${origin}/scim/v2/${path}`;
+}
+
+/** A user as a resource of SCIM. */
+export function scimUser(context: RequestContext, { user, externalId }: ProvisionedUser) {
+  const { id, email, name, role, createdMicros, disabledMicros, version } = user;
+  return {
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'],
+    id,
+    externalId: externalId === '' ? undefined : externalId,
+    userName: email,
+    name: { formatted: name },
+    displayName: name,
+    active: disabledMicros === undefined,
+    emails: [{ value: email, type: 'work', primary: true }],
+    roles: [{ value: role, primary: true }],
+    meta: {
+      resourceType: 'User',
+      created: formatMicros(createdMicros),
+      // The version of a row is the time of its writing.
+      lastModified: formatMicros(version),
+      location: locationOf(context, `Users/${id}`),
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import { Problem } from '../../base/problem.ts';
+import type { Provisioning } from '../../control/provisioning.ts';
+import { type Role, roles } from '../../control/users.ts';
+
+/** What a body of SCIM says of a user, as far as it is known here. */
+export type ScimChange = Provisioning & { readonly userName?: string | undefined };
+
+const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:user:';
+
+/** A fault in a request of SCIM; `type` is one of RFC 7644, 3.12. */
+export function scimFault(
+  type: 'invalidValue' | 'invalidSyntax' | 'mutability' | 'invalidFilter',
+  detail: string,
+): Problem {
+  return new Problem('malformed', detail, { members: { scimType: type } });
+}
+
+/** Entra sends `"False"` where the protocol has `false`. */
+function booleanOf(name: string, value: unknown): boolean {
+  const text = String(value).toLowerCase();
+  if (typeof value !== 'object' && (text === 'true' || text === 'false')) return text === 'true';
+  throw scimFault('invalidValue', `${name}: must be true or false`);
+}
+
+/** Null is no value, nor is an empty text. */
+function textOf(name: string, value: unknown): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === 'string') return value.trim() === '' ? undefined : value.trim();
+  throw scimFault('invalidValue', `${name}: must be a text`);
+}
+
+/** The highest role that is named: as a text, as `{value}`, as a list of these, or as Entra's JSON in a `value`. */
+function roleOf(value: unknown): Role | undefined {
+  const list = Array.isArray(value) ? value : [value];
+  const texts = list.flatMap(roleText).filter((text) => text !== '');
+  if (texts.length === 0) return undefined;
+  const found = roles.find((role) => texts.includes(role));
+  if (found !== undefined) return found;
+  throw scimFault('invalidValue', `roles: must be one of ${roles.join(', ')}`);
+}
+
+function roleText(one: unknown): string[] {
+  const value = typeof one === 'object' && one !== null && 'value' in one ? one.value : one;
+  if (typeof value !== 'string') return [];
+  const inside = /^\{.*"value"\s*:\s*"([^"]*)"/s.exec(value)?.[1];
+  return [(inside ?? value).trim().toLowerCase()];
+}
+
+/** Attributes of a user as they come, one after the other; the names of attributes have no case (RFC 7643, 2.1). */
+class ScimAttributes {
+  readonly #names = new Map<string, string | undefined>();
+  #change: ScimChange = {};
+
+  /** Takes a value for a path such as `name.givenName`. What is not known here is left out. Throws Problem `malformed`. */
+  set(path: string, value: unknown): void {
+    const lower = path.toLowerCase();
+    const name = lower.startsWith(userSchema) ? lower.slice(userSchema.length) : lower;
+    const isNothing = value === null || value === undefined;
+    if (isNothing && name !== 'externalid') return;
+    if (name === 'active') this.#add({ active: booleanOf('active', value) });
+    else if (name === 'username') this.#add({ userName: textOf('userName', value) });
+    else if (name === 'externalid') this.#add({ externalId: textOf('externalId', value) ?? '' });
+    else if (/^roles(\[[^\]]*\])?(\.value)?$/.test(name)) this.#add({ role: roleOf(value) });
+    else if (nameParts.has(name)) this.#names.set(name, textOf(path, value));
+    else if (name === 'name' || name === userSchema.slice(0, -1))
+      this.setAll(value, name === 'name' ? 'name.' : '');
+  }
+
+  /** Takes all members of an object. */
+  setAll(object: unknown, prefix = ''): void {
+    if (typeof object !== 'object' || object === null || Array.isArray(object))
+      throw scimFault('invalidValue', 'value: must be an object where there is no path');
+    for (const [name, value] of Object.entries(object)) this.set(`${prefix}${name}`, value);
+  }
+
+  /** Takes one away. A user always has a name, an address and a role: without one, the least. */
+  remove(path: string): void {
+    const lower = path.toLowerCase();
+    if (lower === 'externalid') this.#add({ externalId: '' });
+    else if (/^roles\b/.test(lower)) this.#add({ role: 'member' });
+    else if (lower === 'active') this.#add({ active: false });
+  }
+
+  /** `whole`: nothing is known of the user but this, so a part of the name is better than none. */
+  change({ whole }: { readonly whole: boolean }): ScimChange {
+    const part = (name: string) => this.#names.get(name);
+    const parts = [part('name.givenname'), part('name.familyname')].filter((text) => text !== undefined);
+    const joined = parts.length === 2 || whole ? parts.join(' ') || undefined : undefined;
+    const name = part('displayname') ?? part('name.formatted') ?? joined;
+    return { ...this.#change, ...(name !== undefined && { name: name.slice(0, nameCharactersMax) }) };
+  }
+
+  #add(change: ScimChange): void {
+    const given = Object.entries(change).filter(([, value]) => value !== undefined);
+    this.#change = { ...this.#change, ...Object.fromEntries(given) };
+  }
+}
+
+const nameCharactersMax = 200;
+const nameParts = new Set(['displayname', 'name.formatted', 'name.givenname', 'name.familyname']);
+
+interface PatchOperation {
+  readonly op: string;
+  readonly path?: string | undefined;
+  readonly value?: unknown;
+}
+
+/** What the operations of a PATCH come to, in their order. `op` in any case: Entra writes `Replace`. Throws Problem `malformed`. */
+export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange {
+  const attributes = new ScimAttributes();
+  for (const { op, path, value } of operations) {
+    const verb = op.toLowerCase();
+    if (verb === 'remove') {
+      if (path === undefined) throw scimFault('invalidSyntax', 'path: is required to remove something');
+      attributes.remove(path);
+    } else if (verb === 'add' || verb === 'replace') {
+      if (path === undefined || path === '') attributes.setAll(value);
+      else attributes.set(path, value);
+    } else throw scimFault('invalidSyntax', 'op: must be add, replace or remove');
+  }
+  return attributes.change({ whole: false });
+}
+
+/** What a whole user comes to, in POST and PUT; what it leaves out is not touched. */
+export function changeOfUserBody(body: object): ScimChange {
+  const attributes = new ScimAttributes();
+  attributes.setAll(body);
+  return attributes.change({ whole: true });
+}

@@ -1,0 +1,198 @@
+import { strict as assert } from 'node:assert';
+import { before, beforeEach, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { Administration } from '../../src/control/administration.ts';
+import { createOrganization } from '../../src/control/organizations.ts';
+import { SealedSecrets } from '../../src/control/sealed-secret.ts';
+import { type Identity, type SignOnRefusal, SignOnRefused } from '../../src/control/sign-on.ts';
+import {
+  readSignOn,
+  secretPurpose,
+  setPasswords,
+  type SignOnInput,
+  type SignOnSettings,
+  updateSignOn,
+} from '../../src/control/sign-on-settings.ts';
+import { createUser, type Role } from '../../src/control/users.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
+
+const secrets = new SealedSecrets('s'.repeat(32));
+const password = 'correct horse battery';
+let engine: SharedEngine;
+let administration: Administration;
+let slug = '';
+let count = 0;
+
+before(async () => {
+  engine = await sharedEngine();
+  administration = new Administration(engine.storage);
+});
+beforeEach(async () => {
+  count += 1;
+  slug = `control-sign-on-${count}`;
+  await createOrganization(engine.storage, { slug, name: slug });
+  await set({ issuer: 'https://idp.example', clientId: 'c', clientSecret: 'the secret' });
+});
+
+async function set(input: SignOnInput): Promise<SignOnSettings> {
+  return (await updateSignOn(engine.storage, slug, input, secrets)).now;
+}
+
+function identity(more: Partial<Identity> = {}): Identity {
+  const usual = {
+    issuer: 'https://idp.example',
+    subject: 'ann',
+    email: 'ann@x.example',
+    name: 'Ann',
+    claims: {},
+  };
+  return { emailVerified: true, ...usual, ...more };
+}
+
+const add = (email: string, role: Role) =>
+  createUser(engine.storage, { organization: slug, email, name: email, role, password });
+
+async function refused(reason: SignOnRefusal, settings: SignOnSettings, who: Identity): Promise<void> {
+  await assert.rejects(administration.signOn(settings, who), (error: unknown) => {
+    assert.ok(error instanceof SignOnRefused, String(error));
+    assert.equal(error.reason, reason);
+    return true;
+  });
+}
+
+const roles = { roleClaim: 'realm.groups', adminValues: 'a', auditorValues: 'b,c', memberValues: 'd' };
+const withGroups = (...groups: unknown[]) => ({ claims: { realm: { groups } } });
+
+describe('roles by a claim', () => {
+  test('the highest one counts, wherever the claim is; then the default; then none', async () => {
+    await add('ann@x.example', 'admin');
+    const settings = await set({ ...roles, create: 'on' });
+    const bob = { subject: 'bob', email: 'bob@x.example' };
+    const roleBy = async (more: Partial<Identity>, now = settings) =>
+      (await administration.signOn(now, identity({ ...bob, ...more }))).user.role;
+    assert.equal(await roleBy(withGroups('d', 'c', 'x')), 'auditor');
+    assert.equal(await roleBy(withGroups('d', 'a')), 'admin');
+    assert.equal(
+      await roleBy({ claims: { 'realm.groups': 'd' } }),
+      'member',
+      'a claim of this very name, a text',
+    );
+    for (const claims of [
+      {},
+      withGroups().claims,
+      { realm: 'a' },
+      { realm: { groups: { a: true } } },
+      { realm: { groups: [['a']] } },
+    ])
+      await refused('role', settings, identity({ ...bob, claims }));
+    assert.equal(await roleBy({}, await set({ defaultRole: 'auditor' })), 'auditor');
+  });
+
+  test('the last administrator stays one, and is told', async () => {
+    await add('ann@x.example', 'admin');
+    const settings = await set(roles);
+    await refused('last_admin', settings, identity(withGroups('d')));
+    await add('bob@x.example', 'admin');
+    assert.equal((await administration.signOn(settings, identity(withGroups('d')))).user.role, 'member');
+  });
+
+  test('without a claim roles are those here', async () => {
+    await add('ann@x.example', 'auditor');
+    const settings = await set({ create: 'on', defaultRole: 'admin' });
+    assert.equal((await administration.signOn(settings, identity())).user.role, 'auditor');
+    const made = await administration.signOn(
+      settings,
+      identity({ subject: 'new', email: 'new@x.example', name: '\u0000 ' }),
+    );
+    assert.deepEqual([made.user.role, made.user.name, made.created], ['admin', 'new@x.example', true]);
+  });
+});
+
+describe('who an identity is', () => {
+  test('an address that the provider says nothing of counts where it is trusted; one that it denies never', async () => {
+    await add('ann@x.example', 'member');
+    const strict = await set({});
+    await refused('unverified', strict, identity({ emailVerified: undefined }));
+    const trusting = await set({ trustEmail: 'on' });
+    await refused('unverified', trusting, identity({ emailVerified: false }));
+    await refused('unverified', trusting, identity({ email: undefined }));
+    assert.ok((await administration.signOn(trusting, identity({ emailVerified: undefined }))).linked);
+  });
+
+  test('an address that another subject has is taken, until the operator lets users be linked anew', async () => {
+    await add('ann@x.example', 'member');
+    const settings = await set({});
+    await administration.signOn(settings, identity());
+    await refused('linked', settings, identity({ subject: 'eve' }));
+    assert.ok(!(await administration.signOn(settings, identity({ email: undefined }))).linked);
+    const anew = await set({ relink: true });
+    assert.ok((await administration.signOn(anew, identity({ subject: 'ann again' }))).linked);
+    await refused('linked', anew, identity());
+  });
+
+  test('the same issuer and subject are another person in another organization', async () => {
+    const settings = await set({ create: 'on' });
+    const { user } = await administration.signOn(settings, identity());
+    const first = slug;
+    slug = `${first}-b`;
+    await createOrganization(engine.storage, { slug, name: slug });
+    const other = await set({ issuer: 'https://idp.example', clientId: 'c', clientSecret: '' });
+    await refused('unknown', other, identity());
+    assert.notEqual((await administration.signOn(await set({ create: 'on' }), identity())).user.id, user.id);
+  });
+
+  test('two first sign-ins at once make one user', async () => {
+    const settings = await set({ create: 'on' });
+    const both = await Promise.all([
+      administration.signOn(settings, identity()),
+      administration.signOn(settings, identity()),
+    ]);
+    assert.equal(both[0]?.user.id, both[1]?.user.id);
+    assert.equal(both.filter(({ created }) => created).length, 1);
+  });
+});
+
+describe('settings', () => {
+  test('a connection proves itself, and another one has to do so anew', async () => {
+    const settings = await set({});
+    const off = () => setPasswords(engine.storage, slug, { passwords: 'off' });
+    await assert.rejects(off(), /no administrator has signed in/);
+    await administration.signOnProven(settings);
+    assert.equal((await off()).now.passwords, false);
+    await assert.rejects(set({ provider: 'off' }), /nobody could sign in/);
+    await set({ adminValues: 'x' });
+    assert.ok((await readSignOn(engine.storage, settings.id)).provenMicros !== undefined);
+    const other = await set({ issuer: 'https://other.example', clientSecret: 'z' });
+    assert.equal(other.provenMicros, undefined);
+    // A proof of the connection before counts for nothing.
+    await administration.signOnProven(settings);
+    assert.equal((await readSignOn(engine.storage, settings.id)).provenMicros, undefined);
+  });
+
+  test('a secret is stored sealed, for this organization, issuer and client alone', async () => {
+    const settings = await set({});
+    assert.ok(!JSON.stringify(settings).includes('the secret'));
+    assert.equal(secrets.open(settings.clientSecret, secretPurpose(settings)), 'the secret');
+    const moved = { ...settings, issuer: 'https://evil.example' };
+    assert.equal(secrets.open(settings.clientSecret, secretPurpose(moved)), undefined);
+    assert.equal(
+      new SealedSecrets('t'.repeat(32)).open(settings.clientSecret, secretPurpose(settings)),
+      undefined,
+    );
+  });
+});
+
+test('what is sealed opens as it was, and not at all when a bit of it is another', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), fc.nat(), (text, purpose, at) => {
+      const sealed = secrets.seal(text, purpose);
+      assert.equal(secrets.open(sealed, purpose), text);
+      const bytes = Buffer.from(sealed, 'base64url');
+      const place = at % bytes.length;
+      bytes[place] = (bytes[place] ?? 0) ^ 1;
+      assert.equal(secrets.open(bytes.toString('base64url'), purpose), undefined);
+      assert.equal(secrets.open(sealed, `${purpose}x`), undefined);
+      assert.equal(secrets.open(sealed.slice(0, 20), purpose), undefined);
+    }),
+  );
+});
