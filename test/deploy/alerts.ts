@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -9,15 +10,53 @@ import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { trustedFetch } from '../../src/cli/trusted-fetch.ts';
 import { makeAuthority } from '../support/certificates.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
 import { eventually } from '../support/http.ts';
-import { type Key, printed, startServer, type TestServer } from '../support/server.ts';
+import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
+import {
+  createTenant,
+  type Key,
+  keyKnown,
+  printed,
+  sourceEvent,
+  startServer,
+  type TestServer,
+} from '../support/server.ts';
+import { withEngine } from '../e2e/export-support.ts';
 
 /**
- * `npm run test:alerts`: a real Prometheus asks a running service each second, faults are caused, and the expression of
- * the alert has to hold. Takes two minutes. The waiting times of the alerts (`for`) are left out: promtool tests those.
+ * `npm run test:alerts`: a real Prometheus asks a running service every three seconds, faults are caused, and the expression of
+ * the alert has to hold. Takes some minutes. The waiting times of the alerts (`for`) are left out: promtool tests those.
  */
 
 const alertMsMax = 150_000;
+
+interface OnServer {
+  readonly engine: PlainEngine;
+  readonly living: TestServer;
+  stop(): Promise<void>;
+}
+
+/** Two services on an engine, of which one was killed with an event in its log: the feed waits for it. */
+async function startWithDeadWriter(): Promise<OnServer> {
+  const engine = await startPlainEngine();
+  const proxy = await startFaultProxy(engine.port);
+  const env = { ...engine.env, EVIDENCE_INTERVAL: 'off' };
+  const living = await startServer({ env });
+  const dying = await startServer({ env: { ...env, CLICKHOUSE_URL: proxy.url } });
+  const tenant = await createTenant(living, 'shared');
+  await keyKnown(dying, tenant.key);
+  proxy.set('refuse');
+  await tenant.with({ server: dying }).record([sourceEvent({})]);
+  await dying.kill('SIGKILL');
+  const stop = async (): Promise<void> => {
+    await dying.stop();
+    await living.stop();
+    await proxy.stop();
+    await engine.stop();
+  };
+  return { engine, living, stop };
+}
 
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
@@ -37,6 +76,9 @@ describe('alerts, caused for real', () => {
   let url = '';
   let key = '';
   let breakCertificate: () => Promise<void>;
+  let mendCertificate: () => Promise<void>;
+  let shared: OnServer;
+  let start: () => Promise<TestServer>;
   const expressions = new Map<string, string>();
 
   before(async () => {
@@ -47,14 +89,19 @@ describe('alerts, caused for real', () => {
     const served = join(directory, 'served-now.pem');
     await copyFile(certFile, served);
     breakCertificate = () => writeFile(served, 'nonsense');
-    it = await startServer({
-      env: {
-        TLS_CERT: served,
-        TLS_KEY: keyFile,
-        RATE_LIMIT_AUDIT: '5/1s',
-        EVIDENCE_INTERVAL: '500ms',
-      },
-    });
+    mendCertificate = () => copyFile(certFile, served);
+    shared = await startWithDeadWriter();
+    const dataDir = join(directory, 'of-service');
+    const env = {
+      PORT: String(await freePort()),
+      TLS_CERT: served,
+      TLS_KEY: keyFile,
+      RATE_LIMIT_AUDIT: '5/1s',
+      EVIDENCE_INTERVAL: '500ms',
+      WAL_MAX_BYTES: '1 MiB',
+    };
+    start = () => startServer({ dataDir, env });
+    it = await start();
     url = `https://127.0.0.1:${it.port}`;
     ask = await trustedFetch({ ca: authority.certFile });
     await it.cliHere(['org', 'create', '--slug', 'alerts', '--name', 'Alerts']);
@@ -63,8 +110,9 @@ describe('alerts, caused for real', () => {
     const port = await freePort();
     prometheusUrl = `http://127.0.0.1:${port}`;
     const target = { targets: [`127.0.0.1:${it.port}`] };
+    // The metrics wait for a stopped engine, for two seconds.
     const config = {
-      global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+      global: { scrape_interval: '3s', scrape_timeout: '3s', evaluation_interval: '1s' },
       rule_files: [resolve('deploy/prometheus/alerts.yml')],
       scrape_configs: [
         {
@@ -72,6 +120,10 @@ describe('alerts, caused for real', () => {
           scheme: 'https',
           tls_config: { ca_file: join(directory, 'authority.pem') },
           static_configs: [target],
+        },
+        {
+          job_name: 'shared',
+          static_configs: [{ targets: [`127.0.0.1:${shared.living.port}`] }],
         },
       ],
     };
@@ -86,7 +138,7 @@ describe('alerts, caused for real', () => {
     for (const { alert, expr } of groups.flatMap(({ rules }) => rules)) expressions.set(alert, expr);
     await eventually(
       'Prometheus to have asked',
-      async () => (await holds('up == 1')) || undefined,
+      async () => (await holds('sum(up) == 2')) || undefined,
       alertMsMax,
     );
   });
@@ -97,6 +149,7 @@ describe('alerts, caused for real', () => {
       await once(prometheus, 'close');
     }
     await it?.stop();
+    await shared?.stop();
     await rm(directory, { recursive: true });
   });
 
@@ -140,6 +193,7 @@ describe('alerts, caused for real', () => {
     await quiet('AuditlogCertificateRefused');
     await breakCertificate();
     await fires('AuditlogCertificateRefused');
+    await mendCertificate();
   });
 
   test('more requests than a limit allows', async () => {
@@ -165,8 +219,99 @@ describe('alerts, caused for real', () => {
   test('an engine that is killed again and again', async () => {
     await quiet('AuditlogEngineRestarts');
     await fires('AuditlogEngineRestarts', async () => {
-      if (await holds('auditlog_ready{check="engine_reachable"} == 1')) signalEngine('SIGKILL');
+      if (await holds('auditlog_ready{job="auditlog",check="engine_reachable"} == 1'))
+        signalEngine('SIGKILL');
     });
+  });
+
+  const send = (events: readonly unknown[]) =>
+    ask(`${url}/api/v1/audit`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: Buffer.from(JSON.stringify(events)),
+    });
+  const record = (events: number) => send(Array.from({ length: events }, () => sourceEvent({})));
+  const get = (path: string) => ask(`${url}/api/v1/audit${path}`, { headers: { 'x-api-key': key } });
+
+  test('a log that fills up, as the engine is stopped, until writes are refused', async () => {
+    for (const alert of ['AuditlogLogFillsUp', 'AuditlogWritesRefused', 'AuditlogEventsNotReadable'])
+      await quiet(alert);
+    await eventually('the engine to run', async () => signalEngine('SIGSTOP') || undefined);
+    try {
+      await fires('AuditlogLogFillsUp', () => record(100));
+      await fires('AuditlogWritesRefused', () => record(100));
+      await fires('AuditlogNotReady');
+      await fires('AuditlogEventsNotReadable');
+    } finally {
+      signalEngine('SIGCONT');
+    }
+    await eventually(
+      'the log to be emptied',
+      async () => !(await holds(expressions.get('AuditlogLogFillsUp') ?? '')) || undefined,
+      alertMsMax,
+    );
+    assert.equal((await record(1)).status, 202);
+  });
+
+  test('a feed that a dead writer holds back', async () => {
+    await fires('AuditlogFeedHeldBack');
+  });
+
+  test('events that were changed after they had been signed for', async () => {
+    for (const alert of ['AuditlogEvidenceContradicted', 'AuditlogDamage']) await quiet(alert);
+    await eventually(
+      'a checkpoint',
+      async () => (await get('/evidence/checkpoint')).status === 200 || undefined,
+    );
+    await withEngine(it, async (storage) => {
+      await storage.command(
+        `ALTER TABLE events UPDATE source = concat(source, ' ') WHERE 1 SETTINGS mutations_sync = 1`,
+      );
+      // So that they are looked at again.
+      await storage.command('DELETE FROM evidence_tiles WHERE 1');
+      await storage.command('TRUNCATE TABLE evidence_progress');
+    });
+    assert.equal(await it.stop(), 0);
+    it = await start();
+    await fires('AuditlogEvidenceContradicted', () => record(1));
+    await fires('AuditlogDamage');
+  });
+
+  test('a part with a byte that has changed', async () => {
+    const ofParts = 'auditlog_damage_known{kind="unreadable"} > 0';
+    assert.equal(await holds(ofParts), false);
+    const parts = () =>
+      withEngine(it, (storage) =>
+        storage.rows<{ name: string; path: string }>(
+          "SELECT name, path FROM system.parts WHERE table = 'events' AND active",
+        ),
+      );
+    await withEngine(it, (storage) => storage.command('SYSTEM STOP MERGES events'));
+    const known = new Set((await parts()).map(({ name }) => name));
+    // Payloads that are most of the part, and of few events: the engine tries each bit of a damaged block.
+    const noise = () => ({ extra: { noise: randomBytes(200).toString('base64') } });
+    assert.equal((await send(Array.from({ length: 10 }, () => sourceEvent(noise())))).status, 202);
+    const part = await eventually('a new part', async () =>
+      (await parts()).find(({ name }) => !known.has(name)),
+    );
+    const file = await open(join(part.path, 'data.bin'), 'r+');
+    try {
+      const at = Math.floor((await file.stat()).size * 0.3);
+      const { buffer } = await file.read(Buffer.alloc(1), 0, 1, at);
+      await file.write(Buffer.from([(buffer[0] ?? 0) ^ 0x10]), 0, 1, at);
+    } finally {
+      await file.close();
+    }
+    await eventually(
+      'damage of a part',
+      async () => {
+        await get('?limit=1000');
+        return (await holds(ofParts)) || undefined;
+      },
+      alertMsMax,
+      500,
+    );
+    await fires('AuditlogDamage');
   });
 
   test('a service that is gone', async () => {
