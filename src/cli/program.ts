@@ -6,6 +6,7 @@ import { registerCompletion } from './completion.ts';
 import { type CliDeps, ProcessEnded } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
+import { registerErase } from './erase.ts';
 import { registerExport } from './export.ts';
 import { registerForward } from './forward.ts';
 import { registerImport } from './import.ts';
@@ -58,6 +59,7 @@ function createProgram(deps: CliDeps): Command {
   registerVerify(program, deps);
   registerDoctor(program, deps);
   registerMigrateData(program, deps);
+  registerErase(program, deps);
   registerWriters(program, deps);
   registerCompletion(program, deps);
   return program;

@@ -5,7 +5,7 @@ import type { Parameters, Storage } from '../storage/storage.ts';
 import { ControlTable, field, optionalTime, putUnique, type RowOf, time, version } from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
 import { findOrganization } from './organizations.ts';
-import { hashPassword } from './passwords.ts';
+import { dummyHash, hashPassword } from './passwords.ts';
 
 /** `admin`: everything in its organization; `auditor`: reads and exports events; `member`: own receipts only. */
 export type Role = 'admin' | 'auditor' | 'member';
@@ -151,6 +151,32 @@ export async function disableUser(
   if (current.disabledMicros !== undefined) return current;
   const disabledMicros = clock();
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
+}
+
+/**
+ * Takes the person out of an account: it has another name and address from now on, no password, and is disabled. What it was
+ * is removed from the table, too.
+ */
+export async function eraseUser(
+  storage: Storage,
+  user: User,
+  { name, email }: Pick<User, 'name' | 'email'>,
+  clock: Clock = systemClock,
+): Promise<User> {
+  const now = clock();
+  const change = { name, email, emailLower: email.toLowerCase(), passwordHash: dummyHash };
+  const erased = await endSessions(
+    storage,
+    user,
+    { ...change, disabledMicros: user.disabledMicros ?? now },
+    now,
+  );
+  await storage.command(
+    'ALTER TABLE users DELETE WHERE id = {id:UUID} AND version < {version:UInt64}',
+    { id: erased.id, version: erased.version },
+    { settings: { mutations_sync: 2 } },
+  );
+  return erased;
 }
 
 /** Gives a user another role; sessions have it at once. Throws Problem as `findUser`, or `malformed`. */
