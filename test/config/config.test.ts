@@ -39,6 +39,7 @@ describe('defaults', () => {
       productName: 'Audit Log Service',
       appName: 'Audit Log Service',
       sessionSecret: undefined,
+      pseudonymSecret: undefined,
       sessionTtlMs: 12 * 3_600_000,
       rateLimits: {
         tenant: { requests: 30, windowMs: 15_000 },
