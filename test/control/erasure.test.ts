@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { before, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { endOf, eventsOf, Planner } from '../../src/cli/erase/events-of.ts';
 import { ErasureKeeper } from '../../src/control/erasure-keeper.ts';
 import {
@@ -19,11 +19,15 @@ import { type SharedEngine, sharedEngine } from '../support/shared.ts';
 
 const email = 'ana@acme.example';
 const pseudonym = 'erased-1';
+/** What a statement could stumble over. */
+const strange = { text: "it's \\ \" \n \u0001 é 日本 🎉 {x:String} '); --", long: 'x'.repeat(300_000) };
 const nobody = '00000000-0000-0000-0000-000000000000';
 let engine: SharedEngine;
+const keepers: ErasureKeeper[] = [];
 before(async () => {
   engine = await sharedEngine();
 });
+after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
 
 type Recorder = ReturnType<typeof createRecorder>;
 
@@ -34,7 +38,7 @@ async function begun(slug: string, events: number) {
   const record = createRecorder(storage);
   const one = (n: number, actor: string) => ({
     time: Date.now() * 1000,
-    message: { action: 1001, actor, extra: { n } },
+    message: { action: 1001, actor, extra: { n, ...strange } },
   });
   await record(
     organization.id,
@@ -83,6 +87,7 @@ function keeperOf(
       await record(id, [event]);
     },
   });
+  keepers.push(keeper);
   return { keeper, recorded };
 }
 
@@ -114,9 +119,16 @@ test('nothing changes before the event that says so is in the tree; that is reco
   settled = 2n ** 62n;
   await keeper.turn();
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 3], true]);
+  const rows = await engine.storage.rows<{ source: string }>(
+    "SELECT source FROM events WHERE org = {org:UUID} AND actor_email LIKE 'erased-1@%'",
+    { org: organization.id },
+  );
+  for (const { source } of rows) {
+    const { n: _, ...rest } = (JSON.parse(source) as { message: { extra: { n: number } } }).message.extra;
+    assert.deepEqual(rest, strange);
+  }
   await keeper.turn();
   assert.equal(recorded.length, 1);
-  await keeper.stop();
 });
 
 test('a hold that comes between stops it, and a plan that was not begun can be forgotten', async () => {
@@ -138,14 +150,13 @@ test('a hold that comes between stops it, and a plan that was not begun can be f
     { org: organization.id, id: forgotten.id },
   );
   assert.deepEqual(left, { rows: '0', list: '0' });
-  await keeper.stop();
 });
 
 test('processes that share an engine do it once, or all of them without harm', async () => {
   const { organization, record, erasure } = await begun('erase-shared', 8);
-  const keepers = [1, 2, 3].map(() => keeperOf(record, { instance: randomUUID() }).keeper);
+  const claiming = [1, 2, 3].map(() => keeperOf(record, { instance: randomUUID() }).keeper);
   for (let turn = 0; turn < 10 && !(await isFinished(erasure)); turn++)
-    await Promise.all(keepers.map((keeper) => keeper.turn()));
+    await Promise.all(claiming.map((keeper) => keeper.turn()));
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 4], true]);
   const [row] = await engine.storage.rows<{ n: string }>(
     'SELECT count() AS n FROM events WHERE org = {org:UUID} AND activity_id = 5016',
@@ -158,5 +169,4 @@ test('processes that share an engine do it once, or all of them without harm', a
   await unclaimed[0]?.turn();
   await Promise.all(unclaimed.map((keeper) => keeper.turn()));
   assert.deepEqual([await counts(second.organization), await isFinished(second.erasure)], [[0, 4], true]);
-  await Promise.all([...keepers, ...unclaimed].map((keeper) => keeper.stop()));
 });
