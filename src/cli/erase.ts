@@ -5,7 +5,7 @@ import { systemClock } from '../base/clock.ts';
 import { isDirectoryLocked } from '../base/directory-lock.ts';
 import { Problem } from '../base/problem.ts';
 import { pseudonymSecret } from '../config/secrets.ts';
-import { changeOfErasure } from '../control/change-events.ts';
+import { changeOfErasure, changeOfUser } from '../control/change-events.ts';
 import {
   beginErasure,
   forgetPlan,
@@ -17,7 +17,7 @@ import {
 import { findOrganization, type Organization } from '../control/organizations.ts';
 import { readPolicy } from '../control/retention.ts';
 import { eraseUser, listUsers, type User } from '../control/users.ts';
-import { type Person, pseudonymDomain } from '../ocsf/pseudonymize.ts';
+import type { Person } from '../ocsf/pseudonymize.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import { arePeersWriting } from '../storage/watermarks.ts';
 import { encodeErased, ErasureDigest } from '../tlog/erasure.ts';
@@ -143,10 +143,9 @@ async function begin(run: Erasing, options: EraseOptions): Promise<StoredErasure
     await forgetPlan(storage, id);
     throw error;
   }
-  const { pseudonym } = person;
-  if (erasesAccount)
-    await eraseUser(storage, account, { name: pseudonym, email: `${pseudonym}@${pseudonymDomain}` });
-  await recordAfter(session, eventsOfChanges([changeOfErasure(erasure)]), 'an audit event');
+  const erased = erasesAccount ? await eraseUser(storage, account.id, person.pseudonym) : undefined;
+  const changes = [changeOfErasure(erasure), ...(erased ? [changeOfUser(erased, 'userDisabled')] : [])];
+  await recordAfter(session, eventsOfChanges(changes), 'an audit event');
   return erasure;
 }
 

@@ -3,9 +3,10 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { Repeated } from '../base/repeated.ts';
 import { Claim, type ClaimTable } from '../storage/claim.ts';
 import type { Storage } from '../storage/storage.ts';
-import { changeCodes, changeOfErasure, sourceEventOfChange } from './change-events.ts';
+import { changeCodes, changeOfErasure, changeOfUser, sourceEventOfChange } from './change-events.ts';
 import { carryOutErasure, listErasures, type StoredErasure } from './erasure.ts';
 import { limits } from './limits.ts';
+import { eraseUser } from './users.ts';
 
 export interface ErasureKeeperOptions {
   readonly storage: Storage;
@@ -76,6 +77,7 @@ export class ErasureKeeper {
   async #carryOut(erasure: StoredErasure, signal: AbortSignal | undefined): Promise<void> {
     const { storage, clock, log, record, settledBefore } = this.#options;
     const { id, organizationId: organization, events } = erasure;
+    await eraseAccount(storage, erasure, record, clock);
     const recorded = await recordedAt(storage, erasure);
     if (recorded === undefined) {
       const change = changeOfErasure(erasure);
@@ -90,6 +92,19 @@ export class ErasureKeeper {
       log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
     }
   }
+}
+
+/** The account of the person, where the command was killed before it came to that. */
+async function eraseAccount(
+  storage: Storage,
+  { account, pseudonym, operator, organizationId }: StoredErasure,
+  record: ErasureKeeperOptions['record'],
+  clock: Clock,
+): Promise<void> {
+  const erased = await eraseUser(storage, account, pseudonym);
+  if (erased === undefined) return;
+  const change = changeOfUser(erased, 'userDisabled');
+  await record(organizationId, sourceEventOfChange(change, operator, clock()));
 }
 
 /** The place of the event that says so; undefined where a crash came before it. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { addressOfPseudonym } from '../base/pseudonym.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
@@ -154,26 +155,25 @@ export async function disableUser(
 }
 
 /**
- * Takes the person out of an account: it has another name and address from now on, no password, and is disabled. What it was
- * is removed from the table, too.
+ * Takes the person out of an account: it has a pseudonym for name and address from now on, no password, and is disabled. What
+ * it was is removed from the table, too. Undefined where there is no such account, or that has been done.
  */
 export async function eraseUser(
   storage: Storage,
-  user: User,
-  { name, email }: Pick<User, 'name' | 'email'>,
+  id: string,
+  pseudonym: string,
   clock: Clock = systemClock,
-): Promise<User> {
+): Promise<User | undefined> {
+  const [user] = await usersWhere(storage, 'id = {id:UUID}', { id });
+  const email = addressOfPseudonym(pseudonym);
+  if (user === undefined || user.email === email) return undefined;
   const now = clock();
-  const change = { name, email, emailLower: email.toLowerCase(), passwordHash: dummyHash };
-  const erased = await endSessions(
-    storage,
-    user,
-    { ...change, disabledMicros: user.disabledMicros ?? now },
-    now,
-  );
+  const change = { name: pseudonym, email, emailLower: email, passwordHash: dummyHash };
+  const disabledMicros = user.disabledMicros ?? now;
+  const erased = await endSessions(storage, user, { ...change, disabledMicros }, now);
   await storage.command(
     'ALTER TABLE users DELETE WHERE id = {id:UUID} AND version < {version:UInt64}',
-    { id: erased.id, version: erased.version },
+    { id, version: erased.version },
     { settings: { mutations_sync: 2 } },
   );
   return erased;

@@ -1,3 +1,5 @@
+import { addressOfPseudonym } from '../base/pseudonym.ts';
+
 /** One person, by what is known of them; the pseudonym takes the place of all of it. */
 export interface Person {
   /** At least one. */
@@ -52,9 +54,6 @@ const addressPath = pathOf('message', 'remote', 'ip');
 const nameMembers: ReadonlySet<string> = new Set(
   'name displayname fullname firstname lastname givenname familyname surname username login phone'.split(' '),
 );
-
-/** Domain of the addresses that take the place of others: it never has any mail (RFC 2606). */
-export const pseudonymDomain = 'erased.invalid';
 
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
 
@@ -159,7 +158,7 @@ export class Pseudonymizer {
     if (!isTheirs) return value;
     if (ids.includes(value)) return pseudonym;
     let replaced = value;
-    if (this.#emails) replaced = replaced.replace(this.#emails, `${pseudonym}@${pseudonymDomain}`);
+    if (this.#emails) replaced = replaced.replace(this.#emails, addressOfPseudonym(pseudonym));
     if (this.#names) replaced = replaced.replace(this.#names, pseudonym);
     if (this.#ips) replaced = replaced.replace(this.#ips, pseudonym);
     const isName = nameMembers.has(name.toLowerCase().replaceAll(/[-_]/g, ''));

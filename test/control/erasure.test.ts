@@ -11,6 +11,7 @@ import {
   type StoredErasure,
 } from '../../src/control/erasure.ts';
 import { createOrganization, type Organization } from '../../src/control/organizations.ts';
+import { createUser, listUsers } from '../../src/control/users.ts';
 import { placeHold, releaseHold } from '../../src/control/retention.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createRecorder } from '../read/support.ts';
@@ -129,6 +130,25 @@ test('nothing changes before the event that says so is in the tree; that is reco
   }
   await keeper.turn();
   assert.equal(recorded.length, 1);
+});
+
+test('the account of a person is erased where the command came no further', async () => {
+  const { storage } = engine;
+  const { organization, record, erasure } = await begun('erase-account', 2);
+  const input = { organization: organization.slug, email, name: 'Ana', role: 'admin' };
+  const user = await createUser(storage, { ...input, password: 'a long enough password' });
+  await beginErasure(storage, { ...erasure, account: user.id, version: 2 });
+  const { keeper, recorded } = keeperOf(record);
+  await keeper.turn();
+  await keeper.turn();
+  const rows = await storage.rows<object>('SELECT email, email_lower, name FROM users WHERE id = {id:UUID}', {
+    id: user.id,
+  });
+  const address = `${pseudonym}@erased.invalid`;
+  assert.deepEqual(rows, [{ email: address, email_lower: address, name: pseudonym }]);
+  assert.ok((await listUsers(storage, organization.id))[0]?.disabledMicros);
+  assert.equal(recorded.length, 2, 'that it was disabled, and that a person was erased');
+  assert.ok(!JSON.stringify(recorded).includes(email));
 });
 
 test('a hold that comes between stops it, and a plan that was not begun can be forgotten', async () => {
