@@ -239,35 +239,3 @@ async function findsOtherChanges(
   const { findings } = await verify(['--org', slug, '--skip-rendering']);
   assert.match(findings[0]?.detail ?? '', /the list of erased events is not the one/);
 }
-
-test('an erasure that was killed is gone on with by the next server; a person has one pseudonym', async () => {
-  const tenant = await createTenant(service.server, 'killed');
-  const { slug } = tenant.organization;
-  const record = (n: number) =>
-    tenant.record(Array.from({ length: n }, (_, at) => sourceEvent({ actor: email, extra: { at } })));
-  await record(2100);
-  await tenant.settled(2100, { actor: email });
-  await service.server.stop();
-  const begun = await run(['--org', slug, '--email', email, '--confirm', '2100']);
-  assert.equal(begun.value?.state, 'begun', begun.stderr);
-  await service.start();
-  await service.server.kill('SIGKILL');
-  const server = await service.start();
-  const total = async (actor: string) => {
-    const headers = { 'x-api-key': tenant.key };
-    const { text } = await call(`${server.url}/api/v1/audit?actor=${actor}`, { headers });
-    return (JSON.parse(text) as { meta: { total: number } }).meta.total;
-  };
-  const pseudonym = begun.value.pseudonym;
-  await eventually('all of them to be changed', async () =>
-    (await total(`${pseudonym}@erased.invalid`)) === 2100 && (await total(email)) === 0 ? true : undefined,
-  );
-  await eventually('the plan to be gone', () =>
-    withEngine(server, async (storage) => {
-      const [row] = await storage.rows<{ n: string }>('SELECT count() AS n FROM erasure_rows');
-      return row?.n === '0' ? true : undefined;
-    }),
-  );
-  await healthy(slug);
-  assert.equal((await run(['--org', slug, '--email', email.toLowerCase()])).value?.pseudonym, pseudonym);
-});
