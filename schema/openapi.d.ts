@@ -873,6 +873,27 @@ export interface Schemas {
     readonly p50_seconds: number | null;
     readonly p99_seconds: number | null;
   };
+  /** `erase`: one person out of stored events; without `--confirm` nothing is changed */
+  readonly CliErasure: {
+    /** Of the erasure; null where nothing was changed. */
+    readonly id: string | null;
+    readonly organization: string;
+    /** What stands for the person, the same each time. */
+    readonly pseudonym: string;
+    /** How many stored events have the person. */
+    readonly events: number;
+    /** SHA-256 over the list of changed events, in hex; the event 5016 says it. */
+    readonly digest: string | null;
+    /** The user of the organization with one of the addresses; null where there is none. */
+    readonly account: {
+      readonly id: string;
+      readonly role: string;
+      readonly erased: boolean;
+    } | null;
+    /** `begun`: a server carries it out, or the next one that is started. */
+    readonly state: 'counted' | 'begun' | 'finished';
+    readonly finished_at: Schemas['CliMomentOrNull'];
+  };
   /** `init` */
   readonly CliInit: {
     readonly organization: Schemas['CliNewOrganization'];

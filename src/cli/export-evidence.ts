@@ -7,19 +7,21 @@ import { pipeline } from 'node:stream/promises';
 import { systemClock } from '../base/clock.ts';
 import { syncDirectory } from '../base/durable-file.ts';
 import type { Organization } from '../control/organizations.ts';
-import { CheckpointTable } from '../evidence/checkpoint-table.ts';
+import { CheckpointTable, type StoredCheckpoint } from '../evidence/checkpoint-table.ts';
 import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { feedPage } from '../read/plans.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
+import { erasedBytes } from '../tlog/erasure.ts';
 import { PolicyHistory } from '../tlog/policy.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
 import { limits } from './limits.ts';
 import { createProgress, type ProgressIo } from './progress.ts';
-import { eventLine, headLine } from './verify/evidence-file.ts';
-import { policiesOf, statementOf } from './verify/policies.ts';
+import { erasuresOf } from './verify/erasures.ts';
+import { erasureLine, eventLine, headLine } from './verify/evidence-file.ts';
+import { type PlacedEvent, policiesOf, statementOf } from './verify/policies.ts';
 
 interface EvidenceExport {
   readonly organization: Organization;
@@ -50,20 +52,7 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
   const { organization, isFiltered, file, record } = options;
   const [checkpoint] = await new CheckpointTable(session.storage).newest([organization.id]);
   if (checkpoint === undefined) throw new Error('there is no checkpoint of this organization yet');
-  const { id, slug } = organization;
-  const tiles = new TileTable(session.storage);
-  const policies = await policiesOf(session.storage, tiles, id, checkpoint.size);
-  const head = {
-    origin: checkpoint.origin,
-    organization: { id, slug },
-    checkpoint: checkpoint.text,
-    filtered: isFiltered,
-    policies: policies.map(({ position, seq, source }) => ({ n: position, seq: String(seq), source })),
-  };
-  const history = new PolicyHistory(
-    policies.flatMap((one) => statementOf(one) ?? []),
-    systemClock(),
-  );
+  const { head, erasures, history } = await headOf(session.storage, options, checkpoint);
   await record(checkpoint.size);
   const partial = `${file}.partial`;
   const count = { rows: 0, bytes: 0 };
@@ -78,6 +67,7 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
   });
   async function* text(): AsyncGenerator<Buffer> {
     yield Buffer.from(headLine(head));
+    for (const [n, { list }] of erasures.entries()) yield* erasureLines(n, list);
     yield* eventLines(session, options, checkpoint?.size ?? 0, (entry, source) => {
       if (source !== undefined) count.rows += 1;
       else if (!isFiltered && !history.mayHaveGone(entry)) vanished += 1;
@@ -102,6 +92,39 @@ export async function exportEvidence(session: Exporting, options: EvidenceExport
       `auditlog: ${vanished} events of the tree are not stored, and retention has not removed them: "verify" names the first\n`,
     );
   return { file, ...count, sha256: hash.digest('hex') };
+}
+
+/** The first line of a file, with what stands behind it and what tells which events may be gone. */
+async function headOf(
+  storage: Storage,
+  { organization: { id, slug }, isFiltered }: EvidenceExport,
+  checkpoint: StoredCheckpoint,
+) {
+  const tiles = new TileTable(storage);
+  const policies = await policiesOf(storage, tiles, id, checkpoint.size);
+  const { erasures, placed } = await erasuresOf(storage, tiles, id, checkpoint.size);
+  const spokenFor = erasures.flatMap(({ position, isPending }) => {
+    const event = placed.find((one) => one.position === position);
+    return event === undefined ? [] : [{ ...lineOf(event), ...(isPending && { pending: true }) }];
+  });
+  const head = {
+    origin: checkpoint.origin,
+    organization: { id, slug },
+    checkpoint: checkpoint.text,
+    filtered: isFiltered,
+    policies: policies.map(lineOf),
+    ...(spokenFor.length > 0 && { erasures: spokenFor }),
+  };
+  const statements = policies.flatMap((one) => statementOf(one) ?? []);
+  return { head, erasures, history: new PolicyHistory(statements, systemClock()) };
+}
+
+const lineOf = ({ position, seq, source }: PlacedEvent) => ({ n: position, seq: String(seq), source });
+
+function* erasureLines(erasure: number, list: Buffer): Generator<Buffer> {
+  const bytes = limits.erasedOfLineMax * erasedBytes;
+  for (let at = 0; at < list.length; at += bytes)
+    yield Buffer.from(erasureLine(erasure, list.subarray(at, at + bytes)));
 }
 
 /** The lines of all events of the tree, some thousand together; `each` hears of each, with its source event where that is there. */

@@ -60,6 +60,9 @@ export const limits = {
   verifyRenderingBytes: 64 * 1024,
   verifyRowBytesMax: 64 * 1024 * 1024,
   verifyRenderingSilenceMsMax: 120_000,
+  /** Erased events that are read at once, and that a line of a file has. */
+  verifyErasedAtOnce: 20_000,
+  erasedOfLineMax: 4_096,
   /** Names of the application in events that were recorded under another configuration; each has a mapper or two. */
   verifyAppNamesMax: 32,
   /** Tiles whose events an export with evidence reads at once: 2,048 events. */
@@ -87,6 +90,19 @@ export const limits = {
   moveRetryDelayMsMax: 2_000,
   moveInsertEndMsMax: 60_000,
   moveRemovalPollMs: 500,
+  moveErasedAtOnce: 5_000,
+  /** Erasing: events of one erasure; how many are looked for, read and written at once. */
+  eraseEventsMax: 100_000,
+  eraseCandidatesAtOnce: 200_000,
+  eraseEventsAtOnce: 500,
+  eraseBytesAtOnce: 8 * 1024 * 1024,
+  eraseScanMsMax: 3_600_000,
+  eraseTermsMax: 100,
+  eraseTermCharactersMax: 320,
+  eraseTermCharactersMin: 2,
+  /** How long the command waits for the server; this goes on by itself. */
+  eraseWaitMsMax: 600_000,
+  erasePollMs: 200,
   /** Events that were recorded this short a time ago are left to the next round: some may still be on their way. */
   moveSettleMs: 5_000,
   /** Rounds beside a server that goes on, and what is few enough to be left to the last run. */
@@ -105,6 +121,8 @@ export const limits = {
   backupFileBytes: 16 * 1024 ** 2,
   backupFileBytesMax: 256 * 1024 ** 2,
   /** Backups that stand on each other. */
+  /** How often a slice is read where events are removed meanwhile. */
+  backupSliceTriesMax: 5,
   backupChainMax: 10_000,
   backupFindingsMax: 1_000,
   backupCommandMsMax: 15_000,

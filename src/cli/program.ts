@@ -7,6 +7,7 @@ import { registerCompletion } from './completion.ts';
 import { type CliDeps, ProcessEnded } from './context.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
+import { registerErase } from './erase.ts';
 import { registerExport } from './export.ts';
 import { registerForward } from './forward.ts';
 import { registerImport } from './import.ts';
@@ -65,6 +66,7 @@ function createProgram(deps: CliDeps): Command {
   registerMigrateData(program, deps);
   registerBackup(program, deps);
   registerRestore(program, deps);
+  registerErase(program, deps);
   registerWriters(program, deps);
   registerTop(program, deps);
   registerVersion(program, deps);

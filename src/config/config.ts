@@ -150,6 +150,15 @@ function oidcOf(values: Values) {
   throw new ConfigError([`${there} is set: allowed is that together with ${missing} alone`]);
 }
 
+function rateLimits(values: Values) {
+  return Object.freeze({
+    tenant: values.RATE_LIMIT_TENANT,
+    audit: values.RATE_LIMIT_AUDIT,
+    ingest: values.RATE_LIMIT_INGEST,
+    login: values.RATE_LIMIT_LOGIN,
+  });
+}
+
 /**
  * The configuration that an environment describes. Unset and empty variables take their defaults; variables that the
  * service does not know are left alone.
@@ -180,17 +189,13 @@ export function loadConfig(environment: Environment) {
     vendorName: values.VENDOR_NAME,
     productName: values.PRODUCT_NAME,
     appName: values.APP_NAME,
-    /** Undefined: generated, see `sessionSecret`. */
+    /** Undefined: generated, see `sessionSecret` and `pseudonymSecret`. */
     sessionSecret: values.SESSION_SECRET,
+    pseudonymSecret: values.PSEUDONYM_SECRET,
     sessionTtlMs: values.SESSION_TTL,
     /** Undefined: none for the whole service. */
     oidc: oidcOf(values),
-    rateLimits: Object.freeze({
-      tenant: values.RATE_LIMIT_TENANT,
-      audit: values.RATE_LIMIT_AUDIT,
-      ingest: values.RATE_LIMIT_INGEST,
-      login: values.RATE_LIMIT_LOGIN,
-    }),
+    rateLimits: rateLimits(values),
     /** Undefined: each process counts for itself. */
     redisUrl: values.REDIS_URL,
     /** Undefined: kept for ever where the organization has no retention of its own. */

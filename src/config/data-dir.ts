@@ -21,6 +21,7 @@ const ownNames = [
   'idempotency',
   'instance-id',
   'process-1',
+  'pseudonym-secret',
   'session-secret',
   'wal',
 ];

@@ -31,19 +31,39 @@ export async function sessionSecret(
   log: Warn,
 ): Promise<string> {
   if (config.sessionSecret !== undefined) return config.sessionSecret;
-  await makeDataDir(config.dataDir, log);
-  const path = join(config.dataDir, 'session-secret');
+  const words =
+    'the key that signs sessions; its mode is 0600 now. To end what they could sign, remove it and restart';
+  return generated(config.dataDir, 'session-secret', 'SESSION_SECRET', words, log);
+}
+
+/**
+ * The key that pseudonyms of erased persons are made with, in the same way: the configured one, else the one in
+ * `DATA_DIR/pseudonym-secret`. With another one a person gets another pseudonym.
+ */
+export async function pseudonymSecret(
+  config: { readonly pseudonymSecret: string | undefined; readonly dataDir: string },
+  log: Warn,
+): Promise<string> {
+  if (config.pseudonymSecret !== undefined) return config.pseudonymSecret;
+  const words =
+    'the key that pseudonyms are made with; its mode is 0600 now. Whoever has it can tell whose a pseudonym is';
+  return generated(config.dataDir, 'pseudonym-secret', 'PSEUDONYM_SECRET', words, log);
+}
+
+async function generated(
+  dataDir: string,
+  name: string,
+  variable: string,
+  words: string,
+  log: Warn,
+): Promise<string> {
+  await makeDataDir(dataDir, log);
+  const path = join(dataDir, name);
   const text = await readOrCreateFile(path, `${randomBytes(secretBytes).toString('base64url')}\n`);
-  await keepPrivate(
-    path,
-    log,
-    'the key that signs sessions; its mode is 0600 now. To end what they could sign, remove it and restart',
-  );
+  await keepPrivate(path, log, words);
   const secret = text.trim();
   if (Buffer.byteLength(secret) >= secretBytesMin) return secret;
-  throw new ConfigError([
-    `${path} is shorter than ${secretBytesMin} bytes: remove it, or set SESSION_SECRET`,
-  ]);
+  throw new ConfigError([`${path} is shorter than ${secretBytesMin} bytes: remove it, or set ${variable}`]);
 }
 
 /** Keys that sign evidence, as texts. */

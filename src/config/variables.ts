@@ -163,6 +163,9 @@ export const variables = {
   PRODUCT_NAME: setting('Audit Log Service', 'product named in audit events', fixedText),
   APP_NAME: setting('Audit Log Service', 'application named in audit events', fixedText),
   SESSION_SECRET: secret(optional('generated into DATA_DIR', 'key that signs sessions', sessionKey)),
+  PSEUDONYM_SECRET: secret(
+    optional('generated into DATA_DIR', 'key that pseudonyms of erased persons are made with', sessionKey),
+  ),
   SESSION_TTL: setting('12h', 'life of a session', duration(1000, 400 * dayMs)),
   OIDC_ISSUER: {
     ...optional(

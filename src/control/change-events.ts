@@ -1,6 +1,7 @@
 import { formatMicros, formatMicrosIfAny } from '../base/timestamp.ts';
 import type { ApiKey } from './api-keys.ts';
 import type { ChangedOrganization, Organization } from './organizations.ts';
+import type { StoredErasure } from './erasure.ts';
 import type { RetentionPolicy } from './retention.ts';
 import type { SignOnSettings } from './sign-on-settings.ts';
 import type { User } from './users.ts';
@@ -68,6 +69,7 @@ export const changeCodes = {
   retentionChanged: 5013,
   legalHoldPlaced: 5014,
   legalHoldReleased: 5015,
+  personErased: 5016,
 } as const;
 
 type ChangeCode = (typeof changeCodes)[keyof typeof changeCodes];
@@ -222,6 +224,20 @@ export function changeOfSignOn(
       previous: Object.fromEntries(changed.map((name) => [name, earlier[name]])),
       ...(hasOtherSecret && { client_secret_changed: true }),
     },
+  };
+}
+
+/**
+ * That a person was taken out of events. `verify` tells by it what was erased from what was altered (tlog/erasure.ts), so
+ * it names the list of these events by its hash; nothing in it tells who it was.
+ */
+export function changeOfErasure({ id, organizationId, pseudonym, events, digest }: StoredErasure): Change {
+  return {
+    organizationId,
+    code: changeCodes.personErased,
+    target: { id: pseudonym, name: pseudonym, type: 'user' },
+    msg: `A person was erased from ${events} events`,
+    extra: { erasure: { id, pseudonym, events, digest } },
   };
 }
 

@@ -109,10 +109,20 @@ async function removeRows(storage: Storage, table: string, column: string, id: s
   await storage.command(`ALTER TABLE ${table} DELETE WHERE ${column} = {id:UUID}`, parameters, { settings });
 }
 
+const tablesOf = [
+  'users',
+  'user_identities',
+  'api_keys',
+  'evidence_tiles',
+  'evidence_checkpoints',
+  'erasures',
+  'erased_events',
+  'erasure_rows',
+];
+
 /** All that there is of an organization beside its events, its own row and that of its deletion. */
 export async function removeRowsOf(storage: Storage, id: string): Promise<void> {
-  for (const table of ['users', 'user_identities', 'api_keys', 'evidence_tiles', 'evidence_checkpoints'])
-    await removeRows(storage, table, 'org', id);
+  for (const table of tablesOf) await removeRows(storage, table, 'org', id);
   for (const table of ['sign_ons', 'retention_policies']) await removeRows(storage, table, 'id', id);
 }
 

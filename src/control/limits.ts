@@ -41,4 +41,9 @@ export const limits = {
   holdSettlePollMs: 250,
   /** A plan of which the engine knows nothing for so long is not about to be carried out. */
   holdSettleQuietMs: 3_000,
+  /** Events that a person is erased from at once, and bytes of a statement, which has one event however large. */
+  erasureEventsAtOnce: 2_000,
+  erasureBytesOfStep: 256 * 1024,
+  /** A server looks for erasures that were begun. */
+  erasurePollMs: 3_000,
 } as const;

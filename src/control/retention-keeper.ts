@@ -49,6 +49,9 @@ const claims: ClaimTable = {
   lastsMs: limits.retentionClaimMsMax,
 };
 
+/** Behind every place of the order of ingest. */
+const allOrder = 2n ** 64n - 1n;
+
 /** Words for who did what the service does by itself. */
 const ourselves = 'auditlog';
 
@@ -215,8 +218,9 @@ export class RetentionKeeper {
       // Nothing goes by a policy before its event is where that of what goes is.
       if (recorded === undefined || recorded >= below) continue;
       const plan = await removal.plan(over, below);
-      if (plan === undefined) this.#clean.set(id, state);
-      else plans.push(plan);
+      if (plan !== undefined) plans.push(plan);
+      // What has not settled yet is for a later turn.
+      else if ((await removal.left({ ...over, below: allOrder })) === 0) this.#clean.set(id, state);
     }
     await this.#carryOut(plans, signal);
   }

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { addressOfPseudonym } from '../base/pseudonym.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
 import { ControlTable, field, optionalTime, putUnique, type RowOf, time, version } from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
 import { findOrganization } from './organizations.ts';
-import { hashPassword } from './passwords.ts';
+import { dummyHash, hashPassword } from './passwords.ts';
 
 /** `admin`: everything in its organization; `auditor`: reads and exports events; `member`: own receipts only. */
 export type Role = 'admin' | 'auditor' | 'member';
@@ -171,6 +172,34 @@ export async function disableUser(
   if (current.disabledMicros !== undefined) return current;
   const disabledMicros = clock();
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
+}
+
+/**
+ * Takes the person out of an account: it has a pseudonym for name and address from now on, no password, and is disabled. What
+ * it was is removed from the table, too. Undefined where there is no such account, or that has been done.
+ */
+export async function eraseUser(
+  storage: Storage,
+  id: string,
+  pseudonym: string,
+  clock: Clock = systemClock,
+): Promise<User | undefined> {
+  const [user] = await usersWhere(storage, 'id = {id:UUID}', { id });
+  const email = addressOfPseudonym(pseudonym);
+  if (user === undefined || user.email === email) return undefined;
+  const now = clock();
+  const change = { name: pseudonym, email, emailLower: email, passwordHash: dummyHash };
+  const disabledMicros = user.disabledMicros ?? now;
+  const erased = await endSessions(storage, user, { ...change, disabledMicros }, now);
+  const settings = { mutations_sync: 2 };
+  await storage.command(
+    'ALTER TABLE users DELETE WHERE id = {id:UUID} AND version < {version:UInt64}',
+    { id, version: erased.version },
+    { settings },
+  );
+  // By what a provider or a directory knows the person.
+  await storage.command('ALTER TABLE user_identities DELETE WHERE id = {id:UUID}', { id }, { settings });
+  return erased;
 }
 
 /** Gives a user another role; sessions have it at once. Throws Problem as `findUser`, or `malformed`. */

@@ -112,6 +112,7 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
   [5013, 'Retention changed'],
   [5014, 'Legal hold placed'],
   [5015, 'Legal hold released'],
+  [5016, 'Person erased from events'],
   [5020, 'Organization locked'],
   [5021, 'Organization unlocked'],
   [6000, 'Policy allowed'],

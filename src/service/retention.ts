@@ -1,4 +1,6 @@
 import type { IngestDirectory } from '../control/ingest-directory.ts';
+import { ErasureKeeper } from '../control/erasure-keeper.ts';
+import { limits } from '../control/limits.ts';
 import { RetentionKeeper } from '../control/retention-keeper.ts';
 import { systemClock } from '../base/clock.ts';
 import { readProgress } from '../evidence/progress-table.ts';
@@ -7,7 +9,10 @@ import { EventRemoval } from '../storage/removal.ts';
 import type { Base } from './base.ts';
 import type { Writing } from './writing.ts';
 
-/** Removes what is over: only what is in its tree, where trees are built, as nothing would tell of it otherwise. */
+/**
+ * Removes what is over, and carries out erasures: only of what is in its tree, where trees are built, as nothing would
+ * tell of it otherwise.
+ */
 export function startRetention(
   { config, log, stops }: Base,
   { storage, instance }: ServiceStorage,
@@ -31,4 +36,15 @@ export function startRetention(
   const own = { storage, removal, instance, retentionDays, intervalMs };
   const keeper = new RetentionKeeper({ ...own, settledBefore, record, clock: systemClock, log });
   stops.add(() => keeper.stop());
+  const { erasurePollMs } = limits;
+  const eraser = new ErasureKeeper({
+    storage,
+    instance,
+    settledBefore,
+    record,
+    clock: systemClock,
+    log,
+    intervalMs: Math.min(intervalMs, erasurePollMs),
+  });
+  stops.add(() => eraser.stop());
 }

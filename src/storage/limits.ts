@@ -78,6 +78,8 @@ export const limits = {
   removalCountMsMax: 120_000,
   removalMsMax: 3_600_000,
   removalOrganizationsMax: 200,
+  /** A statement that replaces texts of events: what `erasureBytesOfStep`, or the largest event, becomes with its quotes and backslashes. */
+  replaceQueryBytesMax: 64 * 1024 * 1024,
   readinessMsMax: 2_000,
   /** Of several addresses each is asked this often whether it answers, within `readinessMsMax`. */
   nodeProbeMs: 1_000,

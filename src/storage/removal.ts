@@ -17,11 +17,11 @@ export interface Over {
 export const allTimeMicros = baseLimits.eventTimeMicrosMax + 1;
 
 /**
- * Activities that say what an organization's policy was (contract: Events). They stay for as long as the organization,
- * since whoever verifies it must be able to tell what they ended from what vanished; readers are shown them no longer
- * than other events.
+ * Activities that say what an organization's policy was, and which persons were erased (contract: Events). They stay for
+ * as long as the organization, since whoever verifies it must be able to tell what they ended or changed from what
+ * vanished or was altered; readers are shown them no longer than other events.
  */
-export const policyActivities = [5013, 5014, 5015] as const;
+export const policyActivities = [5013, 5014, 5015, 5016] as const;
 
 /** Rows of a plan in one partition that expire, by the ledger's count, on the same day. */
 interface PlannedCount {
@@ -160,7 +160,7 @@ export class EventRemoval {
   }
 
   /**
-   * Removals that the engine is at, of an organization or of any; after a restart it goes on with those. On a cluster
+   * Removals, and erasures of persons, that the engine is at, of an organization or of any; after a restart it goes on with those. On a cluster
    * every node is asked, and one that does not answer rejects.
    */
   async underWay(organization = ''): Promise<number> {
@@ -171,7 +171,8 @@ export class EventRemoval {
         : `clusterAllReplicas(${quoteString(cluster)}, system.mutations)`;
     const [row] = await this.#storage.rows<{ n: string }>(
       `SELECT count() AS n FROM ${mutations} WHERE database = {database:String} AND table = {table:String}
-         AND NOT is_done AND startsWith(command, '(DELETE IN PARTITION') AND position(command, {organization:String}) > 0`,
+         AND NOT is_done AND multiSearchAny(substring(command, 1, 30), ['(DELETE IN PARTITION', '(UPDATE activity_name'])
+         AND position(command, {organization:String}) > 0`,
       { database: this.#storage.database, table: this.#table, organization },
     );
     return Number(row?.n ?? 0);

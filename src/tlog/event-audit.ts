@@ -1,4 +1,6 @@
 import { type Entry, entryAt, entryBytes } from './entry.ts';
+import type { ErasureHistory } from './erasure.ts';
+import { hashBytes } from './hash.ts';
 
 /** What is wrong with an event: its place in the tree, and what tree and table say of it. */
 export interface Difference {
@@ -17,6 +19,8 @@ export interface EventFindings {
   readonly same: number;
   /** Events that are no longer there, and whose time was over. */
   readonly expired: number;
+  /** Events out of which a person was taken. */
+  readonly erased: number;
   readonly counts: Readonly<Record<Difference['kind'], number>>;
   readonly first: Difference | undefined;
 }
@@ -27,6 +31,7 @@ const rememberedMax = 10_000;
 /** Holds events, as entries made of what is stored now, against the entries of the tree; both in their order. */
 export class EventAudit {
   readonly #mayHaveGone: (entry: Entry) => boolean;
+  readonly #erasures: ErasureHistory;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
   /** Source hashes that the tree has and that no longer stand in their place, with this place. */
   readonly #displaced = new Map<string, number>();
@@ -35,16 +40,18 @@ export class EventAudit {
   #position = 0;
   #same = 0;
   #expired = 0;
+  #erased = 0;
 
   /** @param mayHaveGone whether retention may have removed an event that is not there (PolicyHistory) */
-  constructor(mayHaveGone: (entry: Entry) => boolean) {
+  constructor(mayHaveGone: (entry: Entry) => boolean, erasures: ErasureHistory) {
     this.#mayHaveGone = mayHaveGone;
+    this.#erasures = erasures;
   }
 
   /** A stretch of the order: all entries of the tree in it, and all events, both one behind the other. */
   compare(entries: Buffer, events: Buffer): void {
     const count = entries.length / entryBytes;
-    if (entries.equals(events)) {
+    if (entries.equals(events) && !this.#wasErasedIn(entries)) {
       this.#position += count;
       this.#same += count;
       return;
@@ -55,8 +62,7 @@ export class EventAudit {
       while (at < events.length && events.readBigUInt64BE(at) < entry.seq) at = this.#add(events, at);
       if (at < events.length && events.readBigUInt64BE(at) === entry.seq) {
         const bytes = entries.subarray(place * entryBytes, (place + 1) * entryBytes);
-        if (bytes.equals(events.subarray(at, at + entryBytes))) this.#same += 1;
-        else this.#alter(entry, entryAt(events.subarray(at, at + entryBytes), 0));
+        this.#hold(entry, bytes, events.subarray(at, at + entryBytes));
         at += entryBytes;
       } else if (this.#mayHaveGone(entry)) this.#expired += 1;
       else this.#miss(entry);
@@ -65,8 +71,30 @@ export class EventAudit {
     while (at < events.length) at = this.#add(events, at);
   }
 
+  #wasErasedIn(entries: Buffer): boolean {
+    const count = entries.length / entryBytes;
+    return count > 0 && this.#erasures.touches(entryAt(entries, 0).seq, entryAt(entries, count - 1).seq);
+  }
+
+  /** An event whose place both have. */
+  #hold(entry: Entry, bytes: Buffer, event: Buffer): void {
+    const now = entryAt(event, 0);
+    const isSame = bytes.equals(event);
+    // All but the hash of the source, which stands last.
+    const isErased = !isSame && bytes.subarray(0, -hashBytes).equals(event.subarray(0, -hashBytes));
+    if (isSame && this.#erasures.allows(entry, now.sourceHash)) this.#same += 1;
+    else if (isErased && this.#erasures.explains(entry, now.sourceHash)) this.#erased += 1;
+    else this.#alter(entry, now);
+  }
+
   findings(): EventFindings {
-    return { same: this.#same, expired: this.#expired, counts: { ...this.#counts }, first: this.#first };
+    return {
+      same: this.#same,
+      expired: this.#expired,
+      erased: this.#erased,
+      counts: { ...this.#counts },
+      first: this.#first,
+    };
   }
 
   #add(events: Buffer, at: number): number {

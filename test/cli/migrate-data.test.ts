@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
@@ -12,6 +12,7 @@ import { makeAuthority } from '../support/certificates.ts';
 import { DataMove, endOfOrder } from '../../src/cli/migrate-data/move.ts';
 import { MoveRecords } from '../../src/cli/migrate-data/record.ts';
 import { leftTables, eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
+import { beginErasure, carryOutErasure, planEvents, type StoredErasure } from '../../src/control/erasure.ts';
 import { beginDeletion, carryOutDeletion, weighDeletion } from '../../src/control/deletion.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import { openStorage } from '../../src/storage/client.ts';
@@ -98,6 +99,34 @@ async function keptOf(org: string): Promise<string[]> {
     { org },
   );
   return rows.map(({ seq }) => seq);
+}
+
+/** An erasure that has begun, of one event. */
+async function erasing(org: string, seq: bigint): Promise<StoredErasure> {
+  const { storage } = source;
+  const [row] = await storage.rows<{ before: string }>(
+    `SELECT lower(hex(SHA256(source))) AS before FROM events WHERE org = {org:UUID} AND seq = toUInt64({seq:String})`,
+    { org, seq: String(seq) },
+  );
+  const erased = '{"erased":true}';
+  const texts = { activityName: 'a', actorEmail: 'e', actorId: '', names: ['n'], fileHash: [], ocsf: '' };
+  const after = createHash('sha256').update(erased).digest('hex');
+  const erasure = {
+    id: randomUUID(),
+    organizationId: org,
+    pseudonym: 'erased-1',
+    operator: 'op',
+    events: 1,
+    digest: '',
+    account: org,
+    startedMicros: 1,
+    finishedMicros: undefined,
+    version: 1,
+  };
+  const event = { seq, ...texts, source: erased };
+  await planEvents(storage, erasure, [{ event, before: row?.before ?? '', after }]);
+  await beginErasure(storage, erasure);
+  return erasure;
 }
 
 const run = (args: readonly string[], to = engine.url): Promise<CliAnswer> =>
@@ -386,6 +415,11 @@ describe('a move', () => {
     const weighed = await weighDeletion(storage, 'leaving', 'op');
     await beginDeletion(storage, weighed, 4);
     await carryOutDeletion(storage, removal, weighed.deletion, day * 1000);
+    // A person who is erased from the one that stays.
+    const [seq = ''] = await keptOf(shorter);
+    const erasure = await erasing(shorter, BigInt(seq));
+    assert.match((await refused('fifth', '--finish')).stderr, /a server has not finished an erasure/);
+    assert.notEqual(await carryOutErasure(storage, erasure, day * 1000), 'held');
     // What somebody else has put there stays, and is told.
     const add = `INSERT INTO events SELECT * REPLACE (seq + 100000 AS seq) FROM events WHERE org = {shorter:UUID} ORDER BY time DESC LIMIT 1`;
     await at('fifth', (target) => target.command(add, { shorter }));

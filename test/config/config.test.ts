@@ -41,6 +41,7 @@ describe('defaults', () => {
       productName: 'Audit Log Service',
       appName: 'Audit Log Service',
       sessionSecret: undefined,
+      pseudonymSecret: undefined,
       sessionTtlMs: 12 * 3_600_000,
       rateLimits: {
         tenant: { requests: 30, windowMs: 15_000 },
@@ -115,6 +116,7 @@ const good: readonly (readonly [
   [{ VENDOR_NAME: 'Müller "&" 山' }, (c) => c.vendorName, 'Müller "&" 山'],
   [{ SESSION_SECRET: 'x'.repeat(32) }, (c) => c.sessionSecret, 'x'.repeat(32)],
   [{ SESSION_SECRET: 'é'.repeat(16) }, (c) => c.sessionSecret, 'é'.repeat(16)],
+  [{ PSEUDONYM_SECRET: 'y'.repeat(32) }, (c) => c.pseudonymSecret, 'y'.repeat(32)],
   [{ SESSION_TTL: '90s' }, (c) => c.sessionTtlMs, 90_000],
   [{ RATE_LIMIT_TENANT: 'off' }, (c) => c.rateLimits.tenant, undefined],
   [{ RATE_LIMIT_INGEST: '5000/1s' }, (c) => c.rateLimits.ingest, { requests: 5000, windowMs: 1000 }],
@@ -197,6 +199,7 @@ const bad: readonly (readonly [name: string, value: string])[] = [
   ['PRODUCT_NAME', 'x'.repeat(201)],
   ['APP_NAME', 'tab\t'],
   ['SESSION_SECRET', 'x'.repeat(31)],
+  ['PSEUDONYM_SECRET', 'x'.repeat(31)],
   ...['12', '0s', '1y', '-1h', '12 h', '500d'].map((value) => ['SESSION_TTL', value] as const),
   ...['30', '30/15', '0/15s', '30/0s', 'none', 'OFF', '-1/15s', '30/2d'].map(
     (value) => ['RATE_LIMIT_TENANT', value] as const,
@@ -251,7 +254,7 @@ describe('bad values', () => {
       assert.equal(message.split('\n').length, 1);
       assert.ok(message.startsWith(`${name} `), message);
       assert.match(message, /allowed is ./);
-      const hidden = name === 'SESSION_SECRET' || value.includes('@') || value.includes('?');
+      const hidden = name.endsWith('_SECRET') || value.includes('@') || value.includes('?');
       assert.equal(message.includes(JSON.stringify(value.slice(0, 100)).slice(1, -1)), !hidden, message);
     });
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { Problem } from '../../src/base/problem.ts';
@@ -287,4 +288,44 @@ test('a removal that was cut short is taken up with what it was to remove, unles
   await world.keeper.turn();
   world.model.remove();
   await world.check();
+});
+
+test('of several processes one removes, and all at once do no harm', async () => {
+  const { storage } = engine;
+  const organization = await createOrganization(storage, { slug: 'several', name: 'S' });
+  const world = new World(organization);
+  await world.store([1, 20, 30]);
+  await world.change(10, true);
+  const keeperOf = (instance: string | undefined) => {
+    const keeper = new RetentionKeeper({
+      storage,
+      removal: new EventRemoval(storage),
+      clock: () => world.clock(),
+      log: silentLog,
+      retentionDays: undefined,
+      intervalMs: 3_600_000,
+      instance,
+      settledBefore: async () => 2n ** 62n,
+      record: async () => {},
+    });
+    keepers.push(keeper);
+    return keeper;
+  };
+  const claiming = [randomUUID(), randomUUID(), randomUUID()].map(keeperOf);
+  await Promise.all(claiming.map((keeper) => keeper.turn()));
+  // Whoever had the claim may have been too late for it, and none need have had it.
+  await claiming[0]?.turn();
+  world.model.remove();
+  await world.check();
+  await world.store([9, 9]);
+  world.model.today += 5;
+  // Without claims, as after one of them stood still for too long.
+  await Promise.all([undefined, undefined].map((instance) => keeperOf(instance).turn()));
+  world.model.remove();
+  await world.check();
+  const [counted] = await storage.rows<{ n: string }>(
+    'SELECT sum(rows) AS n FROM removals FINAL WHERE org = {org:UUID}',
+    { org: organization.id },
+  );
+  assert.ok(Number(counted?.n) >= 4, 'the ledger misses none');
 });

@@ -71,10 +71,18 @@ export async function walk(env: Readonly<Record<string, string>>): Promise<void>
   }
 }
 
-/** A shorter retention, a hold, and a deletion, with what the engine's user may do. */
+/** An erasure, a shorter retention, a hold, and a deletion, with what the engine's user may do. */
 async function keepsLess(server: TestServer, tenant: Tenant, other: Tenant): Promise<void> {
   const org = (...args: string[]) => server.cliHere(['org', ...args, '--json']);
   const { slug } = tenant.organization;
+  const erase = (...args: string[]) =>
+    server.cliHere(['erase', '--org', slug, '--email', 'ana@acme.example', ...args, '--json']);
+  const counted = JSON.parse((await erase()).stdout) as { events: number; pseudonym: string };
+  assert.equal(counted.events, 400);
+  const erased = await erase('--confirm', '400');
+  assert.match(erased.stdout, /"state": ?"finished"/, erased.stderr);
+  const { meta } = await tenant.page({ actor: `${counted.pseudonym}@erased.invalid` });
+  assert.equal(meta.total, 400);
   const told = await org('set', slug, '--retention', '30d', '--dry-run');
   assert.equal((JSON.parse(told.stdout) as { would_remove: number }).would_remove, 1200, told.stderr);
   assert.equal((await org('set', slug, '--retention', '30d', '--confirm', '1200')).code, 0);

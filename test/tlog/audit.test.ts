@@ -8,6 +8,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { checkpointFiles, Checkpoints, trustOf } from '../../src/cli/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/cli/verify/evidence-file.ts';
 import { encodeEntry, hasExpired } from '../../src/tlog/entry.ts';
+import { ErasureHistory } from '../../src/tlog/erasure.ts';
 import { EventAudit } from '../../src/tlog/event-audit.ts';
 import { leafHash, sha256 } from '../../src/tlog/hash.ts';
 import { createSigner, NoteError, verifierKeyFor, publicKeyOfSeed } from '../../src/tlog/note.ts';
@@ -23,7 +24,7 @@ const entriesOf = (count: number) => Array.from({ length: count }, (_, n) => ent
 
 /** Compares in pieces, as the engine is read. */
 function audit(tree: readonly Buffer[], events: readonly Buffer[], piece: number, nowMicros = 0) {
-  const one = new EventAudit((entry) => hasExpired(entry, nowMicros));
+  const one = new EventAudit((entry) => hasExpired(entry, nowMicros), new ErasureHistory([]));
   let after = -1n;
   for (let at = 0; at < tree.length; at += piece) {
     const entries = tree.slice(at, at + piece);

@@ -23,15 +23,14 @@ export interface StoredMonth {
   readonly from: string;
   readonly before: string;
   readonly events: number;
-  /** A line of JSON for each organization and day of expiry (`CountRow`). */
+  /** A line of JSON for each organization in each slice (`CountRow`). */
   readonly counts: Files;
   readonly slices: readonly (Slice & { readonly events: number; readonly files: Files })[];
 }
 
-/** How many events an organization has of a month that expire on a day, and a hash of every column of all of them. */
+/** How many events an organization has in a slice, and a hash of every column of all of them. */
 export interface CountRow {
   readonly organization: string;
-  readonly expires: string;
   readonly events: number;
   readonly hash: string;
 }
@@ -65,8 +64,8 @@ export interface Manifest {
   readonly base: Link | null;
   /** Which events are in it and its bases. */
   readonly cut: Cut;
-  /** Of the engine: events that expired until then may not be in it. */
-  readonly day: string;
+  /** How many persons have been erased from events: what has another number of them stands on none of this. */
+  readonly erasures: number;
   /** The first place in the order of ingest that no tree of evidence has. */
   readonly evidence: string;
   /** Of all backups up to this one together. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { toReadable } from '../../base/byte-flow.ts';
 import { readIfThere } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
+import { listErasures } from '../../control/erasure.ts';
 import { listOrganizations } from '../../control/organizations.ts';
 import { readAnswers } from '../../ingest/log-copy.ts';
 import type { Settings } from '../../storage/storage.ts';
@@ -19,6 +20,7 @@ import { newIn, takeCut, type Taken } from './cut.ts';
 import { FileWriter } from './file-writer.ts';
 import {
   chainOf,
+  type CountRow,
   type Files,
   latestOf,
   latestText,
@@ -33,12 +35,15 @@ import {
 import type { Place } from './place.ts';
 
 /** Files of the data directory that a backup has by choice alone. */
-export const secretNames = ['session-secret', 'evidence-key', 'evidence-key.previous'] as const;
+export const secretNames = [
+  'session-secret',
+  'pseudonym-secret',
+  'evidence-key',
+  'evidence-key.previous',
+] as const;
 
 /** Compressed by the engine, with sums of its own. A place may take a file slowly. */
 const packed: Settings = { ...sendSettings, compress: 1, http_send_timeout: limits.backupStallSeconds };
-
-const plain: Settings = { ...reading.settings, http_send_timeout: limits.backupStallSeconds };
 
 export interface TakeOptions {
   readonly place: Place;
@@ -62,6 +67,8 @@ export class BackupRun {
   readonly #writer: FileWriter;
   readonly #notes: string[] = [];
   #base: Manifest | undefined;
+  /** How many persons have been erased from events. */
+  #erasures = 0;
   #progress: Progress | undefined;
   #done = 0;
 
@@ -78,6 +85,7 @@ export class BackupRun {
     const { place } = this.#options;
     const left = await place.freeBytes().then(() => place.unfinished());
     this.#notes.push(...left.map((name) => `${name} is of a run that was cut short: remove it`));
+    this.#erasures = await this.#settledErasures();
     const source = await (await MoveRecords.open(this.#session.storage, this.#cluster)).idOfSource();
     const link = await this.#findBase(source);
     try {
@@ -113,8 +121,21 @@ export class BackupRun {
       this.#notes.push('the backups there are of a release with other columns: this one stands alone');
       return null;
     }
+    if (base.erasures !== this.#erasures) {
+      this.#notes.push(
+        'a person was erased since the backups there: this one stands alone, and those still have the person',
+      );
+      return null;
+    }
     this.#base = base;
     return link;
+  }
+
+  /** A backup has events as they were before an erasure or as they are after it, never some of each. */
+  async #settledErasures(): Promise<number> {
+    const found = await listErasures(this.#session.storage);
+    if (found.some(({ finishedMicros }) => finishedMicros === undefined)) throw erasureMeanwhile();
+    return found.length;
   }
 
   async #write(source: string, base: Link | null): Promise<Manifest> {
@@ -122,11 +143,11 @@ export class BackupRun {
     const taken = await takeCut(this.#session.storage, this.#session.config);
     this.#notes.push(...taken.notes);
     try {
-      const [{ day } = { day: '' }] = await this.#rows<{ day: string }>('SELECT toString(today()) AS day');
       const log = await this.#log(taken);
-      const months = await this.#events(taken, day);
+      const months = await this.#events(taken);
       const tables = [...evidence.tables, ...(await this.#others(taken))];
       const added = months.reduce((sum, { events }) => sum + events, 0);
+      if ((await this.#settledErasures()) !== this.#erasures) throw erasureMeanwhile();
       return {
         format: manifestFormat,
         release: version(),
@@ -135,7 +156,7 @@ export class BackupRun {
         source,
         base,
         cut: taken.cut,
-        day,
+        erasures: this.#erasures,
         evidence: evidence.settled,
         events: added + (this.#base?.events ?? 0),
         organizations: (await listOrganizations(this.#session.storage)).length,
@@ -154,8 +175,8 @@ export class BackupRun {
     return this.#session.storage.rows<T>(query, scope.parameters, reading);
   }
 
-  async #query(name: string, query: string, scope: Scope, settings = packed): Promise<Files> {
-    const options = { settings, timeoutMs: limits.moveSilenceMsMax };
+  async #query(name: string, query: string, scope: Scope): Promise<Files> {
+    const options = { settings: packed, timeoutMs: limits.moveSilenceMsMax };
     const body = toReadable(await this.#session.storage.flow(query, scope.parameters, options));
     try {
       return await this.#writer.put(name, body);
@@ -239,12 +260,8 @@ export class BackupRun {
     return { segments, kept, answers: await this.#writer.put('log/answers', lines) };
   }
 
-  async #events({ cut }: Taken, day: string): Promise<StoredMonth[]> {
-    const added = newIn(cut, this.#base?.cut);
-    const scope: Scope = {
-      where: `${added.where} AND expires > {day:Date}`,
-      parameters: { ...added.parameters, day },
-    };
+  async #events({ cut }: Taken): Promise<StoredMonth[]> {
+    const scope = newIn(cut, this.#base?.cut);
     const found = await this.#rows<{ month: number; low: string; high: string; events: string }>(
       `SELECT ${recordingMonth} AS month, toString(min(seq)) AS low, toString(max(seq)) AS high,
          toString(count()) AS events FROM events WHERE ${scope.where} GROUP BY month ORDER BY month`,
@@ -268,30 +285,43 @@ export class BackupRun {
   }
 
   async #month(month: number, scope: Scope): Promise<Pick<StoredMonth, 'events' | 'counts' | 'slices'>> {
-    const { storage } = this.#session;
     const slices: StoredMonth['slices'][number][] = [];
+    const lines: Buffer[] = [];
+    for await (const bounds of boundsOf(this.#session.storage, eventsTable, scope)) {
+      const name = `events/${month}-${String(slices.length).padStart(6, '0')}`;
+      const { rows, files } = await this.#slice(name, within(eventsTable, scope, bounds));
+      const events = rows.reduce((sum, row) => sum + row.events, 0);
+      if (events === 0) continue;
+      slices.push({ ...bounds, events, files });
+      lines.push(...rows.map((row) => Buffer.from(`${JSON.stringify(row)}\n`)));
+      this.#done += events;
+      this.#progress?.at(this.#done, this.#done);
+    }
+    const counts = await this.#writer.put(`events/${month}.counts`, lines);
+    return { events: slices.reduce((sum, { events }) => sum + events, 0), counts, slices };
+  }
+
+  /**
+   * Rows, and what they are counted as: two questions, between which the retention may remove some. Rows only ever go, so
+   * where there are as many after the second question as at the first, both had the same.
+   */
+  async #slice(name: string, slice: Scope): Promise<{ rows: readonly CountRow[]; files: Files }> {
     const names = eventsTable.columns.join(', ');
-    for await (const bounds of boundsOf(storage, eventsTable, scope)) {
-      const slice = within(eventsTable, scope, bounds);
+    for (let attempt = 1; ; attempt += 1) {
+      const counted = await this.#rows<CountRow>(countsQuery(slice, eventsTable.columns), slice);
+      const events = counted.reduce((sum, row) => sum + row.events, 0);
+      if (events === 0) return { rows: [], files: [] };
+      const query = `SELECT ${names} FROM events WHERE ${slice.where} FORMAT Native`;
+      const files = await this.#query(attempt === 1 ? name : `${name}.${attempt}`, query, slice);
       const [row] = await this.#rows<{ events: string }>(
         `SELECT toString(count()) AS events FROM events WHERE ${slice.where}`,
         slice,
       );
-      const events = Number(row?.events ?? 0);
-      if (events === 0) continue;
-      const name = `events/${month}-${String(slices.length).padStart(6, '0')}`;
-      const query = `SELECT ${names} FROM events WHERE ${slice.where} FORMAT Native`;
-      slices.push({ ...bounds, events, files: await this.#query(name, query, slice) });
-      this.#done += events;
-      this.#progress?.at(this.#done, this.#done);
+      if (Number(row?.events) === events) return { rows: counted, files };
+      // What was written stays, as no manifest names it: harmless, and a bucket may let nothing be taken back.
+      if (attempt === limits.backupSliceTriesMax)
+        throw new Problem('conflict', 'events are being removed all the time: run this again later');
     }
-    const counts = await this.#query(
-      `events/${month}.counts`,
-      `${countsQuery(scope, eventsTable.columns)} FORMAT JSONEachRow`,
-      scope,
-      plain,
-    );
-    return { events: slices.reduce((sum, { events }) => sum + events, 0), counts, slices };
   }
 
   /** Says so before anything is written where it could not all be. */
@@ -331,6 +361,8 @@ export class BackupRun {
   }
 }
 
+const erasureMeanwhile = (): Problem =>
+  new Problem('conflict', 'a person is being erased from events: run this again when that has finished');
 const all: Scope = { where: '1', parameters: {} };
 export const evidenceTables: ReadonlySet<string> = new Set([
   'evidence_progress',
@@ -340,15 +372,10 @@ export const evidenceTables: ReadonlySet<string> = new Set([
 const isLast = ({ name }: MovedTable): boolean => name === 'organizations';
 export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
 
-/**
- * How many events each organization has of a scope by the day that they expire on, and a hash of all that is in them:
- * rows as `CountRow` has them.
- */
+/** How many events each organization has of a scope, and a hash of all that is in them: rows as `CountRow` has them. */
 export function countsQuery({ where }: Scope, columns: readonly string[]): string {
   const hash = markOf({ ...eventsTable, columns }, 'content');
   // Within, names that no column has: an alias takes the place of a column.
-  return `SELECT toString(org_id) AS organization, toString(expires_on) AS expires, toFloat64(row_count) AS events,
-      toString(row_hash) AS hash
-    FROM (SELECT org AS org_id, expires AS expires_on, count() AS row_count, ${hash} AS row_hash
-      FROM events WHERE ${where} GROUP BY org, expires)`;
+  return `SELECT toString(org_id) AS organization, toFloat64(row_count) AS events, toString(row_hash) AS hash
+    FROM (SELECT org AS org_id, count() AS row_count, ${hash} AS row_hash FROM events WHERE ${where} GROUP BY org)`;
 }

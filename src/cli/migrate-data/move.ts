@@ -89,6 +89,7 @@ export class DataMove {
   /** Copies all that is left of a source in which nobody writes any more. */
   async copyRest(): Promise<void> {
     await this.#removed.settle();
+    await this.#removed.followErasures();
     await this.#copyEvents(endOfOrder);
     await this.#copyOthers();
   }

@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../../base/problem.ts';
 import { listDeletions, removeRowsOf } from '../../control/deletion.ts';
+import { listErasures } from '../../control/erasure.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { allTimeMicros, EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
+import { renderPlaceholders } from '../../storage/render-migration.ts';
+import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
 import type { Sides } from './comparison.ts';
 
 /**
  * What retention, or a deletion, has removed from the source after it was copied: it is removed at the target, too. Only
  * what a plan of the source names and the source has none of any more; whatever else the target has too much is told.
+ * Events that a person was erased from after they were copied are removed, too, and copied once more.
  */
 export class Removed {
   readonly #sides: Sides;
@@ -23,6 +28,11 @@ export class Removed {
   /** Waits for what the source's engine is still at, after its server was stopped. Rejects where that takes too long. */
   async settle(): Promise<void> {
     const deadline = performance.now() + storageLimits.removalMsMax;
+    if ((await listErasures(this.#sides.source)).some(({ finishedMicros }) => finishedMicros === undefined))
+      throw new Problem(
+        'conflict',
+        'a server has not finished an erasure: start it again, and stop it when its log says that the person is erased',
+      );
     while ((await this.#here.underWay()) > 0) {
       if (performance.now() > deadline)
         throw new Error(
@@ -41,6 +51,25 @@ export class Removed {
       if (isCovered || (await this.#here.left(bounds)) > 0) continue;
       await this.#there.repeat(bounds);
       followed.push(bounds);
+    }
+  }
+
+  /** Events that have not at the target what the source has left of them. */
+  async followErasures(): Promise<void> {
+    const { source, target } = this.#sides;
+    const settings = { mutations_sync: 2 };
+    for (const { id, organizationId: org } of await listErasures(source)) {
+      for await (const seqs of seqsOf(source, org, id)) {
+        const [here, there] = await Promise.all([hashesOf(source, org, seqs), hashesOf(target, org, seqs)]);
+        const other = seqs.filter((seq) => there.has(seq) && there.get(seq) !== here.get(seq));
+        if (other.length === 0) continue;
+        const table = renderPlaceholders('{{sharded events}} {{on_cluster}}', target);
+        await target.command(
+          `ALTER TABLE ${table} DELETE WHERE org = {org:UUID} AND seq IN (${other.join(', ')})`,
+          { org },
+          { settings, timeoutMs: storageLimits.removalMsMax },
+        );
+      }
     }
   }
 
@@ -68,4 +97,33 @@ export class Removed {
       bounds.push({ organization, beforeMicros: allTimeMicros, below: 2n ** 64n - 1n });
     return bounds.toSorted((a, b) => b.beforeMicros - a.beforeMicros || (a.below < b.below ? 1 : -1));
   }
+}
+
+/** The order numbers of an erasure's events, some thousand at a time: digits, as the engine writes them. */
+async function* seqsOf(storage: Storage, org: string, id: string): AsyncGenerator<string[]> {
+  for (let after = '0'; ; ) {
+    const rows = await storage.rows<{ place: string }>(
+      `SELECT toString(seq) AS place FROM erased_events FINAL WHERE org = {org:UUID} AND erasure = {id:UUID}
+         AND seq > {after:UInt64} ORDER BY seq LIMIT {limit:UInt32}`,
+      { org, id, after, limit: limits.moveErasedAtOnce },
+    );
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows.map(({ place }) => place);
+    after = last.place;
+  }
+}
+
+/** Hashes of what is shown and stored of events, by their order numbers. */
+async function hashesOf(
+  storage: Storage,
+  org: string,
+  seqs: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await storage.rows<{ place: string; mark: string }>(
+    `SELECT toString(seq) AS place, toString(cityHash64(source, ocsf, actor_email)) AS mark FROM events
+     WHERE org = {org:UUID} AND seq IN (${seqs.join(', ')})`,
+    { org },
+  );
+  return new Map(rows.map(({ place, mark }) => [place, mark]));
 }

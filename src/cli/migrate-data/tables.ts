@@ -100,6 +100,16 @@ export const otherTables: readonly MovedTable[] = [
     'id claim instance state sent answer at',
     { alive: "at > toDateTime64({day:Date} + 1, 3, 'UTC')" },
   ),
+  replacing(
+    'erasures',
+    [idOfUuid],
+    'id org pseudonym operator events digest account started_at finished_at version',
+  ),
+  replacing(
+    'erased_events',
+    [org, { name: 'erasure', type: 'UUID' }, { name: 'seq', type: 'UInt64' }],
+    'org erasure seq before after recorded',
+  ),
   replacing('retired_writers', [{ name: 'instance', type: 'UUID' }], 'instance id low operator retired'),
   replacing('evidence_keys', [{ name: 'key', type: 'String' }], 'key statement added'),
   // A tile has up to 13 KB.
@@ -129,4 +139,5 @@ export const leftTables: Readonly<Record<string, string>> = {
   watermarks: 'of processes',
   writer_runs: 'of processes: who is alive says so every few seconds',
   evidence_claims: 'of processes',
+  erasure_rows: 'of erasures that are under way: a move is finished when there are none',
 };

@@ -46,8 +46,7 @@ async function* linesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, v
 type Counts = Map<string, { events: number; hash: bigint }>;
 
 /** Hashes of rows are combined by XOR, so those of several backups are. */
-function add(counts: Counts, { organization, expires, events, hash }: CountRow): void {
-  const key = `${organization} ${expires}`;
+function add(counts: Counts, { organization: key, events, hash }: CountRow): void {
   const before = counts.get(key);
   counts.set(key, {
     events: events + (before?.events ?? 0),
@@ -56,8 +55,8 @@ function add(counts: Counts, { organization, expires, events, hash }: CountRow):
 }
 
 /**
- * Holds the table against the counts of the backups: events by organization, month of recording and day of expiry, and a
- * hash of every column. What expires today or earlier may have gone.
+ * Holds the table against the counts of the backups: events by organization and month of recording, and a hash of every
+ * column.
  */
 export class CountComparison {
   readonly #session: Pick<Session, 'storage'>;
@@ -78,14 +77,6 @@ export class CountComparison {
   }
 
   async findings(): Promise<CountFinding[]> {
-    for (;;) {
-      const day = await this.#day();
-      const found = await this.#findingsOn(day);
-      if ((await this.#day()) === day) return found;
-    }
-  }
-
-  async #findingsOn(day: string): Promise<CountFinding[]> {
     const months = new Map<number, OfBackup[]>();
     for (const { id, months: stored } of this.#chain)
       for (const month of stored)
@@ -93,57 +84,47 @@ export class CountComparison {
     const findings: CountFinding[] = [];
     for (const [month, parts] of [...months].toSorted(([a], [b]) => a - b))
       for (const prefix of prefixesFor(parts, this.#bytesAtOnce)) {
-        const expected = await this.#expected(parts, day, prefix);
-        findings.push(...differences(month, expected, await this.#found(parts, day, prefix)));
+        const expected = await this.#expected(parts, prefix);
+        findings.push(...differences(month, expected, await this.#found(parts, prefix)));
         if (findings.length > limits.backupFindingsMax) return findings;
       }
     return findings;
   }
 
-  async #expected(parts: readonly OfBackup[], day: string, prefix: string): Promise<Counts> {
+  async #expected(parts: readonly OfBackup[], prefix: string): Promise<Counts> {
     const counts: Counts = new Map();
     for (const { id, month } of parts)
       for await (const line of linesOf(contentOf(this.#place, id, month.counts))) {
         const row = JSON.parse(line) as CountRow;
-        if (row.expires > day && row.organization.startsWith(prefix)) add(counts, row);
+        if (row.organization.startsWith(prefix)) add(counts, row);
       }
     return counts;
   }
 
-  async #found(parts: readonly OfBackup[], day: string, prefix: string): Promise<Counts> {
+  async #found(parts: readonly OfBackup[], prefix: string): Promise<Counts> {
     const from = parts.map(({ month }) => BigInt(month.from)).reduce((a, b) => (a < b ? a : b));
     const before = parts.map(({ month }) => BigInt(month.before)).reduce((a, b) => (a > b ? a : b));
     const newest = this.#chain.at(-1);
     if (newest === undefined) return new Map();
     // Without what was recorded here since.
     const all = newIn(newest.cut, undefined);
-    const where = `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${all.where} AND expires > {day:Date}
+    const where = `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${all.where}
       AND startsWith(toString(org), {prefix:String})`;
-    const parameters = { ...all.parameters, from, before, day, prefix };
+    const parameters = { ...all.parameters, from, before, prefix };
     const counts: Counts = new Map();
     const query = countsQuery({ where, parameters }, newest.columns);
     for (const row of await this.#session.storage.readRows<CountRow>(query, parameters, reading))
       add(counts, row);
     return counts;
   }
-
-  async #day(): Promise<string> {
-    const [row] = await this.#session.storage.rows<{ day: string }>(
-      'SELECT toString(today()) AS day',
-      {},
-      reading,
-    );
-    return row?.day ?? '';
-  }
 }
 
 function differences(month: number, expected: Counts, found: Counts): CountFinding[] {
   const name = `${Math.floor(month / 100)}-${String(month % 100).padStart(2, '0')}`;
   const keys = new Set([...expected.keys(), ...found.keys()]);
-  return [...keys].flatMap((key) => {
-    const [here, there] = [expected.get(key), found.get(key)];
+  return [...keys].flatMap((organization) => {
+    const [here, there] = [expected.get(organization), found.get(organization)];
     if (here?.events === there?.events && here?.hash === there?.hash) return [];
-    const organization = key.split(' ', 1)[0] ?? '';
     return [{ organization, month: name, events: here?.events ?? 0, found: there?.events ?? 0 }];
   });
 }

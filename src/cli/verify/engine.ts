@@ -15,6 +15,7 @@ import { EventAudit } from '../../tlog/event-audit.ts';
 import { entryAt, entryBytes } from '../../tlog/entry.ts';
 import { tileWidth } from '../../tlog/tile.ts';
 import { NoteError, verifierKeyFor } from '../../tlog/note.ts';
+import { ErasureHistory } from '../../tlog/erasure.ts';
 import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
@@ -24,6 +25,7 @@ import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
+import { erasuresOf, notesOfErasures } from './erasures.ts';
 import { notesOf, policiesOf, statementOf } from './policies.ts';
 import { RenderingAudit } from './rendering.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
@@ -74,22 +76,23 @@ export async function verifyEngine(
     policies.flatMap((one) => statementOf(one) ?? []),
     systemClock(),
   );
-  const events = new EventAudit((entry) => history.mayHaveGone(entry));
+  const { erasures: lists, findings: badLists } = await erasuresOf(storage, tiles, id, checkpoints.covered);
+  const erasures = new ErasureHistory(lists);
+  const events = new EventAudit((entry) => history.mayHaveGone(entry), erasures);
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
   const { appName } = config;
   const rendering = options.skipRendering
     ? undefined
-    : new RenderingAudit({ storage, organization: id, appName });
+    : new RenderingAudit({ storage, organization: id, appName, erasures });
   const flood = await compareAll(storage, id, source, { tree, events, rendering, progress });
   progress.end();
   notes.push(...(rendering?.notes ?? [unrendered]));
-  const found = events.findings();
-  notes.push(...notesOf(history, policies));
+  notes.push(...notesOf(history, policies), ...notesOfErasures(erasures));
   const uncovered = tree.size - checkpoints.covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
-  const shown = rendering?.findings ?? [];
-  const findings = [...checkpoints.findings, ...differencesIn(found), ...shown, ...source.findings, ...flood];
+  const shown = [...badLists, ...differencesIn(events.findings()), ...(rendering?.findings ?? [])];
+  const findings = [...checkpoints.findings, ...shown, ...source.findings, ...flood];
   if (flood.length === 0) findings.push(...contradictionsIn(tree.findings()));
   if (checkpoints.covered === 0)
     findings.push({ kind: 'unproven', detail: 'there is no checkpoint that a trusted key has signed' });

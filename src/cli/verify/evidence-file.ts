@@ -8,6 +8,9 @@ import { entryBytes } from '../../tlog/entry.ts';
  *     {"n":0,"entry":"…","source":{…}}
  *     {"n":1,"entry":"…"}
  *
+ * Before these, where persons were erased, are the lists of events that were changed by that (src/tlog/erasure.ts), in
+ * pieces: `{"erasure":0,"list":"…"}` is of the first one in `erasures`, the events that speak of them.
+ *
  * The second has none: retention has removed it, or, where the first line says so, a filter has left it out. `policies`
  * are the events that say what was kept since when: their places, order numbers and texts. They have lines as all others.
  */
@@ -18,7 +21,15 @@ export interface EvidenceHead {
   /** Whether filters were given; undefined in files that were written before this was told, which may be filtered. */
   readonly filtered?: boolean;
   /** Undefined in files of releases without such events. */
-  readonly policies?: readonly { readonly n: number; readonly seq: string; readonly source: string }[];
+  readonly policies?: readonly FileEvent[];
+  /** Undefined where nobody was erased. `pending`: it was being carried out. */
+  readonly erasures?: readonly (FileEvent & { readonly pending?: boolean })[];
+}
+
+interface FileEvent {
+  readonly n: number;
+  readonly seq: string;
+  readonly source: string;
 }
 
 const version = 1;
@@ -38,8 +49,32 @@ export function headLine(head: EvidenceHead): string {
 export function evidenceHead(line: Buffer): EvidenceHead | undefined {
   if (line.toString('latin1', 0, 23) !== `{"auditlog_evidence":${version},`) return undefined;
   const head = JSON.parse(line.toString('utf8')) as EvidenceHead;
-  const { origin, organization, checkpoint, filtered, policies = [] } = head;
-  return { origin, organization, checkpoint, filtered: filtered !== false, policies };
+  const { origin, organization, checkpoint, filtered, policies = [], erasures = [] } = head;
+  return { origin, organization, checkpoint, filtered: filtered !== false, policies, erasures };
+}
+
+const beforeErasure = Buffer.from('{"erasure":');
+
+/** Lines with a piece of a list of erased events. */
+export function erasureLine(erasure: number, list: Buffer): string {
+  return `${JSON.stringify({ erasure, list: list.toString('base64') })}\n`;
+}
+
+/** What such a line says; undefined for any other. */
+export function readErasureLine(
+  line: Buffer,
+): { readonly erasure: number; readonly list: Buffer } | undefined {
+  if (!hasAt(line, beforeErasure, 0)) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(line.toString('utf8'));
+  } catch {
+    // Not as exports have it, which is told of any such line.
+    return undefined;
+  }
+  const { erasure, list } = value as { readonly erasure: unknown; readonly list: unknown };
+  if (typeof erasure !== 'number' || typeof list !== 'string') return undefined;
+  return { erasure, list: Buffer.from(list, 'base64') };
 }
 
 /** The line of an event, without its end. */

@@ -2,18 +2,64 @@ import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
 import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
+import { type Erasure, ErasureHistory } from '../../tlog/erasure.ts';
+import { sha256 } from '../../tlog/hash.ts';
 import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { openFileSource } from '../import-source.ts';
 import { createProgress, type ProgressIo } from '../progress.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
-import { type EvidenceHead, evidenceHead, readLine } from './evidence-file.ts';
+import { believed, disbelieved, notesOfErasures } from './erasures.ts';
+import { type EvidenceHead, evidenceHead, readErasureLine, readLine } from './evidence-file.ts';
 import { linesOf } from '../lines.ts';
-import { notesOf, type PlacedPolicy, statementOf } from './policies.ts';
+import { notesOf, type PlacedEvent, statementOf } from './policies.ts';
 import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
 
 const entriesAtOnce = 256;
+
+/** The lists of erased events in a file, which stand before all else. */
+class ErasureLists {
+  readonly events: readonly PlacedEvent[];
+  readonly #isPending: readonly boolean[];
+  readonly #pieces: Buffer[][];
+  readonly #findings: Report['findings'][number][] = [];
+  #history: ErasureHistory | undefined;
+
+  /** Those that the first line names. */
+  constructor(erasures: EvidenceHead['erasures'] = []) {
+    this.events = placedIn(erasures);
+    this.#isPending = erasures.map(({ pending }) => pending === true);
+    this.#pieces = erasures.map(() => []);
+  }
+
+  /** Whether a line has a piece of one. */
+  take(line: Buffer): boolean {
+    const found = readErasureLine(line);
+    const pieces = this.#pieces[found?.erasure ?? -1];
+    if (found === undefined || pieces === undefined) return false;
+    pieces.push(found.list);
+    return true;
+  }
+
+  /** What they say; to be asked once all lists have been read. */
+  history(): ErasureHistory {
+    if (this.#history !== undefined) return this.#history;
+    const erasures = this.events.flatMap((event, n): Erasure[] => {
+      const list = Buffer.concat(this.#pieces[n] ?? []);
+      const erasure = believed(event, list, this.#isPending[n] === true);
+      if (erasure === undefined) this.#findings.push(disbelieved(event));
+      return erasure === undefined ? [] : [erasure];
+    });
+    this.#history = new ErasureHistory(erasures);
+    return this.#history;
+  }
+
+  get findings(): Report['findings'] {
+    this.history();
+    return this.#findings;
+  }
+}
 
 /** What the lines of a file say, one after the other. */
 class FileAudit {
@@ -22,9 +68,10 @@ class FileAudit {
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
   #waiting = 0;
   readonly #history: PolicyHistory;
-  readonly #policies: readonly PlacedPolicy[];
-  /** Those that the first line names and the tree has not yet shown to have. */
-  readonly #claimed: Map<number, PlacedPolicy>;
+  readonly #policies: readonly PlacedEvent[];
+  readonly #erasures: ErasureLists;
+  /** Events that the first line names and the tree has not yet shown to have. */
+  readonly #claimed: Map<number, PlacedEvent>;
   #first: Report['findings'][number] | undefined;
   /** The first event whose source is not in the file, though its time is not over. */
   #firstLeftOut: { readonly position: number; readonly entry: Entry } | undefined;
@@ -32,11 +79,12 @@ class FileAudit {
   #expired = 0;
   #leftOut = 0;
 
-  /** `policies`: those that the first line names, believed as far as the entries at their places are theirs. */
-  constructor(tree: TreeAudit, policies: readonly PlacedPolicy[]) {
+  /** What the first line names is believed as far as the entries at these places are theirs. */
+  constructor(tree: TreeAudit, policies: readonly PlacedEvent[], erasures: ErasureLists) {
     this.#tree = tree;
     this.#policies = policies;
-    this.#claimed = new Map(policies.map((one) => [one.position, one]));
+    this.#erasures = erasures;
+    this.#claimed = new Map([...policies, ...erasures.events].map((one) => [one.position, one]));
     this.#history = new PolicyHistory(
       policies.flatMap((one) => statementOf(one) ?? []),
       systemClock(),
@@ -52,7 +100,7 @@ class FileAudit {
         position: claimed.position,
         detail: `the first line of the file names a policy for place ${claimed.position} that the tree does not have there`,
       });
-    const first = this.#first === undefined ? [] : [this.#first];
+    const first = [...this.#erasures.findings, ...(this.#first === undefined ? [] : [this.#first])];
     if (isFiltered || this.#firstLeftOut === undefined) return first;
     const { position, entry } = this.#firstLeftOut;
     const missing = atPlace('missing', position, entry, `${vanished}; in all ${this.#leftOut} missing`);
@@ -62,7 +110,7 @@ class FileAudit {
   notes(isFiltered: boolean): string[] {
     const alone = `${this.#sources} events are in the file; of ${this.#expired + this.#leftOut} it has the entry alone`;
     const notes = [this.#expired > 0 ? `${alone}, the time of ${this.#expired} being over` : alone];
-    notes.push(...notesOf(this.#history, this.#policies));
+    notes.push(...notesOf(this.#history, this.#policies), ...notesOfErasures(this.#erasures.history()));
     if (isFiltered)
       notes.push(
         `the file says that filters were given: of ${this.#leftOut} events whose time is not over, they have left out the source event, and nothing tells whether these are stored`,
@@ -72,6 +120,7 @@ class FileAudit {
 
   add(line: Buffer): void {
     const expected = this.#tree.size + this.#waiting;
+    if (expected === 0 && this.#erasures.take(line)) return;
     const found = readLine(line, this.#entries, this.#waiting);
     if (found === undefined) {
       this.#tell({
@@ -88,7 +137,7 @@ class FileAudit {
     if (source === undefined) this.#miss(position, entry());
     else {
       this.#sources += 1;
-      if (!isEntryOf(this.#entries, this.#waiting, source))
+      if (!this.#isAsSaid(entry, source))
         this.#tell(atPlace('altered', position, entry(), 'is not what was recorded'));
     }
     this.#waiting += 1;
@@ -108,6 +157,13 @@ class FileAudit {
       position: covered,
       detail: `the lines of places ${covered} to ${size - 1} were put in: no checkpoint covers them`,
     });
+  }
+
+  /** Whether a source event is what was recorded, or what an erasure has left of it. */
+  #isAsSaid(entry: () => Entry, source: Buffer): boolean {
+    const erasures = this.#erasures.history();
+    if (!isEntryOf(this.#entries, this.#waiting, source)) return erasures.explains(entry(), sha256(source));
+    return erasures.isEmpty || erasures.allows(entry(), sha256(source));
   }
 
   #confirm(position: number, entry: Entry): void {
@@ -167,7 +223,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   return {
     checkpoints,
     tree,
-    audit: new FileAudit(tree, policiesIn(head)),
+    audit: new FileAudit(tree, placedIn(head.policies), new ErasureLists(head.erasures)),
     copied,
     isFiltered: head.filtered !== false,
     notes,
@@ -175,8 +231,8 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
 }
 
 /** The first line is whoever's who made the file: what it names is looked up in the tree. */
-function policiesIn({ policies = [] }: EvidenceHead): PlacedPolicy[] {
-  return policies.map(({ n, seq, source }) => ({ position: n, seq: BigInt(seq), source }));
+function placedIn(events: EvidenceHead['policies'] = []): PlacedEvent[] {
+  return events.map(({ n, seq, source }) => ({ position: n, seq: BigInt(seq), source }));
 }
 
 /** Lines that are none of an export are told of already; they hold the place of an event. */
@@ -187,6 +243,8 @@ async function holdToCopy(copied: CopyAudit, lines: readonly Buffer[]): Promise<
     await copied.add(isEvent ? entry : Buffer.alloc(0));
   }
 }
+
+const isNoErasure = (line: Buffer): boolean => readErasureLine(line) === undefined;
 
 /** A file of `export --evidence`, with nothing but the file, checkpoints and the key. */
 export async function verifyFile(
@@ -201,7 +259,7 @@ export async function verifyFile(
     if (begun === undefined && lines.length > 0)
       begun = await begin(lines.shift() ?? Buffer.alloc(0), path, options);
     for (const line of lines) begun?.audit.add(line);
-    if (begun?.copied !== undefined) await holdToCopy(begun.copied, lines);
+    if (begun?.copied !== undefined) await holdToCopy(begun.copied, lines.filter(isNoErasure));
     progress.at(file.fileBytesRead(), begun?.tree.size ?? 0);
   }
   progress.end();

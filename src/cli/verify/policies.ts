@@ -7,8 +7,8 @@ import { sha256Text } from '../../tlog/hash.ts';
 import { type PolicyHistory, policyCodes, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
-/** An event of a tree that says what was kept of its organization. */
-export interface PlacedPolicy {
+/** An event of a tree that says something of its organization. */
+export interface PlacedEvent {
   readonly position: number;
   readonly seq: bigint;
   readonly source: string;
@@ -18,7 +18,7 @@ export interface PlacedPolicy {
 export function statementOf({
   seq,
   source,
-}: Pick<PlacedPolicy, 'seq' | 'source'>): PolicyStatement | undefined {
+}: Pick<PlacedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
   const policy = policyIn(source);
   return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
 }
@@ -27,18 +27,31 @@ export function statementOf({
  * The events of an organization's policies that the tree has as they are stored, as far as it was signed for: `covered`
  * entries. Any other could have been put in by whoever removed events, and counts for nothing. Rejects with EngineError.
  */
-export async function policiesOf(
+export function policiesOf(
   storage: Storage,
   tiles: TileTable,
   organization: string,
   covered: number,
-): Promise<PlacedPolicy[]> {
+): Promise<PlacedEvent[]> {
+  return placedEvents(storage, tiles, { organization, codes: policyCodes, covered });
+}
+
+/** Events with some activities that the tree has as they are stored, and has been signed for with. */
+export async function placedEvents(
+  storage: Storage,
+  tiles: TileTable,
+  {
+    organization,
+    codes,
+    covered,
+  }: { readonly organization: string; readonly codes: readonly number[]; readonly covered: number },
+): Promise<PlacedEvent[]> {
   const rows = await storage.rows<{ seq: string; source: string }>(
     `SELECT seq, source FROM events WHERE org = {org:UUID} AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
-    { org: organization, codes: [...policyCodes] },
+    { org: organization, codes: [...codes] },
   );
   const tree = new TreeReader(tiles);
-  const found: PlacedPolicy[] = [];
+  const found: PlacedEvent[] = [];
   for (const { seq: text, source } of rows) {
     const seq = BigInt(text);
     const entry = await tree.entryOf(organization, seq);
@@ -50,7 +63,7 @@ export async function policiesOf(
 }
 
 /** What was removed, and by which policy: whoever reads a report sees one that nobody has made. */
-export function notesOf(history: PolicyHistory, policies: readonly PlacedPolicy[]): Report['notes'] {
+export function notesOf(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['notes'] {
   return history.gone.map(({ ending, events }) => {
     if (ending === 'recorded') return `${events} events are gone whose time was over`;
     const position = policies.find(({ seq }) => seq === ending.seq)?.position;

@@ -50,6 +50,8 @@ export async function verifyProof(
   if (source === undefined && !hasExpired(entry, systemClock()))
     findings.push(atPlace('missing', index, entry, vanished));
   const notes = source === undefined ? ['the source event is not in the file: only its hash is proven'] : [];
+  if (findings.some(({ kind }) => kind === 'altered'))
+    notes.push('whether a person was erased from it, "verify --org" and exports with --evidence tell');
   // A proof has the event's own day of expiry, and nothing of what its organization decided later.
   if (findings.some(({ kind }) => kind === 'missing'))
     notes.push('whether a later policy ended it, "verify --org" and exports with --evidence tell');

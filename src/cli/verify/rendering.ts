@@ -4,6 +4,8 @@ import { type RenderedColumn, StoredRow, storedRowColumns } from '../../ingest/s
 import { Mapper, type MappedEvent } from '../../ocsf/audit-event.ts';
 import type { Window } from '../../ocsf/byte-text.ts';
 import type { Settings, Storage } from '../../storage/storage.ts';
+import type { ErasureHistory } from '../../tlog/erasure.ts';
+import { sha256 } from '../../tlog/hash.ts';
 import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
 import { limits } from '../limits.ts';
 import { atPlace, type Report } from './report.ts';
@@ -22,6 +24,8 @@ interface RenderingOptions {
   readonly organization: string;
   /** The application that events name at present. */
   readonly appName: string;
+  /** What source events may be now, other than the tree says. */
+  readonly erasures: ErasureHistory;
 }
 
 /** An event of the tree that is shown otherwise. */
@@ -120,7 +124,7 @@ export class RenderingAudit {
     if (differing.length === 0) return;
     const { entries, position } = part;
     const place = placeOf(entries, this.#row.seq);
-    if (place === undefined || !isEntryOf(entries, place, window.bytes.subarray(...this.#row.source))) return;
+    if (place === undefined || !this.#isKnown(entries, place, window)) return;
     const least = typeof differing === 'string' ? differing : this.#leastOf(window, differing);
     if (least.length === 0) return;
     this.#count += 1;
@@ -130,6 +134,13 @@ export class RenderingAudit {
         ? `cannot be shown from its source event (${least})`
         : `is shown otherwise than it was recorded: column ${least.join(', ')}`;
     this.#first = { position: position + place, entry: entryAt(entries, place), what };
+  }
+
+  /** Whether the source event is what the tree says, or what an erasure has left of it. */
+  #isKnown(entries: Buffer, place: number, window: Window): boolean {
+    const source = window.bytes.subarray(...this.#row.source);
+    if (isEntryOf(entries, place, source)) return true;
+    return this.#options.erasures.allows(entryAt(entries, place), sha256(source));
   }
 
   /** The columns that differ under the configuration under which the fewest do. */
@@ -184,7 +195,8 @@ function placeOf(entries: Buffer, seq: bigint): number | undefined {
 /** The first of its kind is no text of a producer: in a string the quotes would have backslashes. */
 const appNamePattern = /"actor":\{"app_name":("(?:[^"\\]|\\.)*")/;
 
-function appNameIn(ocsf: string): string | undefined {
+/** The name of the application that a stored rendering has; undefined where it has none. */
+export function appNameIn(ocsf: string): string | undefined {
   const [, text] = appNamePattern.exec(ocsf) ?? [];
   if (text === undefined) return undefined;
   try {

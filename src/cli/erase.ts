@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { systemClock } from '../base/clock.ts';
+import { isDirectoryLocked } from '../base/directory-lock.ts';
+import { Problem } from '../base/problem.ts';
+import { pseudonymSecret } from '../config/secrets.ts';
+import { changeOfErasure, changeOfUser } from '../control/change-events.ts';
+import {
+  beginErasure,
+  forgetPlan,
+  listErasures,
+  planEvents,
+  type PlannedEvent,
+  type StoredErasure,
+} from '../control/erasure.ts';
+import { findOrganization, type Organization } from '../control/organizations.ts';
+import { readPolicy } from '../control/retention.ts';
+import { eraseUser, listUsers, type User } from '../control/users.ts';
+import type { Person } from '../ocsf/pseudonymize.ts';
+import { limits as storageLimits } from '../storage/limits.ts';
+import { arePeersWriting } from '../storage/watermarks.ts';
+import { encodeErased, ErasureDigest } from '../tlog/erasure.ts';
+import type { CliDeps } from './context.ts';
+import { endOf, type EraseScope, eventsOf, Planner } from './erase/events-of.ts';
+import { type PersonOptions, personOf } from './erase/person.ts';
+import { limits } from './limits.ts';
+import { integer, oneOf, option } from './option.ts';
+import { type JsonOption, print, timeText } from './output.ts';
+import {
+  eventsOf as eventsOfChanges,
+  operator,
+  recordAfter,
+  type Session,
+  setUp,
+  withStorage,
+} from './session.ts';
+
+interface EraseOptions extends PersonOptions, JsonOption {
+  readonly org: string;
+  readonly account: 'leave' | 'erase';
+  readonly confirm?: number;
+}
+
+/** What one run works with. */
+interface Erasing {
+  readonly session: Session;
+  readonly organization: Organization;
+  readonly scope: EraseScope;
+  readonly person: Person;
+  /** The user of the organization who is this person. */
+  readonly account: User | undefined;
+}
+
+const nobody = '00000000-0000-0000-0000-000000000000';
+
+async function prepare(session: Session, options: EraseOptions): Promise<Erasing> {
+  const { storage, config, log } = session;
+  const organization = await findOrganization(storage, options.org);
+  const { heldMicros } = await readPolicy(storage, organization.id);
+  if (heldMicros !== undefined)
+    throw new Problem('conflict', 'the organization is held: release it before anybody is erased');
+  const person = personOf(options, await pseudonymSecret(config, log), organization.id);
+  const emails = new Set(person.emails.map((email) => email.toLowerCase()));
+  const users = await listUsers(storage, organization.id);
+  const account = users.find(({ emailLower }) => emails.has(emailLower));
+  const scope = { organization: organization.id, below: await endOf(storage, organization.id) };
+  return { session, organization, scope, person, account };
+}
+
+async function countEvents({ session, scope, person }: Erasing): Promise<number> {
+  let count = 0;
+  for await (const _ of eventsOf(session.storage, scope, person)) count += 1;
+  return count;
+}
+
+/** Writes down what is to become of each event. Resolves with their number and the hash of their list. */
+async function plan(
+  { session, scope, person }: Erasing,
+  id: string,
+): Promise<{ events: number; digest: string }> {
+  const { storage, config } = session;
+  const planner = new Planner(scope.organization, config.appName);
+  const digest = new ErasureDigest();
+  let events = 0;
+  let waiting: PlannedEvent[] = [];
+  let bytes = 0;
+  const flush = async () => {
+    if (waiting.length > 0) await planEvents(storage, { id, organizationId: scope.organization }, waiting);
+    [waiting, bytes] = [[], 0];
+  };
+  for await (const found of eventsOf(storage, scope, person)) {
+    const planned = planner.plan(found);
+    waiting.push(planned);
+    const { event, before, after } = planned;
+    digest.add(encodeErased(event.seq, Buffer.from(before, 'hex'), Buffer.from(after, 'hex')));
+    events += 1;
+    bytes += event.source.length + event.ocsf.length;
+    if (waiting.length >= limits.eraseEventsAtOnce || bytes > limits.eraseBytesAtOnce) await flush();
+  }
+  await flush();
+  return { events, digest: digest.hex() };
+}
+
+function requireCount(events: number, confirmed: number | undefined): void {
+  if (events > limits.eraseEventsMax)
+    throw new Problem(
+      'conflict',
+      `the person is in ${events} stored events, and ${limits.eraseEventsMax} can be changed at once`,
+    );
+  if (confirmed !== events)
+    throw new Problem(
+      'conflict',
+      `the person is in ${events} stored events, and ${confirmed} were confirmed: nothing was changed`,
+      { members: { would_erase: events } },
+    );
+}
+
+/** Puts the erasure down; from there on a server carries it out, also where this process is killed. */
+async function begin(run: Erasing, options: EraseOptions): Promise<StoredErasure> {
+  const { session, organization, person, account } = run;
+  const { storage } = session;
+  const id = randomUUID();
+  const erasesAccount = options.account === 'erase' && account !== undefined;
+  const now = systemClock();
+  let erasure: StoredErasure;
+  try {
+    const planned = await plan(run, id);
+    requireCount(planned.events, options.confirm);
+    erasure = {
+      id,
+      organizationId: organization.id,
+      pseudonym: person.pseudonym,
+      operator: operator(),
+      ...planned,
+      account: erasesAccount ? account.id : nobody,
+      startedMicros: now,
+      finishedMicros: planned.events === 0 ? now : undefined,
+      version: now,
+    };
+    await beginErasure(storage, erasure);
+  } catch (error) {
+    await forgetPlan(storage, id);
+    throw error;
+  }
+  const erased = erasesAccount ? await eraseUser(storage, account.id, person.pseudonym) : undefined;
+  const changes = [changeOfErasure(erasure), ...(erased ? [changeOfUser(erased, 'userDisabled')] : [])];
+  await recordAfter(session, eventsOfChanges(changes), 'an audit event');
+  return erasure;
+}
+
+/** Waits until a server has carried it out; undefined where none does in time. */
+async function untilDone(
+  { session: { storage }, organization }: Erasing,
+  { id }: StoredErasure,
+): Promise<StoredErasure | undefined> {
+  const deadline = performance.now() + limits.eraseWaitMsMax;
+  while (performance.now() < deadline) {
+    const found = (await listErasures(storage, organization.id)).find((one) => one.id === id);
+    if (found?.finishedMicros !== undefined) return found;
+    await sleep(limits.erasePollMs);
+  }
+  return undefined;
+}
+
+function stateOf(erasure: StoredErasure | undefined): 'counted' | 'begun' | 'finished' {
+  if (erasure === undefined) return 'counted';
+  return erasure.finishedMicros === undefined ? 'begun' : 'finished';
+}
+
+function view({ organization, person, account }: Erasing, events: number, erasure?: StoredErasure) {
+  const { finishedMicros } = erasure ?? {};
+  return {
+    id: erasure?.id ?? null,
+    organization: organization.id,
+    pseudonym: person.pseudonym,
+    events,
+    digest: erasure?.digest ?? null,
+    account:
+      account === undefined
+        ? null
+        : { id: account.id, role: account.role, erased: erasure?.account === account.id },
+    state: stateOf(erasure),
+    finished_at: finishedMicros === undefined ? null : timeText(finishedMicros),
+  };
+}
+
+function textOf(run: Erasing, events: number, erasure?: StoredErasure): string {
+  const { account, person, organization } = run;
+  const lines =
+    erasure === undefined
+      ? [
+          `${events} stored events of ${organization.slug} would be changed; ${person.pseudonym} would stand for the person`,
+          `to do it: the same with --confirm ${events}`,
+        ]
+      : [
+          erasure.finishedMicros === undefined
+            ? `begun: a server changes ${events} events when it runs; ${person.pseudonym} stands for the person then`
+            : `done: ${events} events are changed; ${person.pseudonym} stands for the person`,
+        ];
+  if (account !== undefined)
+    lines.push(
+      erasure?.account === account.id
+        ? `the account ${account.id} is disabled and has the pseudonym`
+        : `the account ${account.id} of this address stays as it is; --account erase takes it, too`,
+    );
+  return lines.join('\n');
+}
+
+/** Whether servers write to a ClickHouse server: one of them carries it out. */
+async function hasPeers({ config, storage }: Session): Promise<boolean> {
+  if (config.clickhouse.url === undefined) return false;
+  return arePeersWriting(storage, randomUUID(), storageLimits.migrationClaimMsMax);
+}
+
+async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
+  const setup = setUp(deps);
+  const { clickhouse, dataDir } = setup.config;
+  // Without a server the command itself holds the directory.
+  const hasServer = clickhouse.url === undefined && (await isDirectoryLocked(dataDir));
+  await withStorage(setup, async (session) => {
+    const run = await prepare(session, options);
+    if (options.confirm === undefined) {
+      const events = await countEvents(run);
+      print(deps, options, 'CliErasure', view(run, events), textOf(run, events));
+      return;
+    }
+    const begun = await begin(run, options);
+    const isServed = hasServer || (await hasPeers(session));
+    const done = (isServed ? await untilDone(run, begun) : undefined) ?? begun;
+    print(deps, options, 'CliErasure', view(run, done.events, done), textOf(run, done.events, done));
+  });
+}
+
+const several = (text: string, _: string, before: unknown): string[] => [
+  ...((before as string[] | undefined) ?? []),
+  text,
+];
+
+/** `erase` (contract: Command line): one person out of the stored events of an organization. */
+export function registerErase(program: Command, deps: CliDeps): void {
+  program
+    .command('erase')
+    .description('take one person out of the stored events of an organization; without --confirm only count')
+    .requiredOption('--org <slug>', 'organization')
+    .addOption(option('--email <address>', 'of the person; may be repeated', several).makeOptionMandatory())
+    .addOption(option('--name <name>', 'as events have it; may be repeated', several))
+    .addOption(option('--id <id>', 'as events have it; may be repeated', several))
+    .addOption(option('--ip <address>', 'whatever came from it is of the person; may be repeated', several))
+    .addOption(
+      option(
+        '--account <what>',
+        'leave or erase the login of this address',
+        oneOf(['leave', 'erase']),
+        'leave',
+      ),
+    )
+    .addOption(option('--confirm <count>', 'the number of events, as counted', integer(0, 999_999_999)))
+    .option('--json', 'print JSON')
+    .action((options: EraseOptions) => erase(deps, options));
+}

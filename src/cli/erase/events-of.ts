@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import type { PlannedEvent } from '../../control/erasure.ts';
+import { Mapper, type MappedEvent } from '../../ocsf/audit-event.ts';
+import type { Piece } from '../../ocsf/byte-sink.ts';
+import { windowOf } from '../../ocsf/byte-text.ts';
+import { type Person, Pseudonymizer } from '../../ocsf/pseudonymize.ts';
+import { seqList } from '../../storage/replaced-events.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { limits } from '../limits.ts';
+import { appNameIn } from '../verify/rendering.ts';
+
+/** Where a person is looked for. */
+export interface EraseScope {
+  /** Id of the organization. */
+  readonly organization: string;
+  /** Behind the last event that is looked at. */
+  readonly below: bigint;
+}
+
+/** An event with the person in it. */
+interface Found {
+  readonly seq: bigint;
+  readonly before: string;
+  /** The source event without the person. */
+  readonly source: string;
+  readonly ocsf: string;
+}
+
+interface Candidate {
+  readonly seq: bigint;
+  readonly bytes: number;
+}
+
+const hexHash = (text: string): string => createHash('sha256').update(text).digest('hex');
+const scan = { settings: { max_threads: 2 }, timeoutMs: limits.eraseScanMsMax } as const;
+
+/** The place behind the newest event of an organization. */
+export async function endOf(storage: Storage, organization: string): Promise<bigint> {
+  const [row] = await storage.rows<{ last: string }>(
+    'SELECT toString(max(seq)) AS last FROM events WHERE org = {org:UUID}',
+    { org: organization },
+  );
+  return BigInt(row?.last ?? 0) + 1n;
+}
+
+/** The stored events that a person is in, in the order of ingest. Rejects with EngineError. */
+export async function* eventsOf(
+  storage: Storage,
+  scope: EraseScope,
+  person: Person,
+): AsyncGenerator<Found, void, undefined> {
+  const pseudonymizer = new Pseudonymizer(person);
+  for (let after = 0n; ; ) {
+    const candidates = await candidatesOf(storage, scope, person, after);
+    for (const batch of batchesOf(candidates)) {
+      for (const { place, source, ocsf } of await readEvents(storage, scope, batch)) {
+        const rewritten = pseudonymizer.rewrite(source);
+        if (rewritten !== undefined)
+          yield { seq: BigInt(place), before: hexHash(source), source: rewritten, ocsf };
+      }
+    }
+    const last = candidates.at(-1);
+    if (last === undefined || candidates.length < limits.eraseCandidatesAtOnce) return;
+    after = last.seq;
+  }
+}
+
+/** Events whose text has any of the terms, or an escape that may stand for a part of one. */
+async function candidatesOf(
+  storage: Storage,
+  { organization, below }: EraseScope,
+  { emails, names, ids, ips }: Person,
+  after: bigint,
+): Promise<Candidate[]> {
+  const terms = [...emails, ...names, ...ids, ...ips].map((term) => JSON.stringify(term).slice(1, -1));
+  // oxlint-disable-next-line no-control-regex -- the range of ASCII
+  const isAscii = terms.every((term) => /^[\u0000-\u007f]*$/.test(term));
+  const rows = await storage.readRows<{ place: string; bytes: string }>(
+    `SELECT toString(seq) AS place, toString(length(source) + length(ocsf)) AS bytes FROM events
+     WHERE org = {org:UUID} AND seq > {after:UInt64} AND seq < {below:UInt64}
+       AND (multiSearchAnyCaseInsensitiveUTF8(source, {terms:Array(String)}) OR match(source, {escape:String}))
+     ORDER BY seq LIMIT {limit:UInt32}`,
+    {
+      org: organization,
+      after,
+      below,
+      terms,
+      escape: isAscii ? String.raw`\\u00[2-7]|\\/` : String.raw`\\u|\\/`,
+      limit: limits.eraseCandidatesAtOnce,
+    },
+    scan,
+  );
+  return rows.map(({ place, bytes }) => ({ seq: BigInt(place), bytes: Number(bytes) }));
+}
+
+function* batchesOf(candidates: readonly Candidate[]): Generator<bigint[]> {
+  let batch: bigint[] = [];
+  let held = 0;
+  for (const { seq, bytes } of candidates) {
+    const isFull = batch.length >= limits.eraseEventsAtOnce || held + bytes > limits.eraseBytesAtOnce;
+    if (isFull && batch.length > 0) {
+      yield batch;
+      [batch, held] = [[], 0];
+    }
+    batch.push(seq);
+    held += bytes;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function readEvents(storage: Storage, { organization }: EraseScope, seqs: readonly bigint[]) {
+  return storage.readRows<Record<'place' | 'source' | 'ocsf', string>>(
+    `SELECT toString(seq) AS place, source, ocsf FROM events
+     WHERE org = {org:UUID} AND seq IN (${seqList(seqs)}) ORDER BY seq`,
+    { org: organization },
+    scan,
+  );
+}
+
+/** Renders events anew, as ingest did, under the name that the application had then. */
+export class Planner {
+  readonly #organization: string;
+  readonly #appName: string;
+  readonly #mappers = new Map<string, Mapper>();
+
+  constructor(organization: string, appName: string) {
+    this.#organization = organization;
+    this.#appName = appName;
+  }
+
+  /** Throws an Error where the event cannot be shown any more. */
+  plan({ seq, before, source, ocsf }: Found): PlannedEvent {
+    const window = windowOf(Buffer.from(source));
+    const mapped = this.#mapperOf(appNameIn(ocsf) ?? this.#appName).mapStored(
+      window,
+      0,
+      window.bytes.length,
+      {
+        id: this.#organization,
+        retentionDays: undefined,
+      },
+    );
+    if (typeof mapped === 'string') throw new Error(`the event with order number ${seq}${mapped}`);
+    return { event: { seq, ...textsOf(mapped), source }, before, after: hexHash(source) };
+  }
+
+  #mapperOf(appName: string): Mapper {
+    const found = this.#mappers.get(appName);
+    if (found !== undefined) return found;
+    if (this.#mappers.size >= limits.verifyAppNamesMax) this.#mappers.clear();
+    // What had to be redacted has been, by the list of its time.
+    const mapper = new Mapper({ appName, redactKeys: [] });
+    this.#mappers.set(appName, mapper);
+    return mapper;
+  }
+}
+
+const textOf = ({ bytes, start, end }: Piece): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString();
+
+function textsOf({ activityName, actorEmail, actorId, names, fileHashes, ocsf }: MappedEvent) {
+  return {
+    activityName: textOf(activityName),
+    actorEmail: textOf(actorEmail),
+    actorId: textOf(actorId),
+    names: names.map(textOf),
+    fileHash: fileHashes.map(textOf),
+    ocsf: textOf(ocsf),
+  };
+}

@@ -1,0 +1,54 @@
+import { createHmac } from 'node:crypto';
+import { Problem } from '../../base/problem.ts';
+import { parseEmail } from '../../control/users.ts';
+import type { Person } from '../../ocsf/pseudonymize.ts';
+import { limits } from '../limits.ts';
+
+/** What the command line names of a person. */
+export interface PersonOptions {
+  readonly email: readonly string[];
+  readonly name?: readonly string[];
+  readonly id?: readonly string[];
+  readonly ip?: readonly string[];
+}
+
+/**
+ * The pseudonym of a person in one organization: from a key that is in no table, so that nobody can find it out by trying
+ * addresses who has the data alone. The first address decides; case does not matter.
+ */
+function pseudonymOf(secret: string, organization: string, email: string): string {
+  const ofOrganization = createHmac('sha256', secret).update(`pseudonyms of ${organization}`).digest();
+  const address = email.normalize('NFC').toLowerCase();
+  return `erased-${createHmac('sha256', ofOrganization).update(address).digest('hex').slice(0, 20)}`;
+}
+
+function termsOf(option: string, terms: readonly string[] = []): string[] {
+  const { eraseTermCharactersMin: min, eraseTermCharactersMax: max } = limits;
+  return terms.map((term) => {
+    const text = term.trim();
+    if (text.length >= min && text.length <= max) return text;
+    throw new Problem('malformed', `${option}: a text of ${min} to ${max} characters`);
+  });
+}
+
+/** Throws Problem `malformed`. */
+export function personOf(
+  { email, name, id, ip }: PersonOptions,
+  secret: string,
+  organization: string,
+): Person {
+  const emails = email.map(parseEmail);
+  const [first] = emails;
+  if (first === undefined) throw new Problem('malformed', '--email: name at least one address');
+  const person = {
+    emails,
+    names: termsOf('--name', name),
+    ids: termsOf('--id', id),
+    ips: termsOf('--ip', ip),
+    pseudonym: pseudonymOf(secret, organization, first),
+  };
+  const terms = [...emails, ...person.names, ...person.ids, ...person.ips].length;
+  if (terms > limits.eraseTermsMax)
+    throw new Problem('malformed', `at most ${limits.eraseTermsMax} addresses, names and ids at once`);
+  return person;
+}

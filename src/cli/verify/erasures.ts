@@ -1,0 +1,88 @@
+import { listErasures } from '../../control/erasure.ts';
+import type { TileTable } from '../../evidence/tile-table.ts';
+import type { Storage } from '../../storage/storage.ts';
+import {
+  encodeErased,
+  type Erasure,
+  ErasureDigest,
+  type ErasureHistory,
+  erasureCode,
+  erasureIn,
+} from '../../tlog/erasure.ts';
+import { limits } from '../limits.ts';
+import { type PlacedEvent, placedEvents } from './policies.ts';
+import type { Report } from './report.ts';
+
+/** Lists of erased events that the tree speaks for, the events that say so, and what is wrong with others. */
+export interface FoundErasures {
+  readonly erasures: readonly Erasure[];
+  readonly placed: readonly PlacedEvent[];
+  readonly findings: Report['findings'];
+}
+
+/**
+ * What was erased from an organization, as far as the tree says so in an event that was signed for: `covered` entries.
+ * A list that is not the one of its event counts for nothing. Rejects with EngineError.
+ */
+export async function erasuresOf(
+  storage: Storage,
+  tiles: TileTable,
+  organization: string,
+  covered: number,
+): Promise<FoundErasures> {
+  const placed = await placedEvents(storage, tiles, { organization, codes: [erasureCode], covered });
+  const known = new Map((await listErasures(storage, organization)).map((one) => [one.id, one]));
+  const erasures: Erasure[] = [];
+  const findings: Report['findings'][number][] = [];
+  for (const event of placed) {
+    const id = erasureIn(event.source)?.id;
+    if (id === undefined) continue;
+    const list = await listOf(storage, organization, id);
+    const isPending = known.get(id)?.finishedMicros === undefined;
+    const erasure = believed(event, list, isPending);
+    if (erasure === undefined) findings.push(disbelieved(event));
+    else erasures.push(erasure);
+  }
+  return { erasures, placed, findings };
+}
+
+/** A list as the event of the tree speaks of it; undefined where it is another one. */
+export function believed({ position, seq, source }: PlacedEvent, list: Buffer, isPending: boolean) {
+  const statement = erasureIn(source);
+  if (statement === undefined) return undefined;
+  const digest = new ErasureDigest();
+  digest.add(list);
+  if (digest.hex() !== statement.digest) return undefined;
+  return { pseudonym: statement.pseudonym, seq, position, list, isPending };
+}
+
+export function disbelieved({ position }: PlacedEvent): Report['findings'][number] {
+  const detail = `the list of erased events is not the one that the event at place ${position} speaks of: it is passed over`;
+  return { kind: 'altered', position, detail };
+}
+
+async function listOf(storage: Storage, org: string, id: string): Promise<Buffer> {
+  const list: Buffer[] = [];
+  for (let after = 0n; ; ) {
+    const rows = await storage.readRows<Record<'place' | 'before' | 'after', string>>(
+      `SELECT toString(seq) AS place, before, after FROM erased_events FINAL
+       WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq > {from:UInt64} ORDER BY seq LIMIT {limit:UInt32}`,
+      { org, id, from: after, limit: limits.verifyErasedAtOnce },
+    );
+    for (const { place, before, after: now } of rows)
+      list.push(encodeErased(BigInt(place), fromHex(before), fromHex(now)));
+    if (rows.length < limits.verifyErasedAtOnce) return Buffer.concat(list);
+    after = BigInt(rows.at(-1)?.place ?? 0);
+  }
+}
+
+/** Whatever somebody has written there: a hash has 32 bytes. */
+const fromHex = (text: string): Buffer => Buffer.concat([Buffer.from(text, 'hex')], 32);
+
+/** How many events were changed, and which event says so: whoever reads a report sees one that nobody has made. */
+export function notesOfErasures(history: ErasureHistory): Report['notes'] {
+  return history.erased.map(
+    ({ erasure: { pseudonym, position }, events }) =>
+      `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`,
+  );
+}

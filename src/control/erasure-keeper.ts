@@ -1,0 +1,121 @@
+import type { Clock } from '../base/clock.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { Repeated } from '../base/repeated.ts';
+import { Claim, type ClaimTable } from '../storage/claim.ts';
+import type { Storage } from '../storage/storage.ts';
+import { changeCodes, changeOfErasure, changeOfUser, sourceEventOfChange } from './change-events.ts';
+import { carryOutErasure, listErasures, type StoredErasure } from './erasure.ts';
+import { limits } from './limits.ts';
+import { eraseUser } from './users.ts';
+
+export interface ErasureKeeperOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly intervalMs: number;
+  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
+  readonly instance: string | undefined;
+  /** Every event below this place of the order of ingest is in the table, and in its tree where there are trees. */
+  settledBefore(): Promise<bigint>;
+  /** Stores a source event of an organization; resolves once it is durable. */
+  record(organization: string, event: object): Promise<void>;
+}
+
+const claims: ClaimTable = {
+  table: 'evidence_claims',
+  column: 'task',
+  type: 'String',
+  lastsMs: limits.retentionClaimMsMax,
+};
+
+/**
+ * Carries out erasures that a command has begun. No event changes before the one that says so is in the tree: else nobody
+ * could tell what was erased from what was altered.
+ */
+export class ErasureKeeper {
+  readonly #options: ErasureKeeperOptions;
+  readonly #claim: Claim | undefined;
+  readonly #turning: Repeated;
+  /** Erasures that wait for the end of a hold, and of which that was told. */
+  readonly #told = new Set<string>();
+
+  constructor(options: ErasureKeeperOptions) {
+    const { storage, instance, intervalMs, log } = options;
+    this.#options = options;
+    this.#claim = instance === undefined ? undefined : new Claim(storage, claims, 'erasure', instance);
+    this.#turning = new Repeated(
+      intervalMs,
+      (signal) => this.turn(signal),
+      (error) => log.warn(errorFacts(error), 'an erasure could not be carried out yet'),
+    );
+  }
+
+  /** A mutation that is under way goes on in the engine. */
+  stop(): Promise<void> {
+    return this.#turning.stop();
+  }
+
+  /** Rejects with EngineError; whatever is left then is for the next turn. */
+  async turn(signal?: AbortSignal): Promise<void> {
+    const begun = await this.#begun();
+    if (begun.length === 0) return;
+    const claim = this.#claim;
+    if (claim !== undefined && ((await claim.rivals()).length > 0 || !(await claim.take()))) return;
+    try {
+      // Another process may have been at it until the claim was taken.
+      for (const erasure of await this.#begun()) await this.#carryOut(erasure, signal);
+    } finally {
+      await claim?.withdraw();
+    }
+  }
+
+  async #begun(): Promise<StoredErasure[]> {
+    const erasures = await listErasures(this.#options.storage);
+    return erasures.filter(({ finishedMicros }) => finishedMicros === undefined).toReversed();
+  }
+
+  async #carryOut(erasure: StoredErasure, signal: AbortSignal | undefined): Promise<void> {
+    const { storage, clock, log, record, settledBefore } = this.#options;
+    const { id, organizationId: organization, events } = erasure;
+    await eraseAccount(storage, erasure, record, clock);
+    const recorded = await recordedAt(storage, erasure);
+    if (recorded === undefined) {
+      const change = changeOfErasure(erasure);
+      await record(organization, sourceEventOfChange(change, erasure.operator, clock()));
+      return;
+    }
+    if (recorded >= (await settledBefore())) return;
+    const done = await carryOutErasure(storage, erasure, clock(), signal);
+    if (done !== 'held') log.info({ organization, erasure: id, events }, 'a person is erased from events');
+    else if (!this.#told.has(id)) {
+      this.#told.add(id);
+      log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
+    }
+  }
+}
+
+/** The account of the person, where the command was killed before it came to that. */
+async function eraseAccount(
+  storage: Storage,
+  { account, pseudonym, operator, organizationId }: StoredErasure,
+  record: ErasureKeeperOptions['record'],
+  clock: Clock,
+): Promise<void> {
+  const erased = await eraseUser(storage, account, pseudonym);
+  if (erased === undefined) return;
+  const change = changeOfUser(erased, 'userDisabled');
+  await record(organizationId, sourceEventOfChange(change, operator, clock()));
+}
+
+/** The place of the event that says so; undefined where a crash came before it. */
+async function recordedAt(
+  storage: Storage,
+  { id, organizationId }: StoredErasure,
+): Promise<bigint | undefined> {
+  const [row] = await storage.rows<{ n: string; first: string }>(
+    `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND activity_id = {code:Int64}
+       AND JSONExtractString(source, 'message', 'extra', 'erasure', 'id') = {id:String}`,
+    { org: organizationId, code: changeCodes.personErased, id },
+  );
+  return row === undefined || row.n === '0' ? undefined : BigInt(row.first);
+}

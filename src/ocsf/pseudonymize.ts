@@ -1,0 +1,187 @@
+import { addressOfPseudonym } from '../base/pseudonym.ts';
+
+/** One person, by what is known of them; the pseudonym takes the place of all of it. */
+export interface Person {
+  /** At least one. */
+  readonly emails: readonly string[];
+  readonly names: readonly string[];
+  readonly ids: readonly string[];
+  readonly ips: readonly string[];
+  readonly pseudonym: string;
+}
+
+/** A string value of an event. */
+interface Text {
+  /** The object that it is a member of; 0: none. */
+  readonly owner: number;
+  readonly name: string;
+  /** Names of members from the root to it, with a NUL between, which no event has. */
+  readonly path: string;
+  /** Where it stands, quotes included. */
+  readonly start: number;
+  readonly end: number;
+  readonly value: string;
+}
+
+interface Container {
+  readonly id: number;
+  readonly isArray: boolean;
+  readonly path: string;
+}
+
+const pathOf = (...names: readonly string[]): string => names.join('\0');
+
+/** What says when, how severe, where, or which bytes; a person is in none of it. */
+const kept: ReadonlySet<string> = new Set([
+  pathOf('time'),
+  pathOf('level'),
+  pathOf('message', 'timestamp'),
+  pathOf('message', 'flow_id'),
+  pathOf('message', 'org'),
+  pathOf('message', 'sender', 'hash'),
+]);
+const actorPaths: ReadonlySet<string> = new Set([
+  pathOf('message', 'actor'),
+  pathOf('message', 'actor', 'name'),
+]);
+const namePaths: ReadonlySet<string> = new Set([
+  ...actorPaths,
+  pathOf('message', 'target'),
+  pathOf('message', 'target', 'name'),
+]);
+const addressPath = pathOf('message', 'remote', 'ip');
+/** Members that name the person whom an object is about, without `_`, `-` and case. */
+const nameMembers: ReadonlySet<string> = new Set(
+  'name displayname fullname firstname lastname givenname familyname surname username login phone'.split(' '),
+);
+
+const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
+
+/** All string values of JSON without white space, in their order. */
+function textsOf(source: string): Text[] {
+  const texts: Text[] = [];
+  const open: Container[] = [];
+  let ids = 0;
+  let name = '';
+  let isName = false;
+  const place = (): string => {
+    const inner = open.at(-1);
+    if (inner === undefined) return '';
+    return inner.path === '' ? name : pathOf(inner.path, name);
+  };
+  for (const { 0: token, index } of source.matchAll(tokens)) {
+    const inner = open.at(-1);
+    if (token === '{' || token === '[') {
+      open.push({ id: ++ids, isArray: token === '[', path: place() });
+      isName = token === '{';
+      name = '';
+    } else if (token === '}' || token === ']') open.pop();
+    else if (token === ',') isName = inner?.isArray === false;
+    else if (token === ':') isName = false;
+    else if (isName) name = JSON.parse(token) as string;
+    else {
+      const owner = inner?.isArray === false ? inner.id : 0;
+      const value = JSON.parse(token) as string;
+      texts.push({ owner, name, path: place(), start: index, end: index + token.length, value });
+    }
+  }
+  return texts;
+}
+
+const escapeRegExp = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** Any of some texts, whatever its case, where it does not go on to either side; undefined where there are none. */
+function anyOf(texts: readonly string[], before: string, after: string): RegExp | undefined {
+  if (texts.length === 0) return undefined;
+  const longestFirst = texts.toSorted((a, b) => b.length - a.length).map(escapeRegExp);
+  return new RegExp(`(?<!${before})(?:${longestFirst.join('|')})(?!${after})`, 'giu');
+}
+
+/**
+ * Takes one person out of source events: in all string values, not in names of members. Such an event is theirs
+ *
+ * - that has one of their addresses, as a word of any text, or one of their ids as a value;
+ * - whose actor or target has one of their names, exactly;
+ * - that came from one of their IP addresses: then only that is replaced.
+ *
+ * In their events names and IP addresses are replaced as words of any text, and whatever names somebody in an object that
+ * has their address or id; and where they are the actor, the IP address that it came from.
+ */
+export class Pseudonymizer {
+  readonly #person: Person;
+  readonly #emails: RegExp | undefined;
+  readonly #names: RegExp | undefined;
+  readonly #ips: RegExp | undefined;
+  readonly #exact: ReadonlySet<string>;
+  readonly #exactNames: ReadonlySet<string>;
+
+  constructor(person: Person) {
+    this.#person = person;
+    this.#emails = anyOf(person.emails, '[\\p{L}\\p{N}._%+-]', '[\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}]');
+    this.#names = anyOf(person.names, '[\\p{L}\\p{N}]', '[\\p{L}\\p{N}]');
+    this.#ips = anyOf(person.ips, '[\\p{L}\\p{N}.:]', '[\\p{L}\\p{N}:]|\\.\\p{N}');
+    this.#exact = new Set([...person.emails, ...person.ids].map((text) => text.toLowerCase()));
+    this.#exactNames = new Set(person.names.map((text) => text.toLowerCase()));
+  }
+
+  /** The source event without the person, otherwise byte by byte the same; undefined where they are not in it. */
+  rewrite(source: string): string | undefined {
+    const texts = textsOf(source).filter(({ path }) => !kept.has(path));
+    const isNamed = texts.some(({ value }) => this.#speaksOf(value));
+    const owners = new Set(texts.filter(({ value }) => this.#isExact(value)).map(({ owner }) => owner));
+    owners.delete(0);
+    const bearsName = texts.some(({ path, value }) => namePaths.has(path) && this.#hasName(value));
+    const isTheirs = isNamed || bearsName;
+    const acts = texts.some(
+      ({ path, owner, value }) =>
+        (actorPaths.has(path) && (this.#isExact(value) || this.#hasName(value))) ||
+        (path.startsWith(pathOf('message', 'actor', '')) && owners.has(owner)),
+    );
+    let rewritten = '';
+    let at = 0;
+    for (const text of texts) {
+      const value = this.#replace(text, { isTheirs, acts, isOwned: owners.has(text.owner) });
+      if (value === text.value) continue;
+      rewritten += source.slice(at, text.start) + JSON.stringify(value);
+      at = text.end;
+    }
+    return at === 0 ? undefined : rewritten + source.slice(at);
+  }
+
+  #replace(
+    { path, name, value }: Text,
+    { isTheirs, acts, isOwned }: Readonly<Record<'isTheirs' | 'acts' | 'isOwned', boolean>>,
+  ): string {
+    const { pseudonym, ids } = this.#person;
+    if (value === '') return value;
+    if (path === addressPath && (acts || this.#isIp(value))) return pseudonym;
+    if (!isTheirs) return value;
+    if (ids.includes(value)) return pseudonym;
+    let replaced = value;
+    if (this.#emails) replaced = replaced.replace(this.#emails, addressOfPseudonym(pseudonym));
+    if (this.#names) replaced = replaced.replace(this.#names, pseudonym);
+    if (this.#ips) replaced = replaced.replace(this.#ips, pseudonym);
+    const isName = nameMembers.has(name.toLowerCase().replaceAll(/[-_]/g, ''));
+    return replaced === value && isOwned && isName ? pseudonym : replaced;
+  }
+
+  /** Whether a text has an address of theirs, or is an id. */
+  #speaksOf(value: string): boolean {
+    if (this.#person.ids.includes(value)) return true;
+    if (this.#emails === undefined) return false;
+    this.#emails.lastIndex = 0;
+    return this.#emails.test(value);
+  }
+
+  #isExact(value: string): boolean {
+    return this.#exact.has(value.toLowerCase());
+  }
+
+  #hasName(value: string): boolean {
+    return this.#exactNames.has(value.toLowerCase());
+  }
+
+  #isIp(value: string): boolean {
+    return this.#person.ips.includes(value);
+  }
+}

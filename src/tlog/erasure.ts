@@ -1,0 +1,153 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { Entry } from './entry.ts';
+import { hashBytes } from './hash.ts';
+
+/**
+ * An event out of which a person was taken: its place in the order, 8 bytes, and the hashes of its source event before
+ * and after. A list of them, in the order of ingest, is bound to the tree by its hash, which an event of the tree says.
+ *
+ *     | seq | SHA-256 before | SHA-256 after |
+ *      0     8                40            72
+ */
+export const erasedBytes = 8 + 2 * hashBytes;
+const beforeAt = 8;
+const afterAt = beforeAt + hashBytes;
+
+/** Activity of the event that says so (contract: Events). */
+export const erasureCode = 5016;
+
+export function encodeErased(seq: bigint, before: Uint8Array, after: Uint8Array): Buffer {
+  const bytes = Buffer.alloc(erasedBytes);
+  bytes.writeBigUInt64BE(seq);
+  bytes.set(before, beforeAt);
+  bytes.set(after, afterAt);
+  return bytes;
+}
+
+/** The hash of a list, of which pieces come one after the other. */
+export class ErasureDigest {
+  readonly #hash: Hash = createHash('sha256');
+
+  add(erased: Uint8Array): void {
+    this.#hash.update(erased);
+  }
+
+  hex(): string {
+    return this.#hash.digest('hex');
+  }
+}
+
+/** What a source event says of an erasure. */
+export interface ErasureStatement {
+  readonly id: string;
+  readonly pseudonym: string;
+  readonly digest: string;
+}
+
+/** What a source event says; undefined where it is no such event. */
+export function erasureIn(source: string): ErasureStatement | undefined {
+  let message: unknown;
+  try {
+    message = memberOf(JSON.parse(source), 'message');
+  } catch {
+    return undefined;
+  }
+  const action = memberOf(message, 'action');
+  const code = typeof action === 'object' ? memberOf(action, 'code') : action;
+  if (code !== erasureCode) return undefined;
+  const erasure = memberOf(memberOf(message, 'extra'), 'erasure');
+  const [id, pseudonym, digest] = ['id', 'pseudonym', 'digest'].map((name) => memberOf(erasure, name));
+  if (typeof id !== 'string' || typeof pseudonym !== 'string' || typeof digest !== 'string') return undefined;
+  return { id, pseudonym, digest };
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** A list that an event of the tree speaks for. */
+export interface Erasure {
+  readonly pseudonym: string;
+  /** The place of that event in the order, and in the tree. */
+  readonly seq: bigint;
+  readonly position: number;
+  /** Its events, one behind the other, in the order of ingest. */
+  readonly list: Buffer;
+  /** Not all of them need be as they are to be. */
+  readonly isPending: boolean;
+}
+
+/** What the source events of an organization are now, where persons were taken out of them. */
+export class ErasureHistory {
+  readonly #erasures: readonly Erasure[];
+  readonly #counts = new Map<Erasure, number>();
+
+  constructor(erasures: readonly Erasure[]) {
+    this.#erasures = erasures.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
+  }
+
+  get isEmpty(): boolean {
+    return this.#erasures.length === 0;
+  }
+
+  /** Whether any event of a stretch of the order was erased, both ends included. */
+  touches(from: bigint, to: bigint): boolean {
+    return this.#erasures.some(({ list }) => {
+      const place = placeOf(list, from);
+      return place < list.length && list.readBigUInt64BE(place) <= to;
+    });
+  }
+
+  /** The hashes that the source event of an entry may have now, other than that of the entry; the last is what it should. */
+  #hashesOf(entry: Pick<Entry, 'seq' | 'sourceHash'>): { readonly hash: Buffer; readonly by: Erasure }[] {
+    const found: { hash: Buffer; by: Erasure }[] = [];
+    let hash: Buffer = Buffer.from(entry.sourceHash);
+    for (const erasure of this.#erasures) {
+      const { list } = erasure;
+      const place = placeOf(list, entry.seq);
+      if (place >= list.length || list.readBigUInt64BE(place) !== entry.seq) continue;
+      if (!list.subarray(place + beforeAt, place + afterAt).equals(hash)) continue;
+      hash = list.subarray(place + afterAt, place + erasedBytes);
+      found.push({ hash, by: erasure });
+    }
+    return found;
+  }
+
+  /**
+   * Whether a source event with this hash is what the erasures have left of the event of an entry: also the event as it was
+   * recorded, where there was none, or only such as are under way.
+   */
+  allows(entry: Pick<Entry, 'seq' | 'sourceHash'>, now: Uint8Array): boolean {
+    const found = this.#hashesOf(entry);
+    for (let at = found.length - 1; at >= 0; at--) {
+      const one = found[at];
+      if (one === undefined || one.hash.equals(now)) return true;
+      if (!one.by.isPending) return false;
+    }
+    return Buffer.compare(entry.sourceHash, now) === 0;
+  }
+
+  /** The same for an event that differs from its entry; counts by what, so it is asked once of each. */
+  explains(entry: Entry, now: Uint8Array): boolean {
+    if (!this.allows(entry, now)) return false;
+    const last = this.#hashesOf(entry).findLast(({ hash }) => hash.equals(now));
+    if (last !== undefined) this.#counts.set(last.by, (this.#counts.get(last.by) ?? 0) + 1);
+    return true;
+  }
+
+  /** How many events were found erased, by what did that last. */
+  get erased(): readonly { readonly erasure: Erasure; readonly events: number }[] {
+    return [...this.#counts].map(([erasure, events]) => ({ erasure, events }));
+  }
+}
+
+/** Where in a list the first event stands that is not before a place of the order. */
+function placeOf(list: Buffer, seq: bigint): number {
+  let [from, to] = [0, list.length / erasedBytes];
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    if (list.readBigUInt64BE(middle * erasedBytes) < seq) from = middle + 1;
+    else to = middle;
+  }
+  return from * erasedBytes;
+}

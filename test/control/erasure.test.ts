@@ -1,0 +1,192 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { endOf, eventsOf, Planner } from '../../src/cli/erase/events-of.ts';
+import { ErasureKeeper } from '../../src/control/erasure-keeper.ts';
+import {
+  beginErasure,
+  forgetPlan,
+  listErasures,
+  planEvents,
+  type StoredErasure,
+} from '../../src/control/erasure.ts';
+import { createOrganization, type Organization } from '../../src/control/organizations.ts';
+import { createUser, listUsers } from '../../src/control/users.ts';
+import { placeHold, releaseHold } from '../../src/control/retention.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { createRecorder } from '../read/support.ts';
+import { silentLog } from '../support/engine.ts';
+import { type SharedEngine, sharedEngine } from '../support/shared.ts';
+
+const email = 'ana@acme.example';
+const pseudonym = 'erased-1';
+/** What a statement could stumble over. */
+const strange = { text: "it's \\ \" \n \u0001 é 日本 🎉 {x:String} '); --", long: 'x'.repeat(300_000) };
+const nobody = '00000000-0000-0000-0000-000000000000';
+let engine: SharedEngine;
+const keepers: ErasureKeeper[] = [];
+before(async () => {
+  engine = await sharedEngine();
+});
+after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
+
+type Recorder = ReturnType<typeof createRecorder>;
+
+/** An organization with events of one person and of another, and an erasure of the one that has begun. */
+async function begun(slug: string, events: number) {
+  const { storage } = engine;
+  const organization = await createOrganization(storage, { slug, name: slug });
+  const record = createRecorder(storage);
+  const one = (n: number, actor: string) => ({
+    time: Date.now() * 1000,
+    message: { action: 1001, actor, extra: { n, ...strange } },
+  });
+  await record(
+    organization.id,
+    Array.from({ length: events }, (_, n) => one(n, n % 2 === 0 ? email : 'bo@acme.example')),
+  );
+  const erasure = await planned(storage, organization);
+  await beginErasure(storage, erasure);
+  return { organization, record, erasure };
+}
+
+async function planned(storage: Storage, { id: organizationId }: Organization): Promise<StoredErasure> {
+  const id = randomUUID();
+  const person = { emails: [email], names: [], ids: [], ips: [], pseudonym };
+  const scope = { organization: organizationId, below: await endOf(storage, organizationId) };
+  const planner = new Planner(organizationId, 'Test');
+  const rows = [];
+  for await (const found of eventsOf(storage, scope, person)) rows.push(planner.plan(found));
+  await planEvents(storage, { id, organizationId }, rows);
+  const counts = { events: rows.length, digest: 'd', account: nobody };
+  return {
+    id,
+    organizationId,
+    pseudonym,
+    operator: 'op',
+    ...counts,
+    startedMicros: 1,
+    finishedMicros: undefined,
+    version: 1,
+  };
+}
+
+function keeperOf(
+  record: Recorder,
+  options: { readonly settled?: () => bigint; readonly instance?: string } = {},
+) {
+  const recorded: object[] = [];
+  const keeper = new ErasureKeeper({
+    storage: engine.storage,
+    clock: () => Date.now() * 1000,
+    log: silentLog,
+    intervalMs: 3_600_000,
+    instance: options.instance,
+    settledBefore: async () => (options.settled ?? (() => 2n ** 62n))(),
+    record: async (id, event) => {
+      recorded.push(event);
+      await record(id, [event]);
+    },
+  });
+  keepers.push(keeper);
+  return { keeper, recorded };
+}
+
+/** How many events have the person, and how many the pseudonym: in what is found by, shown and stored. */
+async function counts({ id }: Organization): Promise<number[]> {
+  const has = (text: string) =>
+    `countIf(actor_email LIKE '${text}@%' AND position(ocsf, '"${text}@') > 0 AND position(source, '"${text}@') > 0)`;
+  const [row] = await engine.storage.rows<{ person: string; erased: string }>(
+    `SELECT ${has('ana')} AS person, ${has(pseudonym)} AS erased FROM events WHERE org = {id:UUID}`,
+    { id },
+  );
+  return [Number(row?.person), Number(row?.erased)];
+}
+
+const isFinished = async ({ id, organizationId }: StoredErasure) =>
+  (await listErasures(engine.storage, organizationId)).some(
+    (one) => one.id === id && one.finishedMicros !== undefined,
+  );
+
+test('nothing changes before the event that says so is in the tree; that is recorded where a crash came before it', async () => {
+  const { organization, record, erasure } = await begun('erase-order', 6);
+  let settled = 0n;
+  const { keeper, recorded } = keeperOf(record, { settled: () => settled });
+  await keeper.turn();
+  await keeper.turn();
+  assert.deepEqual([recorded.length, await counts(organization)], [1, [3, 0]]);
+  assert.ok(JSON.stringify(recorded).includes(erasure.id));
+  assert.ok(!JSON.stringify(recorded).includes(email), 'nobody can read who it was');
+  settled = 2n ** 62n;
+  await keeper.turn();
+  assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 3], true]);
+  const rows = await engine.storage.rows<{ source: string }>(
+    "SELECT source FROM events WHERE org = {org:UUID} AND actor_email LIKE 'erased-1@%'",
+    { org: organization.id },
+  );
+  for (const { source } of rows) {
+    const { n: _, ...rest } = (JSON.parse(source) as { message: { extra: { n: number } } }).message.extra;
+    assert.deepEqual(rest, strange);
+  }
+  await keeper.turn();
+  assert.equal(recorded.length, 1);
+});
+
+test('the account of a person is erased where the command came no further', async () => {
+  const { storage } = engine;
+  const { organization, record, erasure } = await begun('erase-account', 2);
+  const input = { organization: organization.slug, email, name: 'Ana', role: 'admin' };
+  const user = await createUser(storage, { ...input, password: 'a long enough password' });
+  await beginErasure(storage, { ...erasure, account: user.id, version: 2 });
+  const { keeper, recorded } = keeperOf(record);
+  await keeper.turn();
+  await keeper.turn();
+  const rows = await storage.rows<object>('SELECT email, email_lower, name FROM users WHERE id = {id:UUID}', {
+    id: user.id,
+  });
+  const address = `${pseudonym}@erased.invalid`;
+  assert.deepEqual(rows, [{ email: address, email_lower: address, name: pseudonym }]);
+  assert.ok((await listUsers(storage, organization.id))[0]?.disabledMicros);
+  assert.equal(recorded.length, 2, 'that it was disabled, and that a person was erased');
+  assert.ok(!JSON.stringify(recorded).includes(email));
+});
+
+test('a hold that comes between stops it, and a plan that was not begun can be forgotten', async () => {
+  const { storage } = engine;
+  const { organization, record, erasure } = await begun('erase-held', 4);
+  const { keeper } = keeperOf(record);
+  await keeper.turn();
+  await placeHold(storage, organization.id, 'a case');
+  await keeper.turn();
+  assert.deepEqual([await counts(organization), await isFinished(erasure)], [[2, 0], false]);
+  const forgotten = await planned(storage, organization);
+  await forgetPlan(storage, forgotten.id);
+  await releaseHold(storage, organization.id, { reason: 'over' });
+  await keeper.turn();
+  assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 2], true]);
+  const [left] = await storage.rows<{ rows: string; list: string }>(
+    `SELECT (SELECT count() FROM erasure_rows WHERE org = {org:UUID}) AS rows,
+       (SELECT count() FROM erased_events WHERE erasure = {id:UUID}) AS list`,
+    { org: organization.id, id: forgotten.id },
+  );
+  assert.deepEqual(left, { rows: '0', list: '0' });
+});
+
+test('processes that share an engine do it once, or all of them without harm', async () => {
+  const { organization, record, erasure } = await begun('erase-shared', 8);
+  const claiming = [1, 2, 3].map(() => keeperOf(record, { instance: randomUUID() }).keeper);
+  for (let turn = 0; turn < 10 && !(await isFinished(erasure)); turn++)
+    await Promise.all(claiming.map((keeper) => keeper.turn()));
+  assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 4], true]);
+  const [row] = await engine.storage.rows<{ n: string }>(
+    'SELECT count() AS n FROM events WHERE org = {org:UUID} AND activity_id = 5016',
+    { org: organization.id },
+  );
+  assert.equal(row?.n, '1');
+  // Without claims, as after one of them stood still for too long.
+  const second = await begun('erase-unclaimed', 8);
+  const unclaimed = [1, 2].map(() => keeperOf(second.record).keeper);
+  await unclaimed[0]?.turn();
+  await Promise.all(unclaimed.map((keeper) => keeper.turn()));
+  assert.deepEqual([await counts(second.organization), await isFinished(second.erasure)], [[0, 4], true]);
+});

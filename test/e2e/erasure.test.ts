@@ -1,0 +1,241 @@
+import { strict as assert } from 'node:assert';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { call, eventually } from '../support/http.ts';
+import { keptService } from '../support/kept-service.ts';
+import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
+import { withEngine } from './export-support.ts';
+
+const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '250ms' });
+const email = 'Ana.Maria@acme.example';
+
+interface Erasure {
+  readonly id: string | null;
+  readonly pseudonym: string;
+  readonly events: number;
+  readonly state: string;
+  readonly account: { readonly id: string; readonly erased: boolean } | null;
+}
+
+interface Verification {
+  readonly healthy: boolean;
+  readonly findings: readonly { readonly kind: string; readonly detail: string }[];
+  readonly notes: readonly string[];
+}
+
+/** Each has the person somewhere. */
+const theirs = [
+  { actor: email.toUpperCase() },
+  { actor: { id: 'u-1', name: 'Ana Maria', email }, remote: { ip: '198.51.100.7', port: 1234 } },
+  { actor: { id: email, email: '' }, remote: { ip: '198.51.100.8' } },
+  { actor: 'boss@acme.example', target: { id: 'u-1', name: 'Ana M.', type: 'user' } },
+  { actor: 'boss@acme.example', sender: { email, file: 'cv.pdf' } },
+  {
+    actor: 'boss@acme.example',
+    extra: { shared: [`Ana Maria <${email}>`, { display_name: 'A. M.', mail: email }] },
+  },
+  { actor: { name: 'ana maria' } },
+  { actor: 'cron@acme.example', remote: { ip: '203.0.113.9' } },
+];
+/** None of these has. */
+const others = [
+  { actor: 'diana.maria@acme.example', remote: { ip: '198.51.100.7' } },
+  { actor: `${email}.org`, extra: { text: 'Ana Mariana' } },
+  { actor: { name: 'Ana' }, target: 'Ana Maria Street' },
+];
+
+async function run(args: readonly string[]) {
+  const answer = await service.server.cliHere(['erase', ...args, '--json']);
+  return { ...answer, value: answer.code === 0 ? (printed(answer) as Erasure) : undefined };
+}
+
+const known = ['--email', email, '--name', 'Ana Maria', '--id', 'u-1', '--ip', '203.0.113.9'];
+
+async function verify(args: readonly string[]): Promise<Verification> {
+  const { stdout, stderr } = await service.server.cliHere(['verify', ...args, '--json']);
+  assert.ok(stdout !== '', stderr);
+  return JSON.parse(stdout) as Verification;
+}
+
+/** Until all is covered that has been recorded. */
+const healthy = (slug: string) =>
+  eventually('a good verification', async () => {
+    const found = await verify(['--org', slug]);
+    return found.healthy ? found : undefined;
+  });
+
+/** Everything of an organization by each way of reading, as one text. */
+async function shown({ server, key }: Tenant): Promise<string[]> {
+  const read = async (path: string) =>
+    (await call(`${server.url}/api/v1/audit${path}`, { headers: { 'x-api-key': key } })).text;
+  return Promise.all(
+    ['?limit=1000', '/export?format=ndjson', '/export?format=csv', '/feed?limit=1000'].map(read),
+  );
+}
+
+/** Everything that the engine has of an organization's events. */
+const stored = ({ organization }: Tenant) =>
+  withEngine(service.server, async (storage) => {
+    const rows = await storage.rows<object>('SELECT * FROM events WHERE org = {org:UUID} ORDER BY seq', {
+      org: organization.id,
+    });
+    return rows as readonly { readonly seq: string; readonly source: string }[];
+  });
+
+const change = (sql: string, parameters: Record<string, unknown>) =>
+  withEngine(service.server, (storage) => storage.command(`${sql} SETTINGS mutations_sync = 2`, parameters));
+
+const person = /ana\.maria@acme\.example(?!\.org)(?<!diana.{20})|Ana Maria\b(?! Street)|A\. M\.|Ana M\./i;
+const speaks = (text: string) => person.test(text.replaceAll('diana.maria@acme.example', ''));
+
+test('a person is taken out of every stored form, and verify tells that from any other change', async () => {
+  const tenant = await createTenant(service.server, 'erasing');
+  const { slug, id: org } = tenant.organization;
+  const user = ['--org', slug, '--email', email, '--name', 'Ana Maria', '--role', 'member'];
+  const made = await service.server.cliHere(
+    ['user', 'create', ...user, '--password-stdin', '--json'],
+    'a long enough password\n',
+  );
+  assert.equal(made.code, 0, made.stderr);
+  const events = [...theirs, ...others].map((message) => sourceEvent(message));
+  // Written as some programs do, which escape what they need not.
+  const escaped = JSON.stringify(sourceEvent({ actor: email })).replaceAll('@', '\\u0040');
+  const answer = await call(`${tenant.server.url}/api/v1/audit`, {
+    method: 'POST',
+    headers: { 'x-api-key': tenant.key, 'content-type': 'application/json' },
+    body: `[${events.map((event) => JSON.stringify(event)).join(',')},${escaped}]`,
+  });
+  assert.equal(answer.status, 202, answer.text);
+  // With the event of the user that was made.
+  const count = theirs.length + 2;
+  const counted = await eventually('all of them to be counted', async () => {
+    const { value, stderr } = await run(['--org', slug, ...known]);
+    assert.ok(value, stderr);
+    return value.events === count ? value : undefined;
+  });
+  assert.deepEqual([counted.state, counted.id, counted.account?.erased], ['counted', null, false]);
+  const before = await stored(tenant);
+
+  // Refused: another number, and an organization that is held.
+  const wrong = await run(['--org', slug, ...known, '--confirm', String(count + 1)]);
+  assert.match(wrong.stderr, new RegExp(`in ${count} stored events, and ${count + 1} were confirmed`));
+  const hold = (...args: string[]) => service.server.cliHere(['org', ...args]);
+  assert.equal((await hold('hold', slug, '--reason', 'a case')).code, 0);
+  assert.match((await run(['--org', slug, ...known])).stderr, /the organization is held/);
+  assert.equal((await hold('release', slug, '--reason', 'over')).code, 0);
+  assert.deepEqual((await stored(tenant)).slice(0, before.length), before, 'nothing was changed');
+
+  const done = await run(['--org', slug, ...known, '--confirm', String(count), '--account', 'erase']);
+  assert.deepEqual(
+    [done.value?.state, done.value?.events, done.value?.account?.erased],
+    ['finished', count, true],
+    done.stderr,
+  );
+  const pseudonym = done.value?.pseudonym ?? '';
+  assert.equal(pseudonym, counted.pseudonym);
+
+  // Nobody finds them any more, and all that is of others is byte by byte as it was.
+  const now = await stored(tenant);
+  assert.ok(
+    !now.some((row) => speaks(JSON.stringify(row))),
+    JSON.stringify(now.find((row) => speaks(JSON.stringify(row)))),
+  );
+  for (const text of await shown(tenant)) assert.ok(!speaks(text), text);
+  const same = before.filter(({ source }) => now.some((row) => row.source === source));
+  assert.equal(same.length, before.length - count);
+  assert.equal((await tenant.page({ actor: email })).meta.total, 0);
+  assert.equal((await tenant.page({ actor: `${pseudonym}@erased.invalid` })).meta.total, 3);
+  const users = await withEngine(service.server, (storage) => storage.rows('SELECT * FROM users'));
+  assert.ok(!speaks(JSON.stringify(users)));
+  assert.equal((await run(['--org', slug, ...known])).value?.events, 0, 'nothing is left to be erased');
+
+  const { notes } = await healthy(slug);
+  assert.match(
+    notes.join('\n'),
+    new RegExp(
+      `${count} events were changed to erase a person, for whom ${pseudonym} stands \\(the event at place`,
+    ),
+  );
+  await verifiesFiles(tenant, count);
+  await findsOtherChanges(slug, org, now, before);
+});
+
+/** Without the engine: a file says the same, and no other list than that of the tree is believed. */
+async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
+  const file = join(service.dataDir, 'erased.ndjson');
+  const key = join(service.dataDir, 'log.key');
+  const headers = { 'x-api-key': tenant.key };
+  const answer = await call(`${tenant.server.url}/api/v1/audit/evidence/key`, { headers });
+  writeFileSync(key, `${(JSON.parse(answer.text) as { keys: { key: string }[] }).keys[0]?.key}\n`);
+  const exported = await service.server.cliHere([
+    'export',
+    '--org',
+    tenant.organization.slug,
+    '--evidence',
+    '-o',
+    file,
+  ]);
+  assert.equal(exported.code, 0, exported.stderr);
+  const text = readFileSync(file, 'utf8');
+  const good = await verify([file, '--key', key]);
+  assert.deepEqual(
+    [good.findings, good.notes.some((note) => note.startsWith(`${count} events were changed`))],
+    [[], true],
+  );
+  writeFileSync(file, text.replace(/("erasure":0,"list":".{20})./, '$1+'));
+  const forged = await verify([file, '--key', key]);
+  assert.match(
+    forged.findings[0]?.detail ?? '',
+    /the list of erased events is not the one that the event at place/,
+  );
+  writeFileSync(file, text.replaceAll('@erased.invalid', '@erased.example'));
+  const altered = await verify([file, '--key', key]);
+  assert.match(altered.findings[0]?.detail ?? '', /is not what was recorded/);
+}
+
+/** An erased event that is altered later, one that is put back, and a list that is another one. */
+async function findsOtherChanges(
+  slug: string,
+  org: string,
+  now: readonly { readonly seq: string; readonly source: string }[],
+  before: readonly { readonly seq: string; readonly source: string }[],
+): Promise<void> {
+  const erased = now.find(({ source }) => source.includes('@erased.invalid'));
+  assert.ok(erased);
+  const was = before.find(({ seq }) => seq === erased.seq)?.source;
+  const put = (source: string | undefined) =>
+    change(
+      'ALTER TABLE events UPDATE source = {source:String} WHERE org = {org:UUID} AND seq = toUInt64({seq:String})',
+      {
+        org,
+        seq: erased.seq,
+        source,
+      },
+    );
+  for (const source of [erased.source.replace('acme', 'evil').replace('erased-', 'erased-0'), was]) {
+    await put(source);
+    const { findings } = await verify(['--org', slug, '--skip-rendering']);
+    assert.match(
+      findings.map(({ detail }) => detail).join('\n'),
+      /is not what was recorded; in all 1 altered/,
+    );
+  }
+  await put(erased.source);
+  await healthy(slug);
+  await change(
+    "ALTER TABLE events UPDATE actor_email = 'x' WHERE org = {org:UUID} AND seq = toUInt64({seq:String})",
+    { org, seq: erased.seq },
+  );
+  const shownOtherwise = await verify(['--org', slug]);
+  assert.match(
+    shownOtherwise.findings[0]?.detail ?? '',
+    /is shown otherwise than it was recorded: column actor_email/,
+  );
+  await change(
+    'ALTER TABLE erased_events UPDATE after = before WHERE org = {org:UUID} AND seq = toUInt64({seq:String})',
+    { org, seq: erased.seq },
+  );
+  const { findings } = await verify(['--org', slug, '--skip-rendering']);
+  assert.match(findings[0]?.detail ?? '', /the list of erased events is not the one/);
+}
