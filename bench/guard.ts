@@ -104,7 +104,7 @@ async function withCases(options: Options, each: (guarded: Guarded) => Promise<v
 }
 
 async function withLab(options: Options, run: (lab: Lab) => Promise<void>): Promise<void> {
-  const lab = await openLab(options.url);
+  const lab = await openLab({ url: options.url });
   try {
     await run(lab);
   } finally {

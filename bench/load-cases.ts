@@ -3,18 +3,26 @@ import { benchEvidence } from './cases/evidence.ts';
 import { benchFollow } from './cases/follow.ts';
 import { benchGenerator } from './cases/generator.ts';
 import { benchHostile } from './cases/hostile.ts';
-import { benchIngest, benchSingles, dropIngest, postHead, prepareIngest } from './cases/ingest.ts';
+import {
+  benchIngest,
+  benchSingles,
+  dropIngest,
+  postHead,
+  prepareIngest,
+  prepareSender,
+} from './cases/ingest.ts';
 import { benchMixed } from './cases/mixed.ts';
 import { benchOcsfExport, benchOcsfPage } from './cases/ocsf.ts';
 import { benchIngestOf, benchPagesOf } from './cases/processes.ts';
 import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
 import { benchSoak } from './cases/soak.ts';
+import { benchUpkeep } from './cases/upkeep.ts';
 import { benchWeb } from './cases/web.ts';
 import { benchPeers } from './cases/peers.ts';
 import { writeDataset } from './lab/dataset.ts';
 import { openKept } from './lab/kept-data.ts';
-import { type Lab, openLab } from './lab/lab.ts';
+import { type Lab, type LabOptions, openLab } from './lab/lab.ts';
 import { prepareReads, type ReadData } from './lab/read-data.ts';
 import type { Options } from './options.ts';
 import type { CaseResult, Series } from './stats/result.ts';
@@ -48,10 +56,9 @@ const followCases = [
 async function inLab(
   options: Options,
   run: (lab: Lab) => Promise<void>,
-  keptIn?: string,
-  processes = 1,
+  more: Omit<LabOptions, 'url'> = {},
 ): Promise<void> {
-  const lab = await openLab(options.url, keptIn, processes);
+  const lab = await openLab({ url: options.url, ...more });
   try {
     await run(lab);
   } finally {
@@ -92,9 +99,11 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
   }
   if ([...ofReadData, 'login'].some(sink.wanted)) {
     if (options.data !== undefined) openKept(options.data, options.readRows);
-    await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), options.data);
+    await inLab(options, (lab) => runReadCases(lab, options, sink, ingestRate / 2), { keptIn: options.data });
   }
   if (sink.wanted('peers')) await runPeers(options, sink);
+  // Minutes long, so only when it is asked for.
+  if (options.only.some((one) => one.startsWith('upkeep'))) await runUpkeep(options, sink);
   // For a machine with more cores than the rest needs: only when it is asked for.
   if (options.only.some((one) => one.startsWith('processes'))) await runProcesses(options, sink);
 }
@@ -109,7 +118,7 @@ async function runProcesses(options: Options, sink: Sink): Promise<void> {
     for (const processes of [1, 2]) {
       if (!sink.wanted(`processes.${what}-${processes}`)) continue;
       const plan = { processes, events, rows, clients, seconds };
-      await inLab(options, async (lab) => sink.add([await bench(lab, plan)]), undefined, processes);
+      await inLab(options, async (lab) => sink.add([await bench(lab, plan)]), { processes });
     }
 }
 
@@ -132,6 +141,18 @@ async function runSoak(options: Options, sink: Sink): Promise<void> {
     sink.add([result]);
     sink.addSeries(series);
   });
+}
+
+async function runUpkeep(options: Options, sink: Sink): Promise<void> {
+  const run = async (lab: Lab): Promise<void> => {
+    const { seconds, clients } = options;
+    const events = Math.min(options.rows, sliceEvents);
+    const sender = await prepareSender(lab, { events, slices: 1, clients });
+    const { result, series } = await benchUpkeep(sender, seconds);
+    sink.add([result]);
+    sink.addSeries(series);
+  };
+  await inLab(options, run, { variables: { RETENTION_INTERVAL: '5s' } });
 }
 
 async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSecond: number): Promise<void> {

@@ -57,7 +57,7 @@ function sliceOfBatches({ dataset, plan, heads }: Omit<IngestLab, 'chunks' | 'na
     .map((body, index) => [{ target: 0, head: (from + index) % heads.length, body }]);
 }
 
-type Sender = Pick<IngestLab, 'lab' | 'plan' | 'dataset' | 'heads'>;
+export type Sender = Pick<IngestLab, 'lab' | 'plan' | 'dataset' | 'heads'>;
 
 /** The job that sends the batches of a slice. */
 export function batchJob(sender: Sender, slice: number): Job {
@@ -83,18 +83,24 @@ async function sendSlice(sender: Sender, slice: number): Promise<{ result: JobRe
   return { result, visibleMs };
 }
 
+/** Four organizations, and events of each of them as producers send them. */
+export async function prepareSender(lab: Lab, plan: IngestPlan): Promise<Sender & { readKey: string }> {
+  const organizations = [];
+  for (const slug of ['acme', 'globex', 'initech', 'umbrella'])
+    organizations.push(await lab.organization(slug));
+  const slugs = organizations.map(({ slug }) => slug);
+  const dataset = await writeDataset(join(lab.directory, 'events.ndjson'), plan.events, slugs);
+  const heads = organizations.map(({ key }) => postHead(lab, key));
+  return { lab, plan, dataset, heads, readKey: organizations[0]?.key ?? '' };
+}
+
 /**
  * Makes the events, sends them once through the service (which is its warm-up), and takes the resulting rows out of
  * the engine in Native format, in order of arrival: the bare engine is then fed exactly these, whatever the service
  * does to events and however its table looks.
  */
 export async function prepareIngest(lab: Lab, plan: IngestPlan): Promise<IngestLab> {
-  const organizations = [];
-  for (const slug of ['acme', 'globex', 'initech', 'umbrella'])
-    organizations.push(await lab.organization(slug));
-  const heads = organizations.map(({ key }) => postHead(lab, key));
-  const slugs = organizations.map(({ slug }) => slug);
-  const dataset = await writeDataset(join(lab.directory, 'events.ndjson'), plan.events, slugs);
+  const { dataset, heads } = await prepareSender(lab, plan);
   const table = `${lab.database}.events`;
   const ddl = await lab.engine.query(`SHOW CREATE TABLE ${table} FORMAT TSVRaw`);
   await lab.engine.query(ddl.replace(table, `${lab.bareDatabase}.events`));

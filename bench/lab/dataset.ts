@@ -26,15 +26,15 @@ const singlesMax = 20_000;
 const hourMicros = 3_600_000_000;
 
 /**
- * The happenings of the last hour in companies like the demo's larger one (people, working hours, transfers, logins, administration),
+ * The happenings of an hour, the last one unless `at` says otherwise (microseconds since 1970), in companies like the demo's larger one (people, working hours, transfers, logins, administration),
  * in batches by organization, each batch in order of time.
  */
 export async function writeDataset(
   path: string,
   events: number,
   organizations: readonly string[],
+  at = Date.now() * 1000 - hourMicros,
 ): Promise<Dataset> {
-  const hour = Date.now() * 1000 - hourMicros;
   const companies = organizations.map(
     (organization, index) => new Company(createDraw(index + 1), acme, { organization }),
   );
@@ -45,7 +45,7 @@ export async function writeDataset(
   while (batches.length * batchEvents < events) {
     const company = companies[batches.length % companies.length];
     const batch: { micros: number; line: string }[] = [];
-    while (batch.length < batchEvents) batch.push(...(company?.happen(hour) ?? []));
+    while (batch.length < batchEvents) batch.push(...(company?.happen(at) ?? []));
     batch.length = batchEvents;
     batch.sort((a, b) => a.micros - b.micros);
     const body = Buffer.from(batch.map(({ line }) => `${line}\n`).join(''));

@@ -30,14 +30,26 @@ export interface Lab {
 const pollMs = 10;
 const visibleMsMax = 300_000;
 
-/** With `keptIn`, the service's data is there, and stays. `processes`: front ends of the service. */
-export async function openLab(url: string | undefined, keptIn?: string, processes = 1): Promise<Lab> {
+/** How the service of a lab is started. */
+export interface LabOptions {
+  readonly url: string | undefined;
+  /** The service's data is there, and stays. */
+  readonly keptIn?: string | undefined;
+  /** Front ends of the service. */
+  readonly processes?: number | undefined;
+  /** Variables of its environment. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+}
+
+export async function openLab({ url, keptIn, processes = 1, variables = {} }: LabOptions): Promise<Lab> {
   const directory = ownDirectory(await mkdtemp(join(tmpdir(), 'auditlog-bench-')));
   const dataDir = join(keptIn ?? directory, 'data');
-  const service = await startService({ directory, dataDir, url, processes }).catch(async (error: unknown) => {
-    await rm(directory, { recursive: true, force: true });
-    throw error;
-  });
+  const service = await startService({ directory, dataDir, url, processes, variables }).catch(
+    async (error: unknown) => {
+      await rm(directory, { recursive: true, force: true });
+      throw error;
+    },
+  );
   const engine = reachEngine(service.engine);
   const generator = startGenerator();
   const { database } = service.engine;

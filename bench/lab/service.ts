@@ -83,7 +83,8 @@ async function run(args: readonly string[], env: Record<string, string>, stdin: 
   child.stdin.on('error', () => undefined); // A command that reads no input may close it first.
   child.stdin.end(stdin);
   const code = await new Promise((resolve) => child.once('close', resolve));
-  if (code !== 0) throw new Error(`auditlog ${args.join(' ')}: ${Buffer.concat(err).toString()}`);
+  if (code !== 0)
+    throw new Error(`auditlog ${args.join(' ')}: ${Buffer.concat([...err, ...out]).toString()}`);
   return Buffer.concat(out).toString();
 }
 
@@ -92,12 +93,14 @@ export async function startService(options: {
   readonly dataDir: string;
   readonly url: string | undefined;
   readonly processes: number;
+  /** Further variables. */
+  readonly variables: Readonly<Record<string, string>>;
 }): Promise<Service> {
   const { dataDir } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const { env: remoteEnv, access } = remote(options.url);
-  const { processes } = options;
-  const env = environment(dataDir, { ...remoteEnv, PROCESSES: String(processes) });
+  const { processes, variables } = options;
+  const env = environment(dataDir, { ...remoteEnv, ...variables, PROCESSES: String(processes) });
   const accessLog = openSync(join(options.directory, 'access.log'), 'a');
   const child = ownProcess(
     spawn(process.execPath, [cli, 'serve'], { env, stdio: ['ignore', accessLog, 'pipe'] }),

@@ -1,0 +1,295 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { batchEvents, type Dataset, writeDataset } from '../lab/dataset.ts';
+import type { Lab } from '../lab/lab.ts';
+import { metric } from '../lab/metric.ts';
+import { residentBytes } from '../lab/process-stats.ts';
+import { startGenerator } from '../load/generator-process.ts';
+import { epochMs, type Job, type JobResult } from '../load/job.ts';
+import { quantilesMs } from '../stats/histogram.ts';
+import type { CaseResult, Series } from '../stats/result.ts';
+import { summarize } from '../stats/summary.ts';
+import { batchJob, postHead, type Sender } from './ingest.ts';
+
+const sampleMs = 1000;
+const paceShare = 0.5;
+/** Few enough that pages do not compete with each other: what is looked for is what upkeep costs them. */
+const pagesPerSecond = 8;
+const dayMicros = 86_400_000_000;
+const agedDays = 60;
+const agedEvents = 100_000;
+const removedMsMax = 300_000;
+const heardMs = 3_000;
+
+interface Sample {
+  readonly second: number;
+  readonly service: number;
+  readonly engine: number;
+  readonly backlog: number;
+}
+
+interface Stretch {
+  readonly writes: JobResult;
+  readonly pages: JobResult;
+  readonly samples: readonly Sample[];
+}
+
+/** How often each thing was done, and how many seconds it took at most. */
+type Doings = Map<string, { times: number; longest: number }>;
+
+function samplesOf({ service, engine }: Lab): { stop(): Promise<readonly Sample[]> } {
+  const samples: Sample[] = [];
+  const began = performance.now();
+  const over = new AbortController();
+  const sampling = (async () => {
+    while (!over.signal.aborted) {
+      samples.push({
+        second: (performance.now() - began) / 1000,
+        service: (residentBytes(service.pid) ?? Number.NaN) / 1e6,
+        engine: (residentBytes(engine.access.pid) ?? Number.NaN) / 1e6,
+        backlog: (await metric(service.url, 'auditlog_wal_bytes')) / 1e6,
+      });
+      await sleep(sampleMs);
+    }
+  })();
+  return {
+    async stop() {
+      over.abort();
+      await sampling;
+      return samples;
+    },
+  };
+}
+
+/** First pages of one organization at a fixed pace. */
+function pagesJob({ service }: Lab, key: string, seconds: number): Job {
+  const head = `GET /api/v1/audit?limit=1000 HTTP/1.1\r\nHost: ${service.host}\r\nX-API-Key: ${key}\r\n`;
+  return {
+    targets: [service],
+    heads: [head],
+    steps: [[{ target: 0, head: 0 }]],
+    clients: 4,
+    stop: { seconds },
+    stepsPerSecond: pagesPerSecond,
+    status: 200,
+  };
+}
+
+/** An organization whose events are older than a month, to be removed. */
+interface Aged {
+  readonly dataset: Dataset;
+  readonly head: string;
+  readonly slug: string;
+  readonly id: string;
+}
+
+/** Upkeep of all kinds, one after the other in each of its lines and the lines side by side, until it is told to stop. */
+class Upkeep {
+  readonly doings: Doings = new Map();
+  readonly #lab: Lab;
+  readonly #aged: Aged;
+  readonly #over = new AbortController();
+  readonly #lines: Promise<unknown>;
+
+  constructor(lab: Lab, aged: Aged) {
+    this.#lab = lab;
+    this.#aged = aged;
+    const lines = [this.#again(() => this.#backUp()), this.#again(() => this.#retain()), this.#verifyAgain()];
+    this.#lines = Promise.all(lines);
+    // Its error is that of `stop`.
+    this.#lines.catch(() => undefined);
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await this.#lines;
+  }
+
+  async #again(work: () => Promise<void>): Promise<void> {
+    while (!this.#over.signal.aborted) await work();
+  }
+
+  async #timed<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    const result = await work();
+    const { times = 0, longest = 0 } = this.doings.get(name) ?? {};
+    this.doings.set(name, {
+      times: times + 1,
+      longest: Math.max(longest, (performance.now() - began) / 1000),
+    });
+    return result;
+  }
+
+  async #backUp(): Promise<void> {
+    const { service, directory } = this.#lab;
+    const to = join(directory, 'backup');
+    await this.#timed('backup', () => service.cli(['backup', '--to', to]));
+    await rm(to, { recursive: true });
+  }
+
+  #verifyAgain(): Promise<void> {
+    const { service } = this.#lab;
+    const verify = ['verify', '--org', 'acme', '--skip-rendering'];
+    return this.#again(() => this.#timed('verify', async () => void (await service.cli(verify))));
+  }
+
+  /** Old events come in, and a shorter retention takes them away again. */
+  async #retain(): Promise<void> {
+    const { service, engine, database } = this.#lab;
+    const { slug, id, dataset } = this.#aged;
+    const left = `SELECT count() FROM ${database}.events WHERE org = '${id}' AND time < now() - INTERVAL 40 DAY`;
+    await service.cli(['org', 'set', slug, '--retention', 'off']);
+    // The server has two seconds to hear that old events may come again.
+    await sleep(heardMs);
+    await this.#sendAged();
+    await this.#timed(`retention of ${dataset.events} events`, async () => {
+      const set = ['org', 'set', slug, '--retention', '30d'];
+      await service.cli([...set, '--confirm', String(await engine.number(left))]);
+      const until = performance.now() + removedMsMax;
+      while ((await engine.number(left)) > 0) {
+        if (performance.now() > until) throw new Error('a shorter retention did not remove what is over');
+        await sleep(sampleMs);
+      }
+    });
+  }
+
+  async #sendAged(): Promise<void> {
+    const { service, engine, database } = this.#lab;
+    const { dataset, head, id } = this.#aged;
+    const writer = startGenerator();
+    try {
+      await writer.run({
+        targets: [service],
+        heads: [head],
+        steps: dataset.batches.map((body) => [{ target: 0, head: 0, body }]),
+        clients: 1,
+        stop: { steps: dataset.batches.length },
+        dataFile: dataset.path,
+        status: 202,
+      });
+    } finally {
+      writer.stop();
+    }
+    const count = `SELECT count() FROM ${database}.events WHERE org = '${id}' AND time < now() - INTERVAL 40 DAY`;
+    while ((await engine.number(count)) < dataset.events) await sleep(sampleMs);
+  }
+}
+
+async function stretchOf(
+  sender: Sender & { readKey: string },
+  eventsPerSecond: number,
+  seconds: number,
+): Promise<Stretch> {
+  const { lab, readKey } = sender;
+  const sampling = samplesOf(lab);
+  const reader = startGenerator();
+  try {
+    const [writes, pages] = await Promise.all([
+      lab.generator.run({
+        ...batchJob(sender, 0),
+        stop: { seconds },
+        stepsPerSecond: eventsPerSecond / batchEvents,
+      }),
+      reader.run(pagesJob(lab, readKey, seconds)),
+    ]);
+    return { writes, pages, samples: await sampling.stop() };
+  } finally {
+    reader.stop();
+  }
+}
+
+async function agedOrganization(lab: Lab): Promise<Aged> {
+  const { slug, id, key } = await lab.organization('aged');
+  const at = epochMs() * 1000 - agedDays * dayMicros;
+  const dataset = await writeDataset(join(lab.directory, 'aged.ndjson'), agedEvents, [slug], at);
+  return { slug, id, dataset, head: postHead(lab, key) };
+}
+
+/**
+ * Ingest at half of full speed and pages at a slow pace, first alone and then while backups, changes of retention and
+ * verifications of evidence follow each other without a pause: nothing may be lost, and pages may take twice as long
+ * at most.
+ */
+export async function benchUpkeep(
+  sender: Sender & { readKey: string },
+  seconds: number,
+): Promise<{ result: CaseResult; series: Series[] }> {
+  const { lab } = sender;
+  const aged = await agedOrganization(lab);
+  const others = () =>
+    lab.engine.number(`SELECT count() FROM ${lab.database}.events WHERE org != '${aged.id}'`);
+  const before = await others();
+  const full = await lab.generator.run(batchJob(sender, 0));
+  const sentFirst = full.steps * batchEvents;
+  const visibleMs = await lab.visible(before + sentFirst);
+  const eventsPerSecond = Math.round((sentFirst / ((visibleMs - full.startedMs) / 1000)) * paceShare);
+  await lab.engine.mergesDone();
+  const alone = await stretchOf(sender, eventsPerSecond, Math.max(10, seconds / 5));
+  const upkeep = new Upkeep(lab, aged);
+  const beside = await stretchOf(sender, eventsPerSecond, seconds);
+  await upkeep.stop();
+  const sent = sentFirst + (alone.writes.steps + beside.writes.steps) * batchEvents;
+  await lab.visible(before + sent);
+  const stored = (await others()) - before;
+  if (stored !== sent) throw new Error(`${sent} events were acknowledged, and ${stored} are stored`);
+  return reportOf(alone, beside, { eventsPerSecond, sent, doings: upkeep.doings });
+}
+
+const milliseconds = (result: JobResult): string =>
+  quantilesMs(result.latency, [0.5, 0.99])
+    .map((ms) => ms.toFixed(0))
+    .join(' and ');
+
+function reportOf(
+  alone: Stretch,
+  beside: Stretch,
+  { eventsPerSecond, sent, doings }: { eventsPerSecond: number; sent: number; doings: Doings },
+): { result: CaseResult; series: Series[] } {
+  const span = (beside.writes.endedMs - beside.writes.startedMs) / 1000;
+  const third = Math.max(1, Math.floor(beside.samples.length / 3));
+  const mean = (some: readonly Sample[], value: (one: Sample) => number): string =>
+    (some.reduce((sum, one) => sum + value(one), 0) / some.length).toFixed(0);
+  const flat = (name: string, value: (one: Sample) => number): string =>
+    `${name}: first third ${mean(beside.samples.slice(0, third), value)} MB, last third ` +
+    `${mean(beside.samples.slice(-third), value)} MB, most ${Math.max(...beside.samples.map(value)).toFixed(0)} MB`;
+  const line = (name: string, value: (one: Sample) => number) => ({
+    name,
+    points: beside.samples.map((one) => [one.second, value(one)] as const),
+  });
+  return {
+    result: {
+      id: 'upkeep',
+      title: `${Math.round(span)} s at ${eventsPerSecond} events/s with backups, changes of retention and verify`,
+      unit: 'events',
+      service: {
+        rate: summarize([(beside.writes.steps * batchEvents) / span]),
+        latency: beside.writes.latency,
+      },
+      notes: [
+        `${sent} events acknowledged, as many stored`,
+        ...[...doings].map(
+          ([name, { times, longest }]) => `${name}: ${times} times, ${longest.toFixed(1)} s at most`,
+        ),
+        `pages p50 and p99: ${milliseconds(alone.pages)} ms without upkeep, ${milliseconds(beside.pages)} ms with it`,
+        `acknowledged p50 and p99: ${milliseconds(alone.writes)} ms without, ${milliseconds(beside.writes)} ms with it`,
+        flat('service', (one) => one.service),
+        flat('engine', (one) => one.engine),
+        flat('backlog', (one) => one.backlog),
+      ],
+    },
+    series: [
+      {
+        id: 'upkeep.memory',
+        title: 'Memory and backlog beside backups, changes of retention and verify',
+        x: 'seconds',
+        y: 'MB',
+        lines: [
+          line('service resident', (one) => one.service),
+          line('engine resident', (one) => one.engine),
+          line('write-ahead log', (one) => one.backlog),
+        ],
+      },
+    ],
+  };
+}
