@@ -20,6 +20,7 @@ import {
 } from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
 import { CountComparison } from '../../src/cli/restore/counts.ts';
+import { beginErasure } from '../../src/control/erasure.ts';
 import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -223,6 +224,32 @@ describe('in a directory', () => {
       await runCliHere(['backup', '--to', place, '--json'], { dataDir: whole }),
     ) as Backup;
     assert.match(other.notes.join(), /of another database: this one stands alone/);
+  });
+
+  test('nothing stands on a backup that still has a person who was erased since, whatever else is gone', async () => {
+    const place = join(root, 'erasures');
+    const erase = async (organization: string): Promise<string> => {
+      const [id, startedMicros] = [randomUUID(), Date.now() * 1000];
+      const times = { startedMicros, finishedMicros: startedMicros, version: startedMicros };
+      const rest = { pseudonym: 'erased-0', operator: 'ops', events: 0, digest: '', account: randomUUID() };
+      await beginErasure(source.storage, { id, organizationId: organization, ...rest, ...times });
+      return id;
+    };
+    const gone = await erase(acme);
+    const first = await taken(place);
+    // As the deletion of its organization does: as many are left as there were.
+    const settings = { mutations_sync: 2 };
+    await source.storage.command(
+      'ALTER TABLE erasures DELETE WHERE id = {gone:UUID}',
+      { gone },
+      { settings },
+    );
+    await erase(globex);
+    const second = await taken(place);
+    assert.deepEqual([first.notes, second.base, second.added], [[], null, second.events]);
+    assert.match(second.notes.join(), /a person was erased since the backups there: this one stands alone/);
+    await source.storage.command('TRUNCATE TABLE erasures');
+    assert.equal((await taken(place)).base, second.id, 'one that is forgotten changes no event');
   });
 
   test('what is missing, altered, torn or not known is named, and nothing is restored from it', async () => {

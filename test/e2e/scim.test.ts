@@ -177,6 +177,12 @@ describe('a directory', () => {
       'mutability',
     );
     errorOf(await scim('POST', users, { userName: 'x'.repeat(70_000) }), 413);
+    // What cannot be stored is refused before there is a user.
+    for (const externalId of ['\ud800', 'a\u0000b', 'x'.repeat(201)])
+      errorOf(await scim('POST', users, { userName: 'half@scim.example', externalId }), 400, 'invalidValue');
+    assert.deepEqual(await found('userName eq "half@scim.example"'), []);
+    const long = { userName: 'long@scim.example', displayName: `${'x'.repeat(199)}😀` };
+    assert.equal((await create(long))['displayName'], 'x'.repeat(199));
   });
 
   test('reaches its own organization alone, with a key for this alone, and not the last administrator', async () => {

@@ -64,8 +64,8 @@ export interface Manifest {
   readonly base: Link | null;
   /** Which events are in it and its bases. */
   readonly cut: Cut;
-  /** How many persons have been erased from events: what has another number of them stands on none of this. */
-  readonly erasures: number;
+  /** Ids of the erasures of persons that its events have gone through: what has gone through another one cannot stand on it. */
+  readonly erasures: readonly string[];
   /** The first place in the order of ingest that no tree of evidence has. */
   readonly evidence: string;
   /** Of all backups up to this one together. */

@@ -67,8 +67,8 @@ export class BackupRun {
   readonly #writer: FileWriter;
   readonly #notes: string[] = [];
   #base: Manifest | undefined;
-  /** How many persons have been erased from events. */
-  #erasures = 0;
+  /** Ids of those by which persons were taken out of events. */
+  #erasures: readonly string[] = [];
   #progress: Progress | undefined;
   #done = 0;
 
@@ -121,7 +121,8 @@ export class BackupRun {
       this.#notes.push('the backups there are of a release with other columns: this one stands alone');
       return null;
     }
-    if (base.erasures !== this.#erasures) {
+    // Those of an organization that was deleted are gone, so their number says nothing.
+    if (!this.#erasures.every((id) => base.erasures.includes(id))) {
       this.#notes.push(
         'a person was erased since the backups there: this one stands alone, and those still have the person',
       );
@@ -132,10 +133,10 @@ export class BackupRun {
   }
 
   /** A backup has events as they were before an erasure or as they are after it, never some of each. */
-  async #settledErasures(): Promise<number> {
+  async #settledErasures(): Promise<string[]> {
     const found = await listErasures(this.#session.storage);
     if (found.some(({ finishedMicros }) => finishedMicros === undefined)) throw erasureMeanwhile();
-    return found.length;
+    return found.map(({ id }) => id);
   }
 
   async #write(source: string, base: Link | null): Promise<Manifest> {
@@ -147,7 +148,8 @@ export class BackupRun {
       const months = await this.#events(taken);
       const tables = [...evidence.tables, ...(await this.#others(taken))];
       const added = months.reduce((sum, { events }) => sum + events, 0);
-      if ((await this.#settledErasures()) !== this.#erasures) throw erasureMeanwhile();
+      const now = await this.#settledErasures();
+      if (!now.every((id) => this.#erasures.includes(id))) throw erasureMeanwhile();
       return {
         format: manifestFormat,
         release: version(),

@@ -5,6 +5,8 @@ import { type Role, roles } from '../../control/users.ts';
 /** What a body of SCIM says of a user, as far as it is known here. */
 export type ScimChange = Provisioning & { readonly userName?: string | undefined };
 
+const textCharactersMax = 200;
+const controlCharacters = /[\p{Cc}\p{Cs}]/u;
 const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:user:';
 
 /** A fault in a request of SCIM; `type` is one of RFC 7644, 3.12. */
@@ -27,6 +29,21 @@ function textOf(name: string, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'string') return value.trim() === '' ? undefined : value.trim();
   throw scimFault('invalidValue', `${name}: must be a text`);
+}
+
+/** Empty for none. */
+function externalIdOf(value: unknown): string {
+  const text = textOf('externalId', value) ?? '';
+  if (text.length <= textCharactersMax && !controlCharacters.test(text)) return text;
+  throw scimFault(
+    'invalidValue',
+    `externalId: must have at most ${textCharactersMax} characters, none of them control characters`,
+  );
+}
+
+/** A name that is too long is cut, never within a character. */
+function nameOf(text: string): string {
+  return text.length <= textCharactersMax ? text : text.slice(0, textCharactersMax).replace(/\p{Cs}$/u, '');
 }
 
 /** The highest role that is named: as a text, as `{value}`, as a list of these, or as Entra's JSON in a `value`. */
@@ -59,7 +76,7 @@ class ScimAttributes {
     if (isNothing && name !== 'externalid') return;
     if (name === 'active') this.#add({ active: booleanOf('active', value) });
     else if (name === 'username') this.#add({ userName: textOf('userName', value) });
-    else if (name === 'externalid') this.#add({ externalId: textOf('externalId', value) ?? '' });
+    else if (name === 'externalid') this.#add({ externalId: externalIdOf(value) });
     else if (/^roles(\[[^\]]*\])?(\.value)?$/.test(name)) this.#add({ role: roleOf(value) });
     else if (nameParts.has(name)) this.#names.set(name, textOf(path, value));
     else if (name === 'name' || name === userSchema.slice(0, -1))
@@ -87,7 +104,7 @@ class ScimAttributes {
     const parts = [part('name.givenname'), part('name.familyname')].filter((text) => text !== undefined);
     const joined = parts.length === 2 || whole ? parts.join(' ') || undefined : undefined;
     const name = part('displayname') ?? part('name.formatted') ?? joined;
-    return { ...this.#change, ...(name !== undefined && { name: name.slice(0, nameCharactersMax) }) };
+    return { ...this.#change, ...(name !== undefined && { name: nameOf(name) }) };
   }
 
   #add(change: ScimChange): void {
@@ -96,7 +113,6 @@ class ScimAttributes {
   }
 }
 
-const nameCharactersMax = 200;
 const nameParts = new Set(['displayname', 'name.formatted', 'name.givenname', 'name.familyname']);
 
 interface PatchOperation {
