@@ -32,7 +32,7 @@ interface Verification {
 /** A data directory of release 0.1.0: the first start of this one moves its events to other partitions. */
 const org = randomUUID();
 const months = 8;
-const perMonth = 5_000;
+const perMonth = 1_500;
 const events = months * perMonth;
 let dataDir: string;
 
