@@ -12,12 +12,11 @@ import { type Cut, newIn } from '../../src/cli/backup/cut.ts';
 import { LocalPlace } from '../../src/cli/backup/local-place.ts';
 import { latestText, type Manifest, sha256Of } from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
-import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
-import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { silentLog, startEngine, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
@@ -106,7 +105,7 @@ async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
 
 /** Runs `work` on the engine of a data directory that nobody uses. */
 async function inEngineOf<T>(dataDir: string, work: (storage: Storage) => Promise<T>): Promise<T> {
-  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);
   try {
     return await work(storage);

@@ -5,12 +5,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
-import { silentLog } from '../support/engine.ts';
+import { silentLog, startEngine } from '../support/engine.ts';
 import { acceptedOf, call, eventually, type Page, pageOf } from '../support/http.ts';
 import { migrateAsRelease010 } from '../support/old-release.ts';
 import {
@@ -38,7 +37,7 @@ let dataDir: string;
 
 before(async () => {
   dataDir = await temporaryDirectory();
-  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);
   await migrateAsRelease010(storage);
   await storage.insertRows('organizations', [
