@@ -23,6 +23,8 @@ export interface IngestOptions {
   readonly dataDir: string;
   readonly log: Logger;
   readonly workers: number;
+  /** URL of another worker module than the one beside this: of tests, which have one that starts faster. */
+  readonly workerFile?: string | undefined;
   readonly appName: string;
   readonly redactKeys: readonly string[];
   readonly bodyBytesMax: number;
@@ -162,17 +164,19 @@ async function rememberAnswersOf(wal: Wal, idempotency: Idempotency): Promise<vo
   }
 }
 
-function startPools({ appName, redactKeys, workers, log }: IngestOptions, throttle: Throttle): Pools {
+function startPools(options: IngestOptions, throttle: Throttle): Pools {
+  const { appName, redactKeys, workers, log, workerFile: filename } = options;
   const worker = { appName, redactKeys };
   return {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
-    small: new WorkerPool({ name: 'small', threads: 1, worker, log, throttle: throttle.small }),
+    small: new WorkerPool({ name: 'small', threads: 1, worker, log, filename, throttle: throttle.small }),
     // Their threads cost a start and memory, and where all bodies are small nobody needs them.
     large: new WorkerPool({
       name: 'large',
       threads: workers,
       worker,
       log,
+      filename,
       throttle: throttle.large,
       isLazy: true,
     }),

@@ -19,7 +19,7 @@ export interface WorkerPoolOptions {
   /** Asked before a task begins that maps events, and told what came of it. */
   readonly throttle?: Admission;
   /** URL of another worker module: one that hangs or crashes, to see what becomes of its neighbours. */
-  readonly filename?: string;
+  readonly filename?: string | undefined;
   readonly taskMsMax?: number;
 }
 
@@ -68,7 +68,7 @@ export class WorkerPool {
         // Nearly all a task allocates is dead at its end: room for a few tasks spares copying what is still in use.
         maxYoungGenerationSizeMb: limits.workerYoungMegabytesMax,
       },
-      execArgv: threadArguments(),
+      execArgv: filename?.endsWith('.js') ? [] : threadArguments(),
     });
     // A worker that dies outside of a task (out of memory, say) is reported here; Piscina starts another.
     this.#piscina.on('error', (error: unknown) => log.error(errorFacts(error), 'an ingest worker failed'));

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openStorage } from '../../src/storage/client.ts';
-import { startEmbeddedEngine } from '../../src/storage/engine.ts';
-import { silentLog } from '../support/engine.ts';
+import { silentLog, startEngine } from '../support/engine.ts';
 import { removeDirectory, runCli, temporaryDirectory } from '../support/server.ts';
 
 /** The commands as processes of their own, with no server beside them. */
@@ -31,7 +30,7 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
 
   // What the commands changed is in the audit events of the organization.
   const { id } = JSON.parse(made.stdout) as { id: string };
-  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);
   try {
     const query =

@@ -5,6 +5,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Remote, startRemote } from '../client/remote.ts';
 import { patience } from '../support/patience.ts';
+import { rounds, skippedForLength } from '../support/rounds.ts';
 import { type Destination, spawnForward, startDestination, withDirectory } from './forward-support.ts';
 
 /**
@@ -12,7 +13,7 @@ import { type Destination, spawnForward, startDestination, withDirectory } from 
  * FORWARD_KILLS sets how often.
  */
 
-const kills = Number(process.env['FORWARD_KILLS'] ?? 3);
+const kills = Number(process.env['FORWARD_KILLS'] ?? rounds(2, 6));
 const batch = 20;
 /** However slow the machine, the last run can reach the end of them. */
 const eventsMax = 2_000;
@@ -87,9 +88,12 @@ async function linesOfFiles(directory: string): Promise<string[]> {
   return lines;
 }
 
+/** Each way to read and each target once; all pairs with TEST_ROUNDS=many. */
+const unlessLong = (isShort: boolean) => ({ skip: isShort ? false : skippedForLength });
+
 describe('killed at random moments', () => {
   for (const mode of ['feed', 'pages'] as const) {
-    test(`${mode} to files: each event is there once`, () =>
+    test(`${mode} to files: each event is there once`, unlessLong(mode === 'feed'), () =>
       withDirectory(async (directory) => {
         const from = mode === 'feed' ? remote : old;
         const file = ['--to', `file:${join(directory, 'events')}`, '--rotate-bytes', '16KiB'];
@@ -98,22 +102,27 @@ describe('killed at random moments', () => {
         const all = from.events.map((_, n) => n);
         assert.ok(all.length > 100);
         assert.deepEqual(mode === 'feed' ? places : places.sort((a, b) => a - b), all);
-      }));
+      }),
+    );
 
-    test(`${mode} to HTTP: none is lost, a kill repeats one batch at most, and with its ids`, () =>
-      withDirectory(async (directory) => {
-        const from = mode === 'feed' ? remote : old;
-        const args = ['--to', destination.url, '--format', 'elastic-bulk'];
-        await killedAgainAndAgain(from, [...args, '--checkpoint', join(directory, 'checkpoint')]);
-        const lines = destination.lines();
-        const ids = lines.filter((_, index) => index % 2 === 0);
-        const places = placesOf(lines.filter((_, index) => index % 2 === 1));
-        assert.deepEqual(
-          [...new Set(places)].sort((a, b) => a - b),
-          from.events.map((_, n) => n),
-        );
-        assert.ok(places.length - from.events.length <= kills * batch);
-        assert.equal(new Set(ids).size, from.events.length);
-      }));
+    test(
+      `${mode} to HTTP: none is lost, a kill repeats one batch at most, and with its ids`,
+      unlessLong(mode === 'pages'),
+      () =>
+        withDirectory(async (directory) => {
+          const from = mode === 'feed' ? remote : old;
+          const args = ['--to', destination.url, '--format', 'elastic-bulk'];
+          await killedAgainAndAgain(from, [...args, '--checkpoint', join(directory, 'checkpoint')]);
+          const lines = destination.lines();
+          const ids = lines.filter((_, index) => index % 2 === 0);
+          const places = placesOf(lines.filter((_, index) => index % 2 === 1));
+          assert.deepEqual(
+            [...new Set(places)].sort((a, b) => a - b),
+            from.events.map((_, n) => n),
+          );
+          assert.ok(places.length - from.events.length <= kills * batch);
+          assert.equal(new Set(ids).size, from.events.length);
+        }),
+    );
   }
 });

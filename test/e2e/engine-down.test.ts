@@ -12,7 +12,9 @@ import {
   problemOf,
   retryAfterOf,
 } from '../support/http.ts';
+import { neededGrants } from '../../src/storage/rights.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
+import { rounds } from '../support/rounds.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
 
@@ -70,7 +72,7 @@ describe('the embedded engine is killed', () => {
     const deaths = (async () => {
       await sleep(200);
       let last = 0;
-      for (let death = 0; death < 3; death++) {
+      for (let death = 0; death < rounds(2, 6); death++) {
         const pid = await eventually('an engine to kill', async () => {
           const now = server.enginePid();
           return now !== undefined && now !== last ? now : undefined;
@@ -102,7 +104,8 @@ describe('the connection to the engine fails', () => {
   let tenant: Tenant;
   const kept = randomUUID();
   before(async () => {
-    engine = await startPlainEngine();
+    // With no more rights than are documented: what is asked after an engine has died needs rights of its own.
+    engine = await startPlainEngine({ databases: ['audit'], grants: neededGrants('audit', 'audit') });
     proxy = await startFaultProxy(engine.port);
     server = await startServer({
       env: { ...engine.env, CLICKHOUSE_URL: proxy.url, SEGMENT_BYTES: '262144', WAL_MAX_BYTES: '2097152' },
@@ -150,10 +153,10 @@ describe('the connection to the engine fails', () => {
   });
 
   test('cut in the middle of an answer: a 500, never a part of a page', async () => {
-    for (const cutAfterBytes of [0, 1, 200, 1000, 30_000, 300_000]) {
+    for (const cutAfterBytes of [0, 200, 30_000, 1, 1000, 300_000].slice(0, rounds(3, 6))) {
       proxy.set({ cutAfterBytes });
       try {
-        for (let n = 0; n < 3; n++) notRetrieved(await tenant.get('limit=1000'));
+        for (let n = 0; n < 2; n++) notRetrieved(await tenant.get('limit=1000'));
         const compressed = await tenant.get('limit=1000', { 'accept-encoding': 'gzip' });
         notRetrieved(compressed);
       } finally {
@@ -212,7 +215,7 @@ describe('the connection to the engine fails', () => {
       }
     };
     const writers = Promise.all([writer(), writer()]);
-    for (let round = 0; round < 2; round++) {
+    for (let round = 0; round < rounds(1, 4); round++) {
       await sleep(300);
       await engine.kill();
       await sleep(200);

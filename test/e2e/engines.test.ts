@@ -6,40 +6,13 @@ import { startFaultProxy } from '../support/fault-proxy.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { neededGrants } from '../../src/storage/rights.ts';
-import { eventually } from '../support/http.ts';
 import { walk } from './walk.ts';
-import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
-import {
-  createTenant,
-  removeDirectory,
-  runCli,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-} from '../support/server.ts';
+import { startPlainEngine } from '../support/plain-engine.ts';
+import { removeDirectory, runCli, startServer, temporaryDirectory } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { startServerImage } from '../support/server-image.ts';
 import { startTwoShards } from '../support/two-shards.ts';
-
-/** A segment that may be stored already: the engine is killed while it takes one, and asked for it afterwards. */
-async function recoverySurvives(engine: PlainEngine): Promise<void> {
-  const server = await startServer({ env: engine.env });
-  try {
-    const tenant = await createTenant(server, 'recovered');
-    await engine.kill();
-    await tenant.record([sourceEvent(), sourceEvent()]);
-    await eventually('an attempt to fail', async () =>
-      server.stderrLines().some((line) => line.includes('waits for the engine')) ? true : undefined,
-    );
-    await engine.start();
-    await tenant.settled(2);
-    await tenant.caughtUp();
-    assert.equal(await server.stop(), 0);
-  } finally {
-    await server.stop();
-  }
-}
 
 // The embedded engine is what nearly all other tests use.
 describe('the same service on every engine', () => {
@@ -51,10 +24,8 @@ describe('the same service on every engine', () => {
       databases: [database],
       grants: neededGrants(database, 'audit'),
     });
-    const env = { ...engine.env, CLICKHOUSE_DATABASE: database };
     try {
-      await walk(env);
-      await recoverySurvives({ ...engine, env });
+      await walk({ ...engine.env, CLICKHOUSE_DATABASE: database });
     } finally {
       await engine.stop();
     }

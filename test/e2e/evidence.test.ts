@@ -450,22 +450,29 @@ describe('what an auditor finds', () => {
       300,
     ],
   ];
-  for (const [name, sql, kind, n] of tampered) {
-    test(`rows that were ${name}: the first of them by place and time`, async () => {
-      const one = await audited(name);
-      assert.deepEqual((await inEngine(one)).findings, []);
-      await change(sql, { id: one.id, first: timeOf(n), second: timeOf(n + 50) });
-      const { code, findings } = await inEngine(one);
-      const [found, ...more] = findings;
-      assert.deepEqual([code, found?.kind, more], [1, kind, []], JSON.stringify(findings));
-      assert.equal(found?.time, formatMicros(timeOf(n)));
-      if (n >= recorded) return;
-      // The place is that of this event in the tree, which still has it.
-      const proof = await get(one.tenant, `proof?position=${found?.position}`);
-      assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
-      if (name === 'deleted') await holdDeleted(one, found?.position ?? 0, found?.time ?? '');
+  describe('rows that were', () => {
+    /** Side by side: each waits for a checkpoint of its own. */
+    const all = new Map<string, Audited>();
+    before(async () => {
+      for (const one of await Promise.all(tampered.map(([name]) => audited(name)))) all.set(one.slug, one);
     });
-  }
+
+    for (const [name, sql, kind, n] of tampered) {
+      test(`${name}: the first of them by place and time`, async () => {
+        const one = all.get(name) ?? assert.fail(name);
+        await change(sql, { id: one.id, first: timeOf(n), second: timeOf(n + 50) });
+        const { code, findings } = await inEngine(one);
+        const [found, ...more] = findings;
+        assert.deepEqual([code, found?.kind, more], [1, kind, []], JSON.stringify(findings));
+        assert.equal(found?.time, formatMicros(timeOf(n)));
+        if (n >= recorded) return;
+        // The place is that of this event in the tree, which still has it.
+        const proof = await get(one.tenant, `proof?position=${found?.position}`);
+        assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
+        if (name === 'deleted') await holdDeleted(one, found?.position ?? 0, found?.time ?? '');
+      });
+    }
+  });
 
   test('events that are shown otherwise than they were recorded: the first of them by place, time and column', async () => {
     const one = await audited('shown');

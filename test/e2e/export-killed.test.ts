@@ -55,8 +55,8 @@ describe('an export that is killed', () => {
   };
   const args = (file: string) => ['export', '--org', 'long', '--file-name', 'MANY', '-o', file];
   /** Starts the export and kills it as soon as so many slices are finished. */
-  const killedAfter = async (file: string, slices: number) => {
-    const child = spawn(process.execPath, [...cliCommand, ...args(file)], {
+  const killedAfter = async (file: string, slices: number, more: readonly string[] = []) => {
+    const child = spawn(process.execPath, [...cliCommand, ...args(file), ...more], {
       cwd: projectRoot,
       env: { PATH: process.env['PATH'], DATA_DIR: server.dataDir },
       stdio: 'ignore',
@@ -115,15 +115,19 @@ describe('an export that is killed', () => {
 
   test('begins anew where the events have changed since', { timeout: patience(60_000) }, async () => {
     const file = join(out, 'many.ndjson');
-    await killedAfter(file, 1);
+    // Two slices.
+    const newest = 400_000;
+    const from = new Date((1_704_067_200 + copies - newest) * 1000).toISOString();
+    const range = ['--start-time', from];
+    await killedAfter(file, 1, range);
     const state = `${file}.partial/state.json`;
     // As if one event had gone since, as retention makes them go.
     writeFileSync(
       state,
       readFileSync(state, 'utf8').replaceAll(/"rows":(\d+)/g, (_, rows) => `"rows":${Number(rows) + 1}`),
     );
-    const { code, stderr } = await server.cli(args(file));
+    const { code, stderr } = await server.cli([...args(file), ...range]);
     assert.equal(code, 0, stderr);
-    assert.equal(finished(file).manifest.rows, copies + 1);
+    assert.equal(finished(file).manifest.rows, newest);
   });
 });

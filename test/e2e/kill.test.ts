@@ -25,6 +25,7 @@ import { patience } from '../support/patience.ts';
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 1);
 const seed = killSeed(process.env['KILL_SEED']);
 const clients = 6;
+const deathsPerRound = 2;
 
 const dataDir = await temporaryDirectory();
 let server: TestServer;
@@ -138,7 +139,7 @@ test(`${rounds} rounds of kill -9 under load lose nothing and double nothing (KI
     const done = new AbortController();
     const writers = Promise.all(batches.map((ofClient) => write(key, flow, written, done.signal, ofClient)));
     const died: string[] = [];
-    for (let death = 0; death < 3; death++) {
+    for (let death = 0; death < deathsPerRound; death++) {
       const { afterMs, of } = deaths.next().value;
       await sleep(afterMs);
       await kill(of);

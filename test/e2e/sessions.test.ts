@@ -582,7 +582,8 @@ describe('after a restart, with hosts of organizations', () => {
 
   test('nobody signs in where no organization is', async () => {
     for (const host of noOrganization) {
-      for (const organization of [undefined, 'one']) {
+      // Each costs a password's hash: without a name the host is the only one to give it.
+      for (const organization of host === domain ? [undefined, 'one'] : ['one']) {
         const answer = await login(server, { email: admin.email, password, organization }, { host });
         problemOf(answer, 401);
         assert.equal(answer.headers['set-cookie'], undefined, host);

@@ -5,12 +5,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { readEngineFile } from '../../src/storage/engine-file.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
-import { silentLog } from '../support/engine.ts';
+import { silentLog, startEngine } from '../support/engine.ts';
 import { acceptedOf, call, eventually, type Page, pageOf } from '../support/http.ts';
 import { migrateAsRelease010 } from '../support/old-release.ts';
 import {
@@ -32,13 +31,13 @@ interface Verification {
 /** A data directory of release 0.1.0: the first start of this one moves its events to other partitions. */
 const org = randomUUID();
 const months = 8;
-const perMonth = 5_000;
+const perMonth = 1_500;
 const events = months * perMonth;
 let dataDir: string;
 
 before(async () => {
   dataDir = await temporaryDirectory();
-  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);
   await migrateAsRelease010(storage);
   await storage.insertRows('organizations', [

@@ -1,4 +1,5 @@
 import { after, before, test } from 'node:test';
+import { rounds } from '../support/rounds.ts';
 import type { TestServer } from '../support/server.ts';
 import { type Batch, checkBatch, damagedBatch, goodBatch } from './batch.ts';
 import { EventsService } from './service.ts';
@@ -6,8 +7,8 @@ import { EventsService } from './service.ts';
 /** Source events through the running service: every way out against a naive model. `npm run fuzz` goes on for longer. */
 
 const redactKeys = 'region,i-ban,!cookie';
-const goodBatches = 3;
-const damagedMs = 3_000;
+const goodBatches = rounds(2, 10);
+const damagedMs = rounds(1_500, 15_000);
 let server: TestServer;
 let service: EventsService;
 

@@ -19,6 +19,7 @@ import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { builtWorker } from '../support/cli-command.ts';
 import { silentLog, startTestEngine, type TestEngine, temporaryDirectory } from '../support/engine.ts';
 import { call, type HttpAnswer } from '../support/http.ts';
 import { startTestServer } from './support.ts';
@@ -77,6 +78,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     log: silentLog,
     workers: 1,
     appName: 'Test',
+    workerFile: builtWorker,
     redactKeys: [],
     bodyBytesMax: 1024 * 1024,
     flushIntervalMs: 20,

@@ -13,6 +13,7 @@ import type { Problem } from '../../src/base/problem.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';
+import { builtWorker } from '../support/cli-command.ts';
 import { temporaryDirectory } from '../support/engine.ts';
 
 const zstd = await Zstd.load();
@@ -61,6 +62,7 @@ before(async () => {
     log: recordingLogger(logged),
     workers,
     appName: 'Test',
+    workerFile: builtWorker,
     redactKeys: [],
     bodyBytesMax: 32 * 1024 * 1024,
     flushIntervalMs: 20,

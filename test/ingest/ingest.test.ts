@@ -12,6 +12,7 @@ import type { Problem } from '../../src/base/problem.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
+import { builtWorker } from '../support/cli-command.ts';
 import { silentLog, temporaryDirectory } from '../support/engine.ts';
 
 const organization = { id: '0b7f2a50-0000-4000-8000-000000000001', slug: 'acme', retentionDays: undefined };
@@ -66,6 +67,7 @@ describe('ingest, from request to sink', () => {
       log: silentLog,
       workers: 1,
       appName: 'Test',
+      workerFile: builtWorker,
       redactKeys: [],
       bodyBytesMax: 1024 * 1024,
       flushIntervalMs: 20,

@@ -14,6 +14,7 @@ import { LargeBodies } from '../../src/ingest/large-bodies.ts';
 import { WorkerPool } from '../../src/ingest/pool.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { Wal } from '../../src/ingest/wal.ts';
+import { builtWorker } from '../support/cli-command.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 
@@ -60,7 +61,7 @@ describe('workers that wait for the engine', () => {
     let delayMs = 60_000;
     let taken = 0;
     const throttle = { delayMs: () => delayMs, admitted: (rows: number) => (taken += rows) };
-    const pool = new WorkerPool({ threads: 1, worker, log: silentLog, throttle });
+    const pool = new WorkerPool({ threads: 1, worker, log: silentLog, filename: builtWorker, throttle });
     const { accept } = await acceptOn(pool);
     const began = performance.now();
     await accept(request('a'));
@@ -86,7 +87,7 @@ describe('requests that wait for workers', () => {
   it('are gathered into few tasks', async () => {
     let delayMs = 60_000;
     const throttle = { delayMs: () => delayMs, admitted: () => undefined };
-    const pool = new WorkerPool({ threads: 1, worker, log: silentLog, throttle });
+    const pool = new WorkerPool({ threads: 1, worker, log: silentLog, filename: builtWorker, throttle });
     const { accept } = await acceptOn(pool);
     const aFifth = 'x'.repeat(limits.gatherBytesMax / 5);
     const all = Array.from({ length: limits.gatherQueuedTasks * 5 }, () => accept(request(aFifth)));
@@ -112,7 +113,7 @@ describe('large bodies that wait for the log', () => {
   };
 
   it('keep their place until they are stored where much of them is kept, and only then', async () => {
-    const pool = new WorkerPool({ threads: 1, worker, log: silentLog });
+    const pool = new WorkerPool({ threads: 1, worker, log: silentLog, filename: builtWorker });
     const places = pool.threads + limits.largeBodiesBeyondThreads;
     const large = new LargeBodies({
       pool,

@@ -1,11 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { limits } from '../../src/read/limits.ts';
 import type { AuditFilter } from '../../src/read/filter.ts';
 import { createPageReader } from '../../src/read/page.ts';
-import { startTestEngine, type TestEngine } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { rounds } from '../support/rounds.ts';
 import { createRecorder, newestFirst, type Recorded } from './support.ts';
 
@@ -61,16 +61,15 @@ async function assertPage(
 }
 
 describe('pages at deep offsets', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   let record: ReturnType<typeof createRecorder>;
   let recorded = 0;
   /** Its month is the partition that events go to. */
   let recordedAt = Date.now();
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
     record = createRecorder(engine.storage, { now: () => recordedAt });
   });
-  after(() => engine.stop());
 
   const readerOf = (org: string): ReadPage => {
     const reader = createPageReader(engine.storage, envelope, () => 0);
@@ -237,7 +236,7 @@ describe('pages at deep offsets', () => {
         const readPage = readerOf(org);
         let rows = await add(
           org,
-          Array.from({ length: 14_000 }, (_, n) => base + (n % 300) * hour),
+          Array.from({ length: 10_000 }, (_, n) => base + (n % 300) * hour),
         );
         rows.sort(newestFirst);
         for (const one of all) {
@@ -247,7 +246,7 @@ describe('pages at deep offsets', () => {
           }
         }
       }),
-      { numRuns: rounds(3, 10) },
+      { numRuns: rounds(2, 10) },
     );
   });
 
@@ -264,7 +263,7 @@ describe('pages at deep offsets', () => {
       for (let n = 0; !ending.signal.aborted; n++) await add(org, [base + (count + n) * 1_000_000, base - n]);
     })();
     try {
-      for (let n = 0; n < 40; n++) {
+      for (let n = 0; n < rounds(15, 100); n++) {
         const offset = 11_500 + n;
         const { data, meta } = await readPage({}, 1000, offset);
         assert.equal(data.length, Math.min(1000, meta.total - offset));

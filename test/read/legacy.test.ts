@@ -3,14 +3,15 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { organizationEventsHandler } from '../../src/http/routes/organization-events.ts';
 import { createLegacyReader, readLegacyRequest } from '../../src/read/legacy.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { startTestServer, type TestServer } from '../http/support.ts';
-import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { silentLog } from '../support/engine.ts';
+import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { call } from '../support/http.ts';
 import { createCaller, createRecorder, newestFirst, type Recorded, type Recorder } from './support.ts';
@@ -18,13 +19,12 @@ import { createCaller, createRecorder, newestFirst, type Recorded, type Recorder
 const path = '/api/v1/dashboard/organization/get-events-in-org';
 
 describe('source events of an organization', () => {
-  let engine: TestEngine;
+  let engine: SharedEngine;
   let record: Recorder;
   before(async () => {
-    engine = await startTestEngine();
+    engine = await sharedEngine();
     record = createRecorder(engine.storage);
   });
-  after(() => engine.stop());
 
   const serve = (caller = createCaller(), storage = engine.storage) => {
     const handler = organizationEventsHandler(createLegacyReader(storage));

@@ -25,13 +25,14 @@ import { createRecorder } from '../read/support.ts';
 import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 import { migrateAsRelease010 } from '../support/old-release.ts';
+import { skippedForLength } from '../support/rounds.ts';
 
 const file = '0006_events_by_ingest_month.sql';
 const [acme, globex] = [randomUUID(), randomUUID()];
 const user = { id: 'u-1', email: 'ann@example.com' };
 const flows = Array.from({ length: 40 }, () => randomUUID());
 const recordedMonths = [202401, 202402, 202407, 202412, 202511];
-const manyEvents = 1_000;
+const manyEvents = 300;
 const envelope = { head: '{', tail: '}}' };
 const never = new AbortController().signal;
 
@@ -47,7 +48,7 @@ async function fill(storage: Storage, perMonth: number): Promise<void> {
     at = Date.UTC(Math.floor(month / 100), (month % 100) - 1, 15);
     const eventsOf = (count: number) => Array.from({ length: count }, () => eventOf(n++, at, perMonth));
     await record(acme, eventsOf(perMonth));
-    if (perMonth >= manyEvents && month === recordedMonths[1]) await record(globex, eventsOf(300));
+    if (perMonth >= manyEvents && month === recordedMonths[1]) await record(globex, eventsOf(100));
   }
 }
 
@@ -108,7 +109,7 @@ async function readsOf(storage: Storage): Promise<Record<string, string>> {
       const name = `${org} ${JSON.stringify(filter)}`;
       reads[`page ${name}`] = await textOf(await page(org, { filter, limit: 1000, offset: 0 }, never));
     }
-    reads[`deep ${org}`] = await textOf(await page(org, { filter: {}, limit: 50, offset: 5_500 }, never));
+    reads[`deep ${org}`] = await textOf(await page(org, { filter: {}, limit: 50, offset: 1_900 }, never));
     for (const format of exportFormats) {
       const filter = format === 'csv' ? {} : year(2024, 2026);
       const { stream, total } = await exports(org, { format, filter }, 0, never);
@@ -207,7 +208,7 @@ describe('an events table of the release before', () => {
   const whole = { rows: recordedMonths.length * 200, different: recordedMonths.length * 200 };
 
   it('is moved to partitions by the month of recording, and everything reads the same', async () => {
-    const storage = await oldDatabase('upgraded', 1_200);
+    const storage = await oldDatabase('upgraded', 400);
     assert.ok((await partitionsOf(storage)).includes(197306));
     const reads = await readsOf(storage);
     assert.ok((await migrate(storage, { log: silentLog })).applied.includes(file));
@@ -215,6 +216,11 @@ describe('an events table of the release before', () => {
     assert.deepEqual(await readsOf(storage), reads);
     assert.deepEqual(await migrate(storage, { log: silentLog }), { applied: [] });
     assert.deepEqual(await tablesOf(storage), await tablesOf(engine.storage), 'the schema of a new database');
+    // A start that was cut short when all was moved, before that was recorded.
+    await storage.command(`DELETE FROM schema_migrations WHERE name = '${file}'`);
+    assert.ok((await migrate(storage, { log: silentLog })).applied.includes(file));
+    assert.deepEqual(await tablesOf(storage), await tablesOf(engine.storage));
+    assert.deepEqual(await readsOf(storage), reads);
     const { rows } = await countOf(storage);
     await fill(storage, 200);
     assert.equal((await countOf(storage)).rows, rows + whole.rows, 'and it takes new events');
@@ -226,18 +232,16 @@ describe('an events table of the release before', () => {
         await storage.command('INSERT INTO events_by_ingest SELECT * FROM events WHERE seq % 3 = 0');
         await storage.command('INSERT INTO events_by_ingest SELECT * FROM events WHERE seq % 5 = 0');
       },
-      exchanged: async (storage: Storage) => {
-        await storage.command('INSERT INTO events_by_ingest SELECT * FROM events');
-        await storage.command('EXCHANGE TABLES events AND events_by_ingest');
-      },
       exchanged_with_a_late_writer: async (storage: Storage) => {
         await storage.command('INSERT INTO events_by_ingest SELECT * FROM events WHERE seq % 100 != 7');
         await storage.command('EXCHANGE TABLES events AND events_by_ingest');
       },
-      moved_but_not_recorded: async (storage: Storage) => {
-        await migrate(storage, { log: silentLog });
-        await storage.command(`DELETE FROM schema_migrations WHERE name = '${file}'`);
-      },
+      ...(skippedForLength === false && {
+        exchanged: async (storage: Storage) => {
+          await storage.command('INSERT INTO events_by_ingest SELECT * FROM events');
+          await storage.command('EXCHANGE TABLES events AND events_by_ingest');
+        },
+      }),
     })) {
       const storage = await oldDatabase(name);
       await createNewTable(storage);
@@ -249,34 +253,54 @@ describe('an events table of the release before', () => {
     }
   });
 
-  it('is copied again where the engine has cut a part short and not noticed', async () => {
-    const storage = await oldDatabase('cut_short');
-    let cuts = 0;
-    /** As a disk that is full in the midst of a month: the engine answers as if all had been written. */
-    const cut = async (): Promise<void> => {
-      const [part] = await storage.rows<{ path: string }>(
-        `SELECT path FROM system.parts WHERE database = currentDatabase() AND table = 'events_by_ingest' AND active
-         AND partition_id = '202407'`,
+  describe('on a disk', () => {
+    let storage: Storage;
+
+    it('stays as it is where the disk has no room for a copy', async () => {
+      storage = await oldDatabase('no_room');
+      const full: Storage = {
+        ...storage,
+        rows: async <T>(sql: string, parameters?: Record<string, unknown>) => {
+          const rows = await storage.rows<T>(sql, parameters);
+          return sql.includes('system.disks') ? rows.map((row) => ({ ...row, free: '4096' })) : rows;
+        },
+      };
+      await assert.rejects(
+        migrate(full, { log: silentLog }),
+        /needs \d+ MB on .* where 1 MB are free; nothing/,
       );
-      if (part === undefined || cuts > 0) return;
-      cuts += 1;
-      const file = join(part.path, 'data.bin');
-      await truncate(file, (await stat(file)).size - 100);
-    };
-    const failing: Storage = {
-      ...storage,
-      command: async (sql, parameters, options) => {
-        await storage.command(sql, parameters, options);
-        if (sql.startsWith('INSERT INTO events_by_ingest')) await cut();
-      },
-    };
-    await migrate(failing, { log: silentLog });
-    assert.equal(cuts, 1);
-    assert.deepEqual(await countOf(storage), whole);
-    const [read] = await storage.rows<{ n: string }>(
-      "SELECT countIf(startsWith(source, '{') AND endsWith(source, '}')) AS n FROM events",
-    );
-    assert.equal(read?.n, String(whole.rows));
+      assert.deepEqual(await countOf(storage), whole);
+      assert.equal((await countOf(storage, 'events_by_ingest')).rows, 0);
+    });
+
+    it('is copied again where the engine has cut a part short and not noticed', async () => {
+      let cuts = 0;
+      /** As a disk that is full in the midst of a month: the engine answers as if all had been written. */
+      const cut = async (): Promise<void> => {
+        const [part] = await storage.rows<{ path: string }>(
+          `SELECT path FROM system.parts WHERE database = currentDatabase() AND table = 'events_by_ingest' AND active
+           AND partition_id = '202407'`,
+        );
+        if (part === undefined || cuts > 0) return;
+        cuts += 1;
+        const file = join(part.path, 'data.bin');
+        await truncate(file, (await stat(file)).size - 100);
+      };
+      const failing: Storage = {
+        ...storage,
+        command: async (sql, parameters, options) => {
+          await storage.command(sql, parameters, options);
+          if (sql.startsWith('INSERT INTO events_by_ingest')) await cut();
+        },
+      };
+      await migrate(failing, { log: silentLog });
+      assert.equal(cuts, 1);
+      assert.deepEqual(await countOf(storage), whole);
+      const [read] = await storage.rows<{ n: string }>(
+        "SELECT countIf(startsWith(source, '{') AND endsWith(source, '}')) AS n FROM events",
+      );
+      assert.equal(read?.n, String(whole.rows));
+    });
   });
 
   it('leaves behind what has expired, and keeps what has not', async () => {
@@ -291,25 +315,6 @@ describe('an events table of the release before', () => {
     assert.equal((await countOf(storage)).rows, whole.rows + 32);
     await migrate(storage, { log: silentLog });
     assert.equal((await countOf(storage)).rows, whole.rows + 2);
-  });
-
-  it('stays as it is where the disk has no room for a copy', async () => {
-    const storage = await oldDatabase('no_room');
-    const full: Storage = {
-      ...storage,
-      rows: async <T>(sql: string, parameters?: Record<string, unknown>) => {
-        const rows = await storage.rows<T>(sql, parameters);
-        return sql.includes('system.disks') ? rows.map((row) => ({ ...row, free: '4096' })) : rows;
-      },
-    };
-    await assert.rejects(
-      migrate(full, { log: silentLog }),
-      /needs \d+ MB on .* where 1 MB are free; nothing/,
-    );
-    assert.deepEqual(await countOf(storage), whole);
-    assert.equal((await countOf(storage, 'events_by_ingest')).rows, 0);
-    await migrate(storage, { log: silentLog });
-    assert.deepEqual(await countOf(storage), whole);
   });
 
   it('is not touched while another server writes to it', async () => {

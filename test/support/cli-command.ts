@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { projectRoot } from './project-root.ts';
 
 const root = fileURLToPath(projectRoot);
@@ -38,3 +38,6 @@ export function programOf(path: string): readonly string[] {
 export function sourceModule<T>(path: string): Promise<T> {
   return import(isBuilt ? `${root}dist/${path}.js` : `${root}src/${path}.ts`) as Promise<T>;
 }
+
+/** For `workerFile` and `filename`: the built worker starts in a fifth of the time that one from the sources takes. */
+export const builtWorker = isBuilt ? pathToFileURL(`${root}dist/ingest/worker.js`).href : undefined;

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../../src/base/log.ts';
 import { openStorage } from '../../src/storage/client.ts';
-import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
+import { sourceModule } from './cli-command.ts';
 
 export interface TestEngine {
   readonly storage: Storage;
@@ -18,6 +18,12 @@ export interface TestEngine {
 
 export const silentLog = createLogger('silent');
 
+/** The engine of a service, without a service. As it is built it starts in half the time: no child needs TypeScript. */
+export async function startEngine(dataDir: string): Promise<EmbeddedEngine> {
+  const module = await sourceModule<typeof import('../../src/storage/engine.ts')>('storage/engine');
+  return module.startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+}
+
 /** A new directory under the system's temporary one. */
 export async function temporaryDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'auditlog-test-'));
@@ -26,7 +32,7 @@ export async function temporaryDirectory(): Promise<string> {
 /** A real engine on an empty, migrated database in a temporary directory; `stop` removes everything. */
 export async function startTestEngine(): Promise<TestEngine> {
   const dataDir = await temporaryDirectory();
-  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
+  const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);
   const stop = async (): Promise<void> => {
     await storage.close();

@@ -104,10 +104,20 @@ export function conformance(document: OpenApiDocument): Conformance {
           `${what}: the header ${name} is not documented`,
         );
       }
-      const body: unknown = type.endsWith('json') ? JSON.parse(answer.text) : answer.text;
+      const body: unknown = type.endsWith('json') ? sampleOf(JSON.parse(answer.text)) : answer.text;
       assert.deepEqual(errorsOf(pointerOf(method, path, answer.status, type), body), [], what);
     },
   };
+}
+
+/** An answer with so much data has some of it looked at, from the first to near the last: all would cost more than its read. */
+const heldDataMax = 20;
+
+function sampleOf(body: unknown): unknown {
+  const { data } = Object(body) as { data?: unknown };
+  if (!Array.isArray(data) || data.length <= heldDataMax) return body;
+  const step = Math.ceil(data.length / heldDataMax);
+  return { ...Object(body), data: data.filter((_, n) => n % step === 0) };
 }
 
 const document = JSON.parse(

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { cliCommand } from './cli-command.ts';
+import { cliCommand, sourceModule } from './cli-command.ts';
 import { patience } from './patience.ts';
 import { chosenEnvironment } from './chosen-engine.ts';
 import {
@@ -190,9 +190,9 @@ export async function runCliHere(
   { dataDir, env, stdin = '' }: { dataDir: string; env?: ServerOptions['env']; stdin?: string | undefined },
 ): Promise<CliAnswer> {
   const [{ runCli: run }, { recordEvents }, { eventHead, eventTail }] = await Promise.all([
-    import('../../src/cli/program.ts'),
-    import('../../src/cli/record-events.ts'),
-    import('../../src/ocsf/envelope.ts'),
+    sourceModule<typeof import('../../src/cli/program.ts')>('cli/program'),
+    sourceModule<typeof import('../../src/cli/record-events.ts')>('cli/record-events'),
+    sourceModule<typeof import('../../src/ocsf/envelope.ts')>('ocsf/envelope'),
   ]);
   let stdout = '';
   let stderr = '';

@@ -6,15 +6,23 @@ import { createUser, password, signIn } from '../e2e/session-support.ts';
 import { withEngine } from '../e2e/export-support.ts';
 import { eventually } from '../support/http.ts';
 import { createTenant, type SharedServer, sourceEvent, type Tenant } from '../support/server.ts';
-import { assertAccessible, fillSignIn, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+import {
+  assertAccessible,
+  assertAccessibleInBoth,
+  fillSignIn,
+  sharedPage,
+  type SharedPage,
+  withoutBrowser,
+} from './support.ts';
 
 const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
 const flow = '5f0c3a52-7c1b-4ad0-8a2e-3f6f1f0f9a10';
-/** 2024-05-06T00:00:00Z: the events of this test, a second apart. */
+/** 2024-05-06T00:00:00Z: the events of this test. */
 const start = Date.UTC(2024, 4, 6) * 1000;
-const events = 30_000;
+const events = 3_000;
+const gapSeconds = 10;
 /** Of an organization of their own: as rows of one element they were higher than the page lets it be (8 million pixels). */
-const manyEvents = 400_000;
+const manyEvents = 300_000;
 const all = '#/events?range=all';
 /** Without what the service itself has recorded while these tests ran. */
 const ofThen = `${all}&to=2024-12-31T00:00:00Z`;
@@ -29,9 +37,9 @@ let tenant: Tenant;
 const rows = (page: Page) => page.locator('.row[aria-selected]');
 const settled = (page: Page, count: string) => page.locator('.total', { hasText: count }).waitFor();
 
-function event(at: number): object {
+function event(at: number, gap = 1): object {
   return sourceEvent({
-    timestamp: start + at * 1_000_000,
+    timestamp: start + at * gap * 1_000_000,
     action: at % 3 === 0 ? 2001 : 1001,
     actor: { id: `u${at % 7}`, name: `User ${at % 7}`, email: `user${at % 7}@a.example` },
     result: { code: at % 10 === 0 ? 403 : 200 },
@@ -58,7 +66,9 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     ({ server } = shared);
     tenant = await createTenant(server, 'acme');
     const other = await createTenant(server, 'globex');
-    const lines = Array.from({ length: events }, (_, at) => JSON.stringify(event(at))).concat(markedEvents());
+    const lines = Array.from({ length: events }, (_, at) => JSON.stringify(event(at, gapSeconds))).concat(
+      markedEvents(),
+    );
     const headers = { 'content-type': 'application/x-ndjson' };
     assert.equal((await tenant.post(lines.join('\n'), headers)).status, 202);
     await other.record([event(1)]);
@@ -112,30 +122,30 @@ describe('the web page', { skip: withoutBrowser() }, () => {
 
   test('finds by filters that are links: Back works, another browser sees the same rows', async () => {
     const page = await shared.open('zoe@a.example', ofThen);
-    await settled(page, '30,003 events');
+    await settled(page, '3,003 events');
     await page.keyboard.press('/');
     await page.keyboard.type('user 3');
     await page.getByRole('option', { name: 'actor is' }).first().waitFor();
     await page.keyboard.press('Enter');
     await page.locator('.chip', { hasText: 'actor is user3@a.example' }).waitFor();
-    await settled(page, '4,286 events');
-    await page.locator('.facets button', { hasText: 'Failure' }).click();
     await settled(page, '429 events');
+    await page.locator('.facets button', { hasText: 'Failure' }).click();
+    await settled(page, '43 events');
     const [address, seen] = [page.url(), await rows(page).allTextContents()];
     // Somebody else without a session is led to it by way of the sign-in, and with one straight.
     const other = await shared.visit(address);
     await fillSignIn(other, 'ada@a.example');
     for (const second of [other, await other.context().newPage()]) {
       if (second !== other) await second.goto(address);
-      await settled(second, '429 events');
+      await settled(second, '43 events');
       assert.equal(second.url(), address);
       await rows(second).nth(5).waitFor();
       assert.deepEqual(await rows(second).allTextContents(), seen);
     }
     await page.goBack();
-    await settled(page, '4,286 events');
+    await settled(page, '429 events');
     await page.locator('.chip button').click();
-    await settled(page, '30,003 events');
+    await settled(page, '3,003 events');
   });
 
   test(`reaches each of ${manyEvents} rows by scrolling, and any moment by a jump`, async () => {
@@ -198,14 +208,14 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     );
     // The count may be there before the bars.
     const bars = page.locator('.chart[data-stale=false] .success').first();
-    await settled(page, '30,000 events');
+    await settled(page, '3,000 events');
     await bars.waitFor();
     await page.locator('.chart svg').focus();
     for (const key of ['ArrowRight', 'ArrowRight', 'Shift+ArrowRight', 'Enter'])
       await page.keyboard.press(key);
-    await settled(page, '600 events');
+    await settled(page, '60 events');
     await page.goBack();
-    await settled(page, '30,000 events');
+    await settled(page, '3,000 events');
     await bars.waitFor();
     const box = await page.locator('.chart svg').boundingBox();
     assert.ok(box);
@@ -214,13 +224,13 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.mouse.move(box.x + box.width * 0.5, box.y + 20, { steps: 4 });
     await page.mouse.up();
     await page.waitForURL(/from=2024-05-06T02/);
-    await page.locator('.total', { hasNotText: '30,000' }).waitFor();
+    await page.locator('.total', { hasNotText: '3,000' }).waitFor();
   });
 
   test('counts what is new instead of moving the rows', async () => {
     const page = await shared.open('zoe@a.example', `${all}&actor=new@a.example`);
     await page.getByText('No events match.').waitFor();
-    await page.getByRole('button', { name: /^Remove “actor is new@a.example”\s*30,0\d\d$/ }).waitFor();
+    await page.getByRole('button', { name: /^Remove “actor is new@a.example”\s*3,0\d\d$/ }).waitFor();
     const now = sourceEvent({ timestamp: new Date().toISOString(), actor: 'new@a.example' });
     await tenant.record([now, now]);
     await page.getByRole('button', { name: /2 new events/ }).click();
@@ -237,7 +247,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await dialog.waitFor();
     await fillSignIn(page, undefined, `${password} 2`);
     await dialog.waitFor({ state: 'detached' });
-    await settled(page, '429 events');
+    await settled(page, '43 events');
     assert.match(page.url(), /status=Failure&actor=user2/);
     await page.locator('.account .menu > button').click();
     await page.getByRole('button', { name: 'Change password' }).click();
@@ -248,7 +258,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.locator('input[name=current]').fill(`${password} 2`);
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('dialog').waitFor({ state: 'detached' });
-    await settled(page, '429 events');
+    await settled(page, '43 events');
   });
 
   test('waits for the limit of requests, and says so', async () => {
@@ -256,7 +266,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await rows(page).first().waitFor();
     // All within the page: on a slow machine the window may be over before the click, or the words gone before a look.
     await page.locator('.facets button', { hasText: 'Failure' }).evaluate(useUpLimit);
-    await settled(page, '003 events');
+    await settled(page, '03 events');
   });
 
   test('says what is the matter while the engine is away, and goes on by itself', async () => {
@@ -273,29 +283,27 @@ describe('the web page', { skip: withoutBrowser() }, () => {
       killing.abort();
       await killed;
     }
-    await settled(page, '3,003 events');
+    await settled(page, '303 events');
     await page.locator('.failure').waitFor({ state: 'detached' });
   });
 
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`has nothing that keeps people out, in ${colorScheme}`, async () => {
-      const page = await shared.visit('', { colorScheme });
-      await page.locator('form').waitFor();
-      await assertAccessible(page);
-      await fillSignIn(page, 'zoe@a.example');
-      await page.goto(`${server.url}/${ofThen}&flowId=${flow}`);
-      await settled(page, '3 events');
-      await rows(page).first().click();
-      await page.getByText('User id').waitFor();
-      await assertAccessible(page);
-      await page.keyboard.press('Escape');
-      await page.locator('.filter-bar .menu > button').click();
-      await assertAccessible(page);
-      await page.keyboard.press('Escape');
-      await page.locator('.account .menu > button').click();
-      await assertAccessible(page);
-    });
-  }
+  test('has nothing that keeps people out, in light and dark', async () => {
+    const page = await shared.visit();
+    await page.locator('form').waitFor();
+    await assertAccessibleInBoth(page);
+    await fillSignIn(page, 'zoe@a.example');
+    await page.goto(`${server.url}/${ofThen}&flowId=${flow}`);
+    await settled(page, '3 events');
+    await rows(page).first().click();
+    await page.getByText('User id').waitFor();
+    await assertAccessibleInBoth(page);
+    await page.keyboard.press('Escape');
+    await page.locator('.filter-bar .menu > button').click();
+    await assertAccessibleInBoth(page);
+    await page.keyboard.press('Escape');
+    await page.locator('.account .menu > button').click();
+    await assertAccessibleInBoth(page);
+  });
 
   test('is worked with by keys alone, in either zone and language', async () => {
     const page = await shared.visit(ofThen);
@@ -314,16 +322,16 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await press('Tab');
     await page.keyboard.type(password);
     await press('Enter');
-    await settled(page, '30,003 events');
+    await settled(page, '3,003 events');
     await press('?');
     await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
     await press('Escape', '/');
     await page.keyboard.type('user 3');
     await page.getByRole('option', { name: 'actor is' }).first().waitFor();
     await press('Enter');
-    await settled(page, '4,286 events');
+    await settled(page, '429 events');
     await press('Tab', 'Enter');
-    await settled(page, '30,003 events');
+    await settled(page, '3,003 events');
     await tabTo('[role=grid]');
     await press('ArrowDown', 'ArrowDown', 'Enter');
     await page.getByText('User id').waitFor();
@@ -339,15 +347,15 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await opener.and(page.locator(':focus')).waitFor();
     await page.locator('[role=grid]').press('Home');
     const first = page.locator('#event-0 .when');
-    assert.equal(await first.textContent(), '06 May 202410:19:59.000');
+    assert.equal(await first.textContent(), '06 May 202410:19:50.000');
     const zone = page.getByRole('button', { name: /^Times/ });
     await zone.press('Enter');
     await page.locator('.when-head', { hasText: 'UTC' }).waitFor();
-    assert.match(String(await first.textContent()), /08:19:59\.000$/);
+    assert.match(String(await first.textContent()), /08:19:50\.000$/);
     await zone.press('Enter');
     await page.locator('.account .menu > button').press('Enter');
     await page.getByRole('radio', { name: 'Deutsch' }).press('Space');
-    await settled(page, '30.003 Ereignisse');
+    await settled(page, '3.003 Ereignisse');
   });
 
   test('says that there is no connection, and goes on when there is', async () => {
@@ -357,7 +365,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     await page.locator('.facets button', { hasText: 'Failure' }).click();
     await page.getByText('No connection to the server.').first().waitFor();
     await page.context().setOffline(false);
-    await settled(page, '3,003 events');
+    await settled(page, '303 events');
     await page.locator('.failure').waitFor({ state: 'detached' });
   });
 

@@ -158,12 +158,21 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
+/** The same in light and dark, which differ in colours alone; each of the many rules costs the browser its time. */
+export async function assertAccessibleInBoth(page: Page): Promise<void> {
+  // Without motion, from now on: a colour on its way from one to the other is neither.
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await assertAccessible(page);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await assertAccessible(page, ['color-contrast', 'link-in-text-block']);
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
 /** No finding of axe that is serious or worse. Run as the browser's own, since the page lets no other script in. */
-export async function assertAccessible(page: Page): Promise<void> {
+export async function assertAccessible(page: Page, rules?: readonly string[]): Promise<void> {
   if (await page.evaluate<boolean>("typeof axe === 'undefined'")) await page.evaluate(axe.source);
-  const findings = await page.evaluate<Finding[]>(
-    "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
-  );
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) });
+  const findings = await page.evaluate<Finding[]>(`axe.run(${options}).then(({ violations }) => violations)`);
   const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(
     grave.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),

@@ -5,7 +5,13 @@ import type { Page } from 'playwright-core';
 import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
 import { createTenant, sourceEvent } from '../support/server.ts';
-import { assertAccessible, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
+import {
+  assertAccessible,
+  assertAccessibleInBoth,
+  sharedPage,
+  type SharedPage,
+  withoutBrowser,
+} from './support.ts';
 
 /** Views other than the events, in a browser: receipts, overview, and the export of events. */
 
@@ -255,21 +261,19 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await evidence.getByText('no longer as the checkpoint').waitFor();
   });
 
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`have nothing that keeps people out, in ${colorScheme}, on a phone too`, async () => {
-      const page = await shared.open(member, '#/receipts', { colorScheme });
-      await page.locator('.receipt .middle').first().waitFor();
-      await assertAccessible(page);
-      await page.setViewportSize({ width: 360, height: 700 });
-      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
-      await assertAccessible(page);
-      const overview = await shared.open('admin@viewed.example', '#/overview', { colorScheme });
-      await overview.locator('.heat').waitFor();
-      await assertAccessible(overview);
-      await overview.setViewportSize({ width: 360, height: 700 });
-      assert.equal(await overview.evaluate('document.documentElement.scrollWidth'), 360);
-    });
-  }
+  test('have nothing that keeps people out, in light and dark, on a phone too', async () => {
+    const page = await shared.open(member, '#/receipts');
+    await page.locator('.receipt .middle').first().waitFor();
+    await assertAccessibleInBoth(page);
+    await page.setViewportSize({ width: 360, height: 700 });
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    await assertAccessibleInBoth(page);
+    const overview = await shared.open('admin@viewed.example', '#/overview');
+    await overview.locator('.heat').waitFor();
+    await assertAccessibleInBoth(overview);
+    await overview.setViewportSize({ width: 360, height: 700 });
+    assert.equal(await overview.evaluate('document.documentElement.scrollWidth'), 360);
+  });
 });
 
 /** A page for which every checkpoint is yet to come. */
