@@ -124,10 +124,13 @@ describe('a writer that does not come back', () => {
     await record(tenant, late);
     sent.push(...early, ...late);
     unsent = waiting;
-    const dead = await eventually('the dead writer to be told of', async () => {
+    // Which takes its time: each look is a command, and two servers are beside.
+    const lookMs = 1_000;
+    const awayOf = async () => {
       await follow();
       return (await writers()).find((writer) => writer.holds_feed_back && writer.state === 'away');
-    });
+    };
+    const dead = await eventually('the dead writer to be told of', awayOf, 30_000, lookMs);
     assert.equal(dead.pid, dying.pid);
     assert.ok(dead.held_back_since);
     // As if it had claimed the key before the engine was away for it.
@@ -142,6 +145,8 @@ describe('a writer that does not come back', () => {
     await eventually(
       'the metric',
       async () => held.test((await call(`${living.url}/metrics`)).text) || undefined,
+      30_000,
+      lookMs,
     );
     const ready = await call(`${living.url}/readyz`);
     assert.equal(ready.status, 200);
