@@ -19,12 +19,8 @@ import {
   type StoredMonth,
 } from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
-<<<<<<< HEAD
 import { CountComparison } from '../../src/cli/restore/counts.ts';
 import { beginErasure } from '../../src/control/erasure.ts';
-import { startEmbeddedEngine } from '../../src/storage/engine.ts';
-=======
->>>>>>> 822f2ea
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { claimWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
@@ -129,9 +125,6 @@ async function inEngineOf<T>(dataDir: string, work: (storage: Storage) => Promis
   }
 }
 
-/** What was restored into a data directory. */
-const contentsIn = (dataDir: string) => inEngineOf(dataDir, contents);
-
 const backUp = (...args: string[]): Promise<CliAnswer> =>
   runCliHere(['backup', ...args], { dataDir: source.dataDir, env: s3Environment });
 const restore = (dataDir: string, ...args: string[]): Promise<CliAnswer> =>
@@ -221,13 +214,6 @@ describe('in a directory', () => {
     await writeFile(join(whole, 'restoring'), report.id);
     refused(await restore(whole, '--from', place, '--backup', first.id), /has a part of the backup/);
     printed(await restore(whole, '--from', place, '--json'));
-<<<<<<< HEAD
-    assert.deepEqual(await contentsIn(whole), await contents(source.storage));
-=======
-
-    printed(await restore(earlier, '--from', place, '--backup', first.id, '--json'));
-    assert.deepEqual(await contentsIn(earlier), before);
->>>>>>> 822f2ea
     assert.equal((await taken(place, '--full')).base, null);
     await inEngineOf(whole, async (storage) => {
       assert.deepEqual(await contents(storage), await contents(source.storage));
@@ -396,7 +382,6 @@ describe('in a directory', () => {
   });
 
   test('a run that was killed leaves nothing that looks whole, and the next one says so', async () => {
-<<<<<<< HEAD
     const place = join(root, 'torn');
     // A command that it waits for: by then it has put the first files.
     const writer = randomUUID();
@@ -412,14 +397,6 @@ describe('in a directory', () => {
     child.kill('SIGKILL');
     assert.equal(await ended, null);
     await withdrawWatermark(source.storage, writer);
-=======
-    let place = '';
-    for (let attempt = 0, isKilled = false; !isKilled; attempt++) {
-      assert.ok(attempt < 10, 'each was quicker than its kill');
-      place = join(root, `torn-${attempt}`);
-      isKilled = await killed(['backup', '--to', place], source.dataDir, () => hasFile(place, '.unfinished'));
-    }
->>>>>>> 822f2ea
     refused(await restore(join(root, 'of-torn'), '--from', place), /no backup that was finished/);
     const { notes, base } = await taken(place);
     assert.equal(base, null);
@@ -427,31 +404,12 @@ describe('in a directory', () => {
   });
 });
 
-<<<<<<< HEAD
 /** Changes the manifest of the newest backup, as somebody who can write there could do it. */
 async function rewrite(place: string, id: string, change: (stored: Manifest) => Manifest): Promise<void> {
   const path = join(place, id, 'manifest.json');
   const text = Buffer.from(JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')) as Manifest)));
   await writeFile(path, text);
   await writeFile(join(place, 'latest.json'), latestText({ id, sha256: sha256Of(text) }));
-=======
-const hasFile = async (directory: string, ending: string): Promise<boolean> =>
-  (await readdir(directory).catch(() => [])).some((name) => name.endsWith(ending));
-
-/** Starts a command, and kills it at some moment after it has begun; false: it was quicker, and has ended well. */
-async function killed(args: string[], dataDir: string, begun: () => Promise<boolean>): Promise<boolean> {
-  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir };
-  const child = spawn(process.execPath, [...cliCommand, ...args], { cwd: projectRoot, env, stdio: 'ignore' });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  await eventually('the command to begin', async () =>
-    child.exitCode !== null || (await begun()) ? true : undefined,
-  );
-  await sleep(Math.random() * 200);
-  child.kill('SIGKILL');
-  const code = await ended;
-  assert.ok([0, null].includes(code));
-  return code === null;
->>>>>>> 822f2ea
 }
 
 /** Where a user may have mounts of its own, the test needs no rights for a small disk. */
