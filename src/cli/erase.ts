@@ -50,6 +50,8 @@ interface Erasing {
   readonly person: Person;
   /** The user of the organization who is this person. */
   readonly account: User | undefined;
+  /** The same, where that is to be erased, too. */
+  readonly erased: User | undefined;
 }
 
 const nobody = '00000000-0000-0000-0000-000000000000';
@@ -65,7 +67,8 @@ async function prepare(session: Session, options: EraseOptions): Promise<Erasing
   const users = await listUsers(storage, organization.id);
   const account = users.find(({ emailLower }) => emails.has(emailLower));
   const scope = { organization: organization.id, below: await endOf(storage, organization.id) };
-  return { session, organization, scope, person, account };
+  const erased = options.account === 'erase' ? account : undefined;
+  return { session, organization, scope, person, account, erased };
 }
 
 async function countEvents({ session, scope, person }: Erasing): Promise<number> {
@@ -118,10 +121,9 @@ function requireCount(events: number, confirmed: number | undefined): void {
 
 /** Puts the erasure down; from there on a server carries it out, also where this process is killed. */
 async function begin(run: Erasing, options: EraseOptions): Promise<StoredErasure> {
-  const { session, organization, person, account } = run;
+  const { session, organization, person, erased } = run;
   const { storage } = session;
   const id = randomUUID();
-  const erasesAccount = options.account === 'erase' && account !== undefined;
   const now = systemClock();
   let erasure: StoredErasure;
   try {
@@ -133,7 +135,7 @@ async function begin(run: Erasing, options: EraseOptions): Promise<StoredErasure
       pseudonym: person.pseudonym,
       operator: operator(),
       ...planned,
-      account: erasesAccount ? account.id : nobody,
+      account: erased?.id ?? nobody,
       startedMicros: now,
       finishedMicros: planned.events === 0 ? now : undefined,
       version: now,
@@ -143,8 +145,8 @@ async function begin(run: Erasing, options: EraseOptions): Promise<StoredErasure
     await forgetPlan(storage, id);
     throw error;
   }
-  const erased = erasesAccount ? await eraseUser(storage, account.id, person.pseudonym) : undefined;
-  const changes = [changeOfErasure(erasure), ...(erased ? [changeOfUser(erased, 'userDisabled')] : [])];
+  const user = erased && (await eraseUser(storage, erased.id, person.pseudonym));
+  const changes = [changeOfErasure(erasure), ...(user ? [changeOfUser(user, 'userDisabled')] : [])];
   await recordAfter(session, eventsOfChanges(changes), 'an audit event');
   return erasure;
 }
@@ -198,13 +200,16 @@ function textOf(run: Erasing, events: number, erasure?: StoredErasure): string {
             ? `begun: a server changes ${events} events when it runs; ${person.pseudonym} stands for the person then`
             : `done: ${events} events are changed; ${person.pseudonym} stands for the person`,
         ];
-  if (account !== undefined)
-    lines.push(
-      erasure?.account === account.id
-        ? `the account ${account.id} is disabled and has the pseudonym`
-        : `the account ${account.id} of this address stays as it is; --account erase takes it, too`,
-    );
+  if (account !== undefined) lines.push(accountText(run, account, erasure));
   return lines.join('\n');
+}
+
+function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure): string {
+  if (erased === undefined)
+    return `the account ${id} of this address stays as it is; --account erase takes it, too`;
+  return erasure === undefined
+    ? `the account ${id} would be disabled and have the pseudonym`
+    : `the account ${id} is disabled and has the pseudonym`;
 }
 
 /** Whether servers write to a ClickHouse server: one of them carries it out. */

@@ -140,15 +140,28 @@ async function restoreSecrets({ config }: Session, { place, newest }: Restore): 
 async function missingSecrets({ config, storage }: Session): Promise<string[]> {
   const isThere = async (name: string): Promise<boolean> =>
     (await readIfThere(join(config.dataDir, name))) !== undefined;
+  const [row] = await storage.rows<Record<'keys' | 'clients' | 'erasures', string>>(
+    `SELECT toString((SELECT count() FROM evidence_keys)) AS keys,
+       toString((SELECT count() FROM sign_ons FINAL WHERE client_secret != '')) AS clients,
+       toString((SELECT count() FROM erasures)) AS erasures`,
+  );
   const notes: string[] = [];
   if (config.sessionSecret === undefined && !(await isThere('session-secret')))
     notes.push(
       'session-secret is not there: the first start makes a new one, which ends all sessions and refuses the cursors that followers of the feed have; put the old one into DATA_DIR before',
+      ...(row?.clients === '0'
+        ? []
+        : [
+            'client secrets of sign-on are sealed with the old session-secret: without it nobody signs in by a provider until "sign-on set" has given them again',
+          ]),
     );
-  const [row] = await storage.rows<{ keys: string }>('SELECT toString(count()) AS keys FROM evidence_keys');
   if (row?.keys !== '0' && config.evidenceKey === undefined && !(await isThere('evidence-key')))
     notes.push(
       'evidence-key is not there: nothing is signed as evidence without it; put the old one into DATA_DIR before the first start',
+    );
+  if (row?.erasures !== '0' && config.pseudonymSecret === undefined && !(await isThere('pseudonym-secret')))
+    notes.push(
+      'pseudonym-secret is not there: a person who is erased once more gets another pseudonym; put the old one into DATA_DIR before, if there shall be one',
     );
   return notes;
 }

@@ -246,6 +246,14 @@ describe('in a directory', () => {
     assert.match(second.notes.join(), /a person was erased since the backups there: this one stands alone/);
     await source.storage.command('TRUNCATE TABLE erasures');
     assert.equal((await taken(place)).base, second.id, 'one that is forgotten changes no event');
+    // What else needs a secret is told with it.
+    await erase(acme);
+    await source.storage.insertRows('sign_ons', [{ id: acme, client_secret: 'sealed' }]);
+    const last = await taken(place);
+    const { notes } = printed(await restore(join(root, 'told'), '--from', place, '--json')) as Backup;
+    assert.equal(last.base, null);
+    for (const words of [/client secrets of sign-on are sealed/, /pseudonym-secret is not there/])
+      assert.match(notes.join(), words);
   });
 
   test('what is missing, altered, torn or not known is named, and nothing is restored from it', async () => {

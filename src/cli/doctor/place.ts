@@ -7,6 +7,7 @@ import { errorCode } from '../../base/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { limits } from '../limits.ts';
+import { secretNames } from '../backup/take.ts';
 import { type Check, checkOfPlace, type Finding } from './check.ts';
 
 type Place = Pick<Config, 'dataDir' | 'walMaxBytes'>;
@@ -139,7 +140,7 @@ export async function checkSyncedWrites({ dataDir }: Place): Promise<Check> {
 }
 
 /** Files of DATA_DIR whose content lets others in. */
-const secretFiles = ['engine.json', 'evidence-key', 'session-secret'];
+const secretFiles = ['engine.json', ...secretNames];
 const othersBits = 0o077;
 
 /** Who may read what only the service should. The modes of DATA_DIR itself every start and command puts right. */

@@ -67,11 +67,17 @@ describe('what doctor finds of where the data lie', () => {
     await writeFile(join(dataDir, 'session-secret'), 'x', { mode: 0o600 });
     await writeFile(join(dataDir, 'engine.json'), '{}', { mode: 0o600 });
     assert.equal((await checkPermissions({ dataDir, walMaxBytes: 0 })).healthy, true);
-    await chmod(join(dataDir, 'engine.json'), 0o640);
+    for (const name of ['engine.json', 'pseudonym-secret']) {
+      await writeFile(join(dataDir, name), 'x');
+      await chmod(join(dataDir, name), 0o640);
+    }
     const { findings } = await checkPermissions({ dataDir, walMaxBytes: 0 });
     assert.deepEqual(
       findings.map(({ id, detail }) => [id, detail.slice(0, 12)]),
-      [['engine.json', 'has mode 640']],
+      [
+        ['engine.json', 'has mode 640'],
+        ['pseudonym-secret', 'has mode 640'],
+      ],
     );
   });
 
