@@ -10,6 +10,7 @@ import * as fc from 'fast-check';
 import { segmentAtTime, segmentSeqRange, writersMax } from '../../src/base/sequence.ts';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { type Cut, newIn } from '../../src/cli/backup/cut.ts';
+import { limits } from '../../src/cli/limits.ts';
 import { LocalPlace } from '../../src/cli/backup/local-place.ts';
 import {
   chainOf,
@@ -20,13 +21,12 @@ import {
 } from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
 import { CountComparison } from '../../src/cli/restore/counts.ts';
-import { startEmbeddedEngine } from '../../src/storage/engine.ts';
-import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { beginErasure, carryOutErasure, type StoredErasure } from '../../src/control/erasure.ts';
 import { claimWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
-import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { inEngineOf, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
@@ -79,9 +79,14 @@ async function fill(storage: Storage): Promise<void> {
   await storage.insertRows('evidence_tiles', [tile(0, 0, 7), tile(0, 0, 9), tile(1, 0, 2)]);
   const at = '2024-01-01 00:00:00.123456';
   await storage.insertRows('api_key_uses', [{ id: 'abc', used_at: at }]);
+  const policy = { days: 30, held_at: null, hold_reason: '', version: '1' };
+  await storage.insertRows('retention_policies', [
+    { ...policy, id: acme, days: null },
+    { ...policy, id: globex, held_at: at, hold_reason: 'a lawsuit' },
+  ]);
 }
 
-/** Events of both organizations, of which the second one's expire in three centuries. */
+/** Events of both organizations, whose days are over: one keeps everything by now, and one is held. */
 async function recordIn(storage: Storage, month: number, count: number): Promise<void> {
   const now =
     Date.UTC(Math.floor(month / 100), (month % 100) - 1, 20) + Math.floor(Math.random() * 86_400_000);
@@ -95,7 +100,7 @@ async function recordIn(storage: Storage, month: number, count: number): Promise
       extra: { n, note: `é\t${'x'.repeat(n % 300)}` },
     },
   }));
-  const record = createRecorder(storage, { now: () => now });
+  const record = createRecorder(storage, { now: () => now, retentionDays: 30 });
   await record(acme, events);
   await record(globex, events.slice(0, count / 3));
 }
@@ -111,18 +116,6 @@ async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
     return [name, rows] as const;
   });
   return Object.fromEntries(await Promise.all(tables));
-}
-
-/** Runs `work` on the engine of a data directory that nobody uses. */
-async function inEngineOf<T>(dataDir: string, work: (storage: Storage) => Promise<T>): Promise<T> {
-  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
-  const storage = openStorage(engine.connection, silentLog);
-  try {
-    return await work(storage);
-  } finally {
-    await storage.close();
-    await engine.stop();
-  }
 }
 
 /** What was restored into a data directory. */
@@ -209,6 +202,10 @@ describe('in a directory', () => {
     // What a run that was killed leaves: slices that are there, absent, or there in part.
     await inEngineOf(whole, async (storage) => {
       assert.deepEqual(await contents(storage), await contents(source.storage));
+      const over = await storage.rows(
+        'SELECT toString(count()) AS events FROM events WHERE expires < today()',
+      );
+      assert.deepEqual(over, [{ events: String(allEvents + 40) }]);
       const newest = 'bitShiftRight(seq, 20) = (SELECT max(bitShiftRight(seq, 20)) FROM events)';
       const settings = { mutations_sync: 1 };
       const query = `ALTER TABLE events DELETE WHERE intDiv(seq, 3) % 2 = 0 OR ${newest}`;
@@ -469,5 +466,82 @@ describe('in a bucket', () => {
     assert.equal(bucket.objects.get('/audit-backups/nightly/latest.json'), latest);
     const without = { dataDir: source.dataDir, env: { AWS_ACCESS_KEY_ID: '' } };
     refused(await runCliHere(['backup', '--to', ...at()], without), /AWS_SECRET_ACCESS_KEY/, 2);
+  });
+
+  /** Work that is done before the answer to each PUT of a file whose path has `part`. */
+  const whilePutting = (part: string, work: () => Promise<unknown>): void => {
+    bucket.refuse = async ({ method, path }) => {
+      if (method === 'PUT' && path.includes(part)) await work();
+      return undefined;
+    };
+  };
+
+  test('a slice of which events are removed meanwhile is read again, and counted as it was written', async () => {
+    const place = ['s3://audit-backups/removed', '--s3-endpoint', bucket.url] as const;
+    const now = Date.UTC(2025, 9, 20);
+    const event = { level: 'INFO', message: { timestamp: formatMicros(now * 1000), action: 1001 } };
+    const rows = await createRecorder(source.storage, { now: () => now })(acme, Array(12).fill(event));
+    let removed = 0;
+    const remove = () =>
+      source.storage.command(
+        `ALTER TABLE events DELETE IN PARTITION ID '202510' WHERE seq = ${rows[removed++]?.seq}`,
+        {},
+        { settings: { mutations_sync: 1 } },
+      );
+    whilePutting('/events/202510-', remove);
+    refused(await backUp('--to', ...place), /events are being removed all the time: run this again later/);
+    assert.equal(removed, limits.backupSliceTriesMax);
+    assert.equal(bucket.objects.has('/audit-backups/removed/latest.json'), false);
+
+    whilePutting('/events/202510-', async () => removed === limits.backupSliceTriesMax && remove());
+    const { id } = await taken(...place);
+    const manifest = bucket.objects.get(`/audit-backups/removed/${id}/manifest.json`);
+    const stored = JSON.parse(String(manifest)) as Manifest;
+    const slices = stored.months.find(({ month }) => month === 202510)?.slices ?? [];
+    assert.deepEqual(
+      slices.map(({ events, files }) => [events, files.map(({ path }) => path)]),
+      [[rows.length - removed, ['events/202510-000000.2.0000']]],
+    );
+    // Which holds the rows to the counts.
+    const target = join(root, 'of-removed');
+    assert.equal(
+      (printed(await restore(target, '--from', ...place, '--json')) as Backup).events,
+      stored.events,
+    );
+  });
+
+  test('a backup has events as they were before an erasure or after it, and stands on none of before', async () => {
+    const place = ['s3://audit-backups/erased', '--s3-endpoint', bucket.url] as const;
+    const underWay = /a person is being erased from events: run this again when that has finished/;
+    const begun = async (): Promise<StoredErasure> => {
+      const times = { startedMicros: Date.now() * 1000, finishedMicros: undefined, version: 1 };
+      const who = { organizationId: acme, pseudonym: 'somebody', operator: 'test', account: randomUUID() };
+      const erasure = { id: randomUUID(), ...who, events: 0, digest: sha256Of(Buffer.of()), ...times };
+      await beginErasure(source.storage, erasure);
+      return erasure;
+    };
+    const finish = (one: StoredErasure) => carryOutErasure(source.storage, one, Date.now() * 1000);
+    bucket.refuse = () => undefined;
+    const first = await taken(...place);
+    assert.equal((await taken(...place)).base, first.id);
+    const erasure = await begun();
+    refused(await backUp('--to', ...place), underWay);
+    await finish(erasure);
+    const after = await taken(...place);
+    assert.deepEqual([after.base, after.added], [null, first.events]);
+    assert.match(after.notes.join(), /a person was erased since the backups there: this one stands alone/);
+    const next = await taken(...place);
+    assert.deepEqual([next.base, next.added, next.notes], [after.id, 0, []]);
+
+    const latest = bucket.objects.get('/audit-backups/erased/latest.json');
+    let meanwhile: StoredErasure | undefined;
+    whilePutting('/tables/organizations', async () => (meanwhile = await begun()));
+    refused(await backUp('--to', ...place), underWay);
+    if (meanwhile !== undefined) await finish(meanwhile);
+    whilePutting('/tables/organizations', async () => finish(await begun()));
+    refused(await backUp('--to', ...place), underWay);
+    assert.equal(bucket.objects.get('/audit-backups/erased/latest.json'), latest);
+    bucket.refuse = () => undefined;
+    assert.equal((await taken(...place)).base, null);
   });
 });
