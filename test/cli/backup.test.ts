@@ -441,32 +441,7 @@ describe('in a bucket', () => {
   });
   after(() => bucket?.close());
   const at = () => ['s3://audit-backups/nightly', '--s3-endpoint', bucket.url] as const;
-
-  test('backups are taken, verified and restored; a service that is busy is asked again', async () => {
-    let busy = 1;
-    bucket.refuse = ({ path }) => (path.includes('/events/') && busy-- > 0 ? 503 : undefined);
-    const first = await taken(...at());
-    const second = await taken(...at());
-    assert.deepEqual([second.base, second.added], [first.id, 0]);
-    assert.equal((await backUp('--verify', ...at())).code, 0);
-    const target = join(root, 'from-bucket');
-    printed(await restore(target, '--from', ...at(), '--json'));
-    const [path] = [...bucket.objects.keys()].filter((one) => one.includes('/events/'));
-    bucket.objects.delete(path ?? '');
-    refused(await backUp('--verify', ...at()), /not as it was written/);
-  });
-
-  test('one that refuses ends the run, and leads nobody to what was put', async () => {
-    const latest = bucket.objects.get('/audit-backups/nightly/latest.json');
-    let puts = 0;
-    bucket.refuse = ({ method }) => (method === 'PUT' && ++puts > 3 ? 403 : undefined);
-    const answer = await backUp('--to', ...at(), '--full');
-    refused(answer, /s3:\/\/audit-backups\/nightly\/.*: the service answered 403/);
-    assert.doesNotMatch(answer.stderr, /secret/);
-    assert.equal(bucket.objects.get('/audit-backups/nightly/latest.json'), latest);
-    const without = { dataDir: source.dataDir, env: { AWS_ACCESS_KEY_ID: '' } };
-    refused(await runCliHere(['backup', '--to', ...at()], without), /AWS_SECRET_ACCESS_KEY/, 2);
-  });
+  const latestPath = '/audit-backups/nightly/latest.json';
 
   /** Work that is done before the answer to each PUT of a file whose path has `part`. */
   const whilePutting = (part: string, work: () => Promise<unknown>): void => {
@@ -476,42 +451,76 @@ describe('in a bucket', () => {
     };
   };
 
-  test('a slice of which events are removed meanwhile is read again, and counted as it was written', async () => {
-    const place = ['s3://audit-backups/removed', '--s3-endpoint', bucket.url] as const;
-    const now = Date.UTC(2025, 9, 20);
+  /** New events, what the files of their slices begin with, and what removes the next of them. */
+  async function recordRemovable(count: number) {
+    const now = Date.now();
+    const month = formatMicros(now * 1000)
+      .slice(0, 7)
+      .replace('-', '');
     const event = { level: 'INFO', message: { timestamp: formatMicros(now * 1000), action: 1001 } };
-    const rows = await createRecorder(source.storage, { now: () => now })(acme, Array(12).fill(event));
-    let removed = 0;
-    const remove = () =>
-      source.storage.command(
-        `ALTER TABLE events DELETE IN PARTITION ID '202510' WHERE seq = ${rows[removed++]?.seq}`,
-        {},
-        { settings: { mutations_sync: 1 } },
-      );
-    whilePutting('/events/202510-', remove);
-    refused(await backUp('--to', ...place), /events are being removed all the time: run this again later/);
-    assert.equal(removed, limits.backupSliceTriesMax);
-    assert.equal(bucket.objects.has('/audit-backups/removed/latest.json'), false);
+    const rows = await createRecorder(source.storage, { now: () => now })(acme, Array(count).fill(event));
+    const query = `ALTER TABLE events DELETE IN PARTITION ID '${month}' WHERE seq = `;
+    const settings = { mutations_sync: 1 };
+    const remove = () => source.storage.command(`${query}${rows.shift()?.seq}`, {}, { settings });
+    return { slices: `events/${month}-`, remove };
+  }
 
-    whilePutting('/events/202510-', async () => removed === limits.backupSliceTriesMax && remove());
-    const { id } = await taken(...place);
-    const manifest = bucket.objects.get(`/audit-backups/removed/${id}/manifest.json`);
-    const stored = JSON.parse(String(manifest)) as Manifest;
-    const slices = stored.months.find(({ month }) => month === 202510)?.slices ?? [];
+  test('backups are taken, verified and restored; what is busy, or loses events meanwhile, is asked again', async () => {
+    let busy = 1;
+    bucket.refuse = ({ path }) => (path.includes('/events/') && busy-- > 0 ? 503 : undefined);
+    const first = await taken(...at());
+    const second = await taken(...at());
+    assert.deepEqual([second.base, second.added], [first.id, 0]);
+    assert.equal((await backUp('--verify', ...at())).code, 0);
+
+    const { slices, remove } = await recordRemovable(12);
+    let isRemoved = false;
+    whilePutting(slices, async () => {
+      if (!isRemoved) await remove();
+      isRemoved = true;
+    });
+    const { id, events, added } = await taken(...at());
+    assert.equal(added, 11);
+    const manifest = bucket.objects.get(`/audit-backups/nightly/${id}/manifest.json`);
+    const [month] = (JSON.parse(String(manifest)) as Manifest).months;
     assert.deepEqual(
-      slices.map(({ events, files }) => [events, files.map(({ path }) => path)]),
-      [[rows.length - removed, ['events/202510-000000.2.0000']]],
+      month?.slices.map((slice) => [slice.events, slice.files.map(({ path }) => path)]),
+      [[11, [`${slices}000000.2.0000`]]],
     );
     // Which holds the rows to the counts.
-    const target = join(root, 'of-removed');
-    assert.equal(
-      (printed(await restore(target, '--from', ...place, '--json')) as Backup).events,
-      stored.events,
-    );
+    const target = join(root, 'from-bucket');
+    const report = printed(await restore(target, '--from', ...at(), '--json')) as Backup;
+    assert.equal(report.events, events);
+    const [path] = [...bucket.objects.keys()].filter((one) => one.includes('/events/'));
+    bucket.objects.delete(path ?? '');
+    refused(await backUp('--verify', ...at()), /not as it was written/);
+  });
+
+  test('a slice of which events are removed at each reading ends the run', async () => {
+    const { slices, remove } = await recordRemovable(12);
+    let removed = 0;
+    whilePutting(slices, async () => {
+      await remove();
+      removed += 1;
+    });
+    const latest = bucket.objects.get(latestPath);
+    refused(await backUp('--to', ...at()), /events are being removed all the time: run this again later/);
+    assert.deepEqual([removed, bucket.objects.get(latestPath)], [limits.backupSliceTriesMax, latest]);
+  });
+
+  test('one that refuses ends the run, and leads nobody to what was put', async () => {
+    const latest = bucket.objects.get(latestPath);
+    let puts = 0;
+    bucket.refuse = ({ method }) => (method === 'PUT' && ++puts > 3 ? 403 : undefined);
+    const answer = await backUp('--to', ...at(), '--full');
+    refused(answer, /s3:\/\/audit-backups\/nightly\/.*: the service answered 403/);
+    assert.doesNotMatch(answer.stderr, /secret/);
+    assert.equal(bucket.objects.get(latestPath), latest);
+    const without = { dataDir: source.dataDir, env: { AWS_ACCESS_KEY_ID: '' } };
+    refused(await runCliHere(['backup', '--to', ...at()], without), /AWS_SECRET_ACCESS_KEY/, 2);
   });
 
   test('a backup has events as they were before an erasure or after it, and stands on none of before', async () => {
-    const place = ['s3://audit-backups/erased', '--s3-endpoint', bucket.url] as const;
     const underWay = /a person is being erased from events: run this again when that has finished/;
     const begun = async (): Promise<StoredErasure> => {
       const times = { startedMicros: Date.now() * 1000, finishedMicros: undefined, version: 1 };
@@ -522,26 +531,21 @@ describe('in a bucket', () => {
     };
     const finish = (one: StoredErasure) => carryOutErasure(source.storage, one, Date.now() * 1000);
     bucket.refuse = () => undefined;
-    const first = await taken(...place);
-    assert.equal((await taken(...place)).base, first.id);
+    const before = await taken(...at());
+    assert.notEqual(before.base, null);
     const erasure = await begun();
-    refused(await backUp('--to', ...place), underWay);
+    refused(await backUp('--to', ...at()), underWay);
     await finish(erasure);
-    const after = await taken(...place);
-    assert.deepEqual([after.base, after.added], [null, first.events]);
+    const after = await taken(...at());
+    assert.deepEqual([after.base, after.added], [null, after.events]);
     assert.match(after.notes.join(), /a person was erased since the backups there: this one stands alone/);
-    const next = await taken(...place);
-    assert.deepEqual([next.base, next.added, next.notes], [after.id, 0, []]);
 
-    const latest = bucket.objects.get('/audit-backups/erased/latest.json');
-    let meanwhile: StoredErasure | undefined;
-    whilePutting('/tables/organizations', async () => (meanwhile = await begun()));
-    refused(await backUp('--to', ...place), underWay);
-    if (meanwhile !== undefined) await finish(meanwhile);
+    // Begun, and begun and finished, as the last table of a backup is being put.
+    const latest = bucket.objects.get(latestPath);
     whilePutting('/tables/organizations', async () => finish(await begun()));
-    refused(await backUp('--to', ...place), underWay);
-    assert.equal(bucket.objects.get('/audit-backups/erased/latest.json'), latest);
-    bucket.refuse = () => undefined;
-    assert.equal((await taken(...place)).base, null);
+    refused(await backUp('--to', ...at()), underWay);
+    whilePutting('/tables/organizations', begun);
+    refused(await backUp('--to', ...at()), underWay);
+    assert.equal(bucket.objects.get(latestPath), latest);
   });
 });
