@@ -458,7 +458,10 @@ describe('in a bucket', () => {
       .slice(0, 7)
       .replace('-', '');
     const event = { level: 'INFO', message: { timestamp: formatMicros(now * 1000), action: 1001 } };
-    const rows = await createRecorder(source.storage, { now: () => now })(acme, Array(count).fill(event));
+    const rows = await createRecorder(source.storage, { now: () => now })(
+      acme,
+      Array.from({ length: count }, () => event),
+    );
     const query = `ALTER TABLE events DELETE IN PARTITION ID '${month}' WHERE seq = `;
     const settings = { mutations_sync: 1 };
     const remove = () => source.storage.command(`${query}${rows.shift()?.seq}`, {}, { settings });
@@ -531,8 +534,7 @@ describe('in a bucket', () => {
     };
     const finish = (one: StoredErasure) => carryOutErasure(source.storage, one, Date.now() * 1000);
     bucket.refuse = () => undefined;
-    const before = await taken(...at());
-    assert.notEqual(before.base, null);
+    await taken(...at());
     const erasure = await begun();
     refused(await backUp('--to', ...at()), underWay);
     await finish(erasure);
