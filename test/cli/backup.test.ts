@@ -10,6 +10,7 @@ import * as fc from 'fast-check';
 import { segmentAtTime, segmentSeqRange, writersMax } from '../../src/base/sequence.ts';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { type Cut, newIn } from '../../src/cli/backup/cut.ts';
+import { limits } from '../../src/cli/limits.ts';
 import { LocalPlace } from '../../src/cli/backup/local-place.ts';
 import {
   chainOf,
@@ -20,13 +21,12 @@ import {
 } from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
 import { CountComparison } from '../../src/cli/restore/counts.ts';
-import { beginErasure } from '../../src/control/erasure.ts';
-import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
+import { beginErasure, carryOutErasure, type StoredErasure } from '../../src/control/erasure.ts';
 import { claimWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
-import { silentLog, startEngine, startTestEngine, type TestEngine } from '../support/engine.ts';
+import { inEngineOf, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
@@ -79,9 +79,14 @@ async function fill(storage: Storage): Promise<void> {
   await storage.insertRows('evidence_tiles', [tile(0, 0, 7), tile(0, 0, 9), tile(1, 0, 2)]);
   const at = '2024-01-01 00:00:00.123456';
   await storage.insertRows('api_key_uses', [{ id: 'abc', used_at: at }]);
+  const policy = { days: 30, held_at: null, hold_reason: '', version: '1' };
+  await storage.insertRows('retention_policies', [
+    { ...policy, id: acme, days: null },
+    { ...policy, id: globex, held_at: at, hold_reason: 'a lawsuit' },
+  ]);
 }
 
-/** Events of both organizations, of which the second one's expire in three centuries. */
+/** Events of both organizations, whose days are over: one keeps everything by now, and one is held. */
 async function recordIn(storage: Storage, month: number, count: number): Promise<void> {
   const now =
     Date.UTC(Math.floor(month / 100), (month % 100) - 1, 20) + Math.floor(Math.random() * 86_400_000);
@@ -95,7 +100,7 @@ async function recordIn(storage: Storage, month: number, count: number): Promise
       extra: { n, note: `é\t${'x'.repeat(n % 300)}` },
     },
   }));
-  const record = createRecorder(storage, { now: () => now });
+  const record = createRecorder(storage, { now: () => now, retentionDays: 30 });
   await record(acme, events);
   await record(globex, events.slice(0, count / 3));
 }
@@ -111,18 +116,6 @@ async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
     return [name, rows] as const;
   });
   return Object.fromEntries(await Promise.all(tables));
-}
-
-/** Runs `work` on the engine of a data directory that nobody uses. */
-async function inEngineOf<T>(dataDir: string, work: (storage: Storage) => Promise<T>): Promise<T> {
-  const engine = await startEngine(dataDir);
-  const storage = openStorage(engine.connection, silentLog);
-  try {
-    return await work(storage);
-  } finally {
-    await storage.close();
-    await engine.stop();
-  }
 }
 
 const backUp = (...args: string[]): Promise<CliAnswer> =>
@@ -206,6 +199,10 @@ describe('in a directory', () => {
     // What a run that was killed leaves: slices that are there, absent, or there in part.
     await inEngineOf(whole, async (storage) => {
       assert.deepEqual(await contents(storage), await contents(source.storage));
+      const over = await storage.rows(
+        'SELECT toString(count()) AS events FROM events WHERE expires < today()',
+      );
+      assert.deepEqual(over, [{ events: String(allEvents + 40) }]);
       const newest = 'bitShiftRight(seq, 20) = (SELECT max(bitShiftRight(seq, 20)) FROM events)';
       const settings = { mutations_sync: 1 };
       const query = `ALTER TABLE events DELETE WHERE intDiv(seq, 3) % 2 = 0 OR ${newest}`;
@@ -475,30 +472,113 @@ describe('in a bucket', () => {
   });
   after(() => bucket?.close());
   const at = () => ['s3://audit-backups/nightly', '--s3-endpoint', bucket.url] as const;
+  const latestPath = '/audit-backups/nightly/latest.json';
 
-  test('backups are taken, verified and restored; a service that is busy is asked again', async () => {
+  /** Work that is done before the answer to each PUT of a file whose path has `part`. */
+  const whilePutting = (part: string, work: () => Promise<unknown>): void => {
+    bucket.refuse = async ({ method, path }) => {
+      if (method === 'PUT' && path.includes(part)) await work();
+      return undefined;
+    };
+  };
+
+  /** New events, what the files of their slices begin with, and what removes the next of them. */
+  async function recordRemovable(count: number) {
+    const now = Date.now();
+    const month = formatMicros(now * 1000)
+      .slice(0, 7)
+      .replace('-', '');
+    const event = { level: 'INFO', message: { timestamp: formatMicros(now * 1000), action: 1001 } };
+    const rows = await createRecorder(source.storage, { now: () => now })(
+      acme,
+      Array.from({ length: count }, () => event),
+    );
+    const query = `ALTER TABLE events DELETE IN PARTITION ID '${month}' WHERE seq = `;
+    const settings = { mutations_sync: 1 };
+    const remove = () => source.storage.command(`${query}${rows.shift()?.seq}`, {}, { settings });
+    return { slices: `events/${month}-`, remove };
+  }
+
+  test('backups are taken, verified and restored; what is busy, or loses events meanwhile, is asked again', async () => {
     let busy = 1;
     bucket.refuse = ({ path }) => (path.includes('/events/') && busy-- > 0 ? 503 : undefined);
     const first = await taken(...at());
     const second = await taken(...at());
     assert.deepEqual([second.base, second.added], [first.id, 0]);
     assert.equal((await backUp('--verify', ...at())).code, 0);
+
+    const { slices, remove } = await recordRemovable(12);
+    let isRemoved = false;
+    whilePutting(slices, async () => {
+      if (!isRemoved) await remove();
+      isRemoved = true;
+    });
+    const { id, events, added } = await taken(...at());
+    assert.equal(added, 11);
+    const manifest = bucket.objects.get(`/audit-backups/nightly/${id}/manifest.json`);
+    const [month] = (JSON.parse(String(manifest)) as Manifest).months;
+    assert.deepEqual(
+      month?.slices.map((slice) => [slice.events, slice.files.map(({ path }) => path)]),
+      [[11, [`${slices}000000.2.0000`]]],
+    );
+    // Which holds the rows to the counts.
     const target = join(root, 'from-bucket');
-    printed(await restore(target, '--from', ...at(), '--json'));
+    const report = printed(await restore(target, '--from', ...at(), '--json')) as Backup;
+    assert.equal(report.events, events);
     const [path] = [...bucket.objects.keys()].filter((one) => one.includes('/events/'));
     bucket.objects.delete(path ?? '');
     refused(await backUp('--verify', ...at()), /not as it was written/);
   });
 
+  test('a slice of which events are removed at each reading ends the run', async () => {
+    const { slices, remove } = await recordRemovable(12);
+    let removed = 0;
+    whilePutting(slices, async () => {
+      await remove();
+      removed += 1;
+    });
+    const latest = bucket.objects.get(latestPath);
+    refused(await backUp('--to', ...at()), /events are being removed all the time: run this again later/);
+    assert.deepEqual([removed, bucket.objects.get(latestPath)], [limits.backupSliceTriesMax, latest]);
+  });
+
   test('one that refuses ends the run, and leads nobody to what was put', async () => {
-    const latest = bucket.objects.get('/audit-backups/nightly/latest.json');
+    const latest = bucket.objects.get(latestPath);
     let puts = 0;
     bucket.refuse = ({ method }) => (method === 'PUT' && ++puts > 3 ? 403 : undefined);
     const answer = await backUp('--to', ...at(), '--full');
     refused(answer, /s3:\/\/audit-backups\/nightly\/.*: the service answered 403/);
     assert.doesNotMatch(answer.stderr, /secret/);
-    assert.equal(bucket.objects.get('/audit-backups/nightly/latest.json'), latest);
+    assert.equal(bucket.objects.get(latestPath), latest);
     const without = { dataDir: source.dataDir, env: { AWS_ACCESS_KEY_ID: '' } };
     refused(await runCliHere(['backup', '--to', ...at()], without), /AWS_SECRET_ACCESS_KEY/, 2);
+  });
+
+  test('a backup has events as they were before an erasure or after it, and stands on none of before', async () => {
+    const underWay = /a person is being erased from events: run this again when that has finished/;
+    const begun = async (): Promise<StoredErasure> => {
+      const times = { startedMicros: Date.now() * 1000, finishedMicros: undefined, version: 1 };
+      const who = { organizationId: acme, pseudonym: 'somebody', operator: 'test', account: randomUUID() };
+      const erasure = { id: randomUUID(), ...who, events: 0, digest: sha256Of(Buffer.of()), ...times };
+      await beginErasure(source.storage, erasure);
+      return erasure;
+    };
+    const finish = (one: StoredErasure) => carryOutErasure(source.storage, one, Date.now() * 1000);
+    bucket.refuse = () => undefined;
+    await taken(...at());
+    const erasure = await begun();
+    refused(await backUp('--to', ...at()), underWay);
+    await finish(erasure);
+    const after = await taken(...at());
+    assert.deepEqual([after.base, after.added], [null, after.events]);
+    assert.match(after.notes.join(), /a person was erased since the backups there: this one stands alone/);
+
+    // Begun, and begun and finished, as the last table of a backup is being put.
+    const latest = bucket.objects.get(latestPath);
+    whilePutting('/tables/organizations', async () => finish(await begun()));
+    refused(await backUp('--to', ...at()), underWay);
+    whilePutting('/tables/organizations', begun);
+    refused(await backUp('--to', ...at()), underWay);
+    assert.equal(bucket.objects.get(latestPath), latest);
   });
 });

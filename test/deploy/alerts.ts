@@ -11,7 +11,9 @@ import { parse } from 'yaml';
 import { trustedFetch } from '../../src/cli/trusted-fetch.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
+import { inEngineOf } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
+import { patience } from '../support/patience.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import {
   createTenant,
@@ -29,7 +31,11 @@ import { withEngine } from '../e2e/export-support.ts';
  * the alert has to hold. Takes some minutes. The waiting times of the alerts (`for`) are left out: promtool tests those.
  */
 
-const alertMsMax = 150_000;
+/** Of a wait for an alert, on a quiet machine: what ends first is the wait that says what it waited for, not the test. */
+const alertMsMax = 40_000;
+const answerMsMax = 30_000;
+/** A request that gets no answer fails, and says so. */
+const answered = (): AbortSignal => AbortSignal.timeout(patience(answerMsMax));
 
 interface OnServer {
   readonly engine: PlainEngine;
@@ -103,7 +109,8 @@ describe('alerts, caused for real', () => {
     start = () => startServer({ dataDir, env });
     it = await start();
     url = `https://127.0.0.1:${it.port}`;
-    ask = await trustedFetch({ ca: authority.certFile });
+    const trusted = await trustedFetch({ ca: authority.certFile });
+    ask = (at, init) => trusted(at, { ...init, signal: answered() });
     await it.cliHere(['org', 'create', '--slug', 'alerts', '--name', 'Alerts']);
     const args = ['key', 'create', '--org', 'alerts', '--scopes', 'read,write', '--json'];
     ({ key } = printed(await it.cliHere(args)) as Key);
@@ -156,7 +163,7 @@ describe('alerts, caused for real', () => {
   async function holds(expression: string): Promise<boolean> {
     const query = new URLSearchParams({ query: expression });
     try {
-      const answer = await fetch(`${prometheusUrl}/api/v1/query?${query.toString()}`);
+      const answer = await fetch(`${prometheusUrl}/api/v1/query?${query.toString()}`, { signal: answered() });
       return ((await answer.json()) as { data: { result: unknown[] } }).data.result.length > 0;
     } catch {
       // It is starting.
@@ -263,17 +270,17 @@ describe('alerts, caused for real', () => {
       'a checkpoint',
       async () => (await get('/evidence/checkpoint')).status === 200 || undefined,
     );
-    await withEngine(it, async (storage) => {
+    assert.equal(await it.stop(), 0);
+    await inEngineOf(it.dataDir, async (storage) => {
       await storage.command(
         `ALTER TABLE events UPDATE source = concat(source, ' ') WHERE 1 SETTINGS mutations_sync = 1`,
       );
-      // So that they are looked at again.
-      await storage.command('DELETE FROM evidence_tiles WHERE 1');
+      // So that they are looked at again. A service that runs has the trees in memory, and puts tiles back that are enough.
+      await storage.command('TRUNCATE TABLE evidence_tiles');
       await storage.command('TRUNCATE TABLE evidence_progress');
     });
-    assert.equal(await it.stop(), 0);
     it = await start();
-    await fires('AuditlogEvidenceContradicted', () => record(1));
+    await fires('AuditlogEvidenceContradicted');
     await fires('AuditlogDamage');
   });
 

@@ -47,3 +47,15 @@ export async function startTestEngine(): Promise<TestEngine> {
   }
   return { storage, connection: engine.connection, dataDir, engine, stop };
 }
+
+/** Runs `work` on the engine of a data directory that nobody uses. */
+export async function inEngineOf<T>(dataDir: string, work: (storage: Storage) => Promise<T>): Promise<T> {
+  const engine = await startEngine(dataDir);
+  const storage = openStorage(engine.connection, silentLog);
+  try {
+    return await work(storage);
+  } finally {
+    await storage.close();
+    await engine.stop();
+  }
+}

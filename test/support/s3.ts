@@ -52,14 +52,14 @@ export interface Bucket {
   /** By path. */
   readonly objects: Map<string, Buffer>;
   /** Answers with a status in place of doing what was asked; undefined: does it. */
-  refuse: (request: TakenRequest) => number | undefined;
+  refuse: (request: TakenRequest) => number | undefined | Promise<undefined>;
   close(): Promise<void>;
 }
 
 export async function startBucket(region = 'us-east-1'): Promise<Bucket> {
   const objects = new Map<string, Buffer>();
   const server = createServer((request, response) => {
-    void buffer(request).then((body) => {
+    void buffer(request).then(async (body) => {
       const { method = '', url: path = '', headers } = request;
       const taken = { method, path, headers, body };
       try {
@@ -69,7 +69,7 @@ export async function startBucket(region = 'us-east-1'): Promise<Bucket> {
         return;
       }
       const found = objects.get(path);
-      const status = bucket.refuse(taken) ?? (method === 'GET' && found === undefined ? 404 : 200);
+      const status = (await bucket.refuse(taken)) ?? (method === 'GET' && found === undefined ? 404 : 200);
       if (status === 200 && method === 'PUT') objects.set(path, body);
       response.writeHead(status).end(status === 200 && method === 'GET' ? found : '<Error>secret</Error>');
     });
