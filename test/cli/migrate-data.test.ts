@@ -12,6 +12,7 @@ import { makeAuthority } from '../support/certificates.ts';
 import { DataMove, endOfOrder } from '../../src/cli/migrate-data/move.ts';
 import { MoveRecords } from '../../src/cli/migrate-data/record.ts';
 import { leftTables, eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
+import { eraseUser } from '../../src/control/users.ts';
 import { beginErasure, carryOutErasure, planEvents, type StoredErasure } from '../../src/control/erasure.ts';
 import { beginDeletion, carryOutDeletion, weighDeletion } from '../../src/control/deletion.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
@@ -401,6 +402,9 @@ describe('a move', () => {
         [1, 2, 3, 4].map((n) => eventOf(n, day - n * 86_400_000)),
       );
     await storage.insertRows('evidence_checkpoints', [{ org: leaving, size: 4, note: 'n' }]);
+    const person = { id: shorter, org: shorter, version: '1' };
+    await storage.insertRows('users', [{ ...person, email: 'a@b.example', email_lower: 'a@b.example' }]);
+    await storage.insertRows('user_identities', [{ ...person, external_id: 'a@b.example' }]);
     await moved('fifth');
     // Two that a policy has ended, and a policy of now by which they would have stayed.
     const removal = new EventRemoval(storage);
@@ -421,6 +425,7 @@ describe('a move', () => {
     const erasure = await erasing(shorter, BigInt(seq));
     assert.match((await refused('fifth', '--finish')).stderr, /a server has not finished an erasure/);
     assert.notEqual(await carryOutErasure(storage, erasure, day * 1000), 'held');
+    await eraseUser(storage, erasure.account, erasure.pseudonym);
     // What somebody else has put there stays, and is told.
     const add = `INSERT INTO events SELECT * REPLACE (seq + 100000 AS seq) FROM events WHERE org = {shorter:UUID} ORDER BY time DESC LIMIT 1`;
     await at('fifth', (target) => target.command(add, { shorter }));
@@ -440,6 +445,10 @@ describe('a move', () => {
     );
     assert.equal((await moved('fifth', '--finish')).healthy, true);
     assert.deepEqual(await at('fifth', contents), await contents(storage));
+    const before = await at('fifth', (target) =>
+      target.rows(`SELECT 1 FROM users WHERE email = 'a@b.example'`),
+    );
+    assert.deepEqual(before, [], 'nor is the login of the person who was erased');
     const left = await at('fifth', (target) =>
       target.rows('SELECT count() AS n FROM events WHERE org IN {orgs:Array(UUID)}', {
         orgs: [shorter, leaving],

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../base/problem.ts';
+import { addressOfPseudonym } from '../../base/pseudonym.ts';
 import { listDeletions, removeRowsOf } from '../../control/deletion.ts';
-import { listErasures } from '../../control/erasure.ts';
+import { listErasures, type StoredErasure } from '../../control/erasure.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { allTimeMicros, EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
 import { renderPlaceholders } from '../../storage/render-migration.ts';
@@ -58,7 +59,9 @@ export class Removed {
   async followErasures(): Promise<void> {
     const { source, target } = this.#sides;
     const settings = { mutations_sync: 2 };
-    for (const { id, organizationId: org } of await listErasures(source)) {
+    for (const erasure of await listErasures(source)) {
+      const { id, organizationId: org } = erasure;
+      await this.#forgetAccount(erasure);
       for await (const seqs of seqsOf(source, org, id)) {
         const [here, there] = await Promise.all([hashesOf(source, org, seqs), hashesOf(target, org, seqs)]);
         const other = seqs.filter((seq) => there.has(seq) && there.get(seq) !== here.get(seq));
@@ -71,6 +74,24 @@ export class Removed {
         );
       }
     }
+  }
+
+  /** What the target has of an account from before it was erased: the source has it no more, and what it has is copied again. */
+  async #forgetAccount({ account, pseudonym }: StoredErasure): Promise<void> {
+    const { target } = this.#sides;
+    const [row] = await target.rows<{ n: string }>(
+      `SELECT toString((SELECT count() FROM user_identities WHERE id = {account:UUID})
+         + (SELECT count() FROM users WHERE id = {account:UUID} AND email_lower != {email:String})) AS n`,
+      { account, email: addressOfPseudonym(pseudonym) },
+    );
+    if (row?.n === '0') return;
+    const settings = { mutations_sync: 2 };
+    for (const table of ['user_identities', 'users'])
+      await target.command(
+        `ALTER TABLE ${table} DELETE WHERE id = {account:UUID}`,
+        { account },
+        { settings },
+      );
   }
 
   /** All but the events of organizations that were deleted, of which `follow` takes care. */
