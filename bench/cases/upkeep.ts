@@ -6,7 +6,7 @@ import type { Lab } from '../lab/lab.ts';
 import { metric } from '../lab/metric.ts';
 import { residentBytes } from '../lab/process-stats.ts';
 import { startGenerator } from '../load/generator-process.ts';
-import { epochMs, type Job, type JobResult } from '../load/job.ts';
+import type { Job, JobResult } from '../load/job.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult, Series } from '../stats/result.ts';
 import { summarize } from '../stats/summary.ts';
@@ -20,7 +20,8 @@ const dayMicros = 86_400_000_000;
 const agedDays = 60;
 const agedEvents = 100_000;
 const removedMsMax = 300_000;
-const heardMs = 3_000;
+const heardMsMax = 30_000;
+const signedMsMax = 120_000;
 
 interface Sample {
   readonly second: number;
@@ -28,6 +29,8 @@ interface Sample {
   readonly engine: number;
   readonly backlog: number;
 }
+
+type ReadingSender = Sender & { readonly readKey: string };
 
 interface Stretch {
   readonly writes: JobResult;
@@ -80,6 +83,7 @@ function pagesJob({ service }: Lab, key: string, seconds: number): Job {
 interface Aged {
   readonly dataset: Dataset;
   readonly head: string;
+  readonly key: string;
   readonly slug: string;
   readonly id: string;
 }
@@ -140,8 +144,7 @@ class Upkeep {
     const { slug, id, dataset } = this.#aged;
     const left = `SELECT count() FROM ${database}.events WHERE org = '${id}' AND time < now() - INTERVAL 40 DAY`;
     await service.cli(['org', 'set', slug, '--retention', 'off']);
-    // The server has two seconds to hear that old events may come again.
-    await sleep(heardMs);
+    await this.#timed('until old events were taken again', () => this.#heard());
     await this.#sendAged();
     await this.#timed(`retention of ${dataset.events} events`, async () => {
       const set = ['org', 'set', slug, '--retention', '30d'];
@@ -152,6 +155,23 @@ class Upkeep {
         await sleep(sampleMs);
       }
     });
+  }
+
+  /** Until the server has heard that old events may come again, for which it has two seconds. */
+  async #heard(): Promise<void> {
+    const { service } = this.#lab;
+    const { key } = this.#aged;
+    const until = performance.now() + heardMsMax;
+    const headers = { 'X-API-Key': key, 'Content-Type': 'application/json' };
+    const timestamp = Date.now() * 1000 - agedDays * dayMicros;
+    const body = JSON.stringify({ message: { timestamp, action: 1001 } });
+    for (;;) {
+      const answer = await fetch(`${service.url}/api/v1/audit`, { method: 'POST', headers, body });
+      if (answer.status === 202) return;
+      if (performance.now() > until)
+        throw new Error(`an old event was answered ${answer.status}: ${await answer.text()}`);
+      await sleep(50);
+    }
   }
 
   async #sendAged(): Promise<void> {
@@ -176,11 +196,7 @@ class Upkeep {
   }
 }
 
-async function stretchOf(
-  sender: Sender & { readKey: string },
-  eventsPerSecond: number,
-  seconds: number,
-): Promise<Stretch> {
+async function stretchOf(sender: ReadingSender, eventsPerSecond: number, seconds: number): Promise<Stretch> {
   const { lab, readKey } = sender;
   const sampling = samplesOf(lab);
   const reader = startGenerator();
@@ -199,11 +215,22 @@ async function stretchOf(
   }
 }
 
+/** Until there is something to verify. */
+async function signed({ lab, readKey }: ReadingSender): Promise<void> {
+  const until = performance.now() + signedMsMax;
+  const ask = () =>
+    fetch(`${lab.service.url}/api/v1/audit/evidence/checkpoint`, { headers: { 'X-API-Key': readKey } });
+  while (!(await ask()).ok) {
+    if (performance.now() > until) throw new Error('no checkpoint was signed');
+    await sleep(sampleMs);
+  }
+}
+
 async function agedOrganization(lab: Lab): Promise<Aged> {
   const { slug, id, key } = await lab.organization('aged');
-  const at = epochMs() * 1000 - agedDays * dayMicros;
+  const at = Date.now() * 1000 - agedDays * dayMicros;
   const dataset = await writeDataset(join(lab.directory, 'aged.ndjson'), agedEvents, [slug], at);
-  return { slug, id, dataset, head: postHead(lab, key) };
+  return { slug, id, key, dataset, head: postHead(lab, key) };
 }
 
 /**
@@ -212,7 +239,7 @@ async function agedOrganization(lab: Lab): Promise<Aged> {
  * at most.
  */
 export async function benchUpkeep(
-  sender: Sender & { readKey: string },
+  sender: ReadingSender,
   seconds: number,
 ): Promise<{ result: CaseResult; series: Series[] }> {
   const { lab } = sender;
@@ -226,6 +253,7 @@ export async function benchUpkeep(
   const eventsPerSecond = Math.round((sentFirst / ((visibleMs - full.startedMs) / 1000)) * paceShare);
   await lab.engine.mergesDone();
   const alone = await stretchOf(sender, eventsPerSecond, Math.max(10, seconds / 5));
+  await signed(sender);
   const upkeep = new Upkeep(lab, aged);
   const beside = await stretchOf(sender, eventsPerSecond, seconds);
   await upkeep.stop();

@@ -65,10 +65,29 @@ async function prepare(session: Session, options: EraseOptions): Promise<Erasing
   const person = personOf(options, await pseudonymSecret(config, log), organization.id);
   const emails = new Set(person.emails.map((email) => email.toLowerCase()));
   const users = await listUsers(storage, organization.id);
-  const account = users.find(({ emailLower }) => emails.has(emailLower));
+  const accounts = users.filter(({ emailLower }) => emails.has(emailLower));
+  const [account] = accounts;
+  if (options.account === 'erase') checkAccounts(accounts, users);
   const scope = { organization: organization.id, below: await endOf(storage, organization.id) };
   const erased = options.account === 'erase' ? account : undefined;
   return { session, organization, scope, person, account, erased };
+}
+
+/** An erasure takes one account, and leaves an organization with somebody who can administer it. */
+function checkAccounts(accounts: readonly User[], users: readonly User[]): void {
+  const [account, another] = accounts;
+  if (account === undefined) return;
+  if (another !== undefined)
+    throw new Problem(
+      'conflict',
+      `the addresses have ${accounts.length} accounts (${accounts.map(({ id }) => id).join(', ')}): give each run one of them with --account erase`,
+    );
+  const isAdmin = ({ role, disabledMicros }: User) => role === 'admin' && disabledMicros === undefined;
+  if (isAdmin(account) && !users.some((user) => isAdmin(user) && user.id !== account.id))
+    throw new Problem(
+      'conflict',
+      `the account ${account.id} is the last administrator of the organization: make another one before`,
+    );
 }
 
 async function countEvents({ session, scope, person }: Erasing): Promise<number> {

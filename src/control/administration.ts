@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { KeyedMutex } from '../base/keyed-mutex.ts';
 import { Problem } from '../base/problem.ts';
+import { isAddressOfPseudonym } from '../base/pseudonym.ts';
 import type { Storage } from '../storage/storage.ts';
 import {
   type ApiKey,
@@ -196,7 +197,7 @@ export class Administration {
 
   /**
    * Changes what is given, of it what is another; access ends with the sessions. Throws Problem `malformed`, `not_found`,
-   * `conflict` for the last administrator.
+   * `conflict` for the last administrator and an erased account.
    */
   changeProvisioned(
     organization: string,
@@ -205,6 +206,9 @@ export class Administration {
   ): Promise<Changed<ProvisionedUser>> {
     return this.#changes.run(organization, async () => {
       const before = await this.provisionedUser(organization, id);
+      // A directory that still has the person would put name and access back.
+      if (isAddressOfPseudonym(before.user.email))
+        throw new Problem('conflict', 'This account was erased: make another user.');
       return { before, now: await this.#provision(before, change) };
     });
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
-import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
+import { createKey, createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
 import { withEngine } from './export-support.ts';
 
 const service = keptService({ EVIDENCE_INTERVAL: '200ms', RETENTION_INTERVAL: '250ms' });
@@ -92,12 +92,19 @@ const speaks = (text: string) => person.test(text.replaceAll('diana.maria@acme.e
 test('a person is taken out of every stored form, and verify tells that from any other change', async () => {
   const tenant = await createTenant(service.server, 'erasing');
   const { slug, id: org } = tenant.organization;
-  const user = ['--org', slug, '--email', email, '--name', 'Ana Maria', '--role', 'member'];
-  const made = await service.server.cliHere(
-    ['user', 'create', ...user, '--password-stdin', '--json'],
-    'a long enough password\n',
-  );
+  const create = (...who: string[]) =>
+    service.server.cliHere(
+      ['user', 'create', '--org', slug, ...who, '--password-stdin', '--json'],
+      'a long enough password\n',
+    );
+  const made = await create('--email', email, '--name', 'Ana Maria', '--role', 'admin');
   assert.equal(made.code, 0, made.stderr);
+  const last = await service.server.cliHere(['erase', '--org', slug, ...known, '--account', 'erase']);
+  assert.deepEqual([last.code, /is the last administrator/.test(last.stderr)], [1, true]);
+  const chief = ['--email', 'chief@acme.example'];
+  assert.equal((await create(...chief, '--name', 'Chief', '--role', 'admin')).code, 0);
+  const both = ['erase', '--org', slug, ...known, ...chief, '--account', 'erase'];
+  assert.match((await service.server.cliHere(both)).stderr, /the addresses have 2 accounts/);
   const events = [...theirs, ...others].map((message) => sourceEvent(message));
   // Written as some programs do, which escape what they need not.
   const escaped = JSON.stringify(sourceEvent({ actor: email })).replaceAll('@', '\\u0040');
@@ -151,6 +158,14 @@ test('a person is taken out of every stored form, and verify tells that from any
   const users = await withEngine(service.server, (storage) => storage.rows('SELECT * FROM users'));
   assert.ok(!speaks(JSON.stringify(users)));
   assert.equal((await run(['--org', slug, ...known])).value?.events, 0, 'nothing is left to be erased');
+  const { key } = await createKey(service.server, ['--org', slug, '--scopes', 'scim']);
+  const revived = await call(`${tenant.server.url}/scim/v2/Users/${done.value?.account?.id}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/scim+json' },
+    body: JSON.stringify({ Operations: [{ op: 'replace', path: 'active', value: true }] }),
+  });
+  assert.equal(revived.status, 409, revived.text);
+  assert.match(revived.text, /This account was erased/);
 
   const { notes } = await healthy(slug);
   assert.match(

@@ -213,6 +213,13 @@ class EntrySource {
 }
 
 /**
+ * Whether more of the tree can lie behind these entries. Where they are fewer than were asked for, the tree ended among
+ * them; what it has got since begins in tiles that have been read, so to go on would leave events out.
+ */
+const isWhole = (entries: Buffer): boolean =>
+  entries.length === limits.verifyTilesAtOnce * tileWidth * entryBytes;
+
+/**
  * Stretch by stretch, the next one being read while this one is looked at. Behind the tree come the events up to where
  * trees had come by the beginning: what is there has been put in afterwards.
  */
@@ -224,7 +231,8 @@ async function* chunksOf(storage: Storage, organization: string, source: EntrySo
   let events: Promise<Run> | undefined;
   for (let tile = limits.verifyTilesAtOnce; entries.length > 0; tile += limits.verifyTilesAtOnce) {
     const end = entryAt(entries, entries.length / entryBytes - 1).seq + 1n;
-    const [now, next] = await Promise.all([events ?? eventsOf(from, end), source.read(tile)]);
+    const behind = isWhole(entries) ? source.read(tile) : Buffer.alloc(0);
+    const [now, next] = await Promise.all([events ?? eventsOf(from, end), behind]);
     if (next.length > 0)
       events = handled(eventsOf(end, entryAt(next, next.length / entryBytes - 1).seq + 1n));
     yield { stretch: { from, before: end }, entries, events: now };
