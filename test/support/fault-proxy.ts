@@ -22,24 +22,34 @@ export function startFaultProxy(target: number | (() => number)): Promise<FaultP
     const outgoing = connect({ host: '127.0.0.1', port: targetPort() });
     open.add(incoming);
     let answered = 0;
+    let isCut = false;
     const end = () => {
       open.delete(incoming);
       incoming.destroy();
       outgoing.destroy();
     };
+    // Without a reset, which a socket sends that is destroyed before all of it is read: engines may abort at one.
+    const cut = (rest: Buffer) => {
+      isCut = true;
+      incoming.end(rest);
+      outgoing.end();
+    };
     incoming.on('data', (piece) => {
-      if (fault === 'hang') return;
+      if (fault === 'hang' || isCut) return;
       answered = 0;
       outgoing.write(piece);
     });
     outgoing.on('data', (piece) => {
-      if (fault === 'hang') return;
+      if (fault === 'hang' || isCut) return;
       answered += piece.length;
       if (typeof fault !== 'object' || answered <= fault.cutAfterBytes) return void incoming.write(piece);
-      const rest = piece.subarray(0, Math.max(0, piece.length - (answered - fault.cutAfterBytes)));
-      incoming.write(rest, end);
+      cut(piece.subarray(0, Math.max(0, piece.length - (answered - fault.cutAfterBytes))));
     });
-    for (const socket of [incoming, outgoing]) socket.on('error', end).on('close', end);
+    const endUnlessCut = () => {
+      if (!isCut) end();
+    };
+    incoming.on('error', end).on('close', end);
+    outgoing.on('error', endUnlessCut).on('close', endUnlessCut);
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
