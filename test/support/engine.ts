@@ -7,6 +7,7 @@ import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
 import { sourceModule } from './cli-command.ts';
+import { copyEngineTemplate } from './engine-template.ts';
 
 export interface TestEngine {
   readonly storage: Storage;
@@ -32,6 +33,7 @@ export async function temporaryDirectory(): Promise<string> {
 /** A real engine on an empty, migrated database in a temporary directory; `stop` removes everything. */
 export async function startTestEngine(): Promise<TestEngine> {
   const dataDir = await temporaryDirectory();
+  await copyEngineTemplate(dataDir);
   const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);
   const stop = async (): Promise<void> => {

@@ -9,6 +9,7 @@ import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cliCommand, sourceModule } from './cli-command.ts';
+import { copyEngineTemplate } from './engine-template.ts';
 import { patience } from './patience.ts';
 import { chosenEnvironment } from './chosen-engine.ts';
 import {
@@ -75,7 +76,10 @@ export interface TestServer extends SharedServer {
 export interface ServerOptions {
   /** On top of the tests' defaults; undefined takes a default of the tests away, so that the service's own holds. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** A directory that outlives the server; else a temporary one is made and removed by `stop`. */
+  /**
+   * A directory that outlives the server; else a temporary one is made and removed by `stop`. One that is there has the
+   * database already, one that is not there is made by the service from nothing.
+   */
   readonly dataDir?: string;
   /** A program with arguments that becomes the server's process, such as `unshare` or a shell that sets a limit. */
   readonly launcher?: readonly string[];
@@ -235,11 +239,12 @@ function listeningPort(lines: readonly string[], processes: number): number | un
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const dataDir = options.dataDir ?? (await temporaryDirectory());
   const ownsDirectory = options.dataDir === undefined;
-  const begun = performance.now();
   const command = [process.execPath, ...cliCommand, 'serve'];
   const [program = process.execPath, ...args] = options.launcher?.concat(command) ?? command;
   const env = await environment(dataDir, options.env);
+  if (env['CLICKHOUSE_URL'] === undefined && existsSync(dataDir)) await copyEngineTemplate(dataDir);
   const processes = Number(env['PROCESSES'] ?? 1);
+  const begun = performance.now();
   const child = spawn(program, args, {
     cwd: projectRoot,
     env,
