@@ -6,7 +6,7 @@ FROM node:24-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json vite.server.config.ts ./
 COPY schema ./schema
 COPY src ./src
 COPY web ./web
