@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { RateLimit } from './rate-limit.ts';
 import type { OrganizationName, Problem } from './types.ts';
 
@@ -42,14 +42,18 @@ export class RequestError extends Error {
 /** The limit of requests of this session; the frame tells when requests wait for it. */
 export const rateLimit = new RateLimit();
 
-/** True while a session has ended and requests wait for the next one: see `resumeSession`. */
-export const isSessionOver = signal(false);
+const isEnded = signal(false);
+/** True while the page itself puts another session in the place of its own. */
+export const isBeingReplaced = signal(false);
+
+/** True while a session has ended and requests wait for the next one, which somebody has to begin: see `resumeSession`. */
+export const isSessionOver = computed(() => isEnded.value && !isBeingReplaced.value);
 
 let renewed = Promise.withResolvers<void>();
 
 /** Somebody has signed in again: what waits is asked once more. */
 export function resumeSession(): void {
-  isSessionOver.value = false;
+  isEnded.value = false;
   renewed.resolve();
   renewed = Promise.withResolvers<void>();
 }
@@ -110,7 +114,7 @@ async function ask(
     if (response.ok) return response;
     if (!impatient && response.status === 429 && isUsedUp) continue;
     if (!impatient && response.status === 401) {
-      isSessionOver.value = true;
+      isEnded.value = true;
       await renewed.promise;
       signal?.throwIfAborted();
       continue;

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { get, RequestError, resumeSession, send } from './request.ts';
+import { get, isBeingReplaced, RequestError, resumeSession, send } from './request.ts';
 import type { Whoami } from './types.ts';
 
 /** Who uses the page. `asking` is before the first answer. */
@@ -56,6 +56,11 @@ export async function signOut(): Promise<void> {
 export async function changePassword(current: string, next: string): Promise<void> {
   if (session.value.state !== 'in') return;
   const { user, organization } = session.value.who;
-  await send('POST', '/api/v1/portal/password', { current, new: next }, { impatient: true });
-  await signIn({ email: user.email, password: next, organization: organization.slug });
+  isBeingReplaced.value = true;
+  try {
+    await send('POST', '/api/v1/portal/password', { current, new: next }, { impatient: true });
+    await signIn({ email: user.email, password: next, organization: organization.slug });
+  } finally {
+    isBeingReplaced.value = false;
+  }
 }
