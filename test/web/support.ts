@@ -5,7 +5,7 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { browserPath, launchBrowser } from '../../bench/lab/browser.ts';
+import { launchBrowser, testBrowserPath } from '../../bench/lab/browser.ts';
 import { password } from '../e2e/session-support.ts';
 import { patience } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -26,8 +26,10 @@ export const limitsOfPage = {
 
 /** For the option `skip` of tests: true, and loudly so, where there is no browser. */
 export function withoutBrowser(): boolean {
-  if (browserPath() !== undefined) return false;
-  process.stderr.write('\n!!! NO BROWSER: tests of the web page are SKIPPED. Install chromium.\n\n');
+  if (testBrowserPath() !== undefined) return false;
+  process.stderr.write(
+    '\n!!! NO BROWSER: tests of the web page are SKIPPED. Install chromium-headless-shell or chromium.\n\n',
+  );
   return true;
 }
 
@@ -46,7 +48,7 @@ export function buildPage(): void {
 
 /** A real browser: the system's, since playwright-core brings none and downloads none. */
 export async function startBrowser(): Promise<Browser> {
-  const browser = await launchBrowser();
+  const browser = await launchBrowser(testBrowserPath());
   assert.ok(browser);
   return browser;
 }
