@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createTenant, sourceEvent } from '../support/server.ts';
@@ -11,6 +12,8 @@ const before = 200_000;
 /** Far more than come in while that many are verified. */
 const eventsMax = 3_000_000;
 const perBody = 5_000;
+/** Twice as fast as they are verified beside a server on two cores. */
+const pauseMs = 300;
 
 test('an organization that events come in for is verified while they do', async () => {
   const tenant = await createTenant(service.server, 'busy');
@@ -34,7 +37,7 @@ test('an organization that events come in for is verified while they do', async 
   let events = before;
   for (; !verified.signal.aborted; events += perBody) {
     assert.ok(events < eventsMax, 'it goes on for as long as events come');
-    await post();
+    await Promise.all([post(), sleep(pauseMs)]);
   }
   const { stdout, stderr } = await verifying;
   assert.deepEqual((JSON.parse(stdout) as { findings: readonly object[] }).findings, [], stderr);
