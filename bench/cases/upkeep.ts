@@ -134,7 +134,7 @@ class Upkeep {
 
   #verifyAgain(): Promise<void> {
     const { service } = this.#lab;
-    const verify = ['verify', '--org', 'acme', '--skip-rendering'];
+    const verify = ['verify', '--org', 'acme'];
     return this.#again(() => this.#timed('verify', async () => void (await service.cli(verify))));
   }
 
@@ -252,7 +252,8 @@ export async function benchUpkeep(
   const visibleMs = await lab.visible(before + sentFirst);
   const eventsPerSecond = Math.round((sentFirst / ((visibleMs - full.startedMs) / 1000)) * paceShare);
   await lab.engine.mergesDone();
-  const alone = await stretchOf(sender, eventsPerSecond, Math.max(10, seconds / 5));
+  // As long as the other one, as merges come in waves.
+  const alone = await stretchOf(sender, eventsPerSecond, seconds);
   await signed(sender);
   const upkeep = new Upkeep(lab, aged);
   const beside = await stretchOf(sender, eventsPerSecond, seconds);

@@ -7,6 +7,7 @@ import { BackupRun, mebibytes } from './backup/take.ts';
 import type { CliDeps } from './context.ts';
 import { option } from './option.ts';
 import { counted, type JsonOption, print } from './output.ts';
+import { fullSpeedRow } from './pace.ts';
 import { createProgress } from './progress.ts';
 import { type S3Options, s3Rows } from './s3.ts';
 import { setUp, withStorage } from './session.ts';
@@ -17,11 +18,16 @@ interface BackupOptions extends S3Options, JsonOption {
   readonly backup?: string;
   readonly full?: true;
   readonly withSecrets?: true;
+  readonly fullSpeed?: true;
 }
 
 async function take(deps: CliDeps, to: string, options: BackupOptions): Promise<void> {
   const place = placeOf(to, '--to', options, deps.environment);
-  const choice = { isFull: options.full === true, withSecrets: options.withSecrets === true };
+  const choice = {
+    isFull: options.full === true,
+    withSecrets: options.withSecrets === true,
+    isFullSpeed: options.fullSpeed === true,
+  };
   const taken = await withStorage(setUp(deps), (session) =>
     new BackupRun(session, { place, ...choice }).run(),
   );
@@ -80,8 +86,8 @@ async function backup(deps: CliDeps, options: BackupOptions): Promise<void> {
   const { to, verify: at } = options;
   if ((to === undefined) === (at === undefined))
     throw new Problem('malformed', 'give either --to or --verify');
-  if (at !== undefined && (options.full || options.withSecrets))
-    throw new Problem('malformed', '--full and --with-secrets: only with --to');
+  if (at !== undefined && (options.full || options.withSecrets || options.fullSpeed))
+    throw new Problem('malformed', '--full, --with-secrets and --full-speed: only with --to');
   if (to !== undefined && options.backup !== undefined)
     throw new Problem('malformed', '--backup: only with --verify');
   return to === undefined ? verify(deps, at ?? '', options) : take(deps, to, options);
@@ -99,6 +105,7 @@ export function registerBackup(program: Command, deps: CliDeps): void {
     .option('--to <place>', 'a directory, or s3://BUCKET/PREFIX')
     .option('--full', 'leave nothing to the backups that are there')
     .option('--with-secrets', 'with the keys that sign sessions and evidence')
+    .option(...fullSpeedRow)
     .option('--verify <place>', 'only hold a backup against its checksums')
     .option('--backup <id>', 'that one and those below it (default: the newest)')
     .option('--json', 'print JSON')

@@ -69,7 +69,8 @@ async function withOwnServer(
   const own = { ...config, host: '127.0.0.1', port: 0, tls: undefined, redirectPort: undefined };
   const service = await deps.startService(own, { log, accessLogTo: '/dev/null' });
   try {
-    const key = await localKey({ ...setup, storage: service.storage }, org);
+    const isShared = config.clickhouse.url !== undefined;
+    const key = await localKey({ ...setup, storage: service.storage, isShared }, org);
     await service.directory.refresh();
     await work({ url: service.url, ...key });
     if (!(await service.flush(limits.demoFlushMsMax))) {

@@ -50,6 +50,13 @@ export const limits = {
   /** The checkpoint saves a position that moved without any event this often. */
   forwardIdleSaveMs: 60_000,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
+  /**
+   * What a command reads a second beside running servers, for each core of the engine: some 6 % of it, as an event costs a
+   * backup 12 us and `verify` 29 (bench/notes.md, Upkeep). Both read each event twice.
+   */
+  paceBackupEvents: 11_000,
+  paceVerifyEvents: 4_200,
+  paceBlockEvents: 8_192,
   /** Checkpoints that are held against one tree: each is a root to compare. */
   verifyCheckpointsMax: 10_000,
   /** Those of a copy: its entries say where a change is, so a few are enough. */

@@ -20,6 +20,8 @@ export interface Setup {
 /** The same with the storage of the configuration. */
 export interface Session extends Setup {
   readonly storage: Storage;
+  /** Servers may be at work on its engine at the same time. */
+  readonly isShared: boolean;
 }
 
 /** A command reports by its output and exit code; its log is for faults below it. */
@@ -47,7 +49,7 @@ export async function withStorage<T>(
       await prepareDataDir(config.dataDir, log);
       await requireUsable(config.dataDir, undefined, options.evenIf);
     }
-    return await work({ ...setup, storage: await reachStorage({ ...config, log, stops }) });
+    return await work({ ...setup, ...(await reachStorage({ ...config, log, stops })) });
   } finally {
     await stops.run();
   }

@@ -4,6 +4,7 @@ import { Problem } from '../base/problem.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { print } from './output.ts';
+import { fullSpeedRow } from './pace.ts';
 import { setUp, withStorage } from './session.ts';
 import { type EngineOptions, verifyEngine } from './verify/engine.ts';
 import { verifyFile } from './verify/file.ts';
@@ -35,6 +36,8 @@ async function examine(deps: CliDeps, file: string | undefined, options: VerifyO
   if (org !== undefined) return withStorage(setUp(deps), (session) => verifyEngine(session, org, options));
   if (options.skipRendering)
     throw new Problem('malformed', '--skip-rendering: only with --org, as a file has source events alone');
+  if (options.fullSpeed)
+    throw new Problem('malformed', '--full-speed: only with --org, as a file is read as fast as it can be');
   const path = file ?? '';
   const proof = asProof(await readable(path, beginningOf, 'the file to verify'));
   if (proof === undefined) return verifyFile(deps, path, options);
@@ -84,6 +87,7 @@ export function registerVerify(program: Command, deps: CliDeps): void {
       '--skip-rendering',
       'with --org: do not render each event once more to compare what readers are shown, which takes most of the time',
     )
+    .option(...fullSpeedRow)
     .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
     .option('--json', 'print JSON')
     .action((file: string | undefined, options: VerifyOptions) => verify(deps, file, options));

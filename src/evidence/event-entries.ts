@@ -81,8 +81,13 @@ export async function endOfSlice(
 }
 
 /** The entries of an organization's events in a stretch with their leaves. Rejects with EngineError. */
-export async function entriesOf(storage: Storage, organization: string, stretch: Stretch): Promise<Run> {
-  const runs = await runsOf(storage, [organization], stretch);
+export async function entriesOf(
+  storage: Storage,
+  organization: string,
+  stretch: Stretch,
+  pace: Settings = {},
+): Promise<Run> {
+  const runs = await runsOf(storage, [organization], stretch, pace);
   const [first] = runs;
   if (runs.length === 1 && first !== undefined) return first;
   const entries = Buffer.concat(runs.map((run) => run.entries));
@@ -97,13 +102,20 @@ export async function runsOf(
   storage: Storage,
   organizations: readonly string[],
   stretch: Stretch,
+  pace: Settings = {},
 ): Promise<Run[]> {
   const order = organizations.length > 1 ? 'org, seq' : 'seq';
   const held = await storage.bytes(
     `SELECT ${columns} FROM events WHERE org IN {organizations:Array(UUID)} AND seq >= {from:UInt64}
      AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
     { organizations, ...stretch },
-    { settings, timeoutMs: limits.sliceMsMax, headroom: 0, tailroom: 0, bytesMax: limits.sliceBytesMax },
+    {
+      settings: { ...settings, ...pace },
+      timeoutMs: limits.sliceMsMax,
+      headroom: 0,
+      tailroom: 0,
+      bytesMax: limits.sliceBytesMax,
+    },
   );
   if (!('release' in held)) {
     held.destroy();

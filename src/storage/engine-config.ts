@@ -61,6 +61,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <index_mark_cache_size>${indexCache}</index_mark_cache_size>
 <uncompressed_cache_size>0</uncompressed_cache_size>
 <background_pool_size>${Math.max(mergeThreadsMin, Math.min(8, Math.floor(availableParallelism() / 2)))}</background_pool_size>
+<max_mutations_bandwidth_for_server>${limits.mutationBytesOfCore * availableParallelism()}</max_mutations_bandwidth_for_server>
 <user_files_path>${xmlText(join(engineDir, 'user_files'))}</user_files_path>
 <format_schema_path>${xmlText(join(engineDir, 'format_schemas'))}</format_schema_path>
 <storage_configuration><disks><default><keep_free_space_bytes>${limits.engineFreeBytesMin}</keep_free_space_bytes></default></disks></storage_configuration>

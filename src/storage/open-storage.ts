@@ -180,12 +180,18 @@ async function startUnlessLocked(
   }
 }
 
+/** The storage for a command, and whether servers may be at work on its engine at the same time. */
+export interface ReachedStorage {
+  readonly storage: Storage;
+  readonly isShared: boolean;
+}
+
 /**
  * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
  * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
  * with one command is no other's.
  */
-export async function reachStorage(options: EngineOptions): Promise<Storage> {
+export async function reachStorage(options: EngineOptions): Promise<ReachedStorage> {
   const { clickhouse, log, stops } = options;
   const { url, cluster } = clickhouse;
   const { connection, mode } =
@@ -198,7 +204,7 @@ export async function reachStorage(options: EngineOptions): Promise<Storage> {
   const storage = openStorage(connection, log);
   stops.add(() => storage.close());
   await migrate(storage, { log, cluster, mode });
-  return storage;
+  return { storage, isShared: mode.kind !== 'exclusive' };
 }
 
 async function reachEngine(

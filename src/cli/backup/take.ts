@@ -13,6 +13,7 @@ import { sendSettings } from '../migrate-data/copy.ts';
 import { MoveRecords } from '../migrate-data/record.ts';
 import { boundsOf, fromTable, markOf, reading, type Scope, within } from '../migrate-data/slices.ts';
 import { eventsTable, type MovedTable, otherTables } from '../migrate-data/tables.ts';
+import { paceOf } from '../pace.ts';
 import { createProgress, type Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import { version } from '../version.ts';
@@ -49,6 +50,7 @@ export interface TakeOptions {
   readonly place: Place;
   readonly isFull: boolean;
   readonly withSecrets: boolean;
+  readonly isFullSpeed: boolean;
 }
 
 export interface TakenBackup {
@@ -67,6 +69,7 @@ export class BackupRun {
   readonly #writer: FileWriter;
   readonly #notes: string[] = [];
   #base: Manifest | undefined;
+  #pace: Settings = {};
   /** Ids of those by which persons were taken out of events. */
   #erasures: readonly string[] = [];
   #progress: Progress | undefined;
@@ -173,12 +176,17 @@ export class BackupRun {
     }
   }
 
-  #rows<T>(query: string, scope: Scope = { where: '', parameters: {} }): Promise<T[]> {
-    return this.#session.storage.rows<T>(query, scope.parameters, reading);
+  #rows<T>(
+    query: string,
+    scope: Scope = { where: '', parameters: {} },
+    settings: Settings = {},
+  ): Promise<T[]> {
+    const options = { ...reading, settings: { ...reading.settings, ...settings } };
+    return this.#session.storage.rows<T>(query, scope.parameters, options);
   }
 
-  async #query(name: string, query: string, scope: Scope): Promise<Files> {
-    const options = { settings: packed, timeoutMs: limits.moveSilenceMsMax };
+  async #query(name: string, query: string, scope: Scope, settings: Settings = {}): Promise<Files> {
+    const options = { settings: { ...packed, ...settings }, timeoutMs: limits.moveSilenceMsMax };
     const body = toReadable(await this.#session.storage.flow(query, scope.parameters, options));
     try {
       return await this.#writer.put(name, body);
@@ -272,6 +280,7 @@ export class BackupRun {
     const total = found.reduce((sum, { events }) => sum + Number(events), 0);
     await this.#requireRoom(total);
     this.#progress = createProgress(this.#session.deps.io, { items: 'events', total });
+    this.#pace = await paceOf(this.#session, limits.paceBackupEvents, this.#options.isFullSpeed);
     const months: StoredMonth[] = [];
     for (const { month, low, high } of found) {
       const from = low;
@@ -310,11 +319,11 @@ export class BackupRun {
   async #slice(name: string, slice: Scope): Promise<{ rows: readonly CountRow[]; files: Files }> {
     const names = eventsTable.columns.join(', ');
     for (let attempt = 1; ; attempt += 1) {
-      const counted = await this.#rows<CountRow>(countsQuery(slice, eventsTable.columns), slice);
+      const counted = await this.#rows<CountRow>(countsQuery(slice, eventsTable.columns), slice, this.#pace);
       const events = counted.reduce((sum, row) => sum + row.events, 0);
       if (events === 0) return { rows: [], files: [] };
       const query = `SELECT ${names} FROM events WHERE ${slice.where} FORMAT Native`;
-      const files = await this.#query(attempt === 1 ? name : `${name}.${attempt}`, query, slice);
+      const files = await this.#query(attempt === 1 ? name : `${name}.${attempt}`, query, slice, this.#pace);
       const [row] = await this.#rows<{ events: string }>(
         `SELECT toString(count()) AS events FROM events WHERE ${slice.where}`,
         slice,

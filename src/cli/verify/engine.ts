@@ -20,9 +20,10 @@ import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
+import { paceOf } from '../pace.ts';
 import { createProgress, type Progress, type ProgressIo } from '../progress.ts';
 import type { Config } from '../../config/config.ts';
-import type { Storage } from '../../storage/storage.ts';
+import type { Settings, Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { erasuresOf, notesOfErasures } from './erasures.ts';
@@ -33,6 +34,7 @@ import { contradictionsIn, differencesIn, type Report } from './report.ts';
 export interface EngineOptions extends TrustOptions {
   /** What readers are shown is not held against the source events. */
   readonly skipRendering?: boolean;
+  readonly fullSpeed?: boolean;
 }
 
 /** Entries of the tree, and what is stored now, of one stretch of the order. */
@@ -45,13 +47,14 @@ interface Chunk {
 /** What it takes of a session. */
 interface Verifying {
   readonly storage: Storage;
+  readonly isShared: boolean;
   readonly config: Pick<Config, 'serviceName' | 'appName'>;
   readonly deps: { readonly io: ProgressIo };
 }
 
 /** An organization in the engine against its checkpoints: those that were given, and those that the engine has. */
 export async function verifyEngine(
-  { storage, config, deps }: Verifying,
+  { storage, isShared, config, deps }: Verifying,
   slug: string,
   options: EngineOptions,
 ): Promise<Report> {
@@ -82,14 +85,17 @@ export async function verifyEngine(
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
   const { appName } = config;
+  const pace = await paceOf({ storage, isShared }, limits.paceVerifyEvents, options.fullSpeed === true);
   const rendering = options.skipRendering
     ? undefined
-    : new RenderingAudit({ storage, organization: id, appName, erasures });
-  const flood = await compareAll(storage, id, source, { tree, events, rendering, progress });
+    : new RenderingAudit({ storage, organization: id, appName, erasures, pace });
+  const { covered } = checkpoints;
+  const stored = { storage, organization: id, source, pace, covered };
+  const flood = await compareAll(stored, { tree, events, rendering, progress });
   progress.end();
   notes.push(...(rendering?.notes ?? [unrendered]));
   notes.push(...notesOf(history, policies), ...notesOfErasures(erasures));
-  const uncovered = tree.size - checkpoints.covered;
+  const uncovered = tree.size - covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
   const shown = [...badLists, ...differencesIn(events.findings()), ...(rendering?.findings ?? [])];
   const findings = [...checkpoints.findings, ...shown, ...source.findings, ...flood];
@@ -131,6 +137,16 @@ async function trustIn(
 const unrendered =
   'what pages and filters show of the events was not held against their source events (--skip-rendering)';
 
+/** What is looked at, and how fast. */
+interface Stored {
+  readonly storage: Storage;
+  readonly organization: string;
+  readonly source: EntrySource;
+  readonly pace: Settings;
+  /** Events that checkpoints cover. */
+  readonly covered: number;
+}
+
 interface Audits {
   readonly tree: TreeAudit;
   readonly events: EventAudit;
@@ -140,13 +156,11 @@ interface Audits {
 
 /** Compares tree and table from end to end; what could not be compared, as the table has too much there, is a finding. */
 async function compareAll(
-  storage: Storage,
-  organization: string,
-  source: EntrySource,
+  stored: Stored,
   { tree, events, rendering, progress }: Audits,
 ): Promise<Report['findings']> {
   try {
-    for await (const { stretch, entries, events: now } of chunksOf(storage, organization, source)) {
+    for await (const { stretch, entries, events: now } of chunksOf(stored)) {
       const position = tree.size;
       // The engine has hashed what is stored now: where that is what the tree says, its leaves are those of the tree.
       const isSame = entries.equals(now.entries);
@@ -220,18 +234,21 @@ const isWhole = (entries: Buffer): boolean =>
   entries.length === limits.verifyTilesAtOnce * tileWidth * entryBytes;
 
 /**
- * Stretch by stretch, the next one being read while this one is looked at. Behind the tree come the events up to where
- * trees had come by the beginning: what is there has been put in afterwards.
+ * Stretch by stretch, the next one being read while this one is looked at. It ends where trees had come by the beginning,
+ * as they may grow as fast as they are read. Behind the tree come the events up to there: what is there has been put in
+ * afterwards.
  */
-async function* chunksOf(storage: Storage, organization: string, source: EntrySource): AsyncGenerator<Chunk> {
+async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
+  const { storage, organization, source, pace, covered } = stored;
   const settled = (await readProgress(storage))?.settled ?? 0n;
-  const eventsOf = (from: bigint, before: bigint) => entriesOf(storage, organization, { from, before });
+  const eventsOf = (from: bigint, before: bigint) => entriesOf(storage, organization, { from, before }, pace);
   let from = 0n;
   let entries = await source.read(0);
   let events: Promise<Run> | undefined;
   for (let tile = limits.verifyTilesAtOnce; entries.length > 0; tile += limits.verifyTilesAtOnce) {
     const end = entryAt(entries, entries.length / entryBytes - 1).seq + 1n;
-    const behind = isWhole(entries) ? source.read(tile) : Buffer.alloc(0);
+    const isLast = !isWhole(entries) || (end >= settled && tile * tileWidth >= covered);
+    const behind = isLast ? Buffer.alloc(0) : source.read(tile);
     const [now, next] = await Promise.all([events ?? eventsOf(from, end), behind]);
     if (next.length > 0)
       events = handled(eventsOf(end, entryAt(next, next.length / entryBytes - 1).seq + 1n));

@@ -26,6 +26,7 @@ interface RenderingOptions {
   readonly appName: string;
   /** What source events may be now, other than the tree says. */
   readonly erasures: ErasureHistory;
+  readonly pace: Settings;
 }
 
 /** An event of the tree that is shown otherwise. */
@@ -64,12 +65,12 @@ export class RenderingAudit {
 
   /** The events of a stretch of the order, of which the tree has these entries. Rejects with EngineError. */
   async compare(part: Part, { from, before }: Stretch): Promise<void> {
-    const { storage, organization } = this.#options;
+    const { storage, organization, pace } = this.#options;
     const flow = await storage.flow(
       `SELECT ${storedRowColumns} FROM events WHERE org = {organization:UUID} AND seq >= {from:UInt64}
        AND seq < {before:UInt64} FORMAT RowBinary`,
       { organization, from, before },
-      { settings, timeoutMs: limits.verifyRenderingSilenceMsMax },
+      { settings: { ...settings, ...pace }, timeoutMs: limits.verifyRenderingSilenceMsMax },
     );
     let pieces: Buffer[] = [];
     let bytes = 0;
