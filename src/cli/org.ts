@@ -210,7 +210,7 @@ function registerHold(org: Command, deps: CliDeps): void {
       const { slug } = organization;
       const text = isSettled
         ? `Organization ${slug} is held: nothing of it is removed`
-        : `Organization ${slug} is held; a removal that had begun before goes on in the engine`;
+        : `Organization ${slug} is held; a removal that had begun before may go on in the engine`;
       return {
         schema: 'CliOrganization',
         value: view(organization, policy),

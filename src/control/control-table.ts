@@ -1,6 +1,7 @@
 import type { Problem } from '../base/problem.ts';
 import { formatMicros } from '../base/timestamp.ts';
-import type { Parameters, Storage } from '../storage/storage.ts';
+import { everyReplicaOf, everywhere, requireMajority } from '../storage/claim.ts';
+import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -88,6 +89,18 @@ export class ControlTable<T extends Versioned> {
     return this.#read(storage, condition, parameters);
   }
 
+  /**
+   * The newest row of an id, also where the replica of a cluster that is asked has not got it yet: what was written is on
+   * most of them. Rejects while fewer answer.
+   */
+  async newest(storage: Storage, id: string): Promise<T | undefined> {
+    await requireMajority(storage);
+    const condition = `id = {id:${this.#idType}} ORDER BY version DESC LIMIT 1`;
+    const from = everyReplicaOf(storage, this.name);
+    const [row] = await this.#read(storage, condition, { id }, { settings: everywhere }, from);
+    return row;
+  }
+
   async put(storage: Storage, value: T): Promise<void> {
     const columns = this.#fields.map(([member, { write }]) => write(value[member as keyof T]));
     await storage.insertRows(this.name, [Object.assign({}, ...columns) as object]);
@@ -131,9 +144,10 @@ export class ControlTable<T extends Versioned> {
     storage: Storage,
     condition: string,
     parameters: Parameters,
-    options: { readonly timeoutMs?: number } = {},
+    options: QueryOptions = {},
+    from = `${this.name} FINAL`,
   ): Promise<T[]> {
-    const query = `SELECT ${this.#columns} FROM ${this.name} FINAL WHERE ${condition}`;
+    const query = `SELECT ${this.#columns} FROM ${from} WHERE ${condition}`;
     const rows = await storage.rows<Row>(query, parameters, options);
     return rows.map((row) => {
       const value: Record<string, unknown> = {};

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
+import { everyReplicaOf } from '../storage/claim.ts';
 import { allTimeMicros, countOver, type EventRemoval } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
 import { listApiKeys } from './api-keys.ts';
@@ -101,7 +102,7 @@ async function markDeleted(storage: Storage, id: string, nowMicros: number): Pro
 async function removeRows(storage: Storage, table: string, column: string, id: string): Promise<void> {
   const parameters = { id };
   const [found] = await storage.rows<{ n: string }>(
-    `SELECT count() AS n FROM ${table} WHERE ${column} = {id:UUID}`,
+    `SELECT count() AS n FROM ${everyReplicaOf(storage, table)} WHERE ${column} = {id:UUID}`,
     parameters,
   );
   if (found?.n === '0') return;

@@ -1,3 +1,4 @@
+import { eventsOfAll } from '../storage/attempts.ts';
 import type { Storage } from '../storage/storage.ts';
 import { replaceEvents, type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
 import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
@@ -160,7 +161,7 @@ async function replace(
   if (left > 0) throw new Error(`${left} events are not as they should be after they were replaced`);
 }
 
-/** How many of these events are stored and not as they are to be. */
+/** How many of these events are stored and not as they are to be, on whichever replica; one that does not answer rejects. */
 async function otherThan(storage: Storage, { id, organizationId }: StoredErasure, seqs: readonly bigint[]) {
   const list = seqList(seqs);
   const ofErasure = { org: organizationId, id };
@@ -169,8 +170,9 @@ async function otherThan(storage: Storage, { id, organizationId }: StoredErasure
      WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${list})`,
     ofErasure,
   );
+  const events = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
   const stored = await storage.rows<{ place: string; now: string }>(
-    `SELECT toString(seq) AS place, lower(hex(SHA256(source))) AS now FROM events
+    `SELECT DISTINCT toString(seq) AS place, lower(hex(SHA256(source))) AS now FROM ${events}
      WHERE org = {org:UUID} AND seq IN (${list})`,
     ofErasure,
   );

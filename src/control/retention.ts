@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { EngineError } from '../base/engine-error.ts';
 import { Problem } from '../base/problem.ts';
 import { countOver, type EventRemoval, type Over } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -45,10 +46,9 @@ export function overBefore(policy: RetentionPolicy | undefined, nowMicros: numbe
   return days === undefined ? undefined : (Math.floor(nowMicros / dayMicros) - days) * dayMicros;
 }
 
-/** The policy of an organization as it is stored now. Rejects with EngineError. */
+/** The policy of an organization as it was written last. Rejects with EngineError. */
 export async function readPolicy(storage: Storage, id: string): Promise<RetentionPolicy> {
-  const [found] = await retentionTable.select(storage, 'id = {id:UUID}', { id });
-  return found ?? keepsAll(id);
+  return (await retentionTable.newest(storage, id)) ?? keepsAll(id);
 }
 
 /** The policies of many, by organization; of those that have one. Rejects with EngineError. */
@@ -147,14 +147,16 @@ export async function placeHold(
 
 /**
  * Waits until no removal of a held organization is under way any more. One that was about to begin when the hold was
- * written sees it and ends its plan; one that the engine is at cannot be taken back. False where that takes too long.
+ * written sees it and ends its plan; one that the engine is at cannot be taken back. False where that takes too long, or
+ * cannot be known, as a node of a cluster does not answer.
  */
 export async function settleHold(removal: EventRemoval, id: string): Promise<boolean> {
   const begun = performance.now();
   let quietFrom = begun;
   while (performance.now() - begun < limits.holdSettleMsMax) {
-    const isPlanned = (await removal.unfinished()).some(({ organization }) => organization === id);
-    const isAtIt = (await removal.underWay(id)) > 0;
+    const found = await removalOf(removal, id);
+    if (found === undefined) return false;
+    const { isPlanned, isAtIt } = found;
     if (!isPlanned && !isAtIt) return true;
     if (isAtIt) quietFrom = performance.now();
     // A plan that nobody is at: a server that was killed left it, and its next turn looks for the hold.
@@ -162,6 +164,17 @@ export async function settleHold(removal: EventRemoval, id: string): Promise<boo
     await sleep(limits.holdSettlePollMs);
   }
   return false;
+}
+
+/** What there is of removals of an organization; undefined: the engine could not be asked. */
+async function removalOf(removal: EventRemoval, id: string) {
+  try {
+    const isPlanned = (await removal.unfinished()).some(({ organization }) => organization === id);
+    return { isPlanned, isAtIt: (await removal.underWay(id)) > 0 };
+  } catch (error) {
+    if (error instanceof EngineError) return undefined;
+    throw error;
+  }
 }
 
 /**

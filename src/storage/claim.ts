@@ -14,7 +14,7 @@ export interface ClaimTable {
 }
 
 /** Nodes that do not answer are left out; whoever must not overlook one looks how many did. */
-const everywhere: Settings = { skip_unavailable_shards: 1 };
+export const everywhere: Settings = { skip_unavailable_shards: 1 };
 
 /**
  * A replacing table as all replicas of a cluster have it, as one of them may lag behind: its rows may be there several
@@ -46,7 +46,7 @@ export class Claim {
   async take(): Promise<boolean> {
     await this.renew();
     await sleep(limits.claimSettleMs);
-    await this.#requireMajority();
+    await requireMajority(this.#storage);
     const { instance: own } = this.#parameters;
     const isLost = (await this.rivals()).some(
       ({ instance, age }) => Number(age) > limits.claimSettleMs * 2 || instance < own,
@@ -81,21 +81,21 @@ export class Claim {
       { settings: everywhere },
     );
   }
+}
 
-  /** A claim is written to most replicas of a cluster: so where most answer none is overlooked. */
-  async #requireMajority(): Promise<void> {
-    const { cluster } = this.#storage;
-    if (cluster === undefined) return;
-    const [row] = await this.#storage.rows<{ answer: string; nodes: string }>(
-      `SELECT toString(count()) AS answer,
-         toString((SELECT count() FROM system.clusters WHERE cluster = {cluster:String})) AS nodes
-       FROM clusterAllReplicas(${quoteString(cluster)}, system.one)`,
-      { cluster },
-      { settings: everywhere },
-    );
-    const { answer, nodes } = { answer: Number(row?.answer ?? 0), nodes: Number(row?.nodes ?? 0) };
-    if (answer * 2 > nodes) return;
-    const words = `${answer} of the ${nodes} nodes of the cluster answer: a claim is put down where most do`;
-    throw new EngineError('unreachable', words);
-  }
+/** A row of a replacing table is written to most replicas of a cluster: so where most answer none is overlooked. */
+export async function requireMajority(storage: Storage): Promise<void> {
+  const { cluster } = storage;
+  if (cluster === undefined) return;
+  const [row] = await storage.rows<{ answer: string; nodes: string }>(
+    `SELECT toString(count()) AS answer,
+       toString((SELECT count() FROM system.clusters WHERE cluster = {cluster:String})) AS nodes
+     FROM clusterAllReplicas(${quoteString(cluster)}, system.one)`,
+    { cluster },
+    { settings: everywhere },
+  );
+  const { answer, nodes } = { answer: Number(row?.answer ?? 0), nodes: Number(row?.nodes ?? 0) };
+  if (answer * 2 > nodes) return;
+  const words = `${answer} of the ${nodes} nodes of the cluster answer: this takes most of them`;
+  throw new EngineError('unreachable', words);
 }

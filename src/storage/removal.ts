@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { limits as baseLimits } from '../base/limits.ts';
 import { seqTimeMs } from '../base/sequence.ts';
+import { everyReplicaOf } from './claim.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import { renderPlaceholders } from './render-migration.ts';
-import type { Parameters, Storage } from './storage.ts';
+import type { Parameters, Settings, Storage } from './storage.ts';
 
 /** Events of an organization whose time is before a moment (Unix microseconds). */
 export interface Over {
@@ -22,6 +23,12 @@ export const allTimeMicros = baseLimits.eventTimeMicrosMax + 1;
  * vanished or was altered; readers are shown them no longer than other events.
  */
 export const policyActivities = [5013, 5014, 5015, 5016] as const;
+
+/** A statement that ends when all replicas have done it; also one for all nodes, which is given up after three minutes else. */
+export const mutationSettings: Settings = {
+  mutations_sync: 2,
+  distributed_ddl_task_timeout: limits.removalMsMax / 1000,
+};
 
 /** Rows of a plan in one partition that expire, by the ledger's count, on the same day. */
 interface PlannedCount {
@@ -99,7 +106,7 @@ export class EventRemoval {
     return { ...plan, counts };
   }
 
-  /** Plans that somebody has begun, and not said to be done. */
+  /** Plans that somebody has begun, and not said to be done. A replica of a cluster that does not answer rejects. */
   async unfinished(): Promise<RemovalPlan[]> {
     interface Row extends Omit<PlannedCount, 'rows'> {
       readonly id: string;
@@ -109,8 +116,10 @@ export class EventRemoval {
       readonly below: string;
     }
     const rows = await this.#storage.rows<Row>(
-      `SELECT toString(id) AS id, toString(org) AS org, partition, toString(expires) AS expires, rows AS n,
-         before, below FROM removals FINAL WHERE NOT done ORDER BY id`,
+      `SELECT toString(id) AS id, toString(any(org)) AS org, partition, toString(expires) AS expires,
+         argMax(rows, recorded) AS n, any(before) AS before, any(below) AS below
+       FROM ${everyReplicaOf(this.#storage, 'removals')} GROUP BY id, partition, expires
+       HAVING NOT max(done) ORDER BY id`,
     );
     const plans = new Map<string, RemovalPlan>();
     for (const { id, org, partition: month, expires, n, before, below } of rows) {
@@ -208,7 +217,7 @@ export class EventRemoval {
         ),
       };
       await this.#storage.command(statement, parameters, {
-        settings: { mutations_sync: 2 },
+        settings: mutationSettings,
         timeoutMs: limits.removalMsMax,
         ...(signal !== undefined && { signal }),
       });

@@ -1,5 +1,6 @@
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
+import { mutationSettings } from './removal.ts';
 import { renderPlaceholders } from './render-migration.ts';
 import type { Storage } from './storage.ts';
 
@@ -56,7 +57,11 @@ export async function replaceEvents(
     `${statement}${columns.join(', ')} WHERE org = toUUID(${quoteString(organization)}) AND seq IN (${seqs})`,
     {},
     {
-      settings: { mutations_sync: waits ? 2 : 0, max_query_size: limits.replaceQueryBytesMax },
+      settings: {
+        ...mutationSettings,
+        ...(waits ? {} : { mutations_sync: 0 }),
+        max_query_size: limits.replaceQueryBytesMax,
+      },
       timeoutMs: limits.removalMsMax,
       ...(signal !== undefined && { signal }),
     },

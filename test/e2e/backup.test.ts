@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { hasOwnEngine } from '../support/chosen-engine.ts';
 import { acceptedOf } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import {
@@ -48,6 +49,8 @@ test('a service is backed up under load and after it was killed, and is restored
   await service.server.kill('SIGKILL');
   await producer.stop();
   const { acknowledged } = producer;
+  // An engine that servers share is backed up where their logs are not: what a dead one has is in none.
+  if (!hasOwnEngine) await service.start();
   const second = await backUp(service.dataDir, place);
   assert.equal(second.base, first.id);
 

@@ -39,7 +39,10 @@ async function filled(slug: string): Promise<{ tenant: Tenant; events: number }>
   return { tenant, events };
 }
 
-/** Rows of an organization by table, whichever table has any; what is left is its own row, and those of its deletion. */
+/**
+ * Rows of an organization by table, whichever table has any; what is left is its own row, and those of its deletion. Of a
+ * table that each node of a cluster has a part of, the parts are asked.
+ */
 const left = (id: string) =>
   withEngine(service.server, async (storage) => {
     const found = await storage.rows<{ table: string; column: string }>(
@@ -52,7 +55,7 @@ const left = (id: string) =>
     assert.ok(found.length >= 8, JSON.stringify(found));
     const counts = found.map(
       ({ table, column }) =>
-        `(SELECT count() FROM ${table} WHERE ${column} = {id:UUID}) AS ${table}_${column}`,
+        `(SELECT count() FROM ${table.replace(/_local$/, '')} WHERE ${column} = {id:UUID}) AS ${table}_${column}`,
     );
     const [row] = await storage.rows<Record<string, string>>(`SELECT ${counts.join(', ')}`, { id });
     return Object.entries(row ?? {}).filter(([, n]) => n !== '0');

@@ -73,7 +73,7 @@ test('SIGTERM: requests under way are finished, new ones are not taken, everythi
     assert.match(answer, /^HTTP\/1\.1 202 /);
     assert.equal(await server.exited(), 0);
     assert.ok(performance.now() - asked < 15_000);
-    assert.throws(() => process.kill(engine ?? 0, 0), 'the engine is still there');
+    if (engine !== undefined) assert.throws(() => process.kill(engine, 0), 'the engine is still there');
     // Without anything to wait for the end is quick, and SIGINT asks for it as SIGTERM does.
     const again = await startServer({ dataDir });
     try {

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createKey, createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
@@ -84,7 +85,9 @@ const stored = ({ organization }: Tenant) =>
   });
 
 const change = (sql: string, parameters: Record<string, unknown>) =>
-  withEngine(service.server, (storage) => storage.command(`${sql} SETTINGS mutations_sync = 2`, parameters));
+  withEngine(service.server, (storage) =>
+    storage.command(alteringEvents(storage, `${sql} SETTINGS mutations_sync = 2`), parameters),
+  );
 
 const person = /ana\.maria@acme\.example(?!\.org)(?<!diana.{20})|Ana Maria\b(?! Street)|A\. M\.|Ana M\./i;
 const speaks = (text: string) => person.test(text.replaceAll('diana.maria@acme.example', ''));

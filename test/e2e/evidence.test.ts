@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
 import { createSigner, publicKeyOfSeed, seedOf, verifierKeyFor } from '../../src/tlog/note.ts';
+import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually, problemOf } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import {
@@ -313,7 +314,7 @@ const inEngine = ({ slug, key, checkpoint }: Audited) =>
 const change = (sql: string, parameters: object) =>
   withEngine(service.server, (storage) =>
     storage.command(
-      `${sql} SETTINGS mutations_sync = 1`,
+      alteringEvents(storage, `${sql} SETTINGS mutations_sync = 1`),
       { ...parameters },
       { settings: { allow_nondeterministic_mutations: 1 } },
     ),

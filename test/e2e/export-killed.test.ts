@@ -17,6 +17,7 @@ import {
   type TestServer,
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
+import { chosenEnvironment } from '../support/chosen-engine.ts';
 import { finished, withEngine } from './export-support.ts';
 import { projectRoot } from '../support/project-root.ts';
 
@@ -58,7 +59,11 @@ describe('an export that is killed', () => {
   const killedAfter = async (file: string, slices: number, more: readonly string[] = []) => {
     const child = spawn(process.execPath, [...cliCommand, ...args(file), ...more], {
       cwd: projectRoot,
-      env: { PATH: process.env['PATH'], DATA_DIR: server.dataDir },
+      env: {
+        PATH: process.env['PATH'],
+        DATA_DIR: server.dataDir,
+        ...(await chosenEnvironment(server.dataDir)),
+      },
       stdio: 'ignore',
     });
     const gone = new Promise((resolve) => child.once('exit', resolve));

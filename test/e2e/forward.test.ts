@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, eventIdentity } from '../../src/client/client.ts';
 import { call, eventually } from '../support/http.ts';
+import { patience } from '../support/patience.ts';
 import {
   createTenant,
   removeDirectory,
@@ -149,7 +150,7 @@ describe('the client against the service', () => {
     }
     client.record({ time: 'yesterday', message: { action: 1 } });
     await restarting;
-    const report = await client.flush();
+    const report = await client.flush({ timeoutMs: patience(30_000) });
     assert.deepEqual([report.acknowledged, report.rejected, report.pending], [400, 1, 0]);
     assert.match(refused[0] ?? '', /\/time/);
     await tenant.caughtUp();

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
@@ -160,8 +161,11 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   // What goes behind the service's back is missing, whatever was removed before.
   await withEngine(server, (storage) =>
     storage.command(
-      `ALTER TABLE events DELETE WHERE org = {org:UUID} AND JSONExtractInt(source, 'message', 'extra', 'age') = 0
-         AND JSONHas(source, 'message', 'extra', 'age') SETTINGS mutations_sync = 1`,
+      alteringEvents(
+        storage,
+        `ALTER TABLE events DELETE WHERE org = {org:UUID} AND JSONExtractInt(source, 'message', 'extra', 'age') = 0
+           AND JSONHas(source, 'message', 'extra', 'age') SETTINGS mutations_sync = 1`,
+      ),
       { org: tenant.organization.id },
     ),
   );

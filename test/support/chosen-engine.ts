@@ -1,8 +1,8 @@
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import type { EngineConnection } from '../../src/storage/storage.ts';
+import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
 import { neededGrants } from '../../src/storage/rights.ts';
-import { startPlainEngine } from './plain-engine.ts';
+import { type PlainEngine, startPlainEngine } from './plain-engine.ts';
 import { startTwoShards, type TwoShards } from './two-shards.ts';
 
 /**
@@ -20,11 +20,11 @@ const databases = Array.from({ length: 40 }, (_, n) => `limited_${n}`);
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-async function startLimited(): Promise<Readonly<Record<string, string>>> {
+async function startLimited(): Promise<PlainEngine> {
   const grants = databases.flatMap((database) => neededGrants(database, 'limited'));
   const engine = await startPlainEngine({ databases, grants });
   engine.stopAtExit();
-  return engine.env;
+  return engine;
 }
 
 async function startCluster(): Promise<TwoShards> {
@@ -34,7 +34,7 @@ async function startCluster(): Promise<TwoShards> {
 }
 
 /** Started with the first server. */
-let engine: Promise<Readonly<Record<string, string>>> | undefined;
+let engine: Promise<PlainEngine> | undefined;
 let cluster: Promise<TwoShards> | undefined;
 const databaseOf = new Map<string, string>();
 
@@ -53,7 +53,7 @@ export async function chosenEnvironment(
   if (given['CLICKHOUSE_URL'] !== undefined) return {};
   if (wanted === 'least-privilege') {
     engine ??= startLimited();
-    return { ...(await engine), CLICKHOUSE_DATABASE: ownDatabase(dataDir) };
+    return { ...(await engine).env, CLICKHOUSE_DATABASE: ownDatabase(dataDir) };
   }
   if (wanted !== 'cluster') return {};
   cluster ??= startCluster();
@@ -63,12 +63,23 @@ export async function chosenEnvironment(
   return two.env(database);
 }
 
-/** How a test reaches the engine of a server beside it; undefined where that is the embedded one. */
+/** How a test reaches the engine of a server beside it, as its owner; undefined where that is the embedded one. */
 export async function chosenConnection(dataDir: string): Promise<EngineConnection | undefined> {
   const database = databaseOf.get(dataDir);
   if (database === undefined) return undefined;
-  const env: Readonly<Record<string, string>> =
-    cluster === undefined ? ((await engine) ?? {}) : (await cluster).a.env;
-  const { CLICKHOUSE_URL: url = '', CLICKHOUSE_USER: user = '', CLICKHOUSE_PASSWORD: password = '' } = env;
+  if (cluster !== undefined) {
+    const two = await cluster;
+    const { owner: user, password } = two.a;
+    const url = two.env(database)['CLICKHOUSE_URL'] ?? '';
+    return { url, user, password, database, headers: {}, cluster: two.cluster };
+  }
+  if (engine === undefined) throw new Error('a server has a database of an engine that was started');
+  const { url, owner: user, password } = await engine;
   return { url, user, password, database, headers: {} };
+}
+
+/** A statement that alters events, as the engine's owner has to say it: on a cluster each node has a table of its own. */
+export function alteringEvents({ cluster: name }: Storage, statement: string): string {
+  if (name === undefined) return statement;
+  return statement.replace('ALTER TABLE events ', `ALTER TABLE events_local ON CLUSTER \`${name}\` `);
 }

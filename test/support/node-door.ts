@@ -10,20 +10,23 @@ export interface NodeDoor {
 interface DoorOptions {
   /** Of the node behind it. */
   readonly port: number;
-  /** Where requests that begin with DELETE go. */
-  readonly portOfDeletes: number;
+  /** Where requests go that change rows of replacing tables. */
+  readonly portOfChanges: number;
   /** The nodes of the cluster. */
   readonly ports: readonly number[];
+  /** A statement for the whole cluster as the n-th node can carry it out; undefined: there is nothing for it to do. */
+  statementFor(n: number, statement: string): string | undefined;
 }
 
 const onCluster = / ON CLUSTER `\w+`/;
+const change = /^(DELETE|ALTER TABLE|TRUNCATE) /;
 
 /**
- * An HTTP proxy before an engine that passes requests on to it, but for two kinds. Those that begin with DELETE go to the
- * node that has the replacing tables: on the other one these are Distributed, out of which nothing can be deleted. And a
+ * An HTTP proxy before an engine that passes requests on to it, but for two kinds. Those that change rows in place go to
+ * the node that has the replacing tables: on the other one these are Distributed, and nothing can be changed there. And a
  * statement for the whole cluster is carried out by one node after the other, as there is no Keeper that would see to it.
  */
-export function startNodeDoor({ port, portOfDeletes, ports }: DoorOptions): Promise<NodeDoor> {
+export function startNodeDoor({ port, portOfChanges, ports, statementFor }: DoorOptions): Promise<NodeDoor> {
   const agent = new Agent({ keepAlive: true });
   const ask = (incoming: IncomingMessage, to: number, length?: number) => {
     const { method, url: path } = incoming;
@@ -38,8 +41,8 @@ export function startNodeDoor({ port, portOfDeletes, ports }: DoorOptions): Prom
     found.pipe(answer);
   };
   const pass = (incoming: IncomingMessage, first: Buffer, answer: ServerResponse) => {
-    const isDelete = first.subarray(0, 6).toString() === 'DELETE';
-    const outgoing = ask(incoming, isDelete ? portOfDeletes : port);
+    const isChange = change.test(first.subarray(0, 20).toString('latin1'));
+    const outgoing = ask(incoming, isChange ? portOfChanges : port);
     outgoing.once('response', (found) => answerWith(found, answer));
     outgoing.once('error', () => answer.destroy());
     answer.once('close', () => outgoing.destroy());
@@ -49,14 +52,18 @@ export function startNodeDoor({ port, portOfDeletes, ports }: DoorOptions): Prom
   const everywhere = async (incoming: IncomingMessage, first: Buffer, answer: ServerResponse) => {
     const pieces = [first];
     for await (const piece of incoming) pieces.push(piece as Buffer);
-    const statement = Buffer.from(Buffer.concat(pieces).toString().replace(onCluster, ''));
+    const whole = Buffer.concat(pieces).toString();
     for (const [n, to] of ports.entries()) {
+      const statement = statementFor(n, whole);
+      if (statement === undefined) continue;
+      const bytes = Buffer.from(statement);
       const found = await new Promise<IncomingMessage>((resolve, reject) => {
-        ask(incoming, to, statement.length).once('response', resolve).once('error', reject).end(statement);
+        ask(incoming, to, bytes.length).once('response', resolve).once('error', reject).end(bytes);
       });
-      if (n === ports.length - 1 || found.statusCode !== 200) return answerWith(found, answer);
+      if (found.statusCode !== 200) return answerWith(found, answer);
       found.resume();
     }
+    answer.end();
   };
   const server = createServer((incoming, answer) => {
     incoming.once('error', () => answer.destroy());

@@ -20,6 +20,8 @@ export interface PlainEngine {
   readonly port: number;
   readonly user: string;
   readonly password: string;
+  /** Who may do everything, with the same password. */
+  readonly owner: string;
   /** The variables that make a server use it, as the limited user where there is one. */
   readonly env: Readonly<Record<string, string>>;
   /** SIGKILL, resolved once it is gone. */
@@ -210,6 +212,7 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
     port,
     user: clientUser,
     password,
+    owner: user,
     env: { CLICKHOUSE_URL: url, CLICKHOUSE_USER: clientUser, CLICKHOUSE_PASSWORD: password },
     start,
     kill: () => engine.kill(),

@@ -48,7 +48,28 @@ export function testFiles(kind) {
     .toSorted();
 }
 
-// What `npm test` runs.
+/** End-to-end tests that say nothing about a service on another engine than the embedded one. */
+const ofOneEngine = new Set([
+  // They bring the engine that they are about.
+  ...['clock', 'cluster', 'cluster-image', 'cluster-lag', 'engine-down', 'engines', 'log-damage', 'processes'],
+  ...['shared-limits', 'writers'],
+  // About the embedded engine: its files, its process, what its data directory stands for.
+  ...['damage', 'full-disk', 'health', 'import', 'operator', 'start', 'upgrade'],
+  // About what stands before the service, or about no service.
+  ...['kill-seed', 'pages', 'proxy', 'tls', 'traces'],
+]);
+
+/** The black-box suite: what `npm run test:server` and `npm run test:cluster` run on other engines. A new file belongs to it. */
+function blackBoxFiles() {
+  return readdirSync('test/e2e')
+    .filter((name) => name.endsWith('.test.ts') && !ofOneEngine.has(name.slice(0, -'.test.ts'.length)))
+    .map((name) => join('test/e2e', name))
+    .toSorted();
+}
+
+// What `npm test` runs, or the black-box suite.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.stdout.write([...testFiles('group'), ...testFiles('alone')].join('\n') + '\n');
+  const found =
+    process.argv[2] === 'black-box' ? blackBoxFiles() : [...testFiles('group'), ...testFiles('alone')];
+  process.stdout.write(found.join('\n') + '\n');
 }

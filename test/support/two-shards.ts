@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { openStorage } from '../../src/storage/client.ts';
 import { keepEventsView } from '../../src/storage/events-view.ts';
 import { migrate } from '../../src/storage/migrate.ts';
-import { quoteIdentifier } from '../../src/storage/quote.ts';
-import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
+import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog } from './engine.ts';
 import { type NodeDoor, startNodeDoor } from './node-door.ts';
 import { freePort, type LimitedUser, type PlainEngine, startPlainEngine } from './plain-engine.ts';
@@ -16,16 +15,15 @@ import { freePort, type LimitedUser, type PlainEngine, startPlainEngine } from '
  *     node a   events_local (shard 1)   events ─▶ both   organizations, users, …
  *     node b   events_local (shard 2)   events ─▶ both   organizations, users, … ─▶ those of node a
  *
- * What it is not: there is no Keeper and nothing is replicated. So the tables are made here, of the statements of
- * schema/migrations as they are rendered for a cluster: without ON CLUSTER they are sent to each node, replicated engines
- * become plain ones, and what a real cluster replicates to every node (control data) stands on node a alone, where node b
+ * What it is not: there is no Keeper and nothing is replicated. So whoever asks comes by a door (`node-door.ts`), where
+ * statements for the cluster are sent to each node without ON CLUSTER, replicated engines become plain ones, and what a real cluster replicates to every node (control data) stands on node a alone, where node b
  * reads and writes it. Loss of a replica, quorums and distributed DDL are not tried by it; `cluster-image.ts` has those.
  */
 export interface TwoShards {
   readonly cluster: string;
   readonly a: PlainEngine;
   readonly b: PlainEngine;
-  /** Where services reach node b: statements that only a replica could carry out there are passed to node a. */
+  /** Where services reach node b: what only a replica could carry out there is passed to node a. */
   readonly doorOfB: NodeDoor;
   /** The variables of a service on a database of this cluster, through node a. */
   env(database: string): Readonly<Record<string, string>>;
@@ -60,7 +58,7 @@ const onCluster = / ON CLUSTER `two`/g;
 const replicated = /\bReplicated(Replacing)?MergeTree\('[^']*', '[^']*'(?:, )?(\w*)\)/;
 
 /** A statement for a cluster as one node of this one can carry it out; undefined: there is nothing for it to do. */
-export function statementFor(node: 'a' | 'b', statement: string, database: string): string | undefined {
+function statementFor(node: 'a' | 'b', statement: string): string | undefined {
   const local = statement.replaceAll(onCluster, '');
   const engine = replicated.exec(local);
   if (engine === null) return local;
@@ -70,7 +68,7 @@ export function statementFor(node: 'a' | 'b', statement: string, database: strin
   const table = /^CREATE TABLE IF NOT EXISTS (\w+)/.exec(local)?.[1];
   if (table === undefined) return undefined;
   const columns = local.slice(0, local.indexOf('ENGINE ='));
-  return `${columns} ENGINE = Distributed('${controlCluster}', '${database}', '${table}')`;
+  return `${columns} ENGINE = Distributed('${controlCluster}', currentDatabase(), '${table}')`;
 }
 
 export async function startTwoShards(limited?: LimitedUser): Promise<TwoShards> {
@@ -82,42 +80,35 @@ export async function startTwoShards(limited?: LimitedUser): Promise<TwoShards> 
   );
   if (a === undefined || b === undefined) throw new Error('there are two nodes');
   const ports = [a.port, b.port];
-  const doorOfA = await startNodeDoor({ port: a.port, portOfDeletes: a.port, ports });
-  const doorOfB = await startNodeDoor({ port: b.port, portOfDeletes: a.port, ports });
+  const door = (port: number): Promise<NodeDoor> =>
+    startNodeDoor({
+      port,
+      portOfChanges: a.port,
+      ports,
+      statementFor: (n, statement) => statementFor(n === 0 ? 'a' : 'b', statement),
+    });
+  const [doorOfA, doorOfB] = [await door(a.port), await door(b.port)];
   const open: Storage[] = [];
-  const connection = (node: PlainEngine, database: string): EngineConnection => ({
-    url: node.url,
-    user: 'audit',
+  const connection = (url: string, database: string) => ({
+    url,
+    user: a.owner,
     password,
     database,
     headers: {},
   });
   const storageOf = (node: 'a' | 'b', database: string): Storage => {
-    const storage = openStorage(connection(node === 'a' ? a : b, database), silentLog);
+    const storage = openStorage(connection((node === 'a' ? a : b).url, database), silentLog);
     open.push(storage);
     return storage;
   };
   const prepare = async (database: string, envelope: Envelope): Promise<void> => {
-    const nodes = { a: storageOf('a', database), b: storageOf('b', database) };
-    const everywhere: Storage = {
-      ...nodes.a,
-      command: async (query, parameters, options) => {
-        for (const node of ['a', 'b'] as const) {
-          const statement = statementFor(node, query, database);
-          if (statement !== undefined) await nodes[node].command(statement, parameters, options);
-        }
-      },
-    };
-    await everywhere.command(
-      `CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(database)}`,
-      {},
-      {
-        settings: { database: 'default' },
-      },
-    );
-    await migrate(everywhere, { log: silentLog, cluster });
-    await keepEventsView(everywhere, { database, cluster, ...envelope });
-    await Promise.all([nodes.a.close(), nodes.b.close()]);
+    const storage = openStorage({ ...connection(doorOfA.url, database), cluster }, silentLog);
+    try {
+      await migrate(storage, { log: silentLog, cluster });
+      await keepEventsView(storage, { database, cluster, ...envelope });
+    } finally {
+      await storage.close();
+    }
   };
   return {
     cluster,

@@ -1,0 +1,122 @@
+import { strict as assert } from 'node:assert';
+import { createHash, randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { removeRowsOf } from '../../src/control/deletion.ts';
+import { beginErasure, carryOutErasure, listErasures, planEvents } from '../../src/control/erasure.ts';
+import { placeHold, readPolicy, settleHold } from '../../src/control/retention.ts';
+import { openStorage } from '../../src/storage/client.ts';
+import { EventRemoval } from '../../src/storage/removal.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { silentLog } from '../support/engine.ts';
+import { startTwoShards, type TwoShards } from '../support/two-shards.ts';
+
+/**
+ * A replica that has not yet got what another has. Nothing is replicated here (see `two-shards.ts`), so tables of the two
+ * nodes that would be replicas of each other differ for good, and whoever looks at one of them alone is always wrong.
+ */
+let two: TwoShards;
+const open: Storage[] = [];
+before(async () => {
+  two = await startTwoShards();
+});
+after(async () => {
+  await Promise.all(open.map((storage) => storage.close()));
+  await two?.stop();
+});
+
+function storageAt(url: string, database: string): Storage {
+  const { owner: user, password } = two.a;
+  const storage = openStorage(
+    { url, user, password, database, headers: {}, cluster: two.cluster },
+    silentLog,
+  );
+  open.push(storage);
+  return storage;
+}
+
+test('an erasure has ended when no replica has the person any more', async () => {
+  await two.prepare('erasing', { head: '', tail: '' });
+  const storage = storageAt(two.env('erasing')['CLICKHOUSE_URL'] ?? '', 'erasing');
+  const id = randomUUID();
+  const org = await organizationOf(storage, 1);
+  const [was, is] = ['{"actor":"ana"}', '{"actor":"erased"}'];
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+  const row = { org, time: '2024-01-01 00:00:00', seq: '5', expires: '2149-06-06' };
+  await two.storageOf('a', 'erasing').insertRows('events_local', [{ ...row, source: is }]);
+  await two.storageOf('b', 'erasing').insertRows('events_local', [{ ...row, source: was }]);
+  const texts = { activityName: '', actorEmail: '', actorId: '', names: [], fileHash: [], ocsf: '' };
+  const event = { seq: 5n, ...texts, source: is };
+  await planEvents(storage, { id, organizationId: org }, [{ event, before: sha256(was), after: sha256(is) }]);
+  await beginErasure(storage, {
+    ...{ id, organizationId: org, pseudonym: 'erased', operator: 'op', events: 1, digest: '', account: org },
+    ...{ startedMicros: 1, finishedMicros: undefined, version: 1 },
+  });
+  const [begun] = await listErasures(storage, org);
+  assert.ok(begun);
+  await carryOutErasure(storage, begun, 2);
+  for (const node of ['a', 'b'] as const) {
+    const found = await two.storageOf(node, 'erasing').rows('SELECT source FROM events_local');
+    assert.deepEqual(found, [{ source: is }]);
+  }
+});
+
+/** An organization of the shard with this number. */
+async function organizationOf(storage: Storage, shard: number): Promise<string> {
+  const [found] = await storage.rows<{ org: string }>(
+    `SELECT org FROM (SELECT generateUUIDv4(number) AS org FROM numbers(100))
+     WHERE cityHash64(org) % 2 = ${shard - 1} LIMIT 1`,
+  );
+  return found?.org ?? assert.fail('there are organizations of each shard');
+}
+
+// The last, as an engine may end when another one was killed (docs/cluster.md).
+describe('a node that has no row yet of those that most have', () => {
+  const org = randomUUID();
+  let onA: Storage;
+  let onB: Storage;
+  before(async () => {
+    await two.prepare('lag', { head: '', tail: '' });
+    onA = two.storageOf('a', 'lag');
+    // The node that has them is half of the two. As most do in a cluster, both have to answer.
+    onB = storageAt(two.doorOfB.url, 'lag');
+    const b = two.storageOf('b', 'lag');
+    for (const table of ['retention_policies', 'removals', 'users']) {
+      const [made] = await onA.rows<{ statement: string }>(`SHOW CREATE TABLE ${table}`);
+      await b.command(`DROP TABLE ${table} SYNC`);
+      await b.command(made?.statement ?? '');
+    }
+  });
+
+  test('knows a legal hold, a removal that has begun, and rows of an organization that is deleted', async () => {
+    await placeHold(onA, org, 'a case');
+    assert.equal((await readPolicy(onB, org)).holdReason, 'a case');
+
+    const plan = { org, partition: '202401', expires: '2149-06-06', rows: 3, before: 5, below: '7' };
+    await onA.insertRows('removals', [{ ...plan, id: org, done: false }]);
+    const counts = [{ partition: '202401', expires: '2149-06-06', rows: 3 }];
+    const expected = { id: org, organization: org, beforeMicros: 5, below: 7n, counts };
+    assert.deepEqual(await new EventRemoval(onB).unfinished(), [expected]);
+    // That it has ended is known of any node, whatever another one still has.
+    await two.storageOf('b', 'lag').insertRows('removals', [{ ...plan, id: org, done: false }]);
+    await onA.insertRows('removals', [{ ...plan, id: org, done: true }]);
+    assert.deepEqual(await new EventRemoval(onB).unfinished(), []);
+
+    await onA.insertRows('users', [{ id: randomUUID(), org, email: 'a@b.example' }]);
+    await removeRowsOf(onB, org);
+    assert.deepEqual(await onA.rows('SELECT id FROM users FINAL WHERE org = {org:UUID}', { org }), []);
+  });
+
+  test('is waited for where it does not answer; only that a hold is kept need not be known', async () => {
+    const storage = storageAt(new URL(two.a.url).origin, 'lag');
+    const removal = new EventRemoval(storage);
+    assert.equal(await settleHold(removal, org), true);
+    await two.b.kill();
+    try {
+      await assert.rejects(removal.unfinished());
+      await assert.rejects(readPolicy(storage, org), /1 of the 2 nodes of the cluster answer/);
+      assert.equal(await settleHold(removal, org), false);
+    } finally {
+      await two.b.start();
+    }
+  });
+});
