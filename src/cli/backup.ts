@@ -76,7 +76,7 @@ async function verify(deps: CliDeps, at: string, options: BackupOptions): Promis
   const healthy = findings.length === 0;
   const report = { healthy, place: place.name, events: last?.events ?? 0, backups, findings };
   const text = healthy
-    ? `${counted(chain.length, 'backup')} in ${place.name} are as they were written: ${counted(report.events, 'event')}, of ${last?.moment}`
+    ? `nothing is missing or altered in ${counted(chain.length, 'backup')} in ${place.name}: ${counted(report.events, 'event')}, of ${last?.moment}`
     : findings.map(({ kind, backup, path }) => `${kind}: ${path} of ${backup}`).join('\n');
   print(deps, options, 'CliBackupCheck', report, text);
   if (!healthy) throw new Error('the backup is not as it was written: see above');

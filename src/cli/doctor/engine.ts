@@ -138,7 +138,7 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   let events = 0;
   for (const over of overs) if (found.has(over.organization)) events += await countOver(storage, over);
   const remedy =
-    'find out in the operational log of the server why it does not remove them; rewriting parts of the table needs room on the disk';
+    'start the server where none runs: within RETENTION_INTERVAL it removes them, or its operational log says why not; rewriting parts of the table needs room on the disk';
   const detail = `${events} whose time was over ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }
