@@ -11,14 +11,26 @@ const email = 'pia@sign-on-page.example';
 let shared: SharedPage;
 let provider: OidcProvider;
 
-async function set(args: readonly string[], isThere: boolean, stdin = ''): Promise<void> {
+interface Options {
+  readonly sign_on: boolean;
+  readonly passwords: boolean;
+}
+
+/** Runs a command, and waits until the server goes by it. */
+async function run(args: readonly string[], isKnown: (options: Options) => boolean, stdin = '') {
   const { server } = shared;
   printed(await server.cliHere([...args, '--json'], stdin));
   await eventually('the server to know', async () => {
     const { text } = await call(`${server.url}/api/v1/auth/sign-on-options?organization=${slug}`);
-    return (JSON.parse(text) as { sign_on: boolean }).sign_on === isThere ? true : undefined;
+    return isKnown(JSON.parse(text) as Options) ? true : undefined;
   });
 }
+
+const setSignOn = (args: readonly string[], isThere: boolean, stdin = '') =>
+  run(['sign-on', 'set', '--org', slug, ...args], ({ sign_on: known }) => known === isThere, stdin);
+
+const setPasswords = (choice: 'on' | 'off') =>
+  run(['org', 'set', slug, '--passwords', choice], ({ passwords }) => passwords === (choice === 'on'));
 
 describe('the page of somebody who signs in by a provider', { skip: withoutBrowser() }, () => {
   before(async () => {
@@ -28,11 +40,11 @@ describe('the page of somebody who signs in by a provider', { skip: withoutBrows
     await createUser(server, slug, 'admin', email);
     provider = await startOidcProvider([`${server.url}/api/v1/auth/sign-on/callback/${slug}`]);
     const client = ['--issuer', provider.issuer, '--client-id', provider.clientId, '--client-secret-stdin'];
-    await set(['sign-on', 'set', '--org', slug, ...client], true, provider.clientSecret);
+    await setSignOn(client, true, provider.clientSecret);
   });
   afterEach(() => shared.closeVisits());
   after(async () => {
-    await set(['sign-on', 'set', '--org', slug, '--provider', 'off'], false);
+    await setSignOn(['--provider', 'off'], false);
     await provider.stop();
   });
 
@@ -65,5 +77,37 @@ describe('the page of somebody who signs in by a provider', { skip: withoutBrows
     const forged = await shared.visit('#/sign-in?fault=%3Cb%3Econstructor&reference=%3Cimg%20src=x%3E');
     await forged.getByRole('alert').getByText('could not be signed in').waitFor();
     assert.equal(await forged.locator('.fault img').count(), 0);
+  });
+
+  test('offers nothing of passwords where these are off', async () => {
+    provider.account = { sub: 'pia', email, email_verified: true, name: 'Pia' };
+    const page = await shared.visit('#/users');
+    await page.getByRole('link', { name: 'account' }).click();
+    await page.locator('tbody tr', { hasText: email }).waitFor();
+    const said = async (ask: () => Promise<unknown>) => {
+      const answered = page.waitForResponse(/sign-on-options/);
+      await ask();
+      await (await answered).finished();
+    };
+    const ann = page.locator('tbody tr', { hasText: 'Ann' });
+    await setPasswords('off');
+    try {
+      await said(() => page.reload());
+      await page.getByRole('button', { name: 'New user' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('Ann');
+      await page.getByLabel('E-mail address').fill('ann@sign-on-page.example');
+      await page.getByRole('button', { name: 'Create user' }).click();
+      await ann.waitFor();
+      assert.equal(await page.locator('dialog').count(), 0);
+      await ann.locator('.menu > button').click();
+      assert.deepEqual(await ann.locator('.menu-panel button').allTextContents(), ['Change role', 'Disable']);
+      await said(() => page.locator('.account .menu > button').click());
+      assert.deepEqual(await page.locator('.account-panel > button').allTextContents(), ['Sign out']);
+    } finally {
+      await setPasswords('on');
+    }
+    await page.reload();
+    await page.locator('.account .menu > button').click();
+    await page.getByRole('button', { name: 'Change password' }).waitFor();
   });
 });

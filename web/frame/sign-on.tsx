@@ -1,29 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
-import { get, RequestError, withQuery } from '../api/request.ts';
-import type { SignOnOptions } from '../api/types.ts';
+import { useState } from 'preact/hooks';
+import { withQuery } from '../api/request.ts';
 import { Field } from '../ui/field.tsx';
 import { place } from '../ui/router.ts';
 import { t, type TextKey } from '../ui/text.ts';
-
-/** Where nobody can say how people sign in, it is by password. */
-const unknown: SignOnOptions = { sign_on: false, passwords: true, names_organization: false };
-
-/** How people of an organization sign in; undefined until the server has said so. */
-export function useSignOnOptions(organization: string | undefined): SignOnOptions | undefined {
-  const [options, setOptions] = useState<SignOnOptions>();
-  useEffect(() => {
-    const ask = async () => {
-      try {
-        setOptions(await get('/api/v1/auth/sign-on-options', { organization }, { impatient: true }));
-      } catch (error) {
-        if (!(error instanceof RequestError)) throw error;
-        setOptions(unknown);
-      }
-    };
-    void ask();
-  }, [organization]);
-  return options;
-}
 
 interface SignOnProps {
   readonly organization?: string | undefined;
