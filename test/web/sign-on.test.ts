@@ -3,7 +3,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { createUser } from '../e2e/session-support.ts';
 import { call, eventually } from '../support/http.ts';
 import { type OidcProvider, startOidcProvider } from '../support/oidc-provider.ts';
-import { createTenant, printed } from '../support/server.ts';
+import { createOrganization, createTenant, printed } from '../support/server.ts';
 import { assertAccessible, sharedPage, type SharedPage, withoutBrowser } from './support.ts';
 
 const slug = 'sign-on-page';
@@ -17,17 +17,26 @@ interface Options {
 }
 
 /** Runs a command, and waits until the server goes by it. */
-async function run(args: readonly string[], isKnown: (options: Options) => boolean, stdin = '') {
+async function run(
+  args: readonly string[],
+  isKnown: (options: Options) => boolean,
+  { org = slug, stdin = '' } = {},
+) {
   const { server } = shared;
   printed(await server.cliHere([...args, '--json'], stdin));
   await eventually('the server to know', async () => {
-    const { text } = await call(`${server.url}/api/v1/auth/sign-on-options?organization=${slug}`);
+    const { text } = await call(`${server.url}/api/v1/auth/sign-on-options?organization=${org}`);
     return isKnown(JSON.parse(text) as Options) ? true : undefined;
   });
 }
 
-const setSignOn = (args: readonly string[], isThere: boolean, stdin = '') =>
-  run(['sign-on', 'set', '--org', slug, ...args], ({ sign_on: known }) => known === isThere, stdin);
+/** By the provider, or by none any more. */
+const setSignOn = (args: readonly string[], { org = slug, stdin = '' } = {}) =>
+  run(
+    ['sign-on', 'set', '--org', org, ...args],
+    ({ sign_on: isThere }) => isThere === args.includes('--issuer'),
+    { org, stdin },
+  );
 
 const setPasswords = (choice: 'on' | 'off') =>
   run(['org', 'set', slug, '--passwords', choice], ({ passwords }) => passwords === (choice === 'on'));
@@ -40,11 +49,11 @@ describe('the page of somebody who signs in by a provider', { skip: withoutBrows
     await createUser(server, slug, 'admin', email);
     provider = await startOidcProvider([`${server.url}/api/v1/auth/sign-on/callback/${slug}`]);
     const client = ['--issuer', provider.issuer, '--client-id', provider.clientId, '--client-secret-stdin'];
-    await setSignOn(client, true, provider.clientSecret);
+    await setSignOn(client, { stdin: provider.clientSecret });
   });
   afterEach(() => shared.closeVisits());
   after(async () => {
-    await setSignOn(['--provider', 'off'], false);
+    await setSignOn(['--provider', 'off']);
     await provider.stop();
   });
 
@@ -63,6 +72,30 @@ describe('the page of somebody who signs in by a provider', { skip: withoutBrows
     await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('dialog').getByRole('link', { name: 'account' }).click();
     await page.locator('tbody tr', { hasText: email }).waitFor();
+  });
+
+  test('names its organization where several have a provider, by keyboard', async () => {
+    provider.account = { sub: 'pia', email, email_verified: true, name: 'Pia' };
+    const org = 'sign-on-page-too';
+    await createOrganization(shared.server, org);
+    await setSignOn(['--issuer', 'https://idp.example', '--client-id', 'x'], { org });
+    try {
+      const page = await shared.visit('#/settings');
+      const name = async (words: string) => {
+        await page.getByRole('button', { name: 'account' }).click();
+        const field = page.getByLabel('Organization', { exact: true }).and(page.locator(':focus'));
+        await field.waitFor();
+        await assertAccessible(page);
+        await page.keyboard.type(words);
+        await page.keyboard.press('Enter');
+      };
+      await name('nobodys');
+      await page.getByRole('alert').getByText('No organization of this name signs in this way.').waitFor();
+      await name(` ${slug.toUpperCase()} `);
+      await page.locator('.account .menu').waitFor();
+    } finally {
+      await setSignOn(['--provider', 'off'], { org });
+    }
   });
 
   test('says why it came to nothing, in the language of the person', async () => {

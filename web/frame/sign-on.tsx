@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { withQuery } from '../api/request.ts';
 import { Field } from '../ui/field.tsx';
 import { place } from '../ui/router.ts';
@@ -31,6 +31,9 @@ export function SignOn({ organization, names, isOnly }: SignOnProps) {
 }
 
 function OrganizationForm({ style }: { readonly style: string }) {
+  const form = useRef<HTMLFormElement>(null);
+  // The button that had the focus is gone, and `autofocus` is for a page that is being loaded.
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
@@ -38,7 +41,7 @@ function OrganizationForm({ style }: { readonly style: string }) {
     location.assign(hrefOfSignOn(typeof named === 'string' ? named.trim().toLowerCase() : undefined));
   };
   return (
-    <form class="form" onSubmit={onSubmit}>
+    <form ref={form} class="form" onSubmit={onSubmit}>
       <Field
         label={t('organization')}
         name="organization"
@@ -46,7 +49,6 @@ function OrganizationForm({ style }: { readonly style: string }) {
         autocapitalize="none"
         hint={t('signInOrganizationHint')}
         required
-        autofocus
       />
       <button type="submit" class={style}>
         {t('signOn')}
