@@ -758,6 +758,7 @@ export interface Schemas {
   readonly CliSignOn: {
     readonly organization: Schemas['Slug'];
     readonly provider: 'own' | 'service' | 'off';
+    /** The provider by which people sign in: its own one or, with `service`, the one of `OIDC_ISSUER` in the environment of the command. Left out where there is none. */
     readonly issuer?: string;
     readonly client_id?: string;
     readonly scopes: string;
@@ -1107,7 +1108,7 @@ export interface Schemas {
     readonly moment: string;
     /** Events that are in this one and not in its base. */
     readonly added: number;
-    /** Events of the table that are in it and in all that it stands on. */
+    /** Events of the table that are in it and in all that it stands on, which is what a restore brings back: also those that retention or a deletion has removed from the service since. */
     readonly events: number;
     readonly organizations: number;
     /** Events of the log that had not reached the table, beside these. */
@@ -1123,6 +1124,7 @@ export interface Schemas {
     /** Every file is what was written. */
     readonly healthy: boolean;
     readonly place: string;
+    /** As `events` of the newest of `backups`, which is what a restore brings back. */
     readonly events: number;
     /** The oldest first; each stands on the one before. */
     readonly backups: readonly ({
@@ -1146,7 +1148,7 @@ export interface Schemas {
     readonly place: string;
     /** Whatever was acknowledged before was in the backup. */
     readonly moment: string;
-    /** Events of the table; those that had expired may not be there. */
+    /** Events of the table, as many as the backup tells; the server's first start removes what is over by now, and shows it to nobody. */
     readonly events: number;
     readonly organizations: number;
     /** Events that wait in the log for the first start of the server. */

@@ -6,6 +6,8 @@ export const limits = {
   traceSpansWaitingMax: 4_096,
   traceExportMs: 2_000,
   traceExportMsMax: 5_000,
+  /** What metrics wait for figures of another program: many scrape within seconds, and the engine may hang. */
+  metricsWaitMsMax: 250,
   /** As many as a request may ask for. */
   rejectedErrorsAskedMax: 10_000,
   /** Bodies being received or waiting for a worker, all requests together. */

@@ -8,6 +8,8 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
+import { LastKnown } from './last-known.ts';
+import { limits } from './limits.ts';
 
 /** The process's metrics. Each thread has its own; only the main thread's are shown. */
 const registry = new Registry();
@@ -38,6 +40,34 @@ export function gauge<L extends string>(
         return collect(this);
       },
     }),
+  });
+}
+
+interface AskedGauge<L extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly L[];
+  /** Of the gauge that tells how old the figures are. */
+  readonly ageName: string;
+}
+
+/**
+ * A gauge of what is asked of another program, and one of how old that is: who reads metrics does not wait for it longer
+ * than `metricsWaitMsMax`, and then sees what was known last. `show` sets the gauge; `ask` may not reject.
+ */
+export function askedGauge<T, L extends string>(
+  { name, help, labelNames, ageName }: AskedGauge<L>,
+  ask: () => Promise<T>,
+  show: (gauge: Gauge<L>, value: T) => void,
+): void {
+  const figures = new LastKnown(limits.metricsWaitMsMax, ask);
+  gauge(name, help, labelNames, async (it) => {
+    const known = await figures.get();
+    if (known !== undefined) show(it, known.value);
+  });
+  gauge(ageName, `Age of ${name}: 0 where its figures are of now`, [], async (it) => {
+    const known = await figures.get();
+    it.set(known === undefined ? Number.NaN : known.ageMs / 1000);
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/problem.ts';
+import type { Config } from '../config/config.ts';
 import { sessionSecret } from '../config/secrets.ts';
 import { changeOfSignOn, signOnView } from '../control/change-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
@@ -21,25 +22,37 @@ interface Options extends SignOnInput {
   readonly clientSecretStdin?: true;
 }
 
-function view(settings: SignOnSettings, slug: string) {
-  const path = `/api/v1/auth/sign-on/callback/${settings.provider === 'own' ? slug : '_service'}`;
-  return { organization: slug, ...signOnView(settings), redirect_path: path };
+/** Settings, and the provider that they come to: the one of the service as far as this environment names it. */
+function view(settings: SignOnSettings, slug: string, { oidc }: Config) {
+  const isOwn = settings.provider === 'own';
+  const ofService = settings.provider === 'service' ? oidc : undefined;
+  return {
+    organization: slug,
+    ...signOnView(settings),
+    ...(ofService && { issuer: ofService.issuer, client_id: ofService.clientId }),
+    redirect_path: `/api/v1/auth/sign-on/callback/${isOwn ? slug : '_service'}`,
+  };
+}
+
+function providerText({ provider, issuer }: ReturnType<typeof view>): string {
+  if (issuer === undefined) return provider === 'off' ? 'off' : 'none';
+  return provider === 'service' ? `${issuer} (of the service)` : issuer;
 }
 
 function addList(signOn: Command, deps: CliDeps): void {
   const list = signOn.command('list').description('show how people of each organization sign in');
-  controlCommand(deps, list, () => async (storage) => {
+  controlCommand(deps, list, () => async (storage, { config }) => {
     const found = new Map((await listSignOns(storage)).map((settings) => [settings.id, settings]));
     const organizations = await listOrganizations(storage);
-    const value = organizations.map(({ id, slug }) => view(found.get(id) ?? defaultSignOn(id), slug));
+    const value = organizations.map(({ id, slug }) => view(found.get(id) ?? defaultSignOn(id), slug, config));
     const text = table(value, [
       ['organization', (one) => one.organization],
-      ['provider', (one) => one.issuer ?? one.provider],
+      ['provider', providerText],
       ['client', (one) => one.client_id ?? ''],
       ['roles', (one) => one.role_claim ?? 'as they are here'],
       ['create', (one) => (one.create ? 'on' : 'off')],
       ['passwords', (one) => (one.passwords ? 'on' : 'off')],
-      ['proven', (one) => one.proven_at ?? 'not yet'],
+      ['proven', (one) => one.proven_at ?? (one.issuer === undefined ? '' : 'not yet')],
     ]);
     return { schema: 'CliSignOns', value, text };
   });
@@ -80,7 +93,7 @@ function addSet(signOn: Command, deps: CliDeps): void {
           : { ...input, clientSecret: await readPassword(deps.io, true) };
       const secrets = new SealedSecrets(await sessionSecret(config, log));
       const { organization, before, now } = await updateSignOn(storage, org, given, secrets);
-      const value = view(now, organization.slug);
+      const value = view(now, organization.slug, config);
       return {
         schema: 'CliSignOn',
         value,

@@ -1,72 +1,37 @@
 import type { Clock } from '../base/clock.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
-import { Repeated } from '../base/repeated.ts';
-import { Claim, type ClaimTable } from '../storage/claim.ts';
 import type { Storage } from '../storage/storage.ts';
 import { changeCodes, changeOfErasure, changeOfUser, sourceEventOfChange } from './change-events.ts';
 import { carryOutErasure, listErasures, type StoredErasure } from './erasure.ts';
-import { limits } from './limits.ts';
+import { type KeeperOptions, KeeperTurns } from './keeper.ts';
 import { eraseUser } from './users.ts';
-
-export interface ErasureKeeperOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly intervalMs: number;
-  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
-  readonly instance: string | undefined;
-  /** Every event below this place of the order of ingest is in the table, and in its tree where there are trees. */
-  settledBefore(): Promise<bigint>;
-  /** Stores a source event of an organization; resolves once it is durable. */
-  record(organization: string, event: object): Promise<void>;
-}
-
-const claims: ClaimTable = {
-  table: 'evidence_claims',
-  column: 'task',
-  type: 'String',
-  lastsMs: limits.retentionClaimMsMax,
-};
 
 /**
  * Carries out erasures that a command has begun. No event changes before the one that says so is in the tree: else nobody
  * could tell what was erased from what was altered.
  */
 export class ErasureKeeper {
-  readonly #options: ErasureKeeperOptions;
-  readonly #claim: Claim | undefined;
-  readonly #turning: Repeated;
+  readonly #options: KeeperOptions;
+  readonly #turns: KeeperTurns;
   /** Erasures that wait for the end of a hold, and of which that was told. */
   readonly #told = new Set<string>();
 
-  constructor(options: ErasureKeeperOptions) {
-    const { storage, instance, intervalMs, log } = options;
+  constructor(options: KeeperOptions) {
     this.#options = options;
-    this.#claim = instance === undefined ? undefined : new Claim(storage, claims, 'erasure', instance);
-    this.#turning = new Repeated(
-      intervalMs,
-      (signal) => this.turn(signal),
-      (error) => log.warn(errorFacts(error), 'an erasure could not be carried out yet'),
-    );
+    const failed = 'an erasure could not be carried out yet';
+    this.#turns = new KeeperTurns(options, 'erasure', (signal) => this.turn(signal), failed);
   }
 
-  /** A mutation that is under way goes on in the engine. */
   stop(): Promise<void> {
-    return this.#turning.stop();
+    return this.#turns.stop();
   }
 
   /** Rejects with EngineError; whatever is left then is for the next turn. */
   async turn(signal?: AbortSignal): Promise<void> {
-    const begun = await this.#begun();
-    if (begun.length === 0) return;
-    const claim = this.#claim;
-    if (claim !== undefined && ((await claim.rivals()).length > 0 || !(await claim.take()))) return;
-    try {
-      // Another process may have been at it until the claim was taken.
+    if ((await this.#begun()).length === 0) return;
+    await this.#turns.alone(async () => {
+      // Another process may have been at it until now.
       for (const erasure of await this.#begun()) await this.#carryOut(erasure, signal);
-    } finally {
-      await claim?.withdraw();
-    }
+    });
   }
 
   async #begun(): Promise<StoredErasure[]> {
@@ -98,7 +63,7 @@ export class ErasureKeeper {
 async function eraseAccount(
   storage: Storage,
   { account, pseudonym, operator, organizationId }: StoredErasure,
-  record: ErasureKeeperOptions['record'],
+  record: KeeperOptions['record'],
   clock: Clock,
 ): Promise<void> {
   const erased = await eraseUser(storage, account, pseudonym);

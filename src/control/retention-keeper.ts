@@ -1,8 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
 import { counter } from '../base/metrics.ts';
-import { Repeated } from '../base/repeated.ts';
-import { Claim, type ClaimTable } from '../storage/claim.ts';
 import {
   allTimeMicros,
   type EventRemoval,
@@ -10,10 +6,9 @@ import {
   policyActivities,
   type RemovalPlan,
 } from '../storage/removal.ts';
-import type { Storage } from '../storage/storage.ts';
 import { changeOfPolicy, sourceEventOfChange } from './change-events.ts';
 import { carryOutDeletion, listDeletions } from './deletion.ts';
-import { limits } from './limits.ts';
+import { type KeeperOptions, KeeperTurns } from './keeper.ts';
 import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
 import {
   keepsAll,
@@ -25,29 +20,11 @@ import {
   wouldEnd,
 } from './retention.ts';
 
-export interface RetentionKeeperOptions {
-  readonly storage: Storage;
+interface Options extends KeeperOptions {
   readonly removal: EventRemoval;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** The service's default; undefined: for ever. */
   readonly retentionDays: number | undefined;
-  readonly intervalMs: number;
-  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
-  readonly instance: string | undefined;
-  /** Every event below this place of the order of ingest is in the table, and in its tree where there are trees. */
-  settledBefore(): Promise<bigint>;
-  /** Stores a source event of an organization; resolves once it is durable. */
-  record(organization: string, event: object): Promise<void>;
 }
-
-/** Which of the processes that share an engine removes; void after longer than a removal may take. */
-const claims: ClaimTable = {
-  table: 'evidence_claims',
-  column: 'task',
-  type: 'String',
-  lastsMs: limits.retentionClaimMsMax,
-};
 
 /** Behind every place of the order of ingest. */
 const allOrder = 2n ** 64n - 1n;
@@ -66,9 +43,8 @@ const ourselves = 'auditlog';
  * least one sees the other. A plan that a crash left behind goes the same way at the next turn.
  */
 export class RetentionKeeper {
-  readonly #options: RetentionKeeperOptions;
-  readonly #claim: Claim | undefined;
-  readonly #turning: Repeated;
+  readonly #options: Options;
+  readonly #turns: KeeperTurns;
   /** Organizations whose retention is not what their setting says, and of which that was told. */
   readonly #told = new Map<string, number>();
   /** What was found the last time that there was nothing to remove: events of policies, which stay. */
@@ -79,30 +55,19 @@ export class RetentionKeeper {
     [],
   );
 
-  constructor(options: RetentionKeeperOptions) {
-    const { storage, instance, intervalMs, log } = options;
+  constructor(options: Options) {
     this.#options = options;
-    this.#claim = instance === undefined ? undefined : new Claim(storage, claims, 'retention', instance);
-    this.#turning = new Repeated(
-      intervalMs,
-      (signal) => this.turn(signal),
-      (error) => log.warn(errorFacts(error), 'what is over could not be removed yet'),
-    );
+    const failed = 'what is over could not be removed yet';
+    this.#turns = new KeeperTurns(options, 'retention', (signal) => this.turn(signal), failed);
   }
 
-  /** A mutation that is under way goes on in the engine. */
   stop(): Promise<void> {
-    return this.#turning.stop();
+    return this.#turns.stop();
   }
 
   /** Rejects with EngineError; whatever is left then is for the next turn. */
-  async turn(signal?: AbortSignal): Promise<void> {
-    if (
-      this.#claim !== undefined &&
-      !((await this.#claim.rivals()).length === 0 && (await this.#claim.take()))
-    )
-      return;
-    try {
+  turn(signal?: AbortSignal): Promise<void> {
+    return this.#turns.alone(async () => {
       const { storage, removal } = this.#options;
       const organizations = await listOrganizations(storage);
       const policies = await this.#adopt(organizations, await readPolicies(storage));
@@ -111,9 +76,7 @@ export class RetentionKeeper {
       await this.#carryOut(await removal.unfinished(), signal);
       signal?.throwIfAborted();
       await this.#remove(organizations, policies, signal);
-    } finally {
-      await this.#claim?.withdraw();
-    }
+    });
   }
 
   /** Goes on with deletions that were cut short, and removes what came late of organizations that were deleted. */

@@ -1,3 +1,4 @@
+import { within } from '../base/within.ts';
 import { parseNote, parseVerifierKey, type Verifier, verifyNote } from '../tlog/note.ts';
 import type { SignedCheckpoint } from './checkpoint-table.ts';
 import { limits } from './limits.ts';
@@ -51,15 +52,18 @@ export class Witness {
   }
 
   /** Its signature, a line of a note. Rejects where it gives none, gives one that is wrong, or takes too long. */
-  async cosign(checkpoint: SignedCheckpoint, proofFrom: ProofFrom, signal: AbortSignal): Promise<string> {
+  cosign(checkpoint: SignedCheckpoint, proofFrom: ProofFrom, signal: AbortSignal): Promise<string> {
+    return within(limits.witnessMsMax, signal, (ending) => this.#cosign(checkpoint, proofFrom, ending));
+  }
+
+  async #cosign(checkpoint: SignedCheckpoint, proofFrom: ProofFrom, signal: AbortSignal): Promise<string> {
     const { organization, size, note } = checkpoint;
-    const ended = AbortSignal.any([signal, AbortSignal.timeout(limits.witnessMsMax)]);
     const guess = Math.min(this.#sizes.get(organization) ?? 0, size);
-    let answer = await this.#post(note, guess, await proofFrom(guess), ended);
+    let answer = await this.#post(note, guess, await proofFrom(guess), signal);
     const known = sizeIn(answer);
     if (known !== undefined && known !== guess) {
       if (known > size) throw new Error(`it has cosigned ${known} events of this log, which has ${size}`);
-      answer = await this.#post(note, known, await proofFrom(known), ended);
+      answer = await this.#post(note, known, await proofFrom(known), signal);
     }
     if (answer.status !== 200) throw new Error(`it answered ${answer.status}`);
     const line = this.#lineIn(note, answer.text);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import type { FairQueue } from '../base/fair-queue.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -18,6 +17,7 @@ import {
   readSchema,
 } from './filter.ts';
 import { limits } from './limits.ts';
+import { Pauses } from './pauses.ts';
 import type { ReadBody } from './read-body.ts';
 import type { StandardPool } from './standard/pool.ts';
 
@@ -100,6 +100,8 @@ class Feed {
     retryAfterSeconds: 1,
   });
 
+  readonly #pauses = new Pauses();
+
   constructor(options: FeedOptions) {
     const { queue, stopping } = options;
     this.#options = options;
@@ -112,7 +114,11 @@ class Feed {
         return found.pages.length === 0 ? undefined : this.#table.readChunk(organization, found, signal);
       }),
     );
-    stopping.addEventListener('abort', () => this.#ahead.stop(), { once: true });
+    const stop = (): void => {
+      this.#ahead.stop();
+      this.#pauses.endAll();
+    };
+    stopping.addEventListener('abort', stop, { once: true });
   }
 
   async read(organization: string, request: FeedRequest, signal: AbortSignal): Promise<ReadBody> {
@@ -184,7 +190,7 @@ class Feed {
     const release = await this.#waiting.acquire(organization);
     try {
       while (!found.rows && !found.more && performance.now() < deadline && !stopping.aborted) {
-        await pause(Math.min(limits.feedPollMs, deadline - performance.now()), signal, stopping);
+        await this.#pauses.take(Math.min(limits.feedPollMs, deadline - performance.now()), signal);
         found = await this.#look(organization, request, found.last, signal);
       }
     } finally {
@@ -243,12 +249,4 @@ function firstOf(places: PlacesFound): Found {
 /** When a place in the order was given out, Unix microseconds: see base/sequence.ts for what it is made of. */
 function microsOfSeq(seq: bigint): number {
   return Number(((seq >> 26n) * 10n + BigInt(Date.UTC(2020, 0, 1))) * 1000n);
-}
-
-async function pause(ms: number, signal: AbortSignal, stopping: AbortSignal): Promise<void> {
-  try {
-    await sleep(Math.max(1, ms), undefined, { signal: AbortSignal.any([signal, stopping]) });
-  } catch (error) {
-    if (!(error instanceof Error && error.name === 'AbortError')) throw error;
-  }
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { gauge } from '../base/metrics.ts';
+import { askedGauge, gauge } from '../base/metrics.ts';
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
@@ -11,8 +11,14 @@ interface Watched {
 
 /** Metrics of the engine, asked when they are read. What cannot be told just then is NaN. */
 export function showEngine({ storage, engine }: Watched): void {
-  const parts = 'Active parts of the partition that has the most: the engine slows writes down at 1,000';
-  gauge('auditlog_engine_partition_parts', parts, [], async (it) => it.set(await mostParts(storage)));
+  const parts = {
+    name: 'auditlog_engine_partition_parts',
+    help: 'Active parts of the partition that has the most: the engine slows writes down at 1,000',
+    labelNames: [],
+    ageName: 'auditlog_engine_partition_parts_age_seconds',
+  };
+  const ask = () => mostParts(storage);
+  askedGauge(parts, ask, (it, most) => it.set(most));
   if (engine === undefined) return;
   const memory = 'Memory of the embedded engine that is in use';
   gauge('auditlog_engine_resident_memory_bytes', memory, [], async (it) =>

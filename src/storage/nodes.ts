@@ -1,3 +1,4 @@
+import type { ByteFlow } from '../base/byte-flow.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { Repeated } from '../base/repeated.ts';
@@ -40,17 +41,23 @@ export class EngineNode {
       isLost = true;
       end();
     };
+    // The caller's signal may be that of a process: nothing stays on it.
+    const leave = (): void => signal?.removeEventListener('abort', end);
     signal?.addEventListener('abort', end, { once: true });
     if (signal?.aborted === true) end();
     this.#underWay.add(lose);
     try {
-      return await work(ending.signal);
+      const result = await work(ending.signal);
+      // A flow goes on beyond this, and still ends with the caller.
+      if (isFlow(result)) result.onClosed(leave);
+      else leave();
+      return result;
     } catch (error) {
+      leave();
       if (isLost) throw new EngineError('unreachable', 'the node does not answer any more', undefined, error);
       throw error;
     } finally {
       this.#underWay.delete(lose);
-      // A flow goes on beyond this, and still ends with the caller: the signal is that of one request.
     }
   }
 
@@ -75,6 +82,9 @@ export class EngineNode {
     await this.statements.close();
   }
 }
+
+const isFlow = (result: unknown): result is ByteFlow =>
+  typeof result === 'object' && result !== null && 'onClosed' in result;
 
 /**
  * The addresses of the engine. With several, requests go to the first that answers: each is asked every second whether

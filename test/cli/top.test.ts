@@ -98,6 +98,39 @@ test('quantiles are those of the interval, in proportion between two bounds', ()
   assert.equal(quantile(at([7, 8, 9]), at([7, 8, 9]), 0.5), undefined);
 });
 
+/** What a terminal shows after this: it knows home, the ends of lines, and how a line and all below it are cleared. */
+function shownBy(text: string): string[] {
+  const lines: string[] = [];
+  let [row, column] = [0, 0];
+  for (const [, sequence, words = ''] of text.matchAll(/(\r\n|\p{Cc}\[\??\d*\p{L})|([^\p{Cc}]+)/gu)) {
+    const line = lines[row] ?? '';
+    if (sequence === '\u001b[H') [row, column] = [0, 0];
+    else if (sequence === '\r\n') [row, column] = [row + 1, 0];
+    else if (sequence === '\u001b[K') lines[row] = line.slice(0, column);
+    else if (sequence === '\u001b[J') lines.splice(row, lines.length, line.slice(0, column));
+    else if (sequence === undefined) {
+      lines[row] = line.slice(0, column).padEnd(column) + words + line.slice(column + words.length);
+      column += words.length;
+    }
+  }
+  return lines;
+}
+
+test('a frame takes the place of the one before, also where that was longer', async () => {
+  const { drawn, io } = terminal(80, 24);
+  await Screen.with(
+    io,
+    true,
+    () => undefined,
+    async (screen) => {
+      screen.draw(['a long line', 'second', 'third']);
+      assert.deepEqual(shownBy(drawn.text), ['a long line', 'second', 'third']);
+      screen.draw(['short', 'and a longer one']);
+      assert.deepEqual(shownBy(drawn.text), ['short', 'and a longer one']);
+    },
+  );
+});
+
 test('a terminal is what it was before, also after an error', async () => {
   const { drawn, input, io } = terminal(80, 24);
   const failing = Screen.with(
@@ -138,27 +171,33 @@ describe('top beside a server', () => {
     assert.equal(answer.status, 202, answer.text);
   };
 
-  test('draws frames until q is pressed', async () => {
-    const { drawn, input, io } = terminal(60, 20);
-    const unexpected = () => Promise.reject(new Error('not for this command'));
-    const deps: CliDeps = {
-      environment: { DATA_DIR: server.dataDir, NO_COLOR: '1' },
-      io,
-      recordEvents: unexpected,
-      eventEnvelope: () => ({ head: '', tail: '' }),
-      startService: unexpected,
-      startProcesses: unexpected,
-      untilStopped: () => new Promise(() => undefined),
-    };
-    const running = runCli(['top'], deps);
-    await eventually('a frame', async () => drawn.text.includes('busiest organizations') || undefined);
-    input.write('q');
-    assert.equal(await running, 0);
-    assert.ok(drawn.text.endsWith(leave));
-    assert.equal(drawn.isRaw, false);
-    assert.ok(drawn.text.includes(server.url));
-    assert.doesNotMatch(drawn.text, /\p{Cc}\[3?1m/u, 'coloured');
-  });
+  for (const [name, key] of [
+    ['q', 'q'],
+    ['Ctrl-C', '\u0003'],
+  ] as const)
+    test(`draws frames until ${name} is pressed`, async () => {
+      const { drawn, input, io } = terminal(60, 20);
+      const unexpected = () => Promise.reject(new Error('not for this command'));
+      const deps: CliDeps = {
+        environment: { DATA_DIR: server.dataDir, NO_COLOR: '1' },
+        io,
+        recordEvents: unexpected,
+        eventEnvelope: () => ({ head: '', tail: '' }),
+        startService: unexpected,
+        startProcesses: unexpected,
+        untilStopped: () => new Promise(() => undefined),
+      };
+      const running = runCli(['top'], deps);
+      await eventually('a frame', async () => drawn.text.includes('busiest organizations') || undefined);
+      input.write(key);
+      assert.equal(await running, 0);
+      assert.ok(drawn.text.endsWith(leave));
+      assert.equal(drawn.isRaw, false);
+      const shown = shownBy(drawn.text);
+      assert.ok(shown[0]?.includes(server.url));
+      assert.ok(shown.length <= 20 && shown.every(({ length }) => length <= 60), shown.join('\n'));
+      assert.doesNotMatch(drawn.text, /\p{Cc}\[3?1m/u, 'coloured');
+    });
 
   test('tells what was accepted, rejected, asked and is at work, to the last event; and when nobody answers', async () => {
     const child = spawn(process.execPath, [...cliCommand, 'top', '--json'], {

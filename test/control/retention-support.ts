@@ -56,7 +56,7 @@ function readersOf(storage: Storage, keptFrom: () => number | undefined): Reader
     secret: 'a secret of the test',
     order: { settledBefore: async () => ({ of: () => 2n ** 62n }), arrivedBefore: () => undefined },
     keptFrom,
-    stopping: never,
+    stopping: new AbortController().signal,
   });
 }
 

@@ -152,6 +152,37 @@ describe('the connection to the engine fails', () => {
     assert.equal((await call(`${server.url}/readyz`)).status, 200);
   });
 
+  test('hanging: metrics do not wait for it, and then tell so', async () => {
+    const metrics = async () => (await call(`${server.url}/metrics`)).text;
+    assert.match(await metrics(), /^auditlog_ready\{check="engine_reachable"\} 1$/m);
+    proxy.set('hang');
+    try {
+      const answered: string[] = [];
+      const ready = call(`${server.url}/readyz`).then((answer) => {
+        answered.push('readyz');
+        problemOf(answer, 503);
+      });
+      const text = await metrics();
+      answered.push('metrics');
+      await ready;
+      assert.deepEqual(answered, ['metrics', 'readyz']);
+      assert.match(text, /^auditlog_ready_age_seconds 0\.\d*[1-9]/m);
+      await eventually('the metric to be 0', async () =>
+        /^auditlog_ready\{check="engine_reachable"\} 0$/m.test(await metrics()) ? true : undefined,
+      );
+    } finally {
+      proxy.set('none');
+    }
+    await eventually('figures of now', async () => {
+      const text = await metrics();
+      return /^auditlog_ready\{check="engine_reachable"\} 1$/m.test(text) &&
+        /^auditlog_ready_age_seconds 0$/m.test(text) &&
+        /^auditlog_engine_partition_parts_age_seconds 0$/m.test(text)
+        ? true
+        : undefined;
+    });
+  });
+
   test('cut in the middle of an answer: a 500, never a part of a page', async () => {
     for (const cutAfterBytes of [0, 200, 30_000, 1, 1000, 300_000].slice(0, rounds(3, 6))) {
       proxy.set({ cutAfterBytes });

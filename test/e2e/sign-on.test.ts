@@ -342,4 +342,6 @@ test('settings: what is wrong is named, and the secret is nowhere', async () => 
     assert.ok(text.includes(provider.issuer));
     assert.ok(!text.includes(provider.clientSecret));
   }
+  // That of the service is what this organization would have.
+  assert.match(stored.stdout, /^sign-on-none +none /m);
 });

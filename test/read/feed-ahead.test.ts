@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
+import { getEventListeners } from 'node:events';
 import { before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { FairQueue } from '../../src/base/fair-queue.ts';
@@ -15,6 +16,16 @@ import { eventually } from '../support/http.ts';
 import { createRecorder } from './support.ts';
 
 const never = new AbortController().signal;
+const cursorSecret = 'a secret of at least 32 characters';
+
+/** Listeners, and where Node.js keeps the signals that `AbortSignal.any` has made of this one. */
+function leftOn(signal: AbortSignal): readonly number[] {
+  const name = Object.getOwnPropertySymbols(signal).find(
+    ({ description }) => description === 'kDependantSignals',
+  );
+  const made = (signal as unknown as Record<symbol, Set<unknown> | undefined>)[name ?? Symbol()];
+  return [getEventListeners(signal, 'abort').length, made?.size ?? 0];
+}
 
 const queueOf = (slots: number): FairQueue =>
   new FairQueue({
@@ -46,7 +57,12 @@ describe('the feed of large events', () => {
   });
 
   /** A reader, and how often it has read events (and not only their places). */
-  function createScene(): { queue: FairQueue; read: FeedReader; reads: () => number; stop: () => void } {
+  function createScene(): {
+    queue: FairQueue;
+    read: FeedReader;
+    reads: () => number;
+    stopping: AbortController;
+  } {
     const queue = queueOf(4);
     const stopping = new AbortController();
     let reads = 0;
@@ -62,14 +78,14 @@ describe('the feed of large events', () => {
       envelope: { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) },
       clock: () => 77,
       pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
-      cursors: createFeedCursors('a secret of at least 32 characters'),
+      cursors: createFeedCursors(cursorSecret),
       settledBefore: async () => last + 1n,
       arrivedBefore: () => undefined,
       keptFrom: () => undefined,
       queue,
       stopping: stopping.signal,
     });
-    return { queue, read, reads: () => reads, stop: () => stopping.abort() };
+    return { queue, read, reads: () => reads, stopping };
   }
 
   async function page(read: FeedReader, cursor: string, limit: number, of = organization) {
@@ -92,18 +108,36 @@ describe('the feed of large events', () => {
     await eventually('the turn is given back', async () => (queue.size().running === 0 ? true : undefined));
   });
 
+  test('who waits for events leaves nothing on the signal of the server, and is answered when that stops', async () => {
+    const { read, stopping } = createScene();
+    const wait = async (waitSeconds: number) => {
+      const cursor = createFeedCursors(cursorSecret).write(organization, last);
+      const body = await read(organization, { filter: {}, cursor, limit: 10, waitSeconds }, never);
+      assert.ok('bytes' in body);
+      assert.match(Buffer.from(body.bytes).toString(), /^\{"data":\[\],"meta"/);
+    };
+    const left = leftOn(stopping.signal);
+    await wait(1);
+    assert.deepEqual(leftOn(stopping.signal), left);
+    const waiting = wait(limits.feedWaitSecondsMax);
+    const begunMs = performance.now();
+    setTimeout(() => stopping.abort(), 300);
+    await waiting;
+    assert.ok(performance.now() - begunMs < (limits.feedWaitSecondsMax * 1000) / 2);
+  });
+
   test('nothing is read ahead that could not be held', async () => {
-    const { queue, read, reads, stop } = createScene();
+    const { queue, read, reads, stopping } = createScene();
     const first = await page(read, '', 10);
     const second = await page(read, first.next_cursor, 10);
     assert.equal(second.has_more, true);
     await eventually('all reads have ended', async () => (queue.size().running === 0 ? true : undefined));
     assert.equal(reads(), 2);
-    stop();
+    stopping.abort();
   });
 
   test('as many pages are read ahead as can be held, and each event comes once', async () => {
-    const { read, reads, stop } = createScene();
+    const { read, reads, stopping } = createScene();
     const all: number[] = [];
     let pages = 0;
     for (let cursor = '', more = true; more; pages++) {
@@ -113,11 +147,11 @@ describe('the feed of large events', () => {
     }
     assert.deepEqual(all, [...Array(events).keys()]);
     assert.ok(reads() < pages, `${reads()} reads for ${pages} pages`);
-    stop();
+    stopping.abort();
   });
 
   test('all that came while a follower was away is read at once, the last page too', async () => {
-    const { read, reads, stop } = createScene();
+    const { read, reads, stopping } = createScene();
     const follower = randomUUID();
     const record = createRecorder(engine.storage);
     const come = async (from: number, to: number): Promise<void> => {
@@ -144,7 +178,7 @@ describe('the feed of large events', () => {
       Array.from({ length: 35 }, (_, n) => 20 + n),
     );
     assert.equal(reads() - before, 1);
-    stop();
+    stopping.abort();
   });
 });
 

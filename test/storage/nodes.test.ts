@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { getEventListeners } from 'node:events';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { type ByteFlow, toReadable } from '../../src/base/byte-flow.ts';
 import type { Logger } from '../../src/base/log.ts';
@@ -129,5 +130,19 @@ describe('several addresses of an engine', () => {
     const read = readAll(begun);
     flow.abort();
     await assert.rejects(read, { failure: 'aborted' });
+  });
+
+  it('leaves nothing on the signal of a caller, which may be that of a process', async () => {
+    const { signal } = new AbortController();
+    const listeners = () => getEventListeners(signal, 'abort').length;
+    await storage.rows('SELECT 1', {}, { signal });
+    await storage.command('SELECT 1', {}, { signal });
+    await assert.rejects(storage.rows('SELECT nothing', {}, { signal }), { failure: 'refused' });
+    assert.equal(listeners(), 0);
+    const flow = await storage.flow(numbers(100_000), {}, { signal });
+    assert.ok(listeners() > 0);
+    await readAll(flow);
+    (await storage.flow(numbers(100_000_000), {}, { signal })).destroy();
+    assert.equal(listeners(), 0);
   });
 });

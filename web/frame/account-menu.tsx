@@ -5,6 +5,7 @@ import { Choice } from '../ui/choice.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { roleName } from '../ui/roles.ts';
+import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { language, t } from '../ui/text.ts';
 import { theme } from '../ui/theme.ts';
 import { zone } from '../ui/time.ts';
@@ -46,16 +47,12 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
               <p class="muted">{roleName(role)}</p>
             </div>
             <Appearance />
-            <button
-              type="button"
-              class="button quiet"
+            <PasswordButton
               onClick={() => {
                 close();
                 setChangesPassword(true);
               }}
-            >
-              {t('accountPassword')}
-            </button>
+            />
             <button type="button" class="button quiet" onClick={() => void signOut()}>
               {t('signOut')}
             </button>
@@ -64,6 +61,16 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
       </Menu>
       {changesPassword && <PasswordDialog email={email} onClose={() => setChangesPassword(false)} />}
     </div>
+  );
+}
+
+/** Nothing where people sign in by their provider alone. */
+function PasswordButton({ onClick }: { readonly onClick: () => void }) {
+  if (!useHasPasswords()) return null;
+  return (
+    <button type="button" class="button quiet" onClick={onClick}>
+      {t('accountPassword')}
+    </button>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
+import { useSignOnOptions } from '../ui/sign-on-options.ts';
 import { type Credentials, signIn } from '../api/session.ts';
 import type { OrganizationName } from '../api/types.ts';
 import { Field } from '../ui/field.tsx';
@@ -7,7 +8,7 @@ import { useSubmission } from '../ui/submission.ts';
 import { language, t } from '../ui/text.ts';
 import { OrganizationChoice } from './organization-choice.tsx';
 import { signInFault } from './sign-in-fault.ts';
-import { SignOn, SignOnFault, useSignOnOptions } from './sign-on.tsx';
+import { SignOn, SignOnFault } from './sign-on.tsx';
 
 /** The whole page of somebody who has no session. */
 export function SignInPage() {

@@ -1,29 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
-import { get, RequestError, withQuery } from '../api/request.ts';
-import type { SignOnOptions } from '../api/types.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { withQuery } from '../api/request.ts';
 import { Field } from '../ui/field.tsx';
 import { place } from '../ui/router.ts';
 import { t, type TextKey } from '../ui/text.ts';
-
-/** Where nobody can say how people sign in, it is by password. */
-const unknown: SignOnOptions = { sign_on: false, passwords: true, names_organization: false };
-
-/** How people of an organization sign in; undefined until the server has said so. */
-export function useSignOnOptions(organization: string | undefined): SignOnOptions | undefined {
-  const [options, setOptions] = useState<SignOnOptions>();
-  useEffect(() => {
-    const ask = async () => {
-      try {
-        setOptions(await get('/api/v1/auth/sign-on-options', { organization }, { impatient: true }));
-      } catch (error) {
-        if (!(error instanceof RequestError)) throw error;
-        setOptions(unknown);
-      }
-    };
-    void ask();
-  }, [organization]);
-  return options;
-}
 
 interface SignOnProps {
   readonly organization?: string | undefined;
@@ -52,6 +31,9 @@ export function SignOn({ organization, names, isOnly }: SignOnProps) {
 }
 
 function OrganizationForm({ style }: { readonly style: string }) {
+  const form = useRef<HTMLFormElement>(null);
+  // The button that had the focus is gone, and `autofocus` is for a page that is being loaded.
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
@@ -59,7 +41,7 @@ function OrganizationForm({ style }: { readonly style: string }) {
     location.assign(hrefOfSignOn(typeof named === 'string' ? named.trim().toLowerCase() : undefined));
   };
   return (
-    <form class="form" onSubmit={onSubmit}>
+    <form ref={form} class="form" onSubmit={onSubmit}>
       <Field
         label={t('organization')}
         name="organization"
@@ -67,7 +49,6 @@ function OrganizationForm({ style }: { readonly style: string }) {
         autocapitalize="none"
         hint={t('signInOrganizationHint')}
         required
-        autofocus
       />
       <button type="submit" class={style}>
         {t('signOn')}

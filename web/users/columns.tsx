@@ -7,9 +7,13 @@ import { t } from '../ui/text.ts';
 
 export type UserAction = 'role' | 'link' | 'disable';
 
-/** `ownId` is whose session it is: nothing here is done to oneself, or the last way in could be shut from inside. */
+/**
+ * `ownId` is whose session it is: nothing here is done to oneself, or the last way in could be shut from inside. There are
+ * links for passwords where people may sign in by these.
+ */
 export function userColumns(
   ownId: string | undefined,
+  hasPasswords: boolean,
   onChoose: (what: UserAction, user: User) => void,
 ): Column<User>[] {
   return [
@@ -27,7 +31,9 @@ export function userColumns(
               ? []
               : [
                   { words: t('usersChangeRole'), onChoose: () => onChoose('role', user) },
-                  { words: t('usersLink'), onChoose: () => onChoose('link', user) },
+                  ...(hasPasswords
+                    ? [{ words: t('usersLink'), onChoose: () => onChoose('link', user) }]
+                    : []),
                   { words: t('usersDisable'), isDanger: true, onChoose: () => onChoose('disable', user) },
                 ]
           }

@@ -11,7 +11,7 @@ interface NewUserProps {
   readonly onClose: () => void;
 }
 
-/** Makes a user without a password: a link that comes next lets that person choose one. */
+/** Makes a user without a password: a link that comes next lets that person choose one, where there are passwords. */
 export function NewUser({ onMade, onClose }: NewUserProps) {
   return (
     <FormDialog

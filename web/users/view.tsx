@@ -4,6 +4,7 @@ import type { User, Users } from '../api/types.ts';
 import { Icon } from '../ui/icon.tsx';
 import { ListTable } from '../ui/list-table.tsx';
 import { go, place } from '../ui/router.ts';
+import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { t } from '../ui/text.ts';
 import { useResource } from '../ui/use-resource.ts';
 import { type UserAction, userColumns } from './columns.tsx';
@@ -21,6 +22,7 @@ export default function UsersView() {
   const sought = place.value.query.get('name') ?? '';
   const users = resource.data.value?.data.filter((user) => matches(user, sought));
   const ownId = session.value.state === 'in' ? session.value.who.user.id : undefined;
+  const hasPasswords = useHasPasswords();
   const close = () => setOpen(undefined);
   return (
     <div class="page">
@@ -49,14 +51,14 @@ export default function UsersView() {
         label={t('users')}
         resource={resource}
         items={users}
-        columns={userColumns(ownId, (what, user) => setOpen({ what, user }))}
+        columns={userColumns(ownId, hasPasswords, (what, user) => setOpen({ what, user }))}
         empty={<p>{t('usersNone')}</p>}
       />
       {open !== undefined && (
         <UserDialog
           open={open}
           onMade={(user) => {
-            setOpen({ what: 'welcome', user });
+            setOpen(hasPasswords ? { what: 'welcome', user } : undefined);
             reload();
           }}
           onDone={() => {

@@ -78,9 +78,25 @@ export function newIn(cut: Cut, base: Cut | undefined): Scope {
 
 const firstOf = (segment: number): bigint => BigInt(segment) * BigInt(rowsPerSegmentMax);
 
-/** Takes a cut. Whoever calls it closes the logs. Rejects with EngineError. */
-export function takeCut(storage: Storage, config: Config): Promise<Taken> {
-  return config.clickhouse.url === undefined ? cutOfOwn(storage, config.dataDir) : cutOfShared(storage);
+/** Takes a cut that has all that `base` has. Whoever calls it closes the logs. Rejects with EngineError. */
+export async function takeCut(storage: Storage, config: Config, base: Cut | undefined): Promise<Taken> {
+  const { url } = config.clickhouse;
+  const taken = await (url === undefined ? cutOfOwn(storage, config.dataDir) : cutOfShared(storage));
+  return base === undefined ? taken : { ...taken, cut: withAllOf(base, taken.cut) };
+}
+
+/**
+ * A cut, and what an earlier one has: that stays settled, but where its newest rows were removed since, the table does not
+ * tell so any more.
+ */
+export function withAllOf(base: Cut, cut: Cut): Cut {
+  const others = Math.max(base.others, cut.others);
+  const [before, now] = [new Map(base.writers), new Map(cut.writers)];
+  const writers = [...new Set([...before.keys(), ...now.keys()])].map((writer) => {
+    const last = Math.max(before.get(writer) ?? base.others, now.get(writer) ?? cut.others);
+    return [writer, last] as const;
+  });
+  return { writers, others, without: cut.without };
 }
 
 /**

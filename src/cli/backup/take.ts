@@ -144,7 +144,7 @@ export class BackupRun {
 
   async #write(source: string, base: Link | null): Promise<Manifest> {
     const evidence = await this.#evidence();
-    const taken = await takeCut(this.#session.storage, this.#session.config);
+    const taken = await takeCut(this.#session.storage, this.#session.config, this.#base?.cut);
     this.#notes.push(...taken.notes);
     try {
       const log = await this.#log(taken);

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { singleFlight } from './single-flight.ts';
+
+interface Known<T> {
+  readonly value: T;
+  readonly ageMs: number;
+}
+
+/**
+ * What somebody else is asked for who may be slow or silent. Whoever wants it waits for a moment only, and is then given
+ * the last answer; the question goes on, one at a time, so its answer is there the next time.
+ */
+export class LastKnown<T> {
+  /** What it gives; undefined before the first answer. Calls at the same time are given the same. */
+  readonly get: () => Promise<Known<T> | undefined>;
+  #last: { readonly value: T; readonly atMs: number } | undefined;
+
+  /** `ask` is to end in some time and may not reject. */
+  constructor(waitMs: number, ask: () => Promise<T>) {
+    const once = singleFlight(async () => {
+      const value = await ask();
+      this.#last = { value, atMs: performance.now() };
+      return true;
+    });
+    this.get = singleFlight(async () => {
+      const waiting = new AbortController();
+      const late = sleep(waitMs, false, { signal: waiting.signal }).catch(() => false);
+      const isNew = await Promise.race([once(), late]);
+      waiting.abort();
+      const last = this.#last;
+      return last && { value: last.value, ageMs: isNew ? 0 : performance.now() - last.atMs };
+    });
+  }
+}
