@@ -64,9 +64,9 @@ export class AccountChecks {
     const { passwordFailuresMax, passwordFailuresWindowMs, passwordDelayMsMin, passwordDelayMsMax } =
       this.#bounds;
     const account = withoutWaited(found ?? unknown, now);
-    const [oldest = now] = account.begun.slice(-passwordFailuresMax);
-    const isMany = account.begun.length >= passwordFailuresMax && now - oldest < passwordFailuresWindowMs;
-    const begun = [...account.begun, now].slice(-passwordFailuresMax);
+    const recent = account.begun.filter((at) => now - at < passwordFailuresWindowMs);
+    const isMany = recent.length >= passwordFailuresMax;
+    const begun = [...recent, now].slice(-passwordFailuresMax);
     if (!isMany) return this.#change({ ...account, begun, delayed: 0 }, { kind: 'checked' });
     if (!this.#hasSlot(account, begin)) {
       const until = account.waiting[begin.client];
@@ -84,9 +84,20 @@ export class AccountChecks {
     return this.#change({ ...(found ?? unknown), waiting }, undefined);
   }
 
-  /** The right password has come: the account starts anew. */
-  succeed(found: Account | undefined, { client, signedIn }: Omit<Begin, 'waits'>): AccountChange<void> {
+  /**
+   * The right password has come: the account starts anew. Where the address stands for others, too, that says nothing of
+   * tries at theirs: then only this try is taken back, as long as there is room for all.
+   */
+  succeed(
+    found: Account | undefined,
+    { client, signedIn, ofAll }: Omit<Begin, 'waits'> & { readonly ofAll: boolean },
+  ): AccountChange<void> {
     const account = found ?? unknown;
+    if (!ofAll) {
+      const { begun } = account;
+      const isFull = begun.length >= this.#bounds.passwordFailuresMax;
+      return this.#change({ ...account, begun: isFull ? begun : begun.slice(0, -1) }, undefined);
+    }
     const others = account.knownClients.filter((known) => known !== client);
     const knownClients = signedIn ? account.knownClients : [client, ...others].slice(0, knownClientsMax);
     return this.#change({ ...account, begun: [], delayed: 0, knownClients }, undefined);

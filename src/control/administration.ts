@@ -51,7 +51,8 @@ const keyIdPattern = /^[0-9a-z]{16}$/;
 /**
  * What the administrators of one organization may do. Whatever an id names outside of that organization does not
  * exist (Problem `not_found`, in the same words). Changes of one organization run one after the other in this
- * process, since the tables know no transactions; too many waiting give Problem `unavailable`.
+ * process, since the tables know no transactions; too many waiting give Problem `unavailable`. Of what several processes
+ * must not do together each looks again afterwards, and takes its own back.
  */
 export class Administration {
   readonly #storage: Storage;
@@ -116,8 +117,8 @@ export class Administration {
     return this.#changes.run(organization, async () => {
       const before = await this.#ownUser(organization, id);
       if (before.disabledMicros !== undefined) return { before, now: before };
-      await this.#checkAnotherAdmin(organization, before);
-      return { before, now: await disableUser(this.#storage, { user: id, organization }, this.#clock) };
+      const disable = () => disableUser(this.#storage, { user: id, organization }, this.#clock);
+      return { before, now: await this.#keepingAnAdmin(before, disable) };
     });
   }
 
@@ -126,8 +127,8 @@ export class Administration {
     return this.#changes.run(organization, async () => {
       const before = await this.#ownUser(organization, id);
       if (before.role === role) return { before, now: before };
-      await this.#checkAnotherAdmin(organization, before);
-      return { before, now: await changeRole(this.#storage, { user: id, organization }, role, this.#clock) };
+      const change = () => changeRole(this.#storage, { user: id, organization }, role, this.#clock);
+      return { before, now: await this.#keepingAnAdmin(before, change) };
     });
   }
 
@@ -138,7 +139,7 @@ export class Administration {
       const users = {
         storage: this.#storage,
         clock: this.#clock,
-        checkAnotherAdmin: (user: User) => this.#checkAnotherAdmin(organization, user),
+        keepingAnAdmin: (user: User, change: () => Promise<User>) => this.#keepingAnAdmin(user, change),
         create: (input: NewUser) => this.#createUser(organization, input),
       };
       return signOn(users, settings, identity);
@@ -219,9 +220,9 @@ export class Administration {
     const members = changeOfProvisioning(user, change, now);
     const isAdmin = user.role === 'admin' && user.disabledMicros === undefined;
     const staysAdmin = (members.role ?? 'admin') === 'admin' && members.disabledMicros === undefined;
-    if (isAdmin && !staysAdmin) await this.#checkAnotherAdmin(user.organizationId, user);
     const isChanged = Object.keys(members).length > 0;
-    const changed = isChanged ? await userTable.update(this.#storage, user, members, now) : user;
+    const update = async () => (isChanged ? userTable.update(this.#storage, user, members, now) : user);
+    const changed = await (isAdmin && !staysAdmin ? this.#keepingAnAdmin(user, update) : update());
     const { externalId = before.externalId } = change;
     if (externalId !== before.externalId)
       await identityTable.update(
@@ -283,9 +284,26 @@ export class Administration {
     return orMissing(findUser(this.#storage, { user: id, organization }), missing);
   }
 
-  async #checkAnotherAdmin(organization: string, { id, role }: User): Promise<void> {
+  /**
+   * Makes a change by which an administrator may become less than that. Another process can do so with the other one at the
+   * same moment: whoever finds nobody left afterwards puts the user back.
+   */
+  async #keepingAnAdmin(user: User, change: () => Promise<User>): Promise<User> {
+    await this.#checkAnotherAdmin(user);
+    const changed = await change();
+    try {
+      await this.#checkAnotherAdmin(user);
+    } catch (error) {
+      const before = { ...user, credentialVersion: changed.credentialVersion };
+      await userTable.update(this.#storage, changed, before, this.#clock());
+      throw error;
+    }
+    return changed;
+  }
+
+  async #checkAnotherAdmin({ id, organizationId, role }: User): Promise<void> {
     if (role !== 'admin') return;
-    const users = await listUsers(this.#storage, organization);
+    const users = await listUsers(this.#storage, organizationId);
     const isOther = (user: User): boolean =>
       user.role === 'admin' && user.disabledMicros === undefined && user.id !== id;
     if (!users.some(isOther))

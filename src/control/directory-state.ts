@@ -92,6 +92,7 @@ export class DirectoryState {
 
   protected apply(rows: ControlRows, nowMicros: number): void {
     const organizations = keepNewest(this.#organizations, rows.organizations);
+    const addressesBefore = new Map(rows.users.map(({ id }) => [id, this.#users.get(id)?.emailLower]));
     const users = keepNewest(this.#users, rows.users);
     const ended = rows.endedSessions.filter(({ expiresMicros }) => expiresMicros >= nowMicros);
     const changes = [
@@ -104,12 +105,19 @@ export class DirectoryState {
     ];
     if (organizations.length > 0) this.#indexSlugs();
     for (const { id, emailLower } of users) {
-      // An address never changes, so a user is only added here; `usersByEmail` leaves deleted ones out.
+      // Only an erasure changes an address: the one before is forgotten, or would go on meaning this user.
+      this.#forgetAddress(id, addressesBefore.get(id));
       this.#idsByEmail.set(emailLower, new Set([...(this.#idsByEmail.get(emailLower) ?? []), id]));
     }
     if (changes.some((count) => count > 0)) this.#version += 1;
     for (const [id, { expiresMicros }] of this.#endedSessions)
       if (expiresMicros < nowMicros) this.#endedSessions.delete(id);
+  }
+
+  #forgetAddress(id: string, emailLower = ''): void {
+    const others = [...(this.#idsByEmail.get(emailLower) ?? [])].filter((other) => other !== id);
+    if (others.length > 0) this.#idsByEmail.set(emailLower, new Set(others));
+    else this.#idsByEmail.delete(emailLower);
   }
 
   #indexSlugs(): void {

@@ -18,6 +18,13 @@ export interface Attempt {
   readonly caller: { readonly signal: AbortSignal };
 }
 
+/** What a right password has opened. */
+export interface Right<T> {
+  readonly value: T;
+  /** It is right for every user whom the attempt can mean, as one of the same address elsewhere. */
+  readonly ofAll: boolean;
+}
+
 /**
  * The only way to have a password checked (contract: Credentials). After `passwordFailuresMax` failures of an account in
  * `passwordFailuresWindowMs` each further check of it waits, twice as long each time, up to `passwordDelayMsMax`:
@@ -28,7 +35,8 @@ export interface Attempt {
  *
  * A check counts when it begins, so parallel guesses count before any of them is answered. A client waits once for an
  * account, and some slots are kept for those who are signed in and for addresses that the right password came from:
- * who guesses can make the user wait, but not keep the user out.
+ * who guesses can make the user wait, but not keep the user out. The administrator of one organization can give any
+ * address a password there: a password that is not right for all users with the address starts nothing anew.
  */
 export class PasswordThrottle {
   readonly #verifier = new PasswordVerifier();
@@ -54,13 +62,13 @@ export class PasswordThrottle {
   }
 
   /**
-   * Runs a check and gives its result; undefined stands for a password that is not right. `check` must read what it
+   * Runs a check and gives its value; undefined stands for a password that is not right. `check` must read what it
    * compares with by itself: up to a minute may have passed. Throws Problem `rate_limited` where too many wait, and
    * `unavailable` when the caller goes away or the service stops.
    */
   async check<T>(
     attempt: Attempt,
-    check: (verify: PasswordVerifier['verify']) => Promise<T | undefined>,
+    check: (verify: PasswordVerifier['verify']) => Promise<Right<T> | undefined>,
   ): Promise<T | undefined> {
     const { signedIn } = attempt;
     const name = this.#accounts.hide(`${attempt.scope}\n${attempt.email.toLowerCase()}`);
@@ -69,10 +77,13 @@ export class PasswordThrottle {
       this.#checks.begin(account, now, { client, signedIn, waits: this.#waits.size }),
     );
     await this.#wait(outcome, { name, client }, attempt.caller.signal);
-    const result = await check((passwordHash, password) => this.#verifier.verify(passwordHash, password));
-    if (result !== undefined)
-      await this.#accounts.update(name, (account) => this.#checks.succeed(account, { client, signedIn }));
-    return result;
+    const right = await check((passwordHash, password) => this.#verifier.verify(passwordHash, password));
+    if (right === undefined) return undefined;
+    const { value, ofAll } = right;
+    await this.#accounts.update(name, (account) =>
+      this.#checks.succeed(account, { client, signedIn, ofAll }),
+    );
+    return value;
   }
 
   /** Ends all waits, those that would begin later included: for a service that stops. */

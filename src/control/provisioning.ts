@@ -17,13 +17,16 @@ export interface UserLookup {
 export interface Provisioning {
   readonly active?: boolean | undefined;
   readonly role?: Role | undefined;
+  /** Where no role is given: a user who has one of these has the least from now on. */
+  readonly withoutRoles?: readonly Role[] | undefined;
   readonly name?: string | undefined;
   readonly externalId?: string | undefined;
 }
 
 /** The members of a user that become others by it. Throws Problem `malformed`. */
 export function changeOfProvisioning(user: User, change: Provisioning, nowMicros: number): Partial<User> {
-  const { active, role } = change;
+  const { active, withoutRoles = [] } = change;
+  const role = change.role ?? (withoutRoles.includes(user.role) ? 'member' : undefined);
   const name = change.name === undefined ? user.name : displayName(change.name);
   const isActive = user.disabledMicros === undefined;
   return {

@@ -93,8 +93,8 @@ function roleOfClaims(settings: SignOnSettings, claims: Identity['claims']): Rol
 interface Users {
   readonly storage: Storage;
   readonly clock: Clock;
-  /** Throws Problem `conflict` where nobody else is an administrator. */
-  checkAnotherAdmin(user: User): Promise<void>;
+  /** Throws Problem `conflict`, with the user as before, where the change would leave nobody who is an administrator. */
+  keepingAnAdmin(user: User, change: () => Promise<User>): Promise<User>;
   create(input: NewUser): Promise<User>;
 }
 
@@ -123,10 +123,8 @@ export async function signOn(users: Users, settings: SignOnSettings, identity: I
   if (user.disabledMicros !== undefined) throw new SignOnRefused('disabled', user);
   if (role === undefined) throw new SignOnRefused('role', user);
   const hasOtherRole = role !== 'unchanged' && role !== user.role;
-  if (hasOtherRole) await requireAnotherAdmin(users, user);
+  const now = hasOtherRole ? await withRole(users, user, role) : user;
   if (known === undefined) await link(users, user, identity);
-  const reference = { user: user.id, organization: settings.id };
-  const now = hasOtherRole ? await changeRole(users.storage, reference, role, users.clock) : user;
   return {
     user: now,
     created: false,
@@ -187,9 +185,10 @@ function newUser({ email = '', name = '' }: Identity, role: Role): NewUser {
   };
 }
 
-async function requireAnotherAdmin(users: Users, user: User): Promise<void> {
+async function withRole(users: Users, user: User, role: Role): Promise<User> {
+  const reference = { user: user.id, organization: user.organizationId };
   try {
-    await users.checkAnotherAdmin(user);
+    return await users.keepingAnAdmin(user, () => changeRole(users.storage, reference, role, users.clock));
   } catch (error) {
     throw error instanceof Problem && error.code === 'conflict'
       ? new SignOnRefused('last_admin', user)

@@ -1,7 +1,10 @@
+import type { Organization } from '../control/organizations.ts';
 import type { Attempt } from '../control/password-throttle.ts';
+import type { User } from '../control/users.ts';
 import { clientOfAddress } from './client-address.ts';
+import type { EndpointDeps } from './deps.ts';
 import type { RequestContext } from './request-context.ts';
-import { slugOfHost } from './tenant-host.ts';
+import { isHostOf, slugOfHost } from './tenant-host.ts';
 
 /**
  * A request's try at the password of an account, as it is counted; `signedIn` is the account's user where the request
@@ -21,4 +24,31 @@ export function attemptOf(
     signedIn: signedIn !== undefined,
     caller: context,
   };
+}
+
+/** A user whom an address can mean. */
+export interface Candidate {
+  readonly user: User;
+  readonly organization: Organization;
+}
+
+/** The users that one count of failures is about: those with the address in the organizations that the host may mean. */
+export function usersOfAddress(
+  { config, directory }: Pick<EndpointDeps, 'config' | 'directory'>,
+  context: RequestContext,
+  email: string,
+): Candidate[] {
+  return directory.usersByEmail(email.toLowerCase()).flatMap((user) => {
+    const organization = directory.organizationById(user.organizationId);
+    const isHere = organization && isHostOf(organization.slug, context.header('host'), config.tenantDomain);
+    return isHere === true ? [{ user, organization }] : [];
+  });
+}
+
+/** A password that is good for nothing is answered as a wrong one, after the same work. */
+export function mayUsePassword(
+  { directory }: Pick<EndpointDeps, 'directory'>,
+  { user, organization }: Candidate,
+): boolean {
+  return user.disabledMicros === undefined && directory.signOnOf(organization.id).passwords;
 }

@@ -23,7 +23,14 @@ import {
   updateOrganization,
 } from '../../src/control/organizations.ts';
 import { PasswordVerifier } from '../../src/control/passwords.ts';
-import { createUser, disableUser, findUser, listUsers, setPassword } from '../../src/control/users.ts';
+import {
+  createUser,
+  disableUser,
+  eraseUser,
+  findUser,
+  listUsers,
+  setPassword,
+} from '../../src/control/users.ts';
 import { activityTitles } from '../../src/ocsf/activities.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -299,6 +306,26 @@ describe('the directory', () => {
     const { text } = await createApiKey(elsewhere, { organization: 'seen', scopes: 'read' });
     await sleep(limits.controlFreshMsMax + 10);
     assert.notEqual(await authenticateKeyFresh(state, text, systemClock), undefined);
+  });
+
+  test('an address that an erasure took from a user means whoever has it next, and nobody else', async () => {
+    await createOrganization(storage, { slug: 'erased', name: 'E' });
+    const input = {
+      organization: 'erased',
+      email: 'again@example.com',
+      name: 'A',
+      role: 'member',
+      password,
+    };
+    const first = await createUser(storage, input);
+    const state = directory();
+    await state.refresh();
+    assert.equal(state.usersByEmail(input.email)[0]?.id, first.id);
+    await eraseUser(elsewhere, first.id, 'erased-7');
+    const second = await createUser(elsewhere, input);
+    await state.refresh();
+    const idsOf = (email: string) => state.usersByEmail(email).map(({ id }) => id);
+    assert.deepEqual([idsOf(input.email), idsOf('erased-7@erased.invalid')], [[second.id], [first.id]]);
   });
 
   test('nothing new changes nothing', async () => {

@@ -31,11 +31,11 @@ const attempt = (client = 'address 192.0.2.1', more: Partial<Attempt> = {}): Att
 class Check {
   state: 'waits' | 'checked' | Problem = 'waits';
 
-  constructor(throttle: PasswordThrottle, one: Attempt, isRight = false) {
+  constructor(throttle: PasswordThrottle, one: Attempt, isRight = false, ofAll = true) {
     throttle
       .check(one, async () => {
         this.state = 'checked';
-        return isRight ? true : undefined;
+        return isRight ? { value: true, ofAll } : undefined;
       })
       .catch((error: unknown) => {
         assert.ok(error instanceof Problem);
@@ -60,8 +60,13 @@ async function pass(ms: number): Promise<void> {
   await settle();
 }
 
-async function begin(throttle: PasswordThrottle, one: Attempt, isRight = false): Promise<Check> {
-  const check = new Check(throttle, one, isRight);
+async function begin(
+  throttle: PasswordThrottle,
+  one: Attempt,
+  isRight = false,
+  ofAll = true,
+): Promise<Check> {
+  const check = new Check(throttle, one, isRight, ofAll);
   await settle();
   return check;
 }
@@ -94,6 +99,24 @@ describe('failures of an account', () => {
     await waits(throttle, attempt(), 2000, true);
     await fail(throttle, 10);
     await waits(throttle, attempt(), 1000);
+  });
+
+  test('are not forgotten for a password that is right for another user with the address alone', async () => {
+    const throttle = throttleWith();
+    const ownPassword = () => begin(throttle, attempt('address 192.0.2.9'), true, false);
+    for (let n = 0; n < 20; n++) assert.equal((await ownPassword()).code, 'checked', 'nor is it counted');
+    await fail(throttle, 9);
+    assert.equal((await ownPassword()).code, 'checked');
+    // From now on all wait, and longer each time, whatever comes in between.
+    await waits(throttle, attempt(), 1000);
+    const inBetween = await ownPassword();
+    await pass(2000);
+    assert.equal(inBetween.code, 'checked');
+    await waits(throttle, attempt(), 4000);
+    // Nor is the one from where it came known to the account.
+    const others = Array.from({ length: 8 }, (_, n) => attempt(`address 198.51.100.${n}`));
+    for (const one of others) assert.equal((await begin(throttle, one)).code, 'waits');
+    assert.equal((await ownPassword()).code, 'rate_limited');
   });
 
   test('count for a quarter of an hour', async () => {

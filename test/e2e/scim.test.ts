@@ -149,6 +149,32 @@ describe('a directory', () => {
     assert.equal(resourceOf(await scim('GET', `${users}/${cal.id}`))['active'], false);
   });
 
+  test('takes away the role that it names, and no other', async () => {
+    const { id } = await create({ userName: 'dan@scim.example', roles: [{ value: 'admin' }] });
+    const roleAfter = async (...operations: object[]) =>
+      (resourceOf(await patch(id, ...operations))['roles'] as { value: string }[])[0]?.value;
+    const app = JSON.stringify({ id: '1', value: 'auditor', displayName: 'Auditors' });
+    for (const auditorTaken of [
+      { op: 'remove', path: 'roles[value eq "auditor"]' },
+      { op: 'Remove', path: `roles[value eq ${JSON.stringify(app)}].value` },
+      { op: 'Remove', path: 'roles', value: [{ value: 'auditor' }] },
+      { op: 'Remove', path: 'roles', value: [{ value: 'somebody elsewhere' }] },
+    ])
+      assert.equal(await roleAfter(auditorTaken), 'admin', JSON.stringify(auditorTaken));
+    const taken = { op: 'remove', path: 'roles[value eq "auditor"]' };
+    const given = { op: 'add', path: 'roles', value: [{ value: 'admin' }] };
+    assert.equal(await roleAfter(given, taken), 'admin');
+    assert.equal(await roleAfter({ ...taken, path: 'roles[value eq "admin"]' }, taken), 'member');
+    assert.equal(await roleAfter(taken, given), 'admin');
+    assert.equal(await roleAfter({ op: 'Replace', path: 'roles', value: [] }), 'member');
+    await patch(id, given);
+    assert.equal(await roleAfter({ op: 'remove', path: 'roles' }), 'member');
+    const schema = 'urn:ietf:params:scim:schemas:core:2.0:User';
+    await patch(id, { op: 'add', path: `${schema}:externalId`, value: 'dan' });
+    const left = resourceOf(await patch(id, { op: 'remove', path: `${schema}:externalId` }));
+    assert.equal(left['externalId'], undefined);
+  });
+
   test('gets pages, and is told what it does wrong', async () => {
     for (let n = 0; n < 3; n += 1) await create({ userName: `page${n}@scim.example` });
     const page = resourceOf(await scim('GET', `${users}?startIndex=2&count=2`));

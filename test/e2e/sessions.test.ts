@@ -292,7 +292,10 @@ describe('a login that fails', () => {
         // Before so many failures that the next ones have to wait; of nobody there is no right password, but many names.
         if (round % 6 === 5) {
           jsonOf(await login(server, { email: admin.email, password }));
-          jsonOf(await login(server, { email: 'both@x.example', password, organization: 'one' }));
+          problemOf(
+            await login(server, { email: 'both@x.example', password, list_organizations: true }),
+            401,
+          );
           cases[1] = { email: `nobody${round}@one.example`, password };
         }
       }
@@ -350,6 +353,22 @@ describe('a login that fails', () => {
     for (let n = 0; n < 9; n++) problemOf(await guess(user.email, `203.0.113.${n}`), 401);
     const changed = await session.send('POST', '/api/v1/portal/password', { ...change, current: password });
     assert.equal(changed.status, 204, changed.text);
+  });
+
+  test('is not forgotten for whoever has a user with the same address in another organization', async () => {
+    const email = 'twice@x.example';
+    await addUser(email);
+    const own = { email, password, organization: 'two' };
+    await createUser(server, 'two', 'member', email);
+    await signIn(server, email, { organization: 'two' });
+    const guess = () => login(server, { email, password: 'wrong horse battery staple', organization: 'one' });
+    for (let n = 0; n < 9; n++) problemOf(await guess(), 401);
+    jsonOf(await login(server, own));
+    problemOf(await guess(), 401);
+    const begun = performance.now();
+    problemOf(await guess(), 401);
+    const ms = performance.now() - begun;
+    assert.ok(ms >= 999, `after ${ms} ms`);
   });
 });
 

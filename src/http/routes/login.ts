@@ -2,13 +2,12 @@ import { limits as controlLimits } from '../../control/limits.ts';
 import { errorFacts } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Schemas } from '../../contract/document.ts';
-import type { Organization } from '../../control/organizations.ts';
+import type { Right } from '../../control/password-throttle.ts';
 import type { PasswordVerifier } from '../../control/passwords.ts';
-import type { User } from '../../control/users.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { readJson } from '../json-body.ts';
 import { limits } from '../limits.ts';
-import { attemptOf } from '../password-attempt.ts';
+import { attemptOf, type Candidate, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { Handler } from '../router.ts';
 import { jsonReply } from '../response.ts';
@@ -55,11 +54,6 @@ function requireTenantHost(context: RequestContext, tenantDomain: string | undef
   throw new Problem('unauthorized', 'Sign in on the host of your organization.');
 }
 
-interface Candidate {
-  readonly user: User;
-  readonly organization: Organization;
-}
-
 /** The one refusal; it names organizations to whoever knows the password that is good in each of them. */
 function refused(choice: readonly Candidate[] = []): Problem {
   if (choice.length === 0)
@@ -82,10 +76,12 @@ async function findUsers(
   context: RequestContext,
   credentials: Schemas['Credentials'],
   verify: PasswordVerifier['verify'],
-): Promise<readonly Candidate[] | undefined> {
+): Promise<Right<readonly Candidate[]> | undefined> {
   await deps.directory.freshen(controlLimits.controlFreshMsMax);
-  const candidates = findCandidates(deps, context, credentials);
-  const slug = slugOfHost(context.header('host'), deps.config.tenantDomain) ?? credentials.organization;
+  const { email, organization: named } = credentials;
+  const all = usersOfAddress(deps, context, email);
+  const candidates = all.filter(({ organization }) => named === undefined || organization.slug === named);
+  const slug = slugOfHost(context.header('host'), deps.config.tenantDomain) ?? named;
   const mayChoose = credentials.list_organizations === true && slug === undefined;
   const checks = mayChoose ? limits.loginOrganizationsMax : 1;
   const meant = mayChoose || candidates.length === 1 ? candidates.slice(0, checks) : [];
@@ -107,27 +103,6 @@ async function findUsers(
       deps.log.error(errorFacts(error), 'a failed login could not be recorded');
     });
   }
-  return right.length === 0 ? undefined : right;
-}
-
-/** A password that is good for nothing is answered as a wrong one, after the same work. */
-function mayUsePassword({ directory }: EndpointDeps, { user, organization }: Candidate): boolean {
-  return user.disabledMicros === undefined && directory.signOnOf(organization.id).passwords;
-}
-
-/** Users with the address in the organizations that the request may mean: the host's, the one named, or any. */
-function findCandidates(
-  deps: EndpointDeps,
-  context: RequestContext,
-  credentials: Schemas['Credentials'],
-): Candidate[] {
-  const { directory, config } = deps;
-  const hostSlug = slugOfHost(context.header('host'), config.tenantDomain);
-  const slug = hostSlug ?? credentials.organization;
-  if (credentials.organization !== undefined && credentials.organization !== slug) return [];
-  return directory.usersByEmail(credentials.email.toLowerCase()).flatMap((user) => {
-    const organization = directory.organizationById(user.organizationId);
-    if (organization === undefined || (slug !== undefined && organization.slug !== slug)) return [];
-    return [{ user, organization }];
-  });
+  if (right.length === 0) return undefined;
+  return { value: right, ofAll: right.length === all.filter((one) => mayUsePassword(deps, one)).length };
 }

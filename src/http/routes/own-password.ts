@@ -4,7 +4,7 @@ import { checkPassword } from '../../control/passwords.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SessionHandler } from '../endpoint.ts';
 import { readJson } from '../json-body.ts';
-import { attemptOf } from '../password-attempt.ts';
+import { attemptOf, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import { requirePasswords } from '../require-passwords.ts';
 import { recordedChange } from '../recorded-change.ts';
 import { trailOrigin } from '../trail.ts';
@@ -24,7 +24,9 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
       // As it is now: the check may have waited.
       const { passwordHash, disabledMicros } = directory.userById(user.id) ?? user;
       const matches = await verify(disabledMicros === undefined ? passwordHash : undefined, current);
-      return matches ? true : undefined;
+      if (!matches) return undefined;
+      const all = usersOfAddress(deps, context, user.email).filter((one) => mayUsePassword(deps, one));
+      return { value: true, ofAll: all.length === 1 };
     });
     if (isRight === undefined) {
       await trail.recordAfter(ownPasswordRefused(user), trailOrigin(context));

@@ -56,6 +56,16 @@ function roleOf(value: unknown): Role | undefined {
   throw scimFault('invalidValue', `roles: must be one of ${roles.join(', ')}`);
 }
 
+const oneRole = /^roles\[value eq "(.*)"\](\.value)?$/s;
+
+/** Which roles are to be taken away: those of the path or of the value; all of them where neither names any. */
+function rolesTaken(path: string, value: unknown): readonly Role[] {
+  const inPath = oneRole.exec(path)?.[1]?.replaceAll('\\"', '"');
+  const list = Array.isArray(value) ? value : [value];
+  const texts = inPath === undefined ? list.flatMap(roleText) : roleText(inPath);
+  return texts.length === 0 ? roles : roles.filter((role) => texts.includes(role));
+}
+
 function roleText(one: unknown): string[] {
   const value = typeof one === 'object' && one !== null && 'value' in one ? one.value : one;
   if (typeof value !== 'string') return [];
@@ -70,8 +80,7 @@ class ScimAttributes {
 
   /** Takes a value for a path such as `name.givenName`. What is not known here is left out. Throws Problem `malformed`. */
   set(path: string, value: unknown): void {
-    const lower = path.toLowerCase();
-    const name = lower.startsWith(userSchema) ? lower.slice(userSchema.length) : lower;
+    const name = attributeName(path);
     const isNothing = value === null || value === undefined;
     if (isNothing && name !== 'externalid') return;
     if (name === 'active') this.#add({ active: booleanOf('active', value) });
@@ -91,11 +100,11 @@ class ScimAttributes {
   }
 
   /** Takes one away. A user always has a name, an address and a role: without one, the least. */
-  remove(path: string): void {
-    const lower = path.toLowerCase();
-    if (lower === 'externalid') this.#add({ externalId: '' });
-    else if (/^roles\b/.test(lower)) this.#add({ role: 'member' });
-    else if (lower === 'active') this.#add({ active: false });
+  remove(path: string, value: unknown): void {
+    const name = attributeName(path);
+    if (name === 'externalid') this.#add({ externalId: '' });
+    else if (/^roles\b/.test(name)) this.#removeRoles(rolesTaken(name, value));
+    else if (name === 'active') this.#add({ active: false });
   }
 
   /** `whole`: nothing is known of the user but this, so a part of the name is better than none. */
@@ -107,10 +116,23 @@ class ScimAttributes {
     return { ...this.#change, ...(name !== undefined && { name: nameOf(name) }) };
   }
 
+  /** One that the user does not have, or has been given another for before, makes no difference. */
+  #removeRoles(taken: readonly Role[]): void {
+    const { role, withoutRoles = [] } = this.#change;
+    if (role === undefined) this.#add({ withoutRoles: [...withoutRoles, ...taken] });
+    else if (taken.includes(role)) this.#add({ role: 'member' });
+  }
+
   #add(change: ScimChange): void {
     const given = Object.entries(change).filter(([, value]) => value !== undefined);
     this.#change = { ...this.#change, ...Object.fromEntries(given) };
   }
+}
+
+/** In lower case, without the schema that may stand before it. */
+function attributeName(path: string): string {
+  const lower = path.toLowerCase();
+  return lower.startsWith(userSchema) ? lower.slice(userSchema.length) : lower;
 }
 
 const nameParts = new Set(['displayname', 'name.formatted', 'name.givenname', 'name.familyname']);
@@ -128,13 +150,20 @@ export function changeOfPatch(operations: readonly PatchOperation[]): ScimChange
     const verb = op.toLowerCase();
     if (verb === 'remove') {
       if (path === undefined) throw scimFault('invalidSyntax', 'path: is required to remove something');
-      attributes.remove(path);
+      attributes.remove(path, value);
+    } else if (verb === 'replace' && isNoRole(path, value)) {
+      attributes.remove('roles', undefined);
     } else if (verb === 'add' || verb === 'replace') {
       if (path === undefined || path === '') attributes.setAll(value);
       else attributes.set(path, value);
     } else throw scimFault('invalidSyntax', 'op: must be add, replace or remove');
   }
   return attributes.change({ whole: false });
+}
+
+/** An empty list in the place of the roles. */
+function isNoRole(path: string | undefined, value: unknown): boolean {
+  return attributeName(path ?? '') === 'roles' && Array.isArray(value) && value.length === 0;
 }
 
 /** What a whole user comes to, in POST and PUT; what it leaves out is not touched. */
