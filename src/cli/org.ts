@@ -33,6 +33,7 @@ import {
   carryOutDeletion,
   type Deletion,
   listDeletions,
+  outlivesDeletion,
   weighDeletion,
 } from '../control/deletion.ts';
 import { EventRemoval } from '../storage/removal.ts';
@@ -206,6 +207,8 @@ function registerHold(org: Command, deps: CliDeps): void {
     return async (storage, session) => {
       const organization = await findOrganization(storage, reference);
       const policy = await placeHold(storage, organization.id, reason);
+      if (!(await outlivesDeletion(storage, organization.id)))
+        throw new Problem('conflict', 'the organization was being deleted already: nothing of it can be held');
       const isSettled = await settleHold(removalOf(session), organization.id);
       const { slug } = organization;
       const text = isSettled
@@ -287,6 +290,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
         };
       await beginDeletion(storage, weighed, options.confirm);
       const done = await carryOutDeletion(storage, removalOf(session), deletion, systemClock());
+      if (done === undefined) throw new Error(`the deletion of ${deletion.slug} was taken back`);
       return {
         schema: 'CliDeletion',
         value: deletionView(done),

@@ -85,6 +85,11 @@ async function requireEmptyDatabase({ storage }: Session): Promise<void> {
     );
 }
 
+/** What is noted of a restore that has begun: only a run with the same backup and database goes on with it. */
+function taskOf({ clickhouse: { url, database } }: Config, { id }: Manifest): string {
+  return url === undefined ? id : `${id} into ${url}, database ${database}`;
+}
+
 /** An own engine puts the tables on this machine's disk. */
 async function requireRoom({ config }: Setup, chain: readonly Manifest[], free: number): Promise<void> {
   if (config.clickhouse.url !== undefined) return;
@@ -182,7 +187,11 @@ async function recordRestore(session: Session, { newest }: Restore): Promise<voi
 async function work(session: Session, restore: Restore) {
   const { config } = session;
   const { place, chain, newest, isFresh } = restore;
-  if (isFresh) await requireEmptyDatabase(session);
+  if (isFresh) {
+    await requireEmptyDatabase(session);
+    // Not before: the next run would take what is there for its own.
+    await markRestoring(config.dataDir, taskOf(config, newest));
+  }
   await restoreRows(session, restore);
   const findings = await new CountComparison(session, place, chain).findings();
   const healthy = findings.length === 0;
@@ -228,16 +237,18 @@ async function restore(deps: CliDeps, options: RestoreOptions): Promise<void> {
     const lock = await lockDirectory(config.dataDir);
     stops.add(() => lock.release());
     const begun = await restoringInto(config.dataDir);
-    if (begun !== undefined && begun !== found.newest.id)
+    const task = taskOf(config, found.newest);
+    if (begun !== undefined && begun !== task)
       throw new Problem(
         'conflict',
-        `DATA_DIR ${config.dataDir} has a part of the backup ${begun}: go on with that one (--backup), or empty it`,
+        `DATA_DIR ${config.dataDir} has begun to restore ${begun}: go on with that (--backup), or empty it`,
       );
     const isFresh = begun === undefined;
     if (isFresh) {
       await requireEmptyDirectory(config);
       await requireRoom(setup, found.chain, await freeBytesOf(config.dataDir));
-      await markRestoring(config.dataDir, found.newest.id);
+      // A directory that has an engine is not empty any more, whatever became of the run.
+      if (config.clickhouse.url === undefined) await markRestoring(config.dataDir, task);
     }
     const run = (session: Session) => work(session, { ...found, isFresh });
     const report = await withStorage(setup, run, { evenIf: 'restoring' });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { everyReplicaOf } from '../storage/claim.ts';
@@ -5,6 +6,7 @@ import { allTimeMicros, countOver, type EventRemoval } from '../storage/removal.
 import type { Storage } from '../storage/storage.ts';
 import { listApiKeys } from './api-keys.ts';
 import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
+import { limits } from './limits.ts';
 import { findOrganization, type Organization, organizationTable } from './organizations.ts';
 import { needsConfirmation, readPolicy } from './retention.ts';
 import { listUsers } from './users.ts';
@@ -45,7 +47,7 @@ export async function weighDeletion(
 ): Promise<{ readonly organization: Organization; readonly deletion: Deletion }> {
   const organization = await findOrganization(storage, reference);
   const { id, slug, name } = organization;
-  await refuseHeld(storage, id);
+  if ((await readPolicy(storage, id)).heldMicros !== undefined) throw isHeld();
   const [users, keys, checkpoints] = await Promise.all([
     listUsers(storage, id),
     listApiKeys(storage, id),
@@ -65,11 +67,8 @@ export async function weighDeletion(
   return { organization, deletion: { id, slug, name, operator, ...counts, ...times } };
 }
 
-async function refuseHeld(storage: Storage, id: string): Promise<void> {
-  const { heldMicros } = await readPolicy(storage, id);
-  if (heldMicros !== undefined)
-    throw new Problem('conflict', 'the organization is held: release it before it is deleted');
-}
+const isHeld = (): Problem =>
+  new Problem('conflict', 'the organization is held: release it before it is deleted');
 
 /**
  * Ends an organization: from now on nobody can write to it, read it or sign in. Its events are still there; see
@@ -82,20 +81,41 @@ export async function beginDeletion(
 ): Promise<void> {
   if (confirmed !== deletion.events) throw needsConfirmation(deletion.events, confirmed);
   await deletionTable.put(storage, deletion);
-  try {
-    // Of a hold and a deletion that begin together the hold counts.
-    await refuseHeld(storage, organization.id);
-  } catch (error) {
-    await removeRows(storage, 'deletions', 'id', organization.id);
-    throw error;
-  }
-  await markDeleted(storage, organization.id, deletion.startedMicros);
+  if (!(await endUnlessHeld(storage, organization.id, deletion.startedMicros))) throw isHeld();
 }
 
-async function markDeleted(storage: Storage, id: string, nowMicros: number): Promise<void> {
-  const [organization] = await organizationTable.select(storage, 'id = {id:UUID}', { id });
-  if (organization === undefined || organization.deletedMicros !== undefined) return;
+/** Of a hold and a deletion that begin together the hold counts: the deletion is taken back then, and this is false. */
+async function endUnlessHeld(storage: Storage, id: string, nowMicros: number): Promise<boolean> {
+  const { heldMicros } = await readPolicy(storage, id);
+  const organization = await organizationRow(storage, id);
+  if (organization === undefined || organization.deletedMicros !== undefined) return true;
+  if (heldMicros !== undefined) {
+    await removeRows(storage, 'deletions', 'id', id);
+    return false;
+  }
   await organizationTable.update(storage, organization, { deletedMicros: nowMicros }, nowMicros);
+  return true;
+}
+
+/** Of an organization that was deleted, too. */
+async function organizationRow(storage: Storage, id: string): Promise<Organization | undefined> {
+  const [organization] = await organizationTable.select(storage, 'id = {id:UUID}', { id });
+  return organization;
+}
+
+/**
+ * Whether an organization that has just been held is there to be held: a deletion that began together with the hold has
+ * seen it, or has ended the organization before.
+ */
+export async function outlivesDeletion(storage: Storage, id: string): Promise<boolean> {
+  const begun = performance.now();
+  for (;;) {
+    if ((await deletionTable.select(storage, 'id = {id:UUID}', { id })).length === 0) return true;
+    if ((await organizationRow(storage, id))?.deletedMicros !== undefined) return false;
+    // Of a command that was killed: whoever goes on with it sees the hold.
+    if (performance.now() - begun > limits.holdSettleQuietMs) return true;
+    await sleep(limits.holdSettlePollMs);
+  }
 }
 
 /** Whatever there is of one organization in a table of its own rows; physically, once this resolves. */
@@ -110,26 +130,40 @@ async function removeRows(storage: Storage, table: string, column: string, id: s
   await storage.command(`ALTER TABLE ${table} DELETE WHERE ${column} = {id:UUID}`, parameters, { settings });
 }
 
+/** What there is of an organization beside its events, its own row and that of its deletion: tables, and columns with its id. */
 const tablesOf = [
-  'users',
-  'user_identities',
-  'api_keys',
-  'evidence_tiles',
-  'evidence_checkpoints',
-  'erasures',
-  'erased_events',
-  'erasure_rows',
+  ...[
+    'users',
+    'user_identities',
+    'api_keys',
+    'evidence_tiles',
+    'evidence_checkpoints',
+    'erasures',
+    'erased_events',
+    'erasure_rows',
+  ].map((table) => ({ table, column: 'org' })),
+  ...['sign_ons', 'retention_policies'].map((table) => ({ table, column: 'id' })),
 ];
 
-/** All that there is of an organization beside its events, its own row and that of its deletion. */
 export async function removeRowsOf(storage: Storage, id: string): Promise<void> {
-  for (const table of tablesOf) await removeRows(storage, table, 'org', id);
-  for (const table of ['sign_ons', 'retention_policies']) await removeRows(storage, table, 'id', id);
+  for (const { table, column } of tablesOf) await removeRows(storage, table, column, id);
+}
+
+/** Which of some organizations have such rows, whoever has put them there. */
+export async function withRowsLeft(storage: Storage, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const queries = tablesOf.map(
+    ({ table, column }) =>
+      `SELECT DISTINCT toString(${column}) AS organization FROM ${table} WHERE ${column} IN {ids:Array(UUID)}`,
+  );
+  const rows = await storage.rows<{ organization: string }>(queries.join(' UNION ALL '), { ids });
+  return new Set(rows.map(({ organization }) => organization));
 }
 
 /**
  * Removes what there is of an organization whose deletion has begun: events, users, keys, policy, tree and checkpoints;
- * what is left is the row of the deletion. Begun again after a crash it goes on, and finds what came late.
+ * what is left is the row of the deletion. Begun again after a crash it goes on, and finds what came late. Undefined where
+ * the crash came before the organization had ended, and a hold after it: then there is no deletion any more.
  */
 export async function carryOutDeletion(
   storage: Storage,
@@ -137,13 +171,13 @@ export async function carryOutDeletion(
   deletion: Deletion,
   nowMicros: number,
   signal?: AbortSignal,
-): Promise<Deletion> {
+): Promise<Deletion | undefined> {
   const { id } = deletion;
-  await markDeleted(storage, id, nowMicros);
+  if (!(await endUnlessHeld(storage, id, nowMicros))) return undefined;
   const planned = (await removal.unfinished()).filter(({ organization }) => organization === id);
-  await removal.carryOut(planned, signal);
+  await removal.carryOut(planned, { signal });
   const plan = await removal.plan(wholeOf(id), 2n ** 64n - 1n);
-  if (plan !== undefined) await removal.carryOut([plan], signal);
+  if (plan !== undefined) await removal.carryOut([plan], { signal });
   await removeRowsOf(storage, id);
   if (deletion.finishedMicros !== undefined) return deletion;
   return deletionTable.update(storage, deletion, { finishedMicros: nowMicros }, nowMicros);

@@ -7,14 +7,13 @@ import {
   type RemovalPlan,
 } from '../storage/removal.ts';
 import { changeOfPolicy, sourceEventOfChange } from './change-events.ts';
-import { carryOutDeletion, listDeletions } from './deletion.ts';
+import { carryOutDeletion, listDeletions, withRowsLeft } from './deletion.ts';
 import { type KeeperOptions, KeeperTurns } from './keeper.ts';
 import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
 import {
   keepsAll,
   overBefore,
   readPolicies,
-  readPolicy,
   type RetentionPolicy,
   retentionTable,
   wouldEnd,
@@ -36,8 +35,9 @@ const ourselves = 'auditlog';
  * Makes policies of settings, where nothing goes by that, and removes what is over by them. Readers are not shown what is
  * over from the moment that it is (read/readers.ts), so nobody sees how far a removal has come.
  *
- *     plan written ─▶ policy read again: held, or kept for longer? ─yes─▶ plan ended, nothing removed
- *                       └no─▶ mutation of the engine ─▶ plan ended
+ *     plan written ─▶ policy read again: held, or kept for longer? ─yes─▶ plan ended, no more removed
+ *                     ▲ └no─▶ mutation of the engine, of one month ─▶ all months done: plan ended
+ *                     └───────────────────────┘
  *
  * Whoever places a hold writes it first and looks for plans afterwards: so of a hold and a removal that begin together at
  * least one sees the other. A plan that a crash left behind goes the same way at the next turn.
@@ -85,16 +85,18 @@ export class RetentionKeeper {
     const deletions = await listDeletions(storage);
     const overs = deletions.map(({ id }) => ({ organization: id, beforeMicros: allTimeMicros }));
     const found = await removal.find(overs);
-    const trees = await storage.rows<{ org: string }>(
-      'SELECT DISTINCT toString(org) AS org FROM evidence_tiles WHERE org IN {organizations:Array(UUID)}',
-      { organizations: deletions.map(({ id }) => id) },
+    const left = await withRowsLeft(
+      storage,
+      deletions.map(({ id }) => id),
     );
     for (const deletion of deletions) {
       const { id, slug, events, finishedMicros } = deletion;
-      const isClean = !found.has(id) && !trees.some(({ org }) => org === id);
-      if (finishedMicros !== undefined && isClean) continue;
-      await carryOutDeletion(storage, removal, deletion, clock(), signal);
-      log.info({ organization: id, slug, events }, 'an organization is deleted');
+      if (finishedMicros !== undefined && !found.has(id) && !left.has(id)) continue;
+      const done = await carryOutDeletion(storage, removal, deletion, clock(), signal);
+      log.info(
+        { organization: id, slug, events },
+        done === undefined ? 'a deletion is taken back, as a hold came between' : 'an organization is deleted',
+      );
     }
   }
 
@@ -198,19 +200,19 @@ export class RetentionKeeper {
     return row === undefined || row.n === '0' ? undefined : BigInt(row.first);
   }
 
-  /** Removes what plans name, as far as the policies of this moment still end it. */
+  /** Removes what plans name, as far as the policies of the moment before each step still end it. */
   async #carryOut(plans: readonly RemovalPlan[], signal: AbortSignal | undefined): Promise<void> {
-    if (plans.length === 0) return;
     const { storage, removal, clock, log } = this.#options;
-    const good: RemovalPlan[] = [];
-    for (const plan of plans) {
-      const before = overBefore(await readPolicy(storage, plan.organization), clock());
-      if (before !== undefined && plan.beforeMicros <= before) good.push(plan);
-      else await removal.finish(plan);
-    }
-    await removal.carryOut(good, signal);
-    for (const { organization, beforeMicros, counts } of good) {
+    const still = async (some: readonly RemovalPlan[]): Promise<RemovalPlan[]> => {
+      const policies = await readPolicies(storage);
+      return some.filter(({ organization, beforeMicros }) => {
+        const before = overBefore(policies.get(organization), clock());
+        return before !== undefined && beforeMicros <= before;
+      });
+    };
+    for (const { organization, beforeMicros, counts } of await removal.carryOut(plans, { signal, still })) {
       const events = counts.reduce((sum, { rows }) => sum + rows, 0);
+      if (events === 0) continue;
       this.#removed.inc(events);
       const before = new Date(beforeMicros / 1000).toISOString();
       log.info({ organization, before, events }, 'events whose time was over are removed');

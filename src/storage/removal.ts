@@ -49,6 +49,12 @@ export interface RemovalPlan extends RemovalBounds {
   readonly counts: readonly PlannedCount[];
 }
 
+export interface CarryOutOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Those of some plans by which events may still go. */
+  still?(plans: readonly RemovalPlan[]): Promise<readonly RemovalPlan[]>;
+}
+
 const isPolicy = `activity_id IN (${policyActivities.join(', ')})`;
 const overOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (NOT ${isPolicy} OR {before:Int64} >= ${allTimeMicros})`;
@@ -132,16 +138,25 @@ export class EventRemoval {
   }
 
   /**
-   * Removes what plans name, and says that it is done. Rejects with EngineError, and then some may be gone already; where
-   * `signal` fires the engine goes on by itself.
+   * Removes what plans name, and says that it is done; resolves with the plans and what was removed of them. `still` is
+   * asked before each mutation which plans hold: one may take minutes, and a plan has one for each month. Rejects with
+   * EngineError, and then some may be gone already; where `signal` fires the engine goes on by itself.
    */
-  async carryOut(plans: readonly RemovalPlan[], signal?: AbortSignal): Promise<void> {
+  async carryOut(
+    plans: readonly RemovalPlan[],
+    { signal, still = async (all) => all }: CarryOutOptions = {},
+  ): Promise<RemovalPlan[]> {
     const partitions = new Set(plans.flatMap(({ counts }) => counts.map((count) => count.partition)));
     for (const one of [...partitions].sort()) {
       const here = plans.filter(({ counts }) => counts.some((count) => count.partition === one));
-      await this.#removeIn(one, here, signal);
+      for (let at = 0; at < here.length; at += limits.removalOrganizationsMax) {
+        const good = await still(here.slice(at, at + limits.removalOrganizationsMax));
+        if (good.length > 0) await this.#removeIn(one, good, signal);
+      }
     }
-    for (const plan of plans) await this.finish(plan);
+    const done: RemovalPlan[] = [];
+    for (const plan of plans) done.push(await this.finish(plan));
+    return done;
   }
 
   /** How many rows are left within these bounds. */
@@ -157,7 +172,7 @@ export class EventRemoval {
   }
 
   /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */
-  async finish(plan: RemovalPlan): Promise<void> {
+  async finish(plan: RemovalPlan): Promise<RemovalPlan> {
     const left = new Map(
       (await this.#count(plan)).map((one) => [`${one.partition} ${one.expires}`, one.rows]),
     );
@@ -165,7 +180,9 @@ export class EventRemoval {
       ...one,
       rows: Math.max(0, one.rows - (left.get(`${one.partition} ${one.expires}`) ?? 0)),
     }));
-    await this.#write({ ...plan, counts }, true);
+    const done = { ...plan, counts };
+    await this.#write(done, true);
+    return done;
   }
 
   /**
@@ -191,7 +208,7 @@ export class EventRemoval {
     return this.#storage.cluster === undefined ? 'events' : 'events_local';
   }
 
-  /** Parameters of a mutation become part of it as text, so it is bounded by how many organizations it names. */
+  /** Parameters of a mutation become part of it as text, so no more plans than `removalOrganizationsMax` come together. */
   async #removeIn(
     month: string,
     plans: readonly RemovalPlan[],
@@ -206,22 +223,19 @@ export class EventRemoval {
          AND (NOT ${isPolicy} OR org IN {whole:Array(UUID)})`,
       target,
     );
-    for (let at = 0; at < plans.length; at += limits.removalOrganizationsMax) {
-      const some = plans.slice(at, at + limits.removalOrganizationsMax);
-      const parameters: Parameters = {
-        organizations: some.map(({ organization }) => organization),
-        befores: some.map(({ beforeMicros }) => beforeMicros),
-        belows: some.map(({ below }) => below),
-        whole: some.flatMap(({ organization, beforeMicros }) =>
-          beforeMicros >= allTimeMicros ? [organization] : [],
-        ),
-      };
-      await this.#storage.command(statement, parameters, {
-        settings: mutationSettings,
-        timeoutMs: limits.removalMsMax,
-        ...(signal !== undefined && { signal }),
-      });
-    }
+    const parameters: Parameters = {
+      organizations: plans.map(({ organization }) => organization),
+      befores: plans.map(({ beforeMicros }) => beforeMicros),
+      belows: plans.map(({ below }) => below),
+      whole: plans.flatMap(({ organization, beforeMicros }) =>
+        beforeMicros >= allTimeMicros ? [organization] : [],
+      ),
+    };
+    await this.#storage.command(statement, parameters, {
+      settings: mutationSettings,
+      timeoutMs: limits.removalMsMax,
+      ...(signal !== undefined && { signal }),
+    });
   }
 
   async #count({ organization, beforeMicros, below }: RemovalBounds): Promise<PlannedCount[]> {

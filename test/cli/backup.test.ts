@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,6 +28,7 @@ import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
 import { inEngineOf, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
+import { startPlainEngine } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
 import { type Bucket, s3Environment, startBucket } from '../support/s3.ts';
@@ -208,7 +209,7 @@ describe('in a directory', () => {
       await storage.command(query, {}, { settings });
     });
     await writeFile(join(whole, 'restoring'), report.id);
-    refused(await restore(whole, '--from', place, '--backup', first.id), /has a part of the backup/);
+    refused(await restore(whole, '--from', place, '--backup', first.id), /has begun to restore .*: go on with that/);
     printed(await restore(whole, '--from', place, '--json'));
     assert.equal((await taken(place, '--full')).base, null);
     await inEngineOf(whole, async (storage) => {
@@ -319,6 +320,23 @@ describe('in a directory', () => {
     await rewrite(later, id, (stored) => ({ ...stored, columns: [], tables: [table] }));
     refused(await restore(empty, '--from', later), /has webhooks\.id, which this release does not know/);
     assert.match((await taken(later)).notes.join(), /of a release with other columns/);
+    const segment = { rows: 0, bytes: 0, checksum: 0, isDamaged: true, manifestVersion: 0, files: [] };
+    await rewrite(later, id, (stored) => {
+      const number = `../../${'escaped'.repeat(3)}` as unknown as number;
+      return { ...stored, tables: [], log: { ...stored.log, segments: [{ ...segment, number }] } };
+    });
+    refused(await restore(empty, '--from', later), /has a segment that no log has/);
+    const large = { path: 'log/answers.0000', bytes: 1, sha256: '' };
+    await writeFile(join(later, id, 'large'), '');
+    await truncate(join(later, id, 'large'), limits.backupFileBytesMax + 1);
+    await mkdir(join(later, id, 'log'), { recursive: true });
+    await rm(join(later, id, large.path), { force: true });
+    await symlink('../large', join(later, id, large.path));
+    await rewrite(later, id, (stored) => ({
+      ...stored,
+      log: { segments: [], kept: [], answers: [large] },
+    }));
+    refused(await restore(empty, '--from', later), /cannot be of a backup: it is too large/);
     await rewrite(later, id, (stored) => ({ ...stored, format: 2 }));
     refused(await restore(empty, '--from', later), /the manifest of .* has format 2/);
 
@@ -344,6 +362,26 @@ describe('in a directory', () => {
     refused(await backUp('--verify', place, '--full'), /only with --to/, 2);
     refused(await backUp('--to', place, '--backup', 'x'), /only with --verify/, 2);
     refused(await backUp('--to', 's3://A'), /--to: the name of a bucket|s3:\/\//, 2);
+  });
+
+  test('a database that is not empty is refused however often it is tried, and another one than was begun with', async () => {
+    const place = join(root, 'into-database');
+    await taken(place);
+    const engine = await startPlainEngine();
+    try {
+      const into = (name: string, database: string) => {
+        const env = { ...engine.env, CLICKHOUSE_DATABASE: database };
+        return runCliHere(['restore', '--from', place], { dataDir: join(root, name), env });
+      };
+      assert.equal((await into('of-database', 'restored')).code, 0);
+      for (let attempt = 0; attempt < 2; attempt++)
+        refused(await into('of-full-database', 'restored'), /the database "restored" is not empty/);
+      assert.equal((await into('of-full-database', 'another')).code, 0);
+      await writeFile(join(root, 'of-database', 'restoring'), `an id into ${engine.url}, database other\n`);
+      refused(await into('of-database', 'restored'), /has begun to restore an id into .*, database other/);
+    } finally {
+      await engine.stop();
+    }
   });
 
   test('counts are compared in parts where they are many', async () => {

@@ -6,13 +6,23 @@ import { Problem } from '../../src/base/problem.ts';
 import { changeOfPolicy, changesOfSettings, sourceEventOfChange } from '../../src/control/change-events.ts';
 import {
   createOrganization,
+  findOrganization,
   type Organization,
   updateOrganization,
 } from '../../src/control/organizations.ts';
-import { overBefore, placeHold, readPolicy, releaseHold, wouldEnd } from '../../src/control/retention.ts';
+import { beginDeletion, listDeletions, outlivesDeletion, weighDeletion } from '../../src/control/deletion.ts';
+import {
+  overBefore,
+  placeHold,
+  readPolicy,
+  releaseHold,
+  settleHold,
+  wouldEnd,
+} from '../../src/control/retention.ts';
 import { RetentionKeeper } from '../../src/control/retention-keeper.ts';
 import { readSettled } from './retention-support.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
+import { eventually } from '../support/http.ts';
 import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
 import { rounds } from '../support/rounds.ts';
 import { createRecorder } from '../read/support.ts';
@@ -288,6 +298,69 @@ test('a removal that was cut short is taken up with what it was to remove, unles
   await world.keeper.turn();
   world.model.remove();
   await world.check();
+});
+
+test('a hold that is placed while months are being removed keeps those that the engine has not begun with', async () => {
+  const { storage } = engine;
+  const organization = await createOrganization(storage, { slug: 'months', name: 'M' });
+  const world = new World(organization);
+  for (let month = 0; month < 3; month++) {
+    await world.store([0, 1]);
+    world.model.today += 31;
+  }
+  await world.change(10, true);
+  const removal = new EventRemoval(storage);
+  // Mutations wait for that, so the first one is under way for as long as this test likes.
+  await storage.command('SYSTEM STOP MERGES events');
+  const turn = world.keeper.turn();
+  try {
+    await eventually('the first mutation', async () =>
+      (await removal.underWay(organization.id)) > 0 ? true : undefined,
+    );
+    await world.hold();
+  } finally {
+    await storage.command('SYSTEM START MERGES events');
+  }
+  await turn;
+  world.model.stored = world.model.stored.slice(2);
+  await world.check();
+  assert.equal(await settleHold(removal, organization.id), true);
+  const [counted] = await storage.rows<{ n: string }>(
+    'SELECT sum(rows) AS n FROM removals FINAL WHERE org = {org:UUID} AND done',
+    { org: organization.id },
+  );
+  assert.equal(counted?.n, '2', 'the ledger takes for removed what was');
+});
+
+test('of a hold and a deletion that begin together the hold counts, also where the deletion was killed', async () => {
+  const { storage } = engine;
+  const organization = await createOrganization(storage, { slug: 'both', name: 'B' });
+  const { id } = organization;
+  const world = new World(organization);
+  await world.store([1, 20]);
+  const begin = async (slug: string) => weighDeletion(storage, slug, 'op');
+  const { deletion } = await begin('both');
+  // As a command leaves it that is killed before the organization has ended.
+  const put = (of: { id: string }) =>
+    storage.insertRows('deletions', [{ id: of.id, slug: 'both', name: 'B', events: 2, version: '1' }]);
+  await put(organization);
+  await world.hold();
+  assert.equal(await outlivesDeletion(storage, id), true);
+  await world.keeper.turn();
+  await world.check();
+  assert.deepEqual(
+    (await listDeletions(storage)).filter((one) => one.id === id),
+    [],
+  );
+  assert.equal((await findOrganization(storage, 'both')).id, id);
+
+  const ended = await createOrganization(storage, { slug: 'ended', name: 'E' });
+  await beginDeletion(storage, await begin('ended'), 0);
+  await placeHold(storage, ended.id, 'too late');
+  assert.equal(await outlivesDeletion(storage, ended.id), false);
+  await world.keeper.turn();
+  assert.equal((await readPolicy(storage, ended.id)).heldMicros, undefined, 'what came late is gone, too');
+  assert.equal(deletion.events, 2);
 });
 
 test('of several processes one removes, and all at once do no harm', async () => {

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { beginDeletion, weighDeletion } from '../../src/control/deletion.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
@@ -122,6 +123,13 @@ test('a deletion that was killed is gone on with by the next server, and finds w
       source: '{}',
     };
     await storage.insertRows('events', [row]);
+  });
+  await untilGone(id);
+  // Of commands that had looked for the organization before it was deleted.
+  await withEngine(service.server, async (storage) => {
+    await storage.insertRows('users', [{ id: randomUUID(), org: id, email: 'late@acme.example', version: '1' }]);
+    await storage.insertRows('erasures', [{ id: randomUUID(), org: id, version: '1' }]);
+    await storage.insertRows('erasure_rows', [{ org: id, erasure: randomUUID(), seq: '1', source: '{}' }]);
   });
   await untilGone(id);
   await eventually('no removal is begun and not ended', () =>

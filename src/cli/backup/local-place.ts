@@ -1,7 +1,9 @@
-import { mkdir, open, readdir, readFile, rename, rm, statfs } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { readIfThere, replaceFile, syncDirectory } from '../../base/durable-file.ts';
+import { Problem } from '../../base/problem.ts';
 import { errorCode, fileErrorWords, isDiskFull } from '../../base/system-error.ts';
+import { limits } from '../limits.ts';
 import { latestName, type Place, requirePath } from './place.ts';
 
 const ending = '.unfinished';
@@ -39,8 +41,13 @@ export class LocalPlace implements Place {
 
   async get(id: string, path: string): Promise<Buffer | undefined> {
     requirePath(id, path);
+    const file = join(this.name, id, path);
     try {
-      return await readFile(join(this.name, id, path));
+      const found = await stat(file);
+      // We put none such there, and it would have to be read to be known as altered.
+      if (!found.isFile() || found.size > limits.backupFileBytesMax)
+        throw new Problem('conflict', `${file} cannot be of a backup: it is too large, or no file`);
+      return await readFile(file);
     } catch (error) {
       if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined;
       throw error;

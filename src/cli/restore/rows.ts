@@ -1,4 +1,5 @@
 import { Problem } from '../../base/problem.ts';
+import { segmentName, segmentOfName } from '../../ingest/segment.ts';
 import type { Settings } from '../../storage/storage.ts';
 import { contentOf } from '../backup/check.ts';
 import { newIn } from '../backup/cut.ts';
@@ -122,10 +123,13 @@ function scopeIn({ from, before }: StoredMonth, added: Scope): Scope {
 }
 
 /**
- * Rejects a backup with a table or a column that this release does not have. Their names go into statements, and a manifest
- * may have been altered.
+ * Rejects a backup with a table or a column that this release does not have, or a segment that no log has. Their names go
+ * into statements and names of files, and a manifest may have been altered.
  */
-export function requireKnown({ columns, tables }: Manifest): void {
+export function requireKnown({ columns, tables, log }: Manifest): void {
+  for (const { number } of log.segments)
+    if (segmentOfName(segmentName(number)) !== number)
+      throw new Problem('conflict', `the backup has a segment that no log has: ${JSON.stringify(number)}`);
   for (const { name, columns: stored } of [{ ...eventsTable, columns }, ...tables]) {
     const known = [eventsTable, ...otherTables].find((one) => one.name === name)?.columns ?? [];
     const other = stored.find((column) => !known.includes(column));
