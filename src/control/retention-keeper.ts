@@ -95,7 +95,9 @@ export class RetentionKeeper {
       const done = await carryOutDeletion(storage, removal, deletion, clock(), signal);
       log.info(
         { organization: id, slug, events },
-        done === undefined ? 'a deletion is taken back, as a hold came between' : 'an organization is deleted',
+        done === undefined
+          ? 'a deletion is taken back, as a hold came between'
+          : 'an organization is deleted',
       );
     }
   }

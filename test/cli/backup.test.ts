@@ -209,7 +209,10 @@ describe('in a directory', () => {
       await storage.command(query, {}, { settings });
     });
     await writeFile(join(whole, 'restoring'), report.id);
-    refused(await restore(whole, '--from', place, '--backup', first.id), /has begun to restore .*: go on with that/);
+    refused(
+      await restore(whole, '--from', place, '--backup', first.id),
+      /has begun to restore .*: go on with that/,
+    );
     printed(await restore(whole, '--from', place, '--json'));
     assert.equal((await taken(place, '--full')).base, null);
     await inEngineOf(whole, async (storage) => {

@@ -51,7 +51,16 @@ export function testFiles(kind) {
 /** End-to-end tests that say nothing about a service on another engine than the embedded one. */
 const ofOneEngine = new Set([
   // They bring the engine that they are about.
-  ...['clock', 'cluster', 'cluster-image', 'cluster-lag', 'engine-down', 'engines', 'log-damage', 'processes'],
+  ...[
+    'clock',
+    'cluster',
+    'cluster-image',
+    'cluster-lag',
+    'engine-down',
+    'engines',
+    'log-damage',
+    'processes',
+  ],
   ...['shared-limits', 'writers'],
   // About the embedded engine: its files, its process, what its data directory stands for.
   ...['damage', 'full-disk', 'health', 'import', 'operator', 'start', 'upgrade'],
