@@ -1,12 +1,18 @@
 import type { Mapping } from '../foreign/mapping.ts';
 import { listStartIn } from '../foreign/records.ts';
 import { firstToken } from '../ocsf/json-array.ts';
-import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from '../ocsf/json-cursor.ts';
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from '../ocsf/json-cursor.ts';
 import { type Line, LineSplitter, lineBytesHeldMax, type TextSplitter } from './import-chunks.ts';
 import type { ImportSource } from './import-source.ts';
 import { limits } from './limits.ts';
-
-const backslash = 0x5c;
 
 /**
  * The text of a source from `offset` on, and how to find the records in it: by line, or in the list that the text is

@@ -1,6 +1,5 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode } from '../base/system-error.ts';
+import { namesIn } from '../base/durable-file.ts';
 
 /** Of the front end `number`, where a server has several (contract: Configuration). */
 export function processDirectory(dataDir: string, number: number): string {
@@ -28,13 +27,4 @@ export async function leftDirectories(dataDir: string, used: readonly string[]):
     if (isNamed || kept.flat().length > 0) left.push(directory);
   }
   return left;
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 import type { JSONObject, JSONValue } from '@jmespath-community/jmespath';
 import { fromByteText, toWindow } from '../ocsf/byte-text.ts';
 import {
+  backslash,
   closeBrace,
   closeBracket,
   codeAt,
@@ -16,8 +17,6 @@ import {
   stringValue,
   textSlice,
 } from '../ocsf/json-cursor.ts';
-
-const backslash = 0x5c;
 
 /**
  * The value of JSON that has been read strictly before (`RecordReader`, which bounds its depth, too).

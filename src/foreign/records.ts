@@ -1,8 +1,14 @@
 import { firstToken } from '../ocsf/json-array.ts';
-import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from '../ocsf/json-cursor.ts';
-
-const backslash = 0x5c;
-const colon = 0x3a;
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from '../ocsf/json-cursor.ts';
 
 /**
  * Where the list stands that the member `name` of the JSON object bytes[start, end) holds, brackets included, or

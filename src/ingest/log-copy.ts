@@ -1,6 +1,6 @@
-import { type FileHandle, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '../base/durable-file.ts';
+import { namesIn, replaceFile } from '../base/durable-file.ts';
 import { nextSegmentNumber } from '../base/sequence.ts';
 import { errorCode } from '../base/system-error.ts';
 import { type LogFiles, openLogFiles } from './files.ts';
@@ -85,15 +85,6 @@ export class HeldLog {
 
   async close(): Promise<void> {
     for (const handle of this.#handles.values()) await handle.close();
-  }
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
   }
 }
 

@@ -1,6 +1,4 @@
-import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './json-cursor.ts';
-
-const backslash = 0x5c;
+import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './json-cursor.ts';
 
 /**
  * Finds the elements of the JSON array that is bytes[start, end) and hands `onElement` where each begins and ends,

@@ -9,12 +9,12 @@ import { fromByteText, toByteText } from './byte-text.ts';
 
 export const quote = 0x22;
 export const comma = 0x2c;
-const colon = 0x3a;
+export const colon = 0x3a;
 export const openBracket = 0x5b;
 export const closeBracket = 0x5d;
 export const openBrace = 0x7b;
 export const closeBrace = 0x7d;
-const backslash = 0x5c;
+export const backslash = 0x5c;
 const minus = 0x2d;
 const plus = 0x2b;
 const dot = 0x2e;

@@ -88,11 +88,14 @@ test('ways back count as logins of their address, and sign-ins are counted by wh
 test('the list tells which provider people sign in by', async () => {
   const listed = printed(await server.cliHere(['sign-on', 'list', '--json'])) as Record<string, string>[];
   const shown = listed.map((one) => [one['organization'], one['provider'], one['issuer'], one['client_id']]);
-  assert.deepEqual(shown.sort(), [
-    ['acme', 'service', provider.issuer, provider.clientId],
-    ['globex', 'service', provider.issuer, provider.clientId],
-    ['initech', 'off', undefined, undefined],
-  ]);
+  assert.deepEqual(
+    shown.toSorted(([a = ''], [b = '']) => a.localeCompare(b)),
+    [
+      ['acme', 'service', provider.issuer, provider.clientId],
+      ['globex', 'service', provider.issuer, provider.clientId],
+      ['initech', 'off', undefined, undefined],
+    ],
+  );
   const { stdout } = await server.cliHere(['sign-on', 'list']);
   assert.ok(
     new RegExp(`^acme +${provider.issuer} \\(of the service\\) +${provider.clientId} `, 'm').test(stdout),

@@ -112,6 +112,43 @@ test('a release works with what a later one has added, and refuses what it has a
   assert.deepEqual(await migrateTo({ ...between, '0020_added.sql': added }), { applied: [] });
 });
 
+test('a file that is missing below newer ones is applied, whoever knows which, and once', async () => {
+  const storage = open('gap');
+  const levels = await readFile(new URL('0018_levels.sql', migrationsDirectory), 'utf8');
+  const add = (column: string, worksFrom: string) =>
+    `-- Works from: ${worksFrom}\nALTER TABLE t ADD COLUMN IF NOT EXISTS ${column} String;\n`;
+  const files: Readonly<Record<string, string>> = {
+    '0001_a.sql': first,
+    '0002_b.sql': second,
+    '0018_levels.sql': levels,
+    '0019_c.sql': add('c', '0018'),
+    '0020_d.sql': add('d', '0019'),
+    '0021_e.sql': add('e', '0018'),
+  };
+  const migrateWith = async (...names: string[]) => {
+    const known = Object.fromEntries(names.map((name) => [name, files[name] ?? '']));
+    return (await migrate(storage, { log: silentLog, directory: await folder(known) })).applied;
+  };
+  const below = ['0001_a.sql', '0018_levels.sql'];
+  assert.deepEqual(await migrateWith(...below, '0021_e.sql'), [...below, '0021_e.sql']);
+  // One that knows the newest, and one that does not: each brings what the database lacks, in order.
+  assert.deepEqual(await migrateWith(...below, '0002_b.sql', '0021_e.sql'), ['0002_b.sql']);
+  assert.deepEqual(await migrateWith(...below, '0002_b.sql', '0019_c.sql'), ['0019_c.sql']);
+  const all = Object.keys(files);
+  assert.deepEqual(await migrateWith(...all), ['0020_d.sql']);
+  assert.deepEqual(await migrateWith(...all), []);
+  const columns = await storage.rows<{ name: string }>('DESCRIBE TABLE t');
+  assert.deepEqual(
+    columns.map(({ name }) => name),
+    ['n', 'e', 'a', 'b', 'c', 'd'],
+  );
+  // What was applied late hinders a release that does not know it as if it had come in its turn.
+  await assert.rejects(
+    migrateWith(...below, '0002_b.sql'),
+    /0020_d\.sql was applied .* only releases that know 0019 work with it; this one knows those up to 0018/,
+  );
+});
+
 test('from 0018 on a file says which releases work with the tables afterwards', async () => {
   const storage = open('saying');
   const files = (text: string) => folder({ '0019_a.sql': text });

@@ -89,7 +89,7 @@ export async function takeCut(storage: Storage, config: Config, base: Cut | unde
  * A cut, and what an earlier one has: that stays settled, but where its newest rows were removed since, the table does not
  * tell so any more.
  */
-export function withAllOf(base: Cut, cut: Cut): Cut {
+function withAllOf(base: Cut, cut: Cut): Cut {
   const others = Math.max(base.others, cut.others);
   const [before, now] = [new Map(base.writers), new Map(cut.writers)];
   const writers = [...new Set([...before.keys(), ...now.keys()])].map((writer) => {

@@ -358,7 +358,7 @@ export class BackupRun {
   }
 
   async #secrets(): Promise<Manifest['secrets']> {
-    const { dataDir, sessionSecret, evidenceKey } = this.#session.config;
+    const { dataDir, sessionSecret, evidenceKey, pseudonymSecret } = this.#session.config;
     if (!this.#options.withSecrets) return [];
     const found: { name: string; files: Files }[] = [];
     for (const name of secretNames) {
@@ -366,8 +366,10 @@ export class BackupRun {
       if (text !== undefined)
         found.push({ name, files: await this.#writer.put(`secrets/${name}`, [Buffer.from(text)]) });
     }
-    if (sessionSecret !== undefined || evidenceKey !== undefined)
-      this.#notes.push('what the environment has of secrets (SESSION_SECRET, EVIDENCE_KEY) is not in it');
+    if ([sessionSecret, evidenceKey, pseudonymSecret].some((secret) => secret !== undefined)) {
+      const names = 'SESSION_SECRET, EVIDENCE_KEY, PSEUDONYM_SECRET';
+      this.#notes.push(`what the environment has of secrets (${names}) is not in it`);
+    }
     return found;
   }
 }

@@ -1,7 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { faultText } from '../../base/fault.ts';
 import { firstToken, lastToken, splitArray, splitElements } from '../../ocsf/json-array.ts';
-import { closeBrace, Cursor, openBrace, openBracket, quote } from '../../ocsf/json-cursor.ts';
+import {
+  backslash,
+  closeBrace,
+  colon,
+  Cursor,
+  openBrace,
+  openBracket,
+  quote,
+} from '../../ocsf/json-cursor.ts';
 import { describeFault, isAtEnd, skipValue } from '../../ocsf/json-text.ts';
 import { limits } from './limits.ts';
 import {
@@ -42,8 +50,6 @@ const knownNames: ReadonlySet<string> = new Set(
     'doubleValue bytesValue arrayValue kvlistValue',
   ].flatMap((line) => line.split(' ')),
 );
-const backslash = 0x5c;
-const colon = 0x3a;
 const firstOfNull = 0x6e;
 
 /** Reads an ExportLogsServiceRequest in the JSON of OTLP; returns undefined, or what is wrong with the body. */
