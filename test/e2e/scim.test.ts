@@ -247,8 +247,8 @@ describe('a directory', () => {
     ] as const)
       assert.ok(resourceOf(await scim('GET', `/scim/v2/${path}`))[name]);
     for (const path of ['ResourceTypes', 'Schemas']) {
-      const [one] = resourceOf(await scim('GET', `/scim/v2/${path}`))['Resources'] as Resource[];
-      const { location } = one?.['meta'] as { location: string };
+      const [one] = resourceOf(await scim('GET', `/scim/v2/${path}`))['Resources'] as [Resource];
+      const { location } = one['meta'] as { location: string };
       assert.deepEqual(resourceOf(await scim('GET', location.slice(server.url.length))), one);
       errorOf(await scim('GET', `/scim/v2/${path}/Group`), 404);
     }
