@@ -536,14 +536,15 @@ export interface Schemas {
     readonly totalResults: number;
     readonly startIndex: number;
     readonly itemsPerPage: number;
-    readonly Resources: readonly ({
-      readonly schemas: Schemas['ScimSchemaNames'];
-      readonly id: string;
-      readonly name: string;
-      readonly endpoint: string;
-      readonly schema: string;
-      readonly meta: Schemas['ScimMeta'];
-    })[];
+    readonly Resources: readonly (Schemas['ScimResourceType'])[];
+  };
+  readonly ScimResourceType: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly id: string;
+    readonly name: string;
+    readonly endpoint: string;
+    readonly schema: string;
+    readonly meta: Schemas['ScimMeta'];
   };
   readonly ScimSubAttribute: {
     readonly name: string;
@@ -573,13 +574,15 @@ export interface Schemas {
     readonly totalResults: number;
     readonly startIndex: number;
     readonly itemsPerPage: number;
-    readonly Resources: readonly ({
-      readonly id: string;
-      readonly name: string;
-      readonly description: string;
-      readonly attributes: readonly (Schemas['ScimAttribute'])[];
-      readonly meta: Schemas['ScimMeta'];
-    })[];
+    readonly Resources: readonly (Schemas['ScimSchema'])[];
+  };
+  readonly ScimSchema: {
+    readonly schemas: Schemas['ScimSchemaNames'];
+    readonly id: string;
+    readonly name: string;
+    readonly description: string;
+    readonly attributes: readonly (Schemas['ScimAttribute'])[];
+    readonly meta: Schemas['ScimMeta'];
   };
   /** How people sign in. */
   readonly SignOnOptions: {

@@ -13,6 +13,11 @@ export function displayName(text: string): string {
   );
 }
 
+/** A name that is too long is cut, never within a character. */
+export function cutName(text: string): string {
+  return text.length <= nameCharactersMax ? text : text.slice(0, nameCharactersMax).replace(/\p{Cs}$/u, '');
+}
+
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function isUuid(text: string): boolean {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Storage } from '../storage/storage.ts';
+import { cutName } from './names.ts';
 import type { SignOnSettings } from './sign-on-settings.ts';
 import { identityOfSubject, identityOfUser, identityTable } from './identities.ts';
 import { changeRole, findByEmail, findUser, type NewUser, type Role, type User } from './users.ts';
@@ -54,7 +55,6 @@ export interface SignedOn {
 }
 
 const claimCharactersMax = 200;
-const nameCharactersMax = 200;
 
 /** Claims are a text, a number or a list of these; anything else says nothing. */
 function valuesOfClaim(claim: unknown): ReadonlySet<string> {
@@ -172,10 +172,7 @@ async function userByAddress(
 }
 
 function newUser({ email = '', name = '' }: Identity, role: Role): NewUser {
-  const shown = name
-    .replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
-    .trim()
-    .slice(0, nameCharactersMax);
+  const shown = cutName(name.replaceAll(/[\p{Cc}\p{Cs}]/gu, '').trim());
   return {
     email,
     name: shown === '' ? email : shown,

@@ -41,7 +41,13 @@ import { readyHandler } from './routes/ready.ts';
 import { receiptsHandler } from './routes/receipts.ts';
 import { revokeApiKeyHandler } from './routes/revoke-api-key.ts';
 import { rotateApiKeyHandler } from './routes/rotate-api-key.ts';
-import { scimConfigHandler, scimSchemasHandler, scimTypesHandler } from './routes/scim-about.ts';
+import {
+  scimConfigHandler,
+  scimSchemaHandler,
+  scimSchemasHandler,
+  scimTypeHandler,
+  scimTypesHandler,
+} from './routes/scim-about.ts';
 import {
   scimCreateHandler,
   scimDeleteHandler,
@@ -153,7 +159,9 @@ function scimEndpoints(deps: EndpointDeps): Endpoint[] {
     scim('DELETE', user, 'scim delete', scimDeleteHandler(deps)),
     scim('GET', '/scim/v2/ServiceProviderConfig', 'scim config', scimConfigHandler),
     scim('GET', '/scim/v2/ResourceTypes', 'scim types', scimTypesHandler),
+    scim('GET', '/scim/v2/ResourceTypes/:name', 'scim type', scimTypeHandler),
     scim('GET', '/scim/v2/Schemas', 'scim schemas', scimSchemasHandler),
+    scim('GET', '/scim/v2/Schemas/:id', 'scim schema', scimSchemaHandler),
   ];
 }
 

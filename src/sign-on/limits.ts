@@ -12,5 +12,8 @@ export const limits = {
   /** From the start of a sign-in to its end. */
   attemptMs: 10 * 60_000,
   returnCharactersMax: 1_000,
+  /** Of what a provider says: a longer subject is none (OpenID Connect Core, 2), and a longer text no e-mail address. */
+  subjectCharactersMax: 255,
+  emailCharactersMax: 254,
   clockToleranceSeconds: 30,
 } as const;

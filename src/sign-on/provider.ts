@@ -8,6 +8,7 @@ import {
   type Configuration,
   ClientSecretPost,
   ClientSecretBasic,
+  clockTolerance,
   customFetch,
   discovery,
   enableNonRepudiationChecks,
@@ -102,6 +103,7 @@ export class Provider {
       );
       const claims = tokens.claims();
       if (claims === undefined) throw new ClientError('no ID token');
+      if (claims.sub.length > limits.subjectCharactersMax) throw new ClientError('the subject is too long');
       const needsMore = claims['email'] === undefined || lacks(claims, wanted.roleClaim);
       const asks = needsMore && configuration.serverMetadata().userinfo_endpoint !== undefined;
       const more = asks ? await fetchUserInfo(configuration, tokens.access_token, claims.sub) : {};
@@ -137,7 +139,8 @@ function lacks(claims: IDToken, roleClaim: string): boolean {
 async function discover({ issuer, clientId, clientSecret }: ProviderClient): Promise<Configuration> {
   const url = new URL(issuer);
   try {
-    const configuration = await discovery(url, clientId, undefined, authentication(clientSecret), {
+    const client = { [clockTolerance]: limits.clockToleranceSeconds };
+    const configuration = await discovery(url, clientId, client, authentication(clientSecret), {
       timeout: limits.providerMsMax / 1000,
       [customFetch]: boundedFetch,
       execute: [enableNonRepudiationChecks, ...(isLoopback(url) ? [allowInsecureRequests] : [])],
@@ -170,7 +173,7 @@ function identityOf(claims: IDToken, more: Readonly<Record<string, unknown>>): I
   return {
     issuer: claims.iss,
     subject: claims.sub,
-    email: typeof email === 'string' ? email : undefined,
+    email: typeof email === 'string' && email.length <= limits.emailCharactersMax ? email : undefined,
     // Some send it as a text.
     emailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
     name: typeof name === 'string' ? name : undefined,

@@ -44,7 +44,7 @@ test('of the last two administrators, whom two processes take away at once, one 
         );
     const users = await listUsers(engine.storage, slug);
     const left = users.filter(({ role, disabledMicros }) => role === 'admin' && disabledMicros === undefined);
-    assert.ok(left.length > 0, `${take}`);
+    assert.ok(left.length > 0, String(take));
     const refused = pair.filter((_, at) => outcomes[at]?.status === 'rejected').map((user) => user.id);
     assert.deepEqual(
       left.map((user) => user.id).toSorted(),

@@ -105,6 +105,8 @@ describe('roles by a claim', () => {
       identity({ subject: 'new', email: 'new@x.example', name: '\u0000 ' }),
     );
     assert.deepEqual([made.user.role, made.user.name, made.created], ['admin', 'new@x.example', true]);
+    const long = { subject: 'long', email: 'long@x.example', name: `${'x'.repeat(199)}😀` };
+    assert.equal((await administration.signOn(settings, identity(long))).user.name, 'x'.repeat(199));
   });
 });
 

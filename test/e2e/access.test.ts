@@ -162,6 +162,10 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
       () => [{ path: `/scim/v2/${name}`, expected: scimKey(200), ...(name === 'Users' && { shows: true }) }],
     ]),
   ),
+  'GET /scim/v2/ResourceTypes/:name': () => [{ path: '/scim/v2/ResourceTypes/User', expected: scimKey(200) }],
+  'GET /scim/v2/Schemas/:id': () => [
+    { path: '/scim/v2/Schemas/urn:ietf:params:scim:schemas:core:2.0:User', expected: scimKey(200) },
+  ],
   'POST /scim/v2/Users': () => [{ path: '/scim/v2/Users', body: {}, expected: scimKey(400) }],
   'GET /scim/v2/Users/:id': ({ userId }) => [
     { path: `/scim/v2/Users/${userId}`, expected: scimKey(200), shows: true },

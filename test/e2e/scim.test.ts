@@ -246,6 +246,12 @@ describe('a directory', () => {
       ['Schemas', 'Resources'],
     ] as const)
       assert.ok(resourceOf(await scim('GET', `/scim/v2/${path}`))[name]);
+    for (const path of ['ResourceTypes', 'Schemas']) {
+      const [one] = resourceOf(await scim('GET', `/scim/v2/${path}`))['Resources'] as [Resource];
+      const { location } = one['meta'] as { location: string };
+      assert.deepEqual(resourceOf(await scim('GET', location.slice(server.url.length))), one);
+      errorOf(await scim('GET', `/scim/v2/${path}/Group`), 404);
+    }
   });
 });
 

@@ -1,6 +1,8 @@
+import { Problem } from '../../base/problem.ts';
 import type { Answer } from '../../contract/document.ts';
 import type { ReadHandler } from '../endpoint.ts';
 import { limits } from '../limits.ts';
+import type { RequestContext } from '../request-context.ts';
 import { locationOf, scimReply } from '../scim/answers.ts';
 
 const listSchemas = ['urn:ietf:params:scim:api:messages:2.0:ListResponse'];
@@ -30,17 +32,24 @@ export const scimConfigHandler: ReadHandler = (context) =>
     },
   });
 
+const typeOf = (context: RequestContext) => ({
+  schemas: ['urn:ietf:params:scim:schemas:core:2.0:ResourceType'],
+  id: 'User',
+  name: 'User',
+  endpoint: '/Users',
+  schema: userSchema,
+  meta: { resourceType: 'ResourceType', location: locationOf(context, 'ResourceTypes/User') },
+});
+
 /** GET /scim/v2/ResourceTypes: users alone (contract: SCIM). */
-export const scimTypesHandler: ReadHandler = (context) => {
-  const type = {
-    schemas: ['urn:ietf:params:scim:schemas:core:2.0:ResourceType'],
-    id: 'User',
-    name: 'User',
-    endpoint: '/Users',
-    schema: userSchema,
-    meta: { resourceType: 'ResourceType', location: locationOf(context, 'ResourceTypes/User') },
-  };
-  return scimReply(200, 'ScimResourceTypes', { ...listOfOne, Resources: [type] });
+export const scimTypesHandler: ReadHandler = (context) =>
+  scimReply(200, 'ScimResourceTypes', { ...listOfOne, Resources: [typeOf(context)] });
+
+/** GET /scim/v2/ResourceTypes/{name} (contract: SCIM). */
+export const scimTypeHandler: ReadHandler = (context) => {
+  if (context.parameter('name') !== 'User')
+    throw new Problem('not_found', 'There is no such type of resources.');
+  return scimReply(200, 'ScimResourceType', typeOf(context));
 };
 
 const listOfOne = { schemas: listSchemas, totalResults: 1, startIndex: 1, itemsPerPage: 1 };
@@ -90,14 +99,22 @@ const attributes = [
   attribute('roles', { ...complex, parts: [attribute('value', { values: roleNames }), primary] }),
 ];
 
+const schemaOf = (context: RequestContext) => ({
+  schemas: ['urn:ietf:params:scim:schemas:core:2.0:Schema'],
+  id: userSchema,
+  name: 'User',
+  description: 'A person who signs in; roles are admin, auditor or member.',
+  attributes,
+  meta: { resourceType: 'Schema', location: locationOf(context, `Schemas/${userSchema}`) },
+});
+
 /** GET /scim/v2/Schemas: what a user has (contract: SCIM). */
-export const scimSchemasHandler: ReadHandler = (context) => {
-  const schema = {
-    id: userSchema,
-    name: 'User',
-    description: 'A person who signs in; roles are admin, auditor or member.',
-    attributes,
-    meta: { resourceType: 'Schema', location: locationOf(context, `Schemas/${userSchema}`) },
-  };
-  return scimReply(200, 'ScimSchemas', { ...listOfOne, Resources: [schema] });
+export const scimSchemasHandler: ReadHandler = (context) =>
+  scimReply(200, 'ScimSchemas', { ...listOfOne, Resources: [schemaOf(context)] });
+
+/** GET /scim/v2/Schemas/{id} (contract: SCIM). */
+export const scimSchemaHandler: ReadHandler = (context) => {
+  if (context.parameter('id').toLowerCase() !== userSchema.toLowerCase())
+    throw new Problem('not_found', 'There is no such schema.');
+  return scimReply(200, 'ScimSchema', schemaOf(context));
 };

@@ -1,5 +1,6 @@
 import { Problem } from '../../base/problem.ts';
 import type { Provisioning } from '../../control/provisioning.ts';
+import { cutName } from '../../control/names.ts';
 import { type Role, roles } from '../../control/users.ts';
 
 /** What a body of SCIM says of a user, as far as it is known here. */
@@ -39,11 +40,6 @@ function externalIdOf(value: unknown): string {
     'invalidValue',
     `externalId: must have at most ${textCharactersMax} characters, none of them control characters`,
   );
-}
-
-/** A name that is too long is cut, never within a character. */
-function nameOf(text: string): string {
-  return text.length <= textCharactersMax ? text : text.slice(0, textCharactersMax).replace(/\p{Cs}$/u, '');
 }
 
 /** The highest role that is named: as a text, as `{value}`, as a list of these, or as Entra's JSON in a `value`. */
@@ -113,7 +109,7 @@ class ScimAttributes {
     const parts = [part('name.givenname'), part('name.familyname')].filter((text) => text !== undefined);
     const joined = parts.length === 2 || whole ? parts.join(' ') || undefined : undefined;
     const name = part('displayname') ?? part('name.formatted') ?? joined;
-    return { ...this.#change, ...(name !== undefined && { name: nameOf(name) }) };
+    return { ...this.#change, ...(name !== undefined && { name: cutName(name) }) };
   }
 
   /** One that the user does not have, or has been given another for before, makes no difference. */
