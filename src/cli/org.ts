@@ -208,7 +208,10 @@ function registerHold(org: Command, deps: CliDeps): void {
       const organization = await findOrganization(storage, reference);
       const policy = await placeHold(storage, organization.id, reason);
       if (!(await outlivesDeletion(storage, organization.id)))
-        throw new Problem('conflict', 'the organization was being deleted already: nothing of it can be held');
+        throw new Problem(
+          'conflict',
+          'the organization was being deleted already: nothing of it can be held',
+        );
       const isSettled = await settleHold(removalOf(session), organization.id);
       const { slug } = organization;
       const text = isSettled

@@ -13,6 +13,7 @@ import {
 import type { Storage } from '../storage/storage.ts';
 import { changeOfPolicy, sourceEventOfChange } from './change-events.ts';
 import { carryOutDeletion, listDeletions, withRowsLeft } from './deletion.ts';
+import { forgetLeftPlans } from './erasure.ts';
 import { limits } from './limits.ts';
 import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
 import {
@@ -105,6 +106,7 @@ export class RetentionKeeper {
     try {
       const { storage, removal } = this.#options;
       const organizations = await listOrganizations(storage);
+      await forgetLeftPlans(storage);
       const policies = await this.#adopt(organizations, await readPolicies(storage));
       if ((await removal.underWay()) > 0) return;
       await this.#delete(signal);
@@ -132,7 +134,9 @@ export class RetentionKeeper {
       const done = await carryOutDeletion(storage, removal, deletion, clock(), signal);
       log.info(
         { organization: id, slug, events },
-        done === undefined ? 'a deletion is taken back, as a hold came between' : 'an organization is deleted',
+        done === undefined
+          ? 'a deletion is taken back, as a hold came between'
+          : 'an organization is deleted',
       );
     }
   }

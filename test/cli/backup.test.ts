@@ -211,7 +211,10 @@ describe('in a directory', () => {
       await storage.command(query, {}, { settings });
     });
     await writeFile(join(whole, 'restoring'), report.id);
-    refused(await restore(whole, '--from', place, '--backup', first.id), /has begun to restore .*: go on with that/);
+    refused(
+      await restore(whole, '--from', place, '--backup', first.id),
+      /has begun to restore .*: go on with that/,
+    );
     printed(await restore(whole, '--from', place, '--json'));
     assert.equal((await taken(place, '--full')).base, null);
     await inEngineOf(whole, async (storage) => {
@@ -245,7 +248,10 @@ describe('in a directory', () => {
     assert.deepEqual([second.base, second.added], [first.id, 0]);
     const target = join(root, 'removed-again');
     const { notes } = printed(await restore(target, '--from', place, '--json')) as Backup;
-    assert.match(notes.join(), /2 events had been removed before the backup was taken, and were removed again/);
+    assert.match(
+      notes.join(),
+      /2 events had been removed before the backup was taken, and were removed again/,
+    );
     await inEngineOf(target, async (there) => {
       assert.deepEqual(await contents(there), await contents(storage));
     });

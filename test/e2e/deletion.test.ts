@@ -124,7 +124,9 @@ test('a deletion that was killed is gone on with by the next server, and finds w
   await untilGone(id);
   // Of commands that had looked for the organization before it was deleted.
   await withEngine(service.server, async (storage) => {
-    await storage.insertRows('users', [{ id: randomUUID(), org: id, email: 'late@acme.example', version: '1' }]);
+    await storage.insertRows('users', [
+      { id: randomUUID(), org: id, email: 'late@acme.example', version: '1' },
+    ]);
     await storage.insertRows('erasures', [{ id: randomUUID(), org: id, version: '1' }]);
     await storage.insertRows('erasure_rows', [{ org: id, erasure: randomUUID(), seq: '1', source: '{}' }]);
   });

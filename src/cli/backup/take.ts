@@ -181,7 +181,8 @@ export class BackupRun {
     if (this.#base === undefined) return [];
     const removal = new EventRemoval(this.#session.storage);
     const found: RemovalBounds[] = [];
-    for (const organization of await removal.organizations()) found.push(...(await removal.gone(organization)));
+    for (const organization of await removal.organizations())
+      found.push(...(await removal.gone(organization)));
     return found.map((bounds) => ({ ...bounds, below: String(bounds.below) }));
   }
 
