@@ -13,7 +13,7 @@ import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { feedPage } from '../read/plans.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Entry, entryAt, entryBytes } from '../tlog/entry.ts';
-import { erasedBytes } from '../tlog/erasure.ts';
+import { erasedBytes, ErasureHistory } from '../tlog/erasure.ts';
 import { PolicyHistory } from '../tlog/policy.ts';
 import { tileWidth } from '../tlog/tile.ts';
 import { compressionOfName, createFileCompressor } from './compress.ts';
@@ -101,8 +101,9 @@ async function headOf(
   checkpoint: StoredCheckpoint,
 ) {
   const tiles = new TileTable(storage);
-  const policies = await policiesOf(storage, tiles, id, checkpoint.size);
-  const { erasures, placed } = await erasuresOf(storage, tiles, id, checkpoint.size);
+  const of = { organization: id, covered: checkpoint.size };
+  const { erasures, placed } = await erasuresOf(storage, tiles, of);
+  const policies = await policiesOf(storage, tiles, of, new ErasureHistory(erasures));
   const spokenFor = erasures.flatMap(({ position, isPending }) => {
     const event = placed.find((one) => one.position === position);
     return event === undefined ? [] : [{ ...lineOf(event), ...(isPending && { pending: true }) }];

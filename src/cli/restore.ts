@@ -11,6 +11,7 @@ import { markRestoring, prepareDataDir, restoringInto } from '../config/data-dir
 import { restoredEvents } from '../control/restored-events.ts';
 import { listOrganizations } from '../control/organizations.ts';
 import { isKeptName, LogMaker } from '../ingest/log-copy.ts';
+import { EventRemoval } from '../storage/removal.ts';
 import { bytesOf, contentOf, findingsIn } from './backup/check.ts';
 import { highestOf } from './backup/cut.ts';
 import { chainOf, eventsInLog, type Manifest } from './backup/manifest.ts';
@@ -116,6 +117,16 @@ async function restoreRows(session: Session, { place, chain, newest, isFresh }: 
   progress.end();
 }
 
+/** What was removed after an earlier backup of the chain had been taken. */
+async function removeAgain({ storage }: Session, { removed = [] }: Manifest): Promise<string[]> {
+  const removal = new EventRemoval(storage);
+  let events = 0;
+  for (const bounds of removed) events += await removal.repeat({ ...bounds, below: BigInt(bounds.below) });
+  return events === 0
+    ? []
+    : [`${counted(events, 'event')} had been removed before the backup was taken, and were removed again`];
+}
+
 /** The log with what had not reached the table, and answers to repeated requests: the first start goes on from there. */
 async function restoreLog({ config }: Session, { place, newest }: Restore): Promise<void> {
   const { id, log, cut } = newest;
@@ -197,6 +208,7 @@ async function work(session: Session, restore: Restore) {
   const healthy = findings.length === 0;
   const notes: string[] = [];
   if (healthy) {
+    notes.push(...(await removeAgain(session, newest)));
     await restoreLog(session, restore);
     notes.push(...(await restoreSecrets(session, restore)), ...(await missingSecrets(session)));
     await recordRestore(session, restore);

@@ -76,6 +76,22 @@ export async function forgetPlan(storage: Storage, id: string): Promise<void> {
   for (const table of ['erasure_rows', 'erased_events']) await removeOf(storage, table, id);
 }
 
+/**
+ * Forgets plans of commands that were killed before they had begun an erasure: they have texts of events, which else would
+ * outlive the events. One that is being made is younger. Resolves with how many there were.
+ */
+export async function forgetLeftPlans(storage: Storage): Promise<number> {
+  const left = ['erasure_rows', 'erased_events'].map(
+    (table) => `SELECT DISTINCT toString(erasure) AS id FROM ${table}
+      WHERE recorded < now64() - INTERVAL {seconds:UInt32} SECOND AND erasure NOT IN (SELECT id FROM erasures)`,
+  );
+  const rows = await storage.rows<{ id: string }>(left.join(' UNION DISTINCT '), {
+    seconds: limits.erasurePlanMsMax / 1000,
+  });
+  for (const { id } of rows) await forgetPlan(storage, id);
+  return rows.length;
+}
+
 function removeOf(storage: Storage, table: string, id: string): Promise<void> {
   const settings = { mutations_sync: 2 };
   return storage.command(`ALTER TABLE ${table} DELETE WHERE erasure = {id:UUID}`, { id }, { settings });

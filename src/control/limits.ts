@@ -44,6 +44,8 @@ export const limits = {
   /** Events that a person is erased from at once, and bytes of a statement, which has one event however large. */
   erasureEventsAtOnce: 2_000,
   erasureBytesOfStep: 256 * 1024,
+  /** A plan that has not begun by then is of a command that was killed. */
+  erasurePlanMsMax: 24 * 3_600_000,
   /** A server looks for erasures that were begun. */
   erasurePollMs: 3_000,
 } as const;

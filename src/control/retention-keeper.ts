@@ -8,6 +8,7 @@ import {
 } from '../storage/removal.ts';
 import { changeOfPolicy, sourceEventOfChange } from './change-events.ts';
 import { carryOutDeletion, listDeletions, withRowsLeft } from './deletion.ts';
+import { forgetLeftPlans } from './erasure.ts';
 import { type KeeperOptions, KeeperTurns } from './keeper.ts';
 import { effectiveRetentionDays, listOrganizations, type Organization } from './organizations.ts';
 import {
@@ -70,6 +71,7 @@ export class RetentionKeeper {
     return this.#turns.alone(async () => {
       const { storage, removal } = this.#options;
       const organizations = await listOrganizations(storage);
+      await forgetLeftPlans(storage);
       const policies = await this.#adopt(organizations, await readPolicies(storage));
       if ((await removal.underWay()) > 0) return;
       await this.#delete(signal);

@@ -164,11 +164,47 @@ export class EventRemoval {
     return (await this.#count(bounds)).reduce((sum, { rows }) => sum + rows, 0);
   }
 
-  /** Removes what another engine has removed, from which this one has a copy; nothing is written down. */
-  async repeat(bounds: RemovalBounds): Promise<void> {
+  /**
+   * Bounds of plans, and `others`, within which nothing is left of an organization, those that reach farthest: whatever a
+   * copy has within them was removed since it was made.
+   */
+  async gone(organization: string, others: readonly RemovalBounds[] = []): Promise<RemovalBounds[]> {
+    const rows = await this.#storage.rows<{ before: string; below: string }>(
+      `SELECT DISTINCT toString(before) AS before, toString(below) AS below FROM removals FINAL
+       WHERE org = {org:UUID}`,
+      { org: organization },
+    );
+    const planned = rows.map(({ before, below }) => ({
+      organization,
+      beforeMicros: Number(before),
+      below: BigInt(below),
+    }));
+    const farthestFirst = [...others, ...planned].toSorted(
+      (a, b) => b.beforeMicros - a.beforeMicros || (a.below < b.below ? 1 : -1),
+    );
+    const found: RemovalBounds[] = [];
+    for (const bounds of farthestFirst) {
+      const { beforeMicros, below } = bounds;
+      const isCovered = found.some((one) => beforeMicros <= one.beforeMicros && below <= one.below);
+      if (!isCovered && (await this.left(bounds)) === 0) found.push(bounds);
+    }
+    return found;
+  }
+
+  /** Organizations of which something was removed, or is about to be. */
+  async organizations(): Promise<string[]> {
+    const rows = await this.#storage.rows<{ org: string }>(
+      'SELECT DISTINCT toString(org) AS org FROM removals ORDER BY org',
+    );
+    return rows.map(({ org }) => org);
+  }
+
+  /** Removes what another engine has removed, from which this one has a copy; nothing is written down. Resolves with how many. */
+  async repeat(bounds: RemovalBounds): Promise<number> {
     const plan = { ...bounds, id: '', counts: await this.#count(bounds) };
     for (const month of new Set(plan.counts.map((count) => count.partition)))
       await this.#removeIn(month, [plan], undefined);
+    return plan.counts.reduce((sum, { rows }) => sum + rows, 0);
   }
 
   /** Says that no more will be removed by a plan, and how much was: the ledger takes no more than that for removed. */

@@ -21,6 +21,7 @@ import {
 } from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
 import { CountComparison } from '../../src/cli/restore/counts.ts';
+import { allTimeMicros, EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { beginErasure, carryOutErasure, type StoredErasure } from '../../src/control/erasure.ts';
 import { claimWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
@@ -241,6 +242,40 @@ describe('in a directory', () => {
       assert.deepEqual(await storage.rows(count), [{ events: String(events) }]),
     );
     assert.deepEqual(await source.storage.rows(count), [{ events: String(events - 40) }]);
+  });
+
+  test('what was removed after the backup below stays away, whatever the policy is by now, and what a hold kept comes back', async () => {
+    const { storage } = source;
+    const place = join(root, 'removed');
+    const organization = randomUUID();
+    const now = Date.UTC(2024, 1, 20);
+    const day = 86_400_000;
+    const events = [0, 1, 2, 3].map((age) => ({
+      message: { timestamp: formatMicros((now - age * day) * 1000), action: 1001 },
+    }));
+    await createRecorder(storage, { now: () => now })(organization, events);
+    const first = await taken(place);
+    const removal = new EventRemoval(storage);
+    const plan = (age: number) =>
+      removal.plan({ organization, beforeMicros: (now - age * day) * 1000 }, 2n ** 62n);
+    const over = await plan(1);
+    assert.ok(over);
+    await removal.carryOut([over]);
+    const held = await plan(0);
+    assert.ok(held);
+    await removal.finish(held);
+    const second = await taken(place);
+    assert.deepEqual([second.base, second.added], [first.id, 0]);
+    const target = join(root, 'removed-again');
+    const { notes } = printed(await restore(target, '--from', place, '--json')) as Backup;
+    assert.match(
+      notes.join(),
+      /2 events had been removed before the backup was taken, and were removed again/,
+    );
+    await inEngineOf(target, async (there) => {
+      assert.deepEqual(await contents(there), await contents(storage));
+    });
+    await removal.repeat({ organization, beforeMicros: allTimeMicros, below: 2n ** 62n });
   });
 
   test('nothing stands on a backup that still has a person who was erased since, whatever else is gone', async () => {

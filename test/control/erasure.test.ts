@@ -5,6 +5,7 @@ import { endOf, eventsOf, Planner } from '../../src/cli/erase/events-of.ts';
 import { ErasureKeeper } from '../../src/control/erasure-keeper.ts';
 import {
   beginErasure,
+  forgetLeftPlans,
   forgetPlan,
   listErasures,
   planEvents,
@@ -170,6 +171,35 @@ test('a hold that comes between stops it, and a plan that was not begun can be f
     { org: organization.id, id: forgotten.id },
   );
   assert.deepEqual(left, { rows: '0', list: '0' });
+});
+
+test('what a command that was killed had planned is forgotten a day later, and nothing else', async () => {
+  const { storage } = engine;
+  const { organization, erasure } = await begun('erase-left', 4);
+  const young = await planned(storage, organization);
+  const recorded = '2024-01-01 00:00:00';
+  const row = { org: organization.id, seq: '1', recorded };
+  const [left, unlisted] = [randomUUID(), randomUUID()];
+  await storage.insertRows('erasure_rows', [
+    { ...row, erasure: left, source: '{}' },
+    { ...row, erasure: unlisted, source: '{}' },
+    { ...row, erasure: erasure.id, source: '{}' },
+  ]);
+  await storage.insertRows('erased_events', [{ ...row, erasure: left }]);
+  assert.equal(await forgetLeftPlans(storage), 2);
+  const rows = await storage.rows<{ erasure: string; rows: string; list: string }>(
+    `SELECT toString(erasure) AS erasure, countIf(kind = 'row') AS rows, countIf(kind = 'list') AS list FROM (
+       SELECT erasure, 'row' AS kind FROM erasure_rows WHERE org = {org:UUID}
+       UNION ALL SELECT erasure, 'list' AS kind FROM erased_events WHERE org = {org:UUID}) GROUP BY erasure`,
+    { org: organization.id },
+  );
+  const found = new Map(rows.map(({ erasure: id, rows: n, list }) => [id, [n, list]]));
+  assert.deepEqual(
+    [found.size, found.get(erasure.id), found.get(young.id)],
+    [2, ['3', '2'], ['2', '2']],
+    JSON.stringify(rows),
+  );
+  await forgetPlan(storage, young.id);
 });
 
 test('processes that share an engine do it once, or all of them without harm', async () => {

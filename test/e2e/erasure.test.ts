@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { alteringEvents } from '../support/chosen-engine.ts';
@@ -203,7 +204,8 @@ async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
     [good.findings, good.notes.some((note) => note.startsWith(`${count} events were changed`))],
     [[], true],
   );
-  writeFileSync(file, text.replace(/("erasure":0,"list":".{20})./, '$1+'));
+  const another = (_: string, before: string, digit: string) => `${before}${digit === '+' ? '/' : '+'}`;
+  writeFileSync(file, text.replace(/("erasure":0,"list":".{20})(.)/, another));
   const forged = await verify([file, '--key', key]);
   assert.match(
     forged.findings[0]?.detail ?? '',
@@ -259,3 +261,40 @@ async function findsOtherChanges(
   const { findings } = await verify(['--org', slug, '--skip-rendering']);
   assert.match(findings[0]?.detail ?? '', /the list of erased events is not the one/);
 }
+
+test('who changed a retention, and who erased somebody, can be erased: what went by it is accounted for still', async () => {
+  const tenant = await createTenant(service.server, 'operators');
+  const { slug } = tenant.organization;
+  const timestamp = new Date(Date.now() - 40 * 86_400_000).toISOString();
+  assert.equal((await tenant.post([1, 2, 3].map(() => sourceEvent({ timestamp })))).status, 202);
+  const total = async () => (await tenant.page()).meta.total;
+  await eventually('the events', async () => ((await tenant.page()).data.length >= 3 ? true : undefined));
+  const before = await total();
+  await healthy(slug);
+  const set = await service.server.cliHere(['org', 'set', slug, '--retention', '30d', '--confirm', '3']);
+  assert.equal(set.code, 0, set.stderr);
+  await eventually('that they are gone', async () =>
+    (await stored(tenant)).some(({ source }) => source.includes(timestamp.slice(0, 10))) ? undefined : true,
+  );
+  assert.ok((await total()) < before + 1);
+  const gone = (found: Verification) =>
+    assert.match(found.notes.join('\n'), /3 events are gone by the retention of 30 days/);
+  gone(await healthy(slug));
+  // Whoever runs the command is who changed the retention; the second time, who erased.
+  const who = `${userInfo().username}@${hostname()}`;
+  for (let turn = 0; turn < 2; turn++) {
+    const { value } = await run(['--org', slug, '--email', who]);
+    assert.ok((value?.events ?? 0) > 0);
+    const done = await run(['--org', slug, '--email', who, '--confirm', String(value?.events)]);
+    assert.equal(done.value?.state, 'finished', done.stderr);
+    const found = await healthy(slug);
+    gone(found);
+    assert.equal(found.notes.filter((note) => note.includes('to erase a person')).length, turn + 1);
+  }
+  const file = join(service.dataDir, 'operators.ndjson');
+  const exported = await service.server.cliHere(['export', '--org', slug, '--evidence', '-o', file]);
+  assert.equal(exported.code, 0, exported.stderr);
+  const found = await verify([file, '--key', join(service.dataDir, 'log.key')]);
+  assert.deepEqual(found.findings, []);
+  gone(found);
+});

@@ -51,6 +51,13 @@ interface StoredSegment {
   readonly files: Files;
 }
 
+/** Events of an organization, by their times and places in the order; see `RemovalBounds`. */
+interface StoredBounds {
+  readonly organization: string;
+  readonly beforeMicros: number;
+  readonly below: string;
+}
+
 /** What a backup is; written last, and all else that it has is named here. */
 export interface Manifest {
   readonly format: number;
@@ -66,6 +73,8 @@ export interface Manifest {
   readonly cut: Cut;
   /** Ids of the erasures of persons that its events have gone through: what has gone through another one cannot stand on it. */
   readonly erasures: readonly string[];
+  /** Bounds within which nothing is left of an organization, where its bases may have events; backups of before name none. */
+  readonly removed?: readonly StoredBounds[];
   /** The first place in the order of ingest that no tree of evidence has. */
   readonly evidence: string;
   /** Of all backups up to this one together. */

@@ -6,6 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import { listErasures } from '../../control/erasure.ts';
 import { listOrganizations } from '../../control/organizations.ts';
 import { readAnswers } from '../../ingest/log-copy.ts';
+import { EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
 import type { Settings } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
 import { recordingMonth } from '../migrate-data/comparison.ts';
@@ -151,6 +152,7 @@ export class BackupRun {
       const months = await this.#events(taken);
       const tables = [...evidence.tables, ...(await this.#others(taken))];
       const added = months.reduce((sum, { events }) => sum + events, 0);
+      const removed = await this.#removed();
       const now = await this.#settledErasures();
       if (!now.every((id) => this.#erasures.includes(id))) throw erasureMeanwhile();
       return {
@@ -162,6 +164,7 @@ export class BackupRun {
         base,
         cut: taken.cut,
         erasures: this.#erasures,
+        removed,
         evidence: evidence.settled,
         events: added + (this.#base?.events ?? 0),
         organizations: (await listOrganizations(this.#session.storage)).length,
@@ -174,6 +177,16 @@ export class BackupRun {
     } finally {
       for (const { log } of taken.logs) await log.close();
     }
+  }
+
+  /** What was removed, of which the backups below may have something: a longer retention since does not bring it back. */
+  async #removed(): Promise<NonNullable<Manifest['removed']>> {
+    if (this.#base === undefined) return [];
+    const removal = new EventRemoval(this.#session.storage);
+    const found: RemovalBounds[] = [];
+    for (const organization of await removal.organizations())
+      found.push(...(await removal.gone(organization)));
+    return found.map((bounds) => ({ ...bounds, below: String(bounds.below) }));
   }
 
   #rows<T>(

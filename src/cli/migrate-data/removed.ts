@@ -4,7 +4,7 @@ import { addressOfPseudonym } from '../../base/pseudonym.ts';
 import { listDeletions, removeRowsOf } from '../../control/deletion.ts';
 import { listErasures, type StoredErasure } from '../../control/erasure.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
-import { allTimeMicros, EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
+import { allTimeMicros, EventRemoval } from '../../storage/removal.ts';
 import { renderPlaceholders } from '../../storage/render-migration.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
@@ -45,14 +45,10 @@ export class Removed {
 
   /** Events of one organization. */
   async follow(organization: string): Promise<void> {
-    const followed: RemovalBounds[] = [];
-    for (const bounds of await this.#boundsOf(organization)) {
-      const { beforeMicros, below } = bounds;
-      const isCovered = followed.some((one) => beforeMicros <= one.beforeMicros && below <= one.below);
-      if (isCovered || (await this.#here.left(bounds)) > 0) continue;
+    const isDeleted = (await listDeletions(this.#sides.source)).some(({ id }) => id === organization);
+    const whole = { organization, beforeMicros: allTimeMicros, below: 2n ** 64n - 1n };
+    for (const bounds of await this.#here.gone(organization, isDeleted ? [whole] : []))
       await this.#there.repeat(bounds);
-      followed.push(bounds);
-    }
   }
 
   /** Events that have not at the target what the source has left of them. */
@@ -99,24 +95,6 @@ export class Removed {
     for (const { id } of await listDeletions(this.#sides.source)) {
       await removeRowsOf(this.#sides.target, id);
     }
-  }
-
-  /** What plans name, that which reaches farthest first; of an organization that was deleted, everything. */
-  async #boundsOf(organization: string): Promise<RemovalBounds[]> {
-    const { source } = this.#sides;
-    const rows = await source.rows<{ before: string; below: string }>(
-      `SELECT DISTINCT toString(before) AS before, toString(below) AS below FROM removals FINAL
-       WHERE org = {org:UUID}`,
-      { org: organization },
-    );
-    const bounds = rows.map(({ before, below }) => ({
-      organization,
-      beforeMicros: Number(before),
-      below: BigInt(below),
-    }));
-    if ((await listDeletions(source)).some(({ id }) => id === organization))
-      bounds.push({ organization, beforeMicros: allTimeMicros, below: 2n ** 64n - 1n });
-    return bounds.toSorted((a, b) => b.beforeMicros - a.beforeMicros || (a.below < b.below ? 1 : -1));
   }
 }
 

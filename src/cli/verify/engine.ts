@@ -74,13 +74,14 @@ export async function verifyEngine(
 
   const tree = new TreeAudit(checkpoints.heads);
   const tiles = new TileTable(storage);
-  const policies = await policiesOf(storage, tiles, id, checkpoints.covered);
+  const of = { organization: id, covered: checkpoints.covered };
+  const { erasures: lists, findings: badLists } = await erasuresOf(storage, tiles, of);
+  const erasures = new ErasureHistory(lists);
+  const policies = await policiesOf(storage, tiles, of, erasures);
   const history = new PolicyHistory(
     policies.flatMap((one) => statementOf(one) ?? []),
     systemClock(),
   );
-  const { erasures: lists, findings: badLists } = await erasuresOf(storage, tiles, id, checkpoints.covered);
-  const erasures = new ErasureHistory(lists);
   const events = new EventAudit((entry) => history.mayHaveGone(entry), erasures);
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);

@@ -5,12 +5,13 @@ import {
   encodeErased,
   type Erasure,
   ErasureDigest,
-  type ErasureHistory,
+  ErasureHistory,
   erasureCode,
   erasureIn,
 } from '../../tlog/erasure.ts';
+import { sha256 } from '../../tlog/hash.ts';
 import { limits } from '../limits.ts';
-import { type PlacedEvent, placedEvents } from './policies.ts';
+import { eventsInTree, type PlacedEvent, type Statements } from './policies.ts';
 import type { Report } from './report.ts';
 
 /** Lists of erased events that the tree speaks for, the events that say so, and what is wrong with others. */
@@ -21,27 +22,35 @@ export interface FoundErasures {
 }
 
 /**
- * What was erased from an organization, as far as the tree says so in an event that was signed for: `covered` entries.
- * A list that is not the one of its event counts for nothing. Rejects with EngineError.
+ * What was erased from an organization, as far as the tree says so in an event that was signed for. A list that is not the
+ * one of its event counts for nothing. An event that speaks of a list may be changed itself, by another list, which has to
+ * be believed before. Rejects with EngineError.
  */
 export async function erasuresOf(
   storage: Storage,
   tiles: TileTable,
-  organization: string,
-  covered: number,
+  of: Omit<Statements, 'codes'>,
 ): Promise<FoundErasures> {
-  const placed = await placedEvents(storage, tiles, { organization, codes: [erasureCode], covered });
-  const known = new Map((await listErasures(storage, organization)).map((one) => [one.id, one]));
+  let waiting = await eventsInTree(storage, tiles, { ...of, codes: [erasureCode] });
+  const known = new Map((await listErasures(storage, of.organization)).map((one) => [one.id, one]));
+  const placed: PlacedEvent[] = [];
   const erasures: Erasure[] = [];
   const findings: Report['findings'][number][] = [];
-  for (const event of placed) {
-    const id = erasureIn(event.source)?.id;
-    if (id === undefined) continue;
-    const list = await listOf(storage, organization, id);
-    const isPending = known.get(id)?.finishedMicros === undefined;
-    const erasure = believed(event, list, isPending);
-    if (erasure === undefined) findings.push(disbelieved(event));
-    else erasures.push(erasure);
+  for (let isMore = true; isMore; ) {
+    const history = new ErasureHistory(erasures);
+    const good = waiting.filter(({ entry, source }) => history.allows(entry, sha256(Buffer.from(source))));
+    waiting = waiting.filter((event) => !good.includes(event));
+    for (const event of good) {
+      const id = erasureIn(event.source)?.id;
+      if (id === undefined) continue;
+      const list = await listOf(storage, of.organization, id);
+      const isPending = known.get(id)?.finishedMicros === undefined;
+      const erasure = believed(event, list, isPending);
+      placed.push(event);
+      if (erasure === undefined) findings.push(disbelieved(event));
+      else erasures.push(erasure);
+    }
+    isMore = good.length > 0;
   }
   return { erasures, placed, findings };
 }

@@ -169,7 +169,8 @@ class FileAudit {
   #confirm(position: number, entry: Entry): void {
     const claimed = this.#claimed.get(position);
     if (claimed === undefined || claimed.seq !== entry.seq) return;
-    if (isEntryOf(this.#entries, this.#waiting, Buffer.from(claimed.source))) this.#claimed.delete(position);
+    if (this.#erasures.history().allows(entry, sha256(Buffer.from(claimed.source))))
+      this.#claimed.delete(position);
   }
 
   #miss(position: number, entry: Entry): void {

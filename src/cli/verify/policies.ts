@@ -3,7 +3,9 @@ import { formatMicros } from '../../base/timestamp.ts';
 import type { TileTable } from '../../evidence/tile-table.ts';
 import { TreeReader } from '../../evidence/tree-reader.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { sha256Text } from '../../tlog/hash.ts';
+import type { Entry } from '../../tlog/entry.ts';
+import type { ErasureHistory } from '../../tlog/erasure.ts';
+import { sha256 } from '../../tlog/hash.ts';
 import { type PolicyHistory, policyCodes, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
@@ -23,41 +25,44 @@ export function statementOf({
   return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
 }
 
-/**
- * The events of an organization's policies that the tree has as they are stored, as far as it was signed for: `covered`
- * entries. Any other could have been put in by whoever removed events, and counts for nothing. Rejects with EngineError.
- */
-export function policiesOf(
-  storage: Storage,
-  tiles: TileTable,
-  organization: string,
-  covered: number,
-): Promise<PlacedEvent[]> {
-  return placedEvents(storage, tiles, { organization, codes: policyCodes, covered });
+/** What the tree has to say of an organization: as far as it was signed for, `covered` entries. */
+export interface Statements {
+  readonly organization: string;
+  readonly codes: readonly number[];
+  readonly covered: number;
 }
 
-/** Events with some activities that the tree has as they are stored, and has been signed for with. */
-export async function placedEvents(
+/**
+ * The events of an organization's policies that the tree has as they are stored, or as an erasure has left them. Any other
+ * could have been put in by whoever removed events, and counts for nothing. Rejects with EngineError.
+ */
+export async function policiesOf(
   storage: Storage,
   tiles: TileTable,
-  {
-    organization,
-    codes,
-    covered,
-  }: { readonly organization: string; readonly codes: readonly number[]; readonly covered: number },
+  of: Omit<Statements, 'codes'>,
+  erasures: ErasureHistory,
 ): Promise<PlacedEvent[]> {
+  const found = await eventsInTree(storage, tiles, { ...of, codes: policyCodes });
+  return found.filter(({ entry, source }) => erasures.allows(entry, sha256(Buffer.from(source))));
+}
+
+/** Events with some activities that the tree has entries of, which need not be as they were recorded. */
+export async function eventsInTree(
+  storage: Storage,
+  tiles: TileTable,
+  { organization, codes, covered }: Statements,
+): Promise<(PlacedEvent & { readonly entry: Entry })[]> {
   const rows = await storage.rows<{ seq: string; source: string }>(
     `SELECT seq, source FROM events WHERE org = {org:UUID} AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
     { org: organization, codes: [...codes] },
   );
   const tree = new TreeReader(tiles);
-  const found: PlacedEvent[] = [];
+  const found: (PlacedEvent & { readonly entry: Entry })[] = [];
   for (const { seq: text, source } of rows) {
     const seq = BigInt(text);
     const entry = await tree.entryOf(organization, seq);
-    if (entry === undefined || entry.position >= covered) continue;
-    if (Buffer.from(entry.sourceHash).toString('latin1') !== sha256Text(Buffer.from(source))) continue;
-    found.push({ position: entry.position, seq, source });
+    if (entry !== undefined && entry.position < covered)
+      found.push({ position: entry.position, seq, source, entry });
   }
   return found;
 }
