@@ -59,6 +59,23 @@ describe('three front ends on a cluster', () => {
     });
   };
 
+  /** A key of a new organization. A node that ends by itself meanwhile can leave half of what a command does. */
+  const keyOf = (name: string): Promise<string> => {
+    let failure: unknown;
+    return eventually(`an organization "${name}"`, async () => {
+      const slug = `${name}-${randomUUID().slice(0, 8)}`;
+      try {
+        await createOrganization(servers[0] as TestServer, slug);
+        return (await createKey(servers[0] as TestServer, ['--org', slug, '--scopes', 'read,write'])).key;
+      } catch (error) {
+        failure = error;
+        return undefined;
+      }
+    }).catch((error: unknown) => {
+      throw new Error(String(error), { cause: failure });
+    });
+  };
+
   /** One death after the other while clients write; resolves with what has died, once all is up again. */
   const killEach = async (
     victims: readonly ('node' | 'front end')[],
@@ -93,10 +110,7 @@ describe('three front ends on a cluster', () => {
     for (let n = 0; n < 3; n++) await start(n);
     const organizations = ['one', 'other', 'third', 'fourth'];
     const keys: string[] = [];
-    for (const slug of organizations) {
-      await createOrganization(servers[0] as TestServer, slug);
-      keys.push((await createKey(servers[0] as TestServer, ['--org', slug, '--scopes', 'read,write'])).key);
-    }
+    for (const name of organizations) keys.push(await keyOf(name));
     const flow = randomUUID();
     const acknowledged = keys.map(() => new Set<string>());
     const write = async (client: number, done: AbortSignal): Promise<void> => {

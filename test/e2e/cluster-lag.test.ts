@@ -48,8 +48,16 @@ test('an erasure has ended when no replica has the person any more', async () =>
   const event = { seq: 5n, ...texts, source: is };
   await planEvents(storage, { id, organizationId: org }, [{ event, before: sha256(was), after: sha256(is) }]);
   await beginErasure(storage, {
-    ...{ id, organizationId: org, pseudonym: 'erased', operator: 'op', events: 1, digest: '', account: org },
-    ...{ startedMicros: 1, finishedMicros: undefined, version: 1 },
+    id,
+    organizationId: org,
+    pseudonym: 'erased',
+    operator: 'op',
+    events: 1,
+    digest: '',
+    account: org,
+    startedMicros: 1,
+    finishedMicros: undefined,
+    version: 1,
   });
   const [begun] = await listErasures(storage, org);
   assert.ok(begun);

@@ -51,21 +51,30 @@ export function testFiles(kind) {
 /** End-to-end tests that say nothing about a service on another engine than the embedded one. */
 const ofOneEngine = new Set([
   // They bring the engine that they are about.
-  ...[
-    'clock',
-    'cluster',
-    'cluster-image',
-    'cluster-lag',
-    'engine-down',
-    'engines',
-    'log-damage',
-    'processes',
-  ],
-  ...['shared-limits', 'writers'],
+  'clock',
+  'cluster',
+  'cluster-image',
+  'cluster-lag',
+  'engine-down',
+  'engines',
+  'log-damage',
+  'processes',
+  'shared-limits',
+  'writers',
   // About the embedded engine: its files, its process, what its data directory stands for.
-  ...['damage', 'full-disk', 'health', 'import', 'operator', 'start', 'upgrade'],
+  'damage',
+  'full-disk',
+  'health',
+  'import',
+  'operator',
+  'start',
+  'upgrade',
   // About what stands before the service, or about no service.
-  ...['kill-seed', 'pages', 'proxy', 'tls', 'traces'],
+  'kill-seed',
+  'pages',
+  'proxy',
+  'tls',
+  'traces',
 ]);
 
 /** The black-box suite: what `npm run test:server` and `npm run test:cluster` run on other engines. A new file belongs to it. */
