@@ -75,7 +75,12 @@ async function takeOrWait(claim: Claim, { log, migration, isDone }: Turn): Promi
   const deadline = performance.now() + limits.migrationMsMax;
   for (let isTold = false; ; isTold = true) {
     if (await isDone()) return false;
-    if ((await claim.rivals()).length === 0 && (await claim.take())) return true;
+    if ((await claim.rivals()).length === 0 && (await claim.take())) {
+      // The one before may have come to its end between the two looks.
+      if (!(await isDone())) return true;
+      await claim.withdraw();
+      return false;
+    }
     if (performance.now() > deadline)
       throw new Error(`another process has been at the migration ${migration} for too long`);
     if (!isTold) log.info({ migration }, 'waiting for another process that applies a migration');

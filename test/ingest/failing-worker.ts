@@ -1,5 +1,7 @@
-import runTask from '../../src/ingest/worker.ts';
 import type { MapTask, SplitTask } from '../../src/ingest/task.ts';
+import { sourceModule } from '../support/cli-command.ts';
+
+const { default: runTask } = await sourceModule<typeof import('../../src/ingest/worker.ts')>('ingest/worker');
 
 /** The real worker, but a body that says so ends its thread or never comes back. */
 export default function runOrFail(task: MapTask | SplitTask): unknown {

@@ -198,7 +198,7 @@ describe('workers that fail', () => {
       log: silentLog,
       filename,
       // One test waits for all of it, and a thread that is started anew must have time for that.
-      taskMsMax: Math.min(patience(1000), 15_000),
+      taskMsMax: patience(2000),
     });
     ({ accept, wal } = await acceptOn(pool));
   });

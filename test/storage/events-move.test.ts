@@ -19,6 +19,7 @@ import { createReceiptsReader } from '../../src/read/receipts.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { moveEvents } from '../../src/storage/events-move.ts';
 import { migrate } from '../../src/storage/migrate.ts';
+import { withMigrationClaim } from '../../src/storage/migration-claims.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { publishWatermark, withdrawWatermark } from '../../src/storage/watermarks.ts';
 import { createRecorder } from '../read/support.ts';
@@ -353,6 +354,15 @@ describe('an events table of the release before', () => {
     assert.equal(applied.filter((name) => name === file).length, 1);
     assert.ok(!(await beside).applied.includes(file));
     assert.deepEqual(await countOf(storage), whole);
+  });
+
+  it('is not done again by one that looks while another comes to its end', async () => {
+    const answers = [false, true];
+    const mode = { kind: 'shared', instance: randomUUID() } as const;
+    const isDone = async () => answers.shift() ?? true;
+    const turn = { storage: open('audit'), cluster: undefined, log: silentLog, migration: file, isDone };
+    await withMigrationClaim(mode, turn, () => assert.fail('done twice'));
+    assert.deepEqual(answers, []);
   });
 
   it('is moved on every node of a cluster: each statement names it and can be parsed', async () => {

@@ -1,3 +1,3 @@
 import { runTogether } from '../support/together.ts';
 
-runTogether('service', 1, 4);
+runTogether('service', 1, 6);

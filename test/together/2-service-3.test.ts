@@ -1,3 +1,3 @@
 import { runTogether } from '../support/together.ts';
 
-runTogether('service', 3, 4);
+runTogether('service', 3, 6);

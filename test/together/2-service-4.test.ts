@@ -1,3 +1,3 @@
 import { runTogether } from '../support/together.ts';
 
-runTogether('service', 4, 4);
+runTogether('service', 4, 6);

@@ -1,0 +1,3 @@
+import { runTogether } from '../support/together.ts';
+
+runTogether('service', 5, 6);
