@@ -3,10 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { trustedFetch } from '../../src/cli/trusted-fetch.ts';
 import { makeAuthority } from '../support/certificates.ts';
@@ -22,8 +24,10 @@ import {
   printed,
   sourceEvent,
   startServer,
+  type Tenant,
   type TestServer,
 } from '../support/server.ts';
+import { TestWitness } from '../support/witness.ts';
 import { withEngine } from '../e2e/export-support.ts';
 
 /**
@@ -40,15 +44,21 @@ const answered = (): AbortSignal => AbortSignal.timeout(patience(answerMsMax));
 interface OnServer {
   readonly engine: PlainEngine;
   readonly living: TestServer;
+  readonly tenant: Tenant;
   stop(): Promise<void>;
 }
 
-/** Two services on an engine, of which one was killed with an event in its log: the feed waits for it. */
+/**
+ * Two services on an engine, of which one was killed with an event in its log: the feed waits for it. The clock of the
+ * other one is behind.
+ */
 async function startWithDeadWriter(): Promise<OnServer> {
   const engine = await startPlainEngine();
   const proxy = await startFaultProxy(engine.port);
   const env = { ...engine.env, EVIDENCE_INTERVAL: 'off' };
-  const living = await startServer({ env });
+  const clock = new URL('../support/shifted-clock.mjs', import.meta.url).href;
+  const behind = { NODE_OPTIONS: `--import ${clock}`, CLOCK_SHIFT_MS: '-5000' };
+  const living = await startServer({ env: { ...env, ...behind } });
   const dying = await startServer({ env: { ...env, CLICKHOUSE_URL: proxy.url } });
   const tenant = await createTenant(living, 'shared');
   await keyKnown(dying, tenant.key);
@@ -61,7 +71,7 @@ async function startWithDeadWriter(): Promise<OnServer> {
     await proxy.stop();
     await engine.stop();
   };
-  return { engine, living, stop };
+  return { engine, living, tenant, stop };
 }
 
 async function freePort(): Promise<number> {
@@ -71,6 +81,18 @@ async function freePort(): Promise<number> {
   assert.ok(typeof address === 'object' && address !== null);
   probe.close();
   return address.port;
+}
+
+/** Sends an event whose second half takes more than a second. */
+async function recordSlowly({ server, key }: Tenant): Promise<void> {
+  const body = JSON.stringify(sourceEvent({}));
+  const headers = { 'x-api-key': key, 'content-type': 'application/json', 'content-length': body.length };
+  const sent = request(`${server.url}/api/v1/audit`, { method: 'POST', headers, signal: answered() });
+  const answer = once(sent, 'response');
+  sent.write(body.slice(0, 10));
+  await sleep(1_500);
+  sent.end(body.slice(10));
+  await answer;
 }
 
 describe('alerts, caused for real', () => {
@@ -104,6 +126,7 @@ describe('alerts, caused for real', () => {
       TLS_KEY: keyFile,
       RATE_LIMIT_AUDIT: '5/1s',
       EVIDENCE_INTERVAL: '500ms',
+      EVIDENCE_WITNESSES: `${new TestWitness('absent.example', () => '').key} http://127.0.0.1:1`,
       WAL_MAX_BYTES: '1 MiB',
     };
     start = () => startServer({ dataDir, env });
@@ -243,9 +266,13 @@ describe('alerts, caused for real', () => {
   test('a log that fills up, as the engine is stopped, until writes are refused', async () => {
     for (const alert of ['AuditlogLogFillsUp', 'AuditlogWritesRefused', 'AuditlogEventsNotReadable'])
       await quiet(alert);
-    await eventually('the engine to run', async () => signalEngine('SIGSTOP') || undefined);
+    // Each time: one that was still starting is given up for another, which runs.
+    const recordWithoutEngine = () => {
+      signalEngine('SIGSTOP');
+      return record(100);
+    };
     try {
-      await fires('AuditlogLogFillsUp', () => record(100));
+      await fires('AuditlogLogFillsUp', recordWithoutEngine);
       await fires('AuditlogWritesRefused', () => record(100));
       await fires('AuditlogNotReady');
       await fires('AuditlogEventsNotReadable');
@@ -262,6 +289,31 @@ describe('alerts, caused for real', () => {
 
   test('a feed that a dead writer holds back', async () => {
     await fires('AuditlogFeedHeldBack');
+  });
+
+  test('a clock that is behind, and checkpoints that a witness has not cosigned', async () => {
+    await fires('AuditlogClockBehind');
+    await fires('AuditlogEvidenceUncosigned');
+  });
+
+  test('a service that hardly gets the processor, and writes that take long', async () => {
+    const { pid } = shared.living;
+    await fires('AuditlogEventLoopSlow', async () => {
+      process.kill(pid, 'SIGSTOP');
+      await sleep(900);
+      process.kill(pid, 'SIGCONT');
+    });
+    await fires('AuditlogSlowAcknowledgement', () => recordSlowly(shared.tenant));
+  });
+
+  test('reads that fail, as the server of the engine is gone', async () => {
+    await quiet('AuditlogReadsFail');
+    await shared.engine.kill();
+    try {
+      await fires('AuditlogReadsFail', () => shared.tenant.get());
+    } finally {
+      await shared.engine.start();
+    }
   });
 
   test('events that were changed after they had been signed for', async () => {
