@@ -246,7 +246,7 @@ describe('in a directory', () => {
 
   test('what was removed after the backup below stays away, whatever the policy is by now, and what a hold kept comes back', async () => {
     const { storage } = source;
-    const place = join(root, 'removed');
+    const place = join(root, 'removed-before');
     const organization = randomUUID();
     const now = Date.UTC(2024, 1, 20);
     const day = 86_400_000;
