@@ -70,9 +70,11 @@ export class RetentionKeeper {
   turn(signal?: AbortSignal): Promise<void> {
     return this.#turns.alone(async () => {
       const { storage, removal } = this.#options;
-      const organizations = await listOrganizations(storage);
       await forgetLeftPlans(storage);
-      const policies = await this.#adopt(organizations, await readPolicies(storage));
+      // Policies first: a change writes the setting and then the policy, and a new policy beside an old setting would be undone.
+      const before = await readPolicies(storage);
+      const organizations = await listOrganizations(storage);
+      const policies = await this.#adopt(organizations, before);
       if ((await removal.underWay()) > 0) return;
       await this.#delete(signal);
       await this.#carryOut(await removal.unfinished(), signal);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
+import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
 import { changeOfPolicy, changesOfSettings, sourceEventOfChange } from '../../src/control/change-events.ts';
 import {
@@ -22,6 +23,7 @@ import {
 import { RetentionKeeper } from '../../src/control/retention-keeper.ts';
 import { readSettled } from './retention-support.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
+import type { Storage } from '../../src/storage/storage.ts';
 import { eventually } from '../support/http.ts';
 import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
 import { rounds } from '../support/rounds.ts';
@@ -401,4 +403,39 @@ test('of several processes one removes, and all at once do no harm', async () =>
     { org: organization.id },
   );
   assert.ok(Number(counted?.n) >= 4, 'the ledger misses none');
+});
+
+test('a change that is made while a turn reads is not taken back', async () => {
+  const { storage } = engine;
+  const organization = await createOrganization(storage, { slug: 'changed-meanwhile', name: 'Changed' });
+  let change: (() => Promise<unknown>) | undefined = () =>
+    updateOrganization(storage, organization.slug, { retention: '30d' }, { defaultDays: undefined });
+  /** The change comes behind the first thing that a turn reads of settings and policies. */
+  const busy: Storage = {
+    ...storage,
+    rows: async <T>(...asked: Parameters<Storage['rows']>) => {
+      const rows = await storage.rows<T>(...asked);
+      const made = /FROM (organizations|retention_policies)/.test(asked[0]) ? change : undefined;
+      if (made !== undefined) {
+        change = undefined;
+        await made();
+      }
+      return rows;
+    },
+  };
+  const keeper = new RetentionKeeper({
+    storage: busy,
+    removal: new EventRemoval(storage),
+    clock: systemClock,
+    log: silentLog,
+    retentionDays: undefined,
+    intervalMs: 3_600_000,
+    instance: undefined,
+    settledBefore: async () => 2n ** 62n,
+    record: async () => {},
+  });
+  keepers.push(keeper);
+  await keeper.turn();
+  assert.equal(change, undefined);
+  assert.equal((await readPolicy(storage, organization.id)).days, 30);
 });
