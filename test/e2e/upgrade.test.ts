@@ -190,6 +190,11 @@ test('a directory that release 0.1.0 has left, killed with events in its log, re
       assert.deepEqual(stored, sources);
       return true;
     });
+    // What went to the log before them may come into the table behind them: until then the feed waits.
+    await eventually('the feed to have them', async () => {
+      const { data } = JSON.parse(await read(again, 'audit/feed?limit=10000')) as Page;
+      return data.length >= sources.length ? true : undefined;
+    });
     await holdAnswers(again);
     // Each event of that release is shown as this one renders its source event.
     for (const slug of ['acme', 'globex'])
