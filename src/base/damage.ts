@@ -4,7 +4,7 @@ import { gauge } from './metrics.ts';
 /**
  * What is known to be damaged or missing of what was acknowledged:
  *
- * - `log_segment`: a range of, or a whole segment of the write-ahead log;
+ * - `log_segment`: a range of, or a whole segment of the write-ahead log, also one that the engine cannot read;
  * - `engine_part`: a part of the table that the engine has set aside;
  * - `missing_events`: the table has fewer events than were stored in it;
  * - `unreadable`: events that the engine has and cannot read;

@@ -188,6 +188,8 @@ export class Batcher {
       'the engine refuses the content of a segment; it was set aside in the log folder',
     );
     await this.#options.wal.quarantine(segment, 'refused');
+    const detail = `the engine cannot read its content: ${segment.rows} events are in its file only`;
+    this.#options.damage.report({ kind: 'log_segment', id: String(segment.number), detail });
     this.#counts.refused += 1;
   }
 

@@ -161,7 +161,7 @@ export class Recovery {
   /** What earlier runs quarantined stays known until somebody takes the files away. */
   async #reportKept(): Promise<void> {
     for (const name of await this.#deps.files.list()) {
-      const [, number, as] = /^(\d{16})\.(damaged|missing)$/.exec(name) ?? [];
+      const [, number, as] = /^(\d{16})\.(damaged|missing|refused)$/.exec(name) ?? [];
       if (number === undefined) continue;
       const detail = `${name} tells of a ${as} segment; take the file away when you have dealt with it`;
       const isNew = this.#deps.damage.report({ kind: 'log_segment', id: String(Number(number)), detail });

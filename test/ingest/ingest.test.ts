@@ -105,17 +105,25 @@ describe('ingest, from request to sink', () => {
 
   it('sets a refused segment aside and goes on with the others', async () => {
     const stored: string[] = [];
-    const { ingest, dataDir } = await start(async (insert) => {
+    const damage = new DamageRegister();
+    const sink: SegmentSink = async (insert) => {
       if (markers(insert).includes('poison')) return 'refused';
       stored.push(...markers(insert));
       return 'stored';
-    });
+    };
+    const { ingest, dataDir } = await start(sink, { damage });
     await ingest.accept(request(event('poison')));
     assert.equal(await ingest.flush(5000), true);
     await ingest.accept(request(event('good')));
     assert.equal(await ingest.flush(5000), true);
     assert.deepEqual(stored, ['good']);
-    assert.equal((await readdir(join(dataDir, 'wal'))).filter((name) => name.endsWith('.refused')).length, 1);
+    const names = await readdir(join(dataDir, 'wal'));
+    const [kept = '', ...others] = names.filter((name) => name.endsWith('.refused'));
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      damage.list().map(({ kind, id }) => [kind, id]),
+      [['log_segment', String(Number.parseInt(kept, 10))]],
+    );
   });
 
   const batch = Array.from({ length: 500 }, (_, n) => event(`${n}`)).join('\n');

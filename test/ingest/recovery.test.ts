@@ -232,6 +232,22 @@ describe('recovery of the log', () => {
     assert.deepEqual((await open(disk.files)).damaged(), []);
   });
 
+  it('tells of a segment that the engine has refused for as long as its file is there', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const { wal } = await open(disk.files);
+    const number = await wal.append([frameOf([1, 2, 3], 10)]);
+    await wal.seal();
+    const [segment] = wal.sealed();
+    assert.ok(segment !== undefined);
+    await wal.quarantine(segment, 'refused');
+    await wal.close();
+    const later = await open(disk.files);
+    assert.deepEqual([later.errors, later.damaged()], [[], [number]]);
+    await later.wal.close();
+    await disk.files.remove(segmentName(number).replace('wal', 'refused'));
+    assert.deepEqual((await open(disk.files)).damaged(), []);
+  });
+
   it('reads every number that it gives out, whatever the clock says', () => {
     const clock = fc.oneof(fc.integer({ min: 0, max: 8.64e15 }), fc.constant(Date.UTC(2026, 0, 1)));
     const taken = fc.oneof(
