@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
@@ -58,6 +58,16 @@ test('each alert fires on its condition, and none while all is well', async (con
   for (const { alert } of rules) assert.ok(tested.includes(`alertname="${alert}"`), `${alert} has no test`);
 });
 
+test('each alert is caused for real in a test', async () => {
+  const folder = 'test/deploy/alerts';
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.alert.ts'));
+  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')));
+  const fired = new Set(
+    texts.flatMap((text) => Array.from(text.matchAll(/\.fires\('(\w+)'/g), ([, alert]) => alert)),
+  );
+  assert.deepEqual(fired, new Set(rules.map(({ alert }) => alert)));
+});
+
 test('each alert says what to do, and where there is more', async () => {
   for (const { alert, annotations } of rules) {
     assert.ok((annotations['action'] ?? '').length > 20, alert);
@@ -83,6 +93,16 @@ test('every expression of the dashboard is one', async (context) => {
   await writeFile(file, JSON.stringify({ groups: [{ name: 'panels', rules: asRules }] }));
   const answer = await run(context, ['check', 'rules', file]);
   assert.equal(answer?.code ?? 0, 0, answer?.text);
+});
+
+test('every endpoint that an alert or a panel names is one', async () => {
+  const table = await readFile('src/http/routes.ts', 'utf8');
+  const expressions = [...rules, ...panels.flatMap(({ targets }) => targets)].map(({ expr }) => expr);
+  const named = expressions.flatMap((expr) =>
+    Array.from(expr.matchAll(/\broute(?:=|!=|=~|!~)"([^"]+)"/g), ([, names = '']) => names.split('|')).flat(),
+  );
+  assert.ok(named.length >= 20, `only ${named.length} names were found`);
+  for (const name of named) assert.ok(table.includes(`'${name}'`), `no endpoint is named ${name}`);
 });
 
 test('every metric that an alert or a panel names is there', async () => {
