@@ -1,36 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchEvents } from '../lab/dataset.ts';
-import { residentBytes } from '../lab/process-stats.ts';
 import { metric } from '../lab/metric.ts';
+import { drift, lineOf, memorySeries, mostOf, sampled } from '../lab/sampling.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult, Series } from '../stats/result.ts';
 import { summarize } from '../stats/summary.ts';
 import { batchJob, type IngestLab } from './ingest.ts';
 
-const sampleMs = 1000;
 const lagSampleMs = 200;
 /** Long enough for a backlog to show. */
 const fullSpeedSeconds = 30;
 /** Share of the rate that was measured at full speed. */
 const paceShare = 0.7;
-
-interface Sample {
-  readonly second: number;
-  readonly service: number;
-  readonly engine: number;
-  readonly backlog: number;
-  readonly parts: number;
-  /** Seconds for which the oldest acknowledged event has not been readable. */
-  readonly lag: number;
-}
-
-/** Means of the first and the last third of a run: a figure that creeps shows between them. */
-function drift(samples: readonly Sample[], value: (sample: Sample) => number): [first: number, last: number] {
-  const third = Math.max(1, Math.floor(samples.length / 3));
-  const mean = (some: readonly Sample[]): number =>
-    some.reduce((sum, one) => sum + value(one), 0) / some.length;
-  return [mean(samples.slice(0, third)), mean(samples.slice(-third))];
-}
 
 /** As fast as the clients can, for long enough: whether what is acknowledged stays readable in time. */
 async function lagAtFullSpeed(ready: IngestLab): Promise<string> {
@@ -65,7 +46,7 @@ export async function benchSoak(
   seconds: number,
 ): Promise<{ result: CaseResult; series: Series[] }> {
   const { lab, plan } = ready;
-  const { service, engine, generator } = lab;
+  const { engine, generator } = lab;
   const before = await lab.events();
   const full = await generator.run(batchJob(ready, 0));
   const visibleMs = await lab.visible(before + full.steps * batchEvents);
@@ -73,37 +54,12 @@ export async function benchSoak(
   const eventsPerSecond = Math.round(fullRate * paceShare);
   await engine.mergesDone();
 
-  const samples: Sample[] = [];
-  const began = performance.now();
-  const sample = async (): Promise<void> => {
-    const parts = `SELECT count() FROM system.parts WHERE active AND database = '${lab.database}' AND table = 'events'`;
-    samples.push({
-      second: (performance.now() - began) / 1000,
-      service: (residentBytes(service.pid) ?? Number.NaN) / 1e6,
-      engine: (residentBytes(engine.access.pid) ?? Number.NaN) / 1e6,
-      backlog: (await metric(service.url, 'auditlog_wal_bytes')) / 1e6,
-      parts: await engine.number(parts),
-      lag: await metric(service.url, 'auditlog_ingest_lag_seconds'),
-    });
-  };
-  const timer = setInterval(() => void sample(), sampleMs);
-  const job = batchJob(ready, 0);
-  const result = await generator
-    .run({ ...job, stop: { seconds }, stepsPerSecond: eventsPerSecond / batchEvents })
-    .finally(() => clearInterval(timer));
+  const job = { ...batchJob(ready, 0), stop: { seconds }, stepsPerSecond: eventsPerSecond / batchEvents };
+  const { result, samples } = await sampled(lab, () => generator.run(job));
   const events = result.steps * batchEvents;
   await lab.visible(before + full.steps * batchEvents + events);
   const [p50, p99, p999] = quantilesMs(result.latency, [0.5, 0.99, 0.999]);
   const span = (result.endedMs - result.startedMs) / 1000;
-  const most = (value: (one: Sample) => number): number => Math.max(...samples.map(value));
-  const flat = (name: string, value: (one: Sample) => number, unit: string): string => {
-    const [first, last] = drift(samples, value);
-    return `${name}: first third ${first.toFixed(0)}${unit}, last third ${last.toFixed(0)}${unit}, most ${most(value).toFixed(0)}${unit}`;
-  };
-  const line = (name: string, value: (one: Sample) => number) => ({
-    name,
-    points: samples.map((one) => [one.second, value(one)] as const),
-  });
   const atFullSpeed = await lagAtFullSpeed(ready);
   return {
     result: {
@@ -117,32 +73,22 @@ export async function benchSoak(
       },
       notes: [
         `acknowledged p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms, p99.9 ${p999?.toFixed(1)} ms, counted from when each batch was due`,
-        flat('service', (one) => one.service, ' MB'),
-        flat('engine', (one) => one.engine, ' MB'),
-        flat('backlog', (one) => one.backlog, ' MB'),
-        flat('active parts', (one) => one.parts, ''),
-        `readable: the oldest unread event had waited ${most((one) => one.lag).toFixed(2)} s at most`,
+        drift(samples, 'service', (one) => one.service),
+        drift(samples, 'engine', (one) => one.engine),
+        drift(samples, 'backlog', (one) => one.backlog),
+        drift(samples, 'active parts', (one) => one.parts, ''),
+        `readable: the oldest unread event had waited ${mostOf(samples, (one) => one.lag).toFixed(2)} s at most`,
         atFullSpeed,
       ],
     },
     series: [
-      {
-        id: 'soak.memory',
-        title: 'Memory and backlog at 70 % of full speed',
-        x: 'seconds',
-        y: 'MB',
-        lines: [
-          line('service resident', (one) => one.service),
-          line('engine resident', (one) => one.engine),
-          line('write-ahead log', (one) => one.backlog),
-        ],
-      },
+      memorySeries('soak.memory', 'Memory and backlog at 70 % of full speed', samples),
       {
         id: 'soak.parts',
         title: 'Active parts of the table',
         x: 'seconds',
         y: 'parts',
-        lines: [line('active parts', (one) => one.parts)],
+        lines: [lineOf(samples, 'active parts', (one) => one.parts)],
       },
     ],
   };

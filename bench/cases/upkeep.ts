@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { rm } from 'node:fs/promises';
 import { batchEvents, type Dataset, writeDataset } from '../lab/dataset.ts';
 import type { Lab } from '../lab/lab.ts';
-import { metric } from '../lab/metric.ts';
-import { residentBytes } from '../lab/process-stats.ts';
+import { coresOf, drift, memorySeries, type Sample, sampled } from '../lab/sampling.ts';
 import { startGenerator } from '../load/generator-process.ts';
 import type { Job, JobResult } from '../load/job.ts';
 import { quantilesMs } from '../stats/histogram.ts';
@@ -19,16 +18,11 @@ const pagesPerSecond = 8;
 const dayMicros = 86_400_000_000;
 const agedDays = 60;
 const agedEvents = 100_000;
+/** They are part of the pace, and no burst: what is looked for is what removing them costs. A change of retention a minute. */
+const agedPerSecond = 2000;
 const removedMsMax = 300_000;
 const heardMsMax = 30_000;
 const signedMsMax = 120_000;
-
-interface Sample {
-  readonly second: number;
-  readonly service: number;
-  readonly engine: number;
-  readonly backlog: number;
-}
 
 type ReadingSender = Sender & { readonly readKey: string };
 
@@ -40,30 +34,6 @@ interface Stretch {
 
 /** How often each thing was done, and how many seconds it took at most. */
 type Doings = Map<string, { times: number; longest: number }>;
-
-function samplesOf({ service, engine }: Lab): { stop(): Promise<readonly Sample[]> } {
-  const samples: Sample[] = [];
-  const began = performance.now();
-  const over = new AbortController();
-  const sampling = (async () => {
-    while (!over.signal.aborted) {
-      samples.push({
-        second: (performance.now() - began) / 1000,
-        service: (residentBytes(service.pid) ?? Number.NaN) / 1e6,
-        engine: (residentBytes(engine.access.pid) ?? Number.NaN) / 1e6,
-        backlog: (await metric(service.url, 'auditlog_wal_bytes')) / 1e6,
-      });
-      await sleep(sampleMs);
-    }
-  })();
-  return {
-    async stop() {
-      over.abort();
-      await sampling;
-      return samples;
-    },
-  };
-}
 
 /** First pages of one organization at a fixed pace. */
 function pagesJob({ service }: Lab, key: string, seconds: number): Job {
@@ -185,6 +155,7 @@ class Upkeep {
         steps: dataset.batches.map((body) => [{ target: 0, head: 0, body }]),
         clients: 1,
         stop: { steps: dataset.batches.length },
+        stepsPerSecond: agedPerSecond / batchEvents,
         dataFile: dataset.path,
         status: 202,
       });
@@ -198,18 +169,18 @@ class Upkeep {
 
 async function stretchOf(sender: ReadingSender, eventsPerSecond: number, seconds: number): Promise<Stretch> {
   const { lab, readKey } = sender;
-  const sampling = samplesOf(lab);
   const reader = startGenerator();
+  const job = {
+    ...batchJob(sender, 0),
+    stop: { seconds },
+    stepsPerSecond: eventsPerSecond / batchEvents,
+  };
   try {
-    const [writes, pages] = await Promise.all([
-      lab.generator.run({
-        ...batchJob(sender, 0),
-        stop: { seconds },
-        stepsPerSecond: eventsPerSecond / batchEvents,
-      }),
-      reader.run(pagesJob(lab, readKey, seconds)),
-    ]);
-    return { writes, pages, samples: await sampling.stop() };
+    const { result, samples } = await sampled(lab, () =>
+      Promise.all([lab.generator.run(job), reader.run(pagesJob(lab, readKey, seconds))]),
+    );
+    const [writes, pages] = result;
+    return { writes, pages, samples };
   } finally {
     reader.stop();
   }
@@ -256,7 +227,7 @@ export async function benchUpkeep(
   const alone = await stretchOf(sender, eventsPerSecond, seconds);
   await signed(sender);
   const upkeep = new Upkeep(lab, aged);
-  const beside = await stretchOf(sender, eventsPerSecond, seconds);
+  const beside = await stretchOf(sender, eventsPerSecond - agedPerSecond, seconds);
   await upkeep.stop();
   const sent = sentFirst + (alone.writes.steps + beside.writes.steps) * batchEvents;
   await lab.visible(before + sent);
@@ -270,26 +241,20 @@ const milliseconds = (result: JobResult): string =>
     .map((ms) => ms.toFixed(0))
     .join(' and ');
 
+/** Without those of the commands, which are other processes. */
+const busy = (samples: readonly Sample[]): string =>
+  `service ${coresOf(samples, (one) => one.serviceCpu)}, engine ${coresOf(samples, (one) => one.engineCpu)}`;
+
 function reportOf(
   alone: Stretch,
   beside: Stretch,
   { eventsPerSecond, sent, doings }: { eventsPerSecond: number; sent: number; doings: Doings },
 ): { result: CaseResult; series: Series[] } {
   const span = (beside.writes.endedMs - beside.writes.startedMs) / 1000;
-  const third = Math.max(1, Math.floor(beside.samples.length / 3));
-  const mean = (some: readonly Sample[], value: (one: Sample) => number): string =>
-    (some.reduce((sum, one) => sum + value(one), 0) / some.length).toFixed(0);
-  const flat = (name: string, value: (one: Sample) => number): string =>
-    `${name}: first third ${mean(beside.samples.slice(0, third), value)} MB, last third ` +
-    `${mean(beside.samples.slice(-third), value)} MB, most ${Math.max(...beside.samples.map(value)).toFixed(0)} MB`;
-  const line = (name: string, value: (one: Sample) => number) => ({
-    name,
-    points: beside.samples.map((one) => [one.second, value(one)] as const),
-  });
   return {
     result: {
       id: 'upkeep',
-      title: `${Math.round(span)} s at ${eventsPerSecond} events/s with backups, changes of retention and verify`,
+      title: `${Math.round(span)} s at half of full speed, ${eventsPerSecond} events/s, with backups, changes of retention and verify`,
       unit: 'events',
       service: {
         rate: summarize([(beside.writes.steps * batchEvents) / span]),
@@ -302,23 +267,19 @@ function reportOf(
         ),
         `pages p50 and p99: ${milliseconds(alone.pages)} ms without upkeep, ${milliseconds(beside.pages)} ms with it`,
         `acknowledged p50 and p99: ${milliseconds(alone.writes)} ms without, ${milliseconds(beside.writes)} ms with it`,
-        flat('service', (one) => one.service),
-        flat('engine', (one) => one.engine),
-        flat('backlog', (one) => one.backlog),
+        `busy cores without: ${busy(alone.samples)}; with it: ${busy(beside.samples)}`,
+        drift(beside.samples, 'service', (one) => one.service),
+        drift(beside.samples, 'engine', (one) => one.engine),
+        drift(beside.samples, 'backlog', (one) => one.backlog),
+        drift(beside.samples, 'active parts', (one) => one.parts, ''),
       ],
     },
     series: [
-      {
-        id: 'upkeep.memory',
-        title: 'Memory and backlog beside backups, changes of retention and verify',
-        x: 'seconds',
-        y: 'MB',
-        lines: [
-          line('service resident', (one) => one.service),
-          line('engine resident', (one) => one.engine),
-          line('write-ahead log', (one) => one.backlog),
-        ],
-      },
+      memorySeries(
+        'upkeep.memory',
+        'Memory and backlog beside backups, changes of retention and verify',
+        beside.samples,
+      ),
     ],
   };
 }

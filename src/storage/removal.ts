@@ -244,7 +244,10 @@ export class EventRemoval {
     return this.#storage.cluster === undefined ? 'events' : 'events_local';
   }
 
-  /** Parameters of a mutation become part of it as text, so no more plans than `removalOrganizationsMax` come together. */
+  /**
+   * Parameters of a mutation become part of it as text, so no more plans than `removalOrganizationsMax` come together. The
+   * engine cannot look into `transform`: by `org` it leaves alone, unread, the parts that have nothing of these organizations.
+   */
   async #removeIn(
     month: string,
     plans: readonly RemovalPlan[],
@@ -254,7 +257,8 @@ export class EventRemoval {
     const target = { database, cluster };
     const statement = renderPlaceholders(
       `ALTER TABLE {{sharded events}} {{on_cluster}} DELETE IN PARTITION ID ${quoteString(month)}
-       WHERE toUnixTimestamp64Micro(time) < transform(org, {organizations:Array(UUID)}, {befores:Array(Int64)}, toInt64(0))
+       WHERE org IN {organizations:Array(UUID)}
+         AND toUnixTimestamp64Micro(time) < transform(org, {organizations:Array(UUID)}, {befores:Array(Int64)}, toInt64(0))
          AND seq < transform(org, {organizations:Array(UUID)}, {belows:Array(UInt64)}, toUInt64(0))
          AND (NOT ${isPolicy} OR org IN {whole:Array(UUID)})`,
       target,
