@@ -152,7 +152,9 @@ export class Administration {
       const current = await readSignOn(this.#storage, id);
       if (current.provenMicros !== undefined || current.connectedMicros !== connectedMicros) return;
       const now = this.#clock();
-      await signOnTable.update(this.#storage, current, { provenMicros: now }, now);
+      const proven = (settings: SignOnSettings): Partial<SignOnSettings> =>
+        settings.connectedMicros === connectedMicros ? { provenMicros: now } : {};
+      await signOnTable.update(this.#storage, current, proven, now);
     });
   }
 
@@ -221,7 +223,8 @@ export class Administration {
     const isAdmin = user.role === 'admin' && user.disabledMicros === undefined;
     const staysAdmin = (members.role ?? 'admin') === 'admin' && members.disabledMicros === undefined;
     const isChanged = Object.keys(members).length > 0;
-    const update = async () => (isChanged ? userTable.update(this.#storage, user, members, now) : user);
+    const changeOf = (current: User) => changeOfProvisioning(current, change, now);
+    const update = async () => (isChanged ? userTable.update(this.#storage, user, changeOf, now) : user);
     const changed = await (isAdmin && !staysAdmin ? this.#keepingAnAdmin(user, update) : update());
     const { externalId = before.externalId } = change;
     if (externalId !== before.externalId)
@@ -294,8 +297,8 @@ export class Administration {
     try {
       await this.#checkAnotherAdmin(user);
     } catch (error) {
-      const before = { ...user, credentialVersion: changed.credentialVersion };
-      await userTable.update(this.#storage, changed, before, this.#clock());
+      const { name, role, disabledMicros } = user;
+      await userTable.update(this.#storage, changed, { name, role, disabledMicros }, this.#clock());
       throw error;
     }
     return changed;

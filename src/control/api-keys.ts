@@ -185,12 +185,15 @@ export async function rotateApiKey(
     throw new Problem('conflict', `the API key ${id} has expired`);
   }
   const text = newKeyText(id);
-  const change = {
+  const change = ({ digest }: ApiKey) => ({
     digest: keyDigest(text),
-    previousDigest: graceMs === 0 ? '' : current.digest,
+    previousDigest: graceMs === 0 ? '' : digest,
     previousUntilMicros: graceMs === 0 ? undefined : now + graceMs * 1000,
-  };
-  return { apiKey: await apiKeyTable.update(storage, current, change, now), text };
+  });
+  const apiKey: ApiKey = await apiKeyTable.update(storage, current, change, now);
+  // By another process meanwhile.
+  if (apiKey.revokedMicros !== undefined) throw new Problem('conflict', `the API key ${id} is revoked`);
+  return { apiKey, text };
 }
 
 /** Ends a key for good; one that is revoked already keeps its first time. Throws Problem `not_found`. */

@@ -1,4 +1,5 @@
-import type { Problem } from '../base/problem.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../base/problem.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { everyReplicaOf, everywhere, requireMajority } from '../storage/claim.ts';
 import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
@@ -10,6 +11,8 @@ type Row = Readonly<Record<string, unknown>>;
 interface Field<V> {
   /** What a SELECT names. */
   readonly select: string;
+  /** Whether it only ever grows. */
+  readonly isCounter?: boolean;
   read(row: Row): V;
   write(value: V): Row;
 }
@@ -36,6 +39,11 @@ export function optional<V>(column: string): Field<V | undefined> {
     (value: V | null) => value ?? undefined,
     (value) => value ?? null,
   );
+}
+
+/** A number that each change of it makes larger. */
+export function counter(column: string): Field<number> {
+  return { ...field<number>(column), isCounter: true };
 }
 
 /** The column by which the newest row of an id is known. */
@@ -101,23 +109,86 @@ export class ControlTable<T extends Versioned> {
     return row;
   }
 
-  async put(storage: Storage, value: T): Promise<void> {
-    const columns = this.#fields.map(([member, { write }]) => write(value[member as keyof T]));
-    await storage.insertRows(this.name, [Object.assign({}, ...columns) as object]);
+  put(storage: Storage, value: T): Promise<void> {
+    return storage.insertRows(this.name, [this.#rowOf(value)]);
   }
 
-  /** Replaces a row by one with other values of some members, and gives that. */
+  /**
+   * Gives some members of an object other values, and resolves with what there is of it then. A `change` that depends on
+   * what it replaces (a counter, say) is a function of that.
+   *
+   * Rows are written whole and there are no transactions, so another process may have written one that lacks this change,
+   * or that this one lacks. Of two that write together whoever looks last sees both: it makes its change again, to the
+   * other's row. Members that `change` leaves as `current` has them are the other's. Throws Problem `unavailable` where
+   * others never stop.
+   */
   async update<C extends Partial<T>>(
     storage: Storage,
     current: T,
-    change: C,
+    change: C | ((current: T) => C),
     nowMicros: number,
   ): Promise<T & C> {
-    // Above the one it replaces, also where the clock of this machine is behind the last writer's.
-    const version = Math.max(nowMicros, current.version + 1);
-    const updated = { ...current, ...change, version };
-    await this.put(storage, updated);
-    return updated;
+    const changeOf = (base: T): Partial<T> =>
+      typeof change === 'function' ? this.#differing(base, change(base)) : this.#differing(current, change);
+    const own = new Set<string>();
+    let base = (await this.#writtenAfter(storage, current)).at(-1) ?? current;
+    let lowest = 0;
+    for (let attempt = 1; attempt <= limits.controlUpdateTriesMax; attempt += 1) {
+      const wanted = changeOf(base);
+      // Above all that was seen, also where the clock of this machine is behind the last writer's.
+      const written: T = { ...base, ...wanted, version: Math.max(nowMicros, base.version + 1, lowest) };
+      own.add(this.#textOf(written));
+      await this.put(storage, written);
+      const others = (await this.#writtenAfter(storage, base)).filter((row) => !own.has(this.#textOf(row)));
+      const newest = others.at(-1);
+      if (newest === undefined || this.#isSame(newest, written)) return written as T & C;
+      if (newest.version > written.version && this.#has(newest, wanted)) return newest as T & C;
+      base = newest;
+      lowest = written.version + 1;
+      // Two that keep step with each other would go on for ever.
+      await sleep(Math.random() * attempt * limits.controlUpdateWaitMs);
+    }
+    throw new Problem('unavailable', 'Others change the same all the time.', { retryAfterSeconds: 1 });
+  }
+
+  /** Rows of the same id with a higher version, oldest first: those that a newer one replaces are among them for a while. */
+  async #writtenAfter(storage: Storage, { id, version }: T): Promise<T[]> {
+    await requireMajority(storage);
+    const condition = `id = {id:${this.#idType}} AND version > {version:UInt64} ORDER BY version`;
+    const from = everyReplicaOf(storage, this.name);
+    return this.#read(storage, condition, { id, version }, { settings: everywhere }, from);
+  }
+
+  #rowOf(value: T): object {
+    const columns = this.#fields.map(([member, { write }]) => write(value[member as keyof T]));
+    return Object.assign({}, ...columns) as object;
+  }
+
+  #textOf(value: T): string {
+    return JSON.stringify(this.#rowOf(value));
+  }
+
+  #isSame(one: T, other: T): boolean {
+    return this.#textOf({ ...one, version: 0 }) === this.#textOf({ ...other, version: 0 });
+  }
+
+  #differing(base: T, change: Partial<T>): Partial<T> {
+    const differs = ([member, value]: [string, unknown]) => {
+      const known = this.#fields.find(([name]) => name === member)?.[1];
+      const before = base[member as keyof T];
+      return (
+        member !== 'version' && JSON.stringify(known?.write(before)) !== JSON.stringify(known?.write(value))
+      );
+    };
+    return Object.fromEntries(Object.entries(change).filter(differs)) as Partial<T>;
+  }
+
+  /** Whether a row has a change, be it by another process that made its own to the row with this one. */
+  #has(row: T, change: Partial<T>): boolean {
+    return Object.entries(this.#differing(row, change)).every(([member, value]) => {
+      const known = this.#fields.find(([name]) => name === member)?.[1];
+      return known?.isCounter === true && Number(row[member as keyof T]) >= Number(value);
+    });
   }
 
   /**

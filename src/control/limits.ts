@@ -29,6 +29,9 @@ export const limits = {
   passwordWaitsReserved: 256,
   /** Control rows read at once; a table of any size is read in pages of this. */
   controlPageRowsMax: 20_000,
+  /** How often a change is made again to what another process has written meanwhile, and by how much longer it waits each time. */
+  controlUpdateTriesMax: 12,
+  controlUpdateWaitMs: 10,
   /** Changes of one organization that wait for each other. */
   apiKeysPerOrganizationMax: 1_000,
   usersPerOrganizationMax: 20_000,

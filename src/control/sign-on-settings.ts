@@ -211,7 +211,8 @@ export async function updateSignOn(
 ): Promise<SignOnChange> {
   const organization = await findOrganization(storage, reference);
   const before = await readSignOn(storage, organization.id);
-  const merged = { ...before, ...connectionOf(before, input), ...rulesOf(input) };
+  const asked = { ...connectionOf(before, input), ...rulesOf(input) };
+  const merged = { ...before, ...asked };
   if (merged.provider === 'off' && !merged.passwords)
     throw new Problem('conflict', 'passwords are off, so nobody could sign in: org set --passwords on first');
   const { clientSecret } = input;
@@ -222,12 +223,15 @@ export async function updateSignOn(
   const names = ['provider', 'issuer', 'clientId'] as const;
   const isOther = input.relink === true || names.some((name) => merged[name] !== before[name]);
   const now = clock();
-  const change = {
-    ...merged,
+  const { provider, ...others } = asked;
+  const change: Partial<SignOnSettings> = {
+    ...others,
+    ...(provider !== before.provider && { provider: merged.provider }),
     ...(sealed !== undefined && { clientSecret: sealed }),
     ...(isOther && { connectedMicros: now, provenMicros: undefined }),
   };
-  return { organization, before, now: await signOnTable.update(storage, before, change, now) };
+  // A function: what another process has proven meanwhile is of the connection before.
+  return { organization, before, now: await signOnTable.update(storage, before, () => change, now) };
 }
 
 /**

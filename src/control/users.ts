@@ -3,7 +3,16 @@ import { addressOfPseudonym } from '../base/pseudonym.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
-import { ControlTable, field, optionalTime, putUnique, type RowOf, time, version } from './control-table.ts';
+import {
+  ControlTable,
+  counter,
+  field,
+  optionalTime,
+  putUnique,
+  type RowOf,
+  time,
+  version,
+} from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
 import { findOrganization } from './organizations.ts';
 import { dummyHash, hashPassword } from './passwords.ts';
@@ -24,7 +33,7 @@ export const userTable = new ControlTable('users', 'UUID', {
   role: field<Role>('role', (text: string) => roles.find((role) => role === text) ?? 'member'),
   passwordHash: field<string>('password_hash'),
   /** Sessions carry it; one that carries another number has ended (contract: Sessions). */
-  credentialVersion: field<number>('credential_version'),
+  credentialVersion: counter('credential_version'),
   createdMicros: time('created_at'),
   disabledMicros: optionalTime('disabled_at'),
   deletedMicros: optionalTime('deleted_at'),
@@ -227,6 +236,6 @@ export async function setPassword(
 }
 
 function endSessions(storage: Storage, user: User, change: Partial<User>, now: number): Promise<User> {
-  const credentialVersion = user.credentialVersion + 1;
-  return userTable.update(storage, user, { ...change, credentialVersion }, now);
+  const ending = ({ credentialVersion }: User) => ({ ...change, credentialVersion: credentialVersion + 1 });
+  return userTable.update(storage, user, ending, now);
 }
