@@ -4,7 +4,8 @@ import { toReadable } from '../../base/byte-flow.ts';
 import { readIfThere } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
 import { listErasures } from '../../control/erasure.ts';
-import { listOrganizations } from '../../control/organizations.ts';
+import { findOrganization, listOrganizations } from '../../control/organizations.ts';
+import { readPolicy } from '../../control/retention.ts';
 import { readAnswers } from '../../ingest/log-copy.ts';
 import { EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
 import type { Settings } from '../../storage/storage.ts';
@@ -139,8 +140,21 @@ export class BackupRun {
   /** A backup has events as they were before an erasure or as they are after it, never some of each. */
   async #settledErasures(): Promise<string[]> {
     const found = await listErasures(this.#session.storage);
-    if (found.some(({ finishedMicros }) => finishedMicros === undefined)) throw erasureMeanwhile();
+    const begun = found.filter(({ finishedMicros }) => finishedMicros === undefined);
+    for (const { organizationId } of begun) await this.#refuseIfHeld(organizationId);
+    if (begun.length > 0) throw erasureMeanwhile();
     return found.map(({ id }) => id);
+  }
+
+  /** An erasure that a hold has stopped does not finish by itself, so to wait for it would be wrong advice. */
+  async #refuseIfHeld(id: string): Promise<void> {
+    const { storage } = this.#session;
+    if ((await readPolicy(storage, id)).heldMicros === undefined) return;
+    const { slug } = await findOrganization(storage, id);
+    throw new Problem(
+      'conflict',
+      `a legal hold on ${slug} has stopped the erasure of a person half way, and there is no backup until that goes on: "org set ${slug} --retention off" so that nothing is removed, "org release ${slug}", and "org hold ${slug}" again when "backup" works`,
+    );
   }
 
   async #write(source: string, base: Link | null): Promise<Manifest> {
