@@ -89,7 +89,9 @@ export class BackupRun {
   async run(): Promise<TakenBackup> {
     const { place } = this.#options;
     const left = await place.freeBytes().then(() => place.unfinished());
-    this.#notes.push(...left.map((name) => `${name} is of a run that was cut short: remove it`));
+    // Of the two nobody can tell from here which it is, and the other run may be on another machine.
+    const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
+    this.#notes.push(...left.map((name) => `${name} ${words}`));
     this.#erasures = await this.#settledErasures();
     const source = await (await MoveRecords.open(this.#session.storage, this.#cluster)).idOfSource();
     const link = await this.#findBase(source);
