@@ -10,6 +10,7 @@ import {
   retentionText,
 } from '../control/change-events.ts';
 import {
+  changeOfSettings,
   createOrganization,
   findOrganization,
   listOrganizations,
@@ -43,7 +44,7 @@ import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 import { integer, option } from './option.ts';
 import { table, timeText } from './output.ts';
-import { operator, type Session } from './session.ts';
+import { eventsOf, operator, recordAfter, type Session } from './session.ts';
 
 const retentionHelp =
   'how long events are kept, stored ones included, such as 90d; off: for ever; default: as RETENTION says';
@@ -156,19 +157,21 @@ function registerSet(org: Command, deps: CliDeps): void {
     const reference = referenceOf(argument, options);
     if ([name, retention, receipts, passwords].every((one) => one === undefined))
       throw new Problem('malformed', 'nothing to set: give --name, --retention, --receipts or --passwords');
-    return async (storage, { config }) => {
-      const { retentionDays: defaultDays } = config;
+    const settings = { name, retention, receipts, confirmed: confirm };
+    // Two changes, of which the second must not fail by what is wrong with the command.
+    changeOfSettings(settings);
+    return async (storage, session) => {
+      const { retentionDays: defaultDays } = session.config;
       if (options.dryRun) return dryRun(storage, reference, options, defaultDays);
-      // First, as it may be refused.
-      const changes =
-        passwords === undefined ? [] : [await changePasswords(storage, reference, options, passwords)];
-      const settings = { name, retention, receipts, confirmed: confirm };
+      // First, as it may be refused; and recorded, as the second may be, too.
+      if (passwords !== undefined)
+        await recordNow(session, await changePasswords(storage, reference, options, passwords));
       const changed = await updateOrganization(storage, reference, settings, { defaultDays });
       return {
         schema: 'CliOrganization',
         value: view(changed.now, await readPolicy(storage, changed.now.id)),
         text: `Organization ${changed.now.slug} changed`,
-        changes: [...changes, ...changesOfSettings(changed)],
+        changes: changesOfSettings(changed),
       };
     };
   });
@@ -212,6 +215,8 @@ function registerHold(org: Command, deps: CliDeps): void {
           'conflict',
           'the organization was being deleted already: nothing of it can be held',
         );
+      // Before the wait, which may take an hour: the hold is there also where nobody waits for its end.
+      await recordNow(session, changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason }));
       const isSettled = await settleHold(removalOf(session), organization.id);
       const { slug } = organization;
       const text = isSettled
@@ -221,10 +226,14 @@ function registerHold(org: Command, deps: CliDeps): void {
         schema: 'CliOrganization',
         value: view(organization, policy),
         text,
-        changes: [changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason })],
       };
     };
   });
+}
+
+/** Of a command that may end otherwise after it has made a change. */
+function recordNow(session: Session, change: Change): Promise<void> {
+  return recordAfter(session, eventsOf([change]), 'an audit event');
 }
 
 function removalOf({ storage }: Session): EventRemoval {

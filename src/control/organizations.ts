@@ -137,6 +137,15 @@ export async function createOrganization(
   return organization;
 }
 
+/** The members of an organization that settings name. Throws Problem `malformed`. */
+export function changeOfSettings({ name, retention, receipts }: OrganizationSettings) {
+  return {
+    ...(name !== undefined && { name: displayName(name) }),
+    ...(retention !== undefined && { retentionDays: parseRetention(retention) }),
+    ...(receipts !== undefined && { receipts: parseReceipts(receipts) }),
+  };
+}
+
 /**
  * Changes what is given and keeps the rest. A retention holds for what is stored, too; `defaultDays` is the service's own,
  * undefined: for ever. The setting is written before the policy: of the two, a crash may leave the one that removes
@@ -149,12 +158,8 @@ export async function updateOrganization(
   { defaultDays, clock = systemClock }: { readonly defaultDays: number | undefined; readonly clock?: Clock },
 ): Promise<ChangedOrganization> {
   const before = await findOrganization(storage, reference);
-  const { name, retention, receipts, confirmed } = settings;
-  const change = {
-    ...(name !== undefined && { name: displayName(name) }),
-    ...(retention !== undefined && { retentionDays: parseRetention(retention) }),
-    ...(receipts !== undefined && { receipts: parseReceipts(receipts) }),
-  };
+  const { retention, confirmed } = settings;
+  const change = changeOfSettings(settings);
   const days = effectiveRetentionDays({ ...before, ...change }, defaultDays);
   const weighed =
     retention === undefined ? undefined : await weighPolicy(storage, before.id, { days, confirmed }, clock());

@@ -8,6 +8,8 @@ import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { variables } from '../../src/config/variables.ts';
 import { formatVersion } from '../../src/ingest/segment.ts';
+import { organizationTable } from '../../src/control/organizations.ts';
+import { readSignOn } from '../../src/control/sign-on-settings.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
 import { holdOutput } from '../support/openapi.ts';
@@ -26,6 +28,8 @@ interface Answer {
   readonly code: number;
   readonly out: string;
   readonly error: string;
+  /** What had been said when the first event was recorded. */
+  readonly outBefore: string | undefined;
   readonly events: readonly { message: { action: number; org: string; actor: object } }[];
 }
 
@@ -35,6 +39,7 @@ async function run(
 ) {
   const said = { out: '', error: '' };
   const events: object[] = [];
+  let outBefore: string | undefined;
   const unexpected = () => Promise.reject(new Error('not for this command'));
   const deps: CliDeps = {
     environment: { DATA_DIR: engine.dataDir, ...more.environment },
@@ -49,6 +54,7 @@ async function run(
       input: Readable.from(more.stdin === undefined ? [] : [more.stdin]),
     },
     recordEvents: async (_on, recorded) => {
+      outBefore ??= said.out;
       events.push(...recorded);
     },
     eventEnvelope: () => ({ head: '', tail: '' }),
@@ -58,7 +64,7 @@ async function run(
   };
   const code = await runCli(args, deps);
   holdOutput(args, said.out);
-  return { code, ...said, events } as Answer;
+  return { code, ...said, events, outBefore } as Answer;
 }
 
 /** The JSON that a command printed; it must have succeeded without a word of complaint. */
@@ -98,6 +104,35 @@ describe('organizations', () => {
       answer.events.map(({ message }) => [message.action, message.org]),
       [[5010, id]],
     );
+  });
+
+  test('a hold is recorded before it waits for removals that are under way', async () => {
+    await json(['org', 'create', 'waits', '--name', 'Waits']);
+    const answer = await run(['org', 'hold', 'waits', '--reason', 'a case']);
+    assert.deepEqual(
+      [answer.code, answer.outBefore, answer.events.map(({ message }) => message.action)],
+      [0, '', [5014]],
+    );
+    assert.match(answer.out, /is held: nothing of it is removed/);
+  });
+
+  test('set changes nothing by a wrong command, and records what it has changed before it is refused', async () => {
+    await json(['org', 'create', 'two-changes', '--name', 'Two']);
+    const set = ['org', 'set', 'two-changes', '--passwords', 'off', '--force'];
+    const wrong = await run([...set, '--receipts', 'bogus']);
+    assert.deepEqual([wrong.code, wrong.events], [2, []]);
+    const [found] = await organizationTable.select(engine.storage, "slug = 'two-changes'");
+    assert.equal((await readSignOn(engine.storage, found?.id ?? '')).passwords, true);
+
+    const old = '2020-01-01 00:00:00.000000';
+    await engine.storage.insertRows('events', [
+      { org: found?.id, seq: '1', time: old, source: '{}', ocsf: '{}' },
+    ]);
+    const refused = await run([...set, '--retention', '1d']);
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.error, /ends the time of 1 stored events/);
+    assert.equal((await readSignOn(engine.storage, found?.id ?? '')).passwords, false);
+    assert.equal(refused.events.length, 1);
   });
 
   test('set and list show the policy', async () => {

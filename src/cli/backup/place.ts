@@ -18,7 +18,7 @@ export interface Place {
   /** Takes away what there is of a backup that will not be finished. */
   abandon(id: string): Promise<void>;
   latest(): Promise<string | undefined>;
-  /** Names of what runs that were cut short have left. */
+  /** Names of what runs that were cut short have left, or are writing now. */
   unfinished(): Promise<string[]>;
 }
 

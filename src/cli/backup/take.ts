@@ -4,7 +4,8 @@ import { toReadable } from '../../base/byte-flow.ts';
 import { readIfThere } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
 import { listErasures } from '../../control/erasure.ts';
-import { listOrganizations } from '../../control/organizations.ts';
+import { findOrganization, listOrganizations } from '../../control/organizations.ts';
+import { readPolicy } from '../../control/retention.ts';
 import { readAnswers } from '../../ingest/log-copy.ts';
 import { EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
 import type { Settings } from '../../storage/storage.ts';
@@ -88,7 +89,9 @@ export class BackupRun {
   async run(): Promise<TakenBackup> {
     const { place } = this.#options;
     const left = await place.freeBytes().then(() => place.unfinished());
-    this.#notes.push(...left.map((name) => `${name} is of a run that was cut short: remove it`));
+    // Of the two nobody can tell from here which it is, and the other run may be on another machine.
+    const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
+    this.#notes.push(...left.map((name) => `${name} ${words}`));
     this.#erasures = await this.#settledErasures();
     const source = await (await MoveRecords.open(this.#session.storage, this.#cluster)).idOfSource();
     const link = await this.#findBase(source);
@@ -139,8 +142,21 @@ export class BackupRun {
   /** A backup has events as they were before an erasure or as they are after it, never some of each. */
   async #settledErasures(): Promise<string[]> {
     const found = await listErasures(this.#session.storage);
-    if (found.some(({ finishedMicros }) => finishedMicros === undefined)) throw erasureMeanwhile();
+    const begun = found.filter(({ finishedMicros }) => finishedMicros === undefined);
+    for (const { organizationId } of begun) await this.#refuseIfHeld(organizationId);
+    if (begun.length > 0) throw erasureMeanwhile();
     return found.map(({ id }) => id);
+  }
+
+  /** An erasure that a hold has stopped does not finish by itself, so to wait for it would be wrong advice. */
+  async #refuseIfHeld(id: string): Promise<void> {
+    const { storage } = this.#session;
+    if ((await readPolicy(storage, id)).heldMicros === undefined) return;
+    const { slug } = await findOrganization(storage, id);
+    throw new Problem(
+      'conflict',
+      `a legal hold on ${slug} has stopped the erasure of a person half way, and there is no backup until that goes on: "org set ${slug} --retention off" so that nothing is removed, "org release ${slug}", and "org hold ${slug}" again when "backup" works`,
+    );
   }
 
   async #write(source: string, base: Link | null): Promise<Manifest> {
