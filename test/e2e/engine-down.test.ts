@@ -57,8 +57,8 @@ describe('the embedded engine is killed', () => {
         } else {
           notRetrieved(answer);
           refused++;
-          await sleep(20);
         }
+        await sleep(20);
       }
     };
     const writer = async () => {

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, eventIdentity } from '../../src/client/client.ts';
+import { forward as forwardHere } from '../cli/forward-support.ts';
 import { call, eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import {
   createTenant,
   removeDirectory,
-  runCli,
   sourceEvent,
   startServer,
   temporaryDirectory,
@@ -40,10 +40,10 @@ after(async () => {
   await removeDirectory(directory);
 });
 
+/** In this process: as one of its own it is killed in `cli/forward-kill`. */
 const forward = (...args: string[]) =>
-  runCli(['forward', '--url', server.url, '--once', '--batch', '50', ...args], {
-    dataDir,
-    env: { AUDITLOG_API_KEY: tenant.key },
+  forwardHere(['--url', server.url, '--once', '--batch', '50', ...args], {
+    environment: { AUDITLOG_API_KEY: tenant.key },
   });
 const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
 
@@ -85,7 +85,7 @@ describe('forwarding from the service', () => {
     const run = async () => {
       for (const { mode, file, checkpoint } of files) {
         const ran = await forward('--mode', mode, '--to', `file:${file}`, '--checkpoint', checkpoint);
-        assert.equal(ran.code, 0, ran.stderr);
+        assert.equal(ran.code, 0, ran.error);
       }
     };
     const event = (n: number) =>
@@ -124,15 +124,15 @@ describe('forwarding from the service', () => {
   test('goes on where the checkpoint says, and repeats nothing', async () => {
     const checkpoint = join(directory, 'follow.checkpoint');
     const first = await forward('--checkpoint', checkpoint);
-    assert.equal(first.code, 0, first.stderr);
+    assert.equal(first.code, 0, first.error);
     const flow = randomUUID();
     await tenant.record([sourceEvent({ flow_id: flow, timestamp: new Date().toISOString() })]);
     await caughtUp();
     const second = await forward('--checkpoint', checkpoint);
-    const lines = second.stdout.split('\n');
+    const lines = second.out.split('\n');
     assert.equal(lines.filter((line) => line.includes(flow)).length, 1);
     const third = await forward('--checkpoint', checkpoint);
-    assert.ok(!third.stdout.includes(flow));
+    assert.ok(!third.out.includes(flow));
   });
 });
 
