@@ -21,9 +21,19 @@ function keepPlaces(): Plugin {
 }
 
 /**
- * The programs of the service and its worker threads, of the compiled modules: as few files, beside packages as they
- * are installed. To load 450 files one by one takes a third of what a command costs.
+ * The programs of the service, its worker threads, and the commands for a process that runs many of them (the tests), of
+ * the compiled modules: as few files, beside packages as they are installed. To load 450 files one by one takes a third
+ * of what a command costs.
  */
+const programs = [
+  'command-line',
+  'front-end',
+  'ingest/worker',
+  'read/standard/worker',
+  'cli/program',
+  'cli/record-events',
+];
+
 export default defineConfig({
   publicDir: false,
   plugins: [keepPlaces()],
@@ -34,12 +44,7 @@ export default defineConfig({
     emptyOutDir: false,
     minify: false,
     rolldownOptions: {
-      input: Object.fromEntries(
-        ['command-line', 'front-end', 'ingest/worker', 'read/standard/worker'].map((name) => [
-          name,
-          `${dist}${name}.js`,
-        ]),
-      ),
+      input: Object.fromEntries(programs.map((name) => [name, `${dist}${name}.js`])),
       external: (id) => !/^[./]/.test(id),
       output: { entryFileNames: '[name].js', chunkFileNames: 'programs/[name]-[hash].js' },
       checks: { bundlerTimings: false },
