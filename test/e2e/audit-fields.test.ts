@@ -1,9 +1,14 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { acceptedOf, type AuditEvent, eventually, pageOf } from '../support/http.ts';
-import { createTenant, flushMs, sourceEvent, type Tenant, type SharedServer } from '../support/server.ts';
+import { acceptedOf, type AuditEvent, pageOf } from '../support/http.ts';
+import {
+  createTenant,
+  sourceEvent,
+  type SharedServer,
+  type Tenant,
+  untilReadable,
+} from '../support/server.ts';
 import { productNames, sharedServer } from '../support/shared.ts';
 
 let server: SharedServer;
@@ -22,8 +27,7 @@ async function rendered(event: object | string): Promise<{ event: AuditEvent; ra
   const tagged = text.replace('"message":{', `"message":{"sender":{"hash":"${flow}"},`);
   assert.notEqual(tagged, text);
   assert.deepEqual(acceptedOf(await tenant.post(tagged)), { accepted: 1, rejected: 0, errors: [] });
-  await sleep(flushMs);
-  return eventually('the event to be readable', async () => {
+  return untilReadable('the event to be readable', async () => {
     const answer = await tenant.get({ fileHash: flow });
     const [found] = pageOf(answer).data;
     return found && { event: found, raw: answer.text };

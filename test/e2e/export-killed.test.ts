@@ -23,7 +23,7 @@ import { projectRoot } from '../support/project-root.ts';
 
 describe('an export that is killed', () => {
   /** Three slices. */
-  const copies = 650_000;
+  const copies = 600_000;
   let server: TestServer;
   let tenant: Tenant;
   let out: string;
@@ -101,7 +101,7 @@ describe('an export that is killed', () => {
     assert.match(other.stderr, /another unfinished export/);
     const { code, stderr } = await server.cli(args(file));
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /Going on after \d+ of 650000 events/);
+    assert.match(stderr, /Going on after \d+ of 600000 events/);
     const { bytes, manifest } = finished(file);
     assert.deepEqual(bytes.subarray(0, begun.length), begun);
     assert.equal(manifest.rows, copies);
@@ -121,7 +121,7 @@ describe('an export that is killed', () => {
   test('begins anew where the events have changed since', { timeout: patience(60_000) }, async () => {
     const file = join(out, 'many.ndjson');
     // Two slices.
-    const newest = 400_000;
+    const newest = 320_000;
     const from = new Date((1_704_067_200 + copies - newest) * 1000).toISOString();
     const range = ['--start-time', from];
     await killedAfter(file, 1, range);

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { call, eventually, type HttpAnswer, problemOf, retryAfterOf } from '../support/http.ts';
+import { rounds } from '../support/rounds.ts';
 import {
   createOrganization,
   type Organization,
@@ -271,7 +272,7 @@ describe('a login that fails', () => {
   });
 
   for (const list_organizations of [false, true]) {
-    const rounds = list_organizations ? 6 : 12;
+    const turns = rounds(6, list_organizations ? 6 : 12);
     test(`takes alike for a user that is not there, list_organizations ${list_organizations}`, async () => {
       const wrong = 'wrong horse battery staple';
       const cases = [
@@ -281,7 +282,7 @@ describe('a login that fails', () => {
       ];
       const samples: number[][] = cases.map(() => []);
       // In turn, and in every order: what one leaves to be recorded falls on the next.
-      for (let round = 0; round < rounds; round++) {
+      for (let round = 0; round < turns; round++) {
         for (let turn = 0; turn < cases.length; turn++) {
           const index = (round + (round % 2 === 0 ? turn : cases.length - turn)) % cases.length;
           const body = { ...(cases[index] as (typeof cases)[number]), list_organizations };
@@ -303,7 +304,7 @@ describe('a login that fails', () => {
       const ticks = samples.map((of) =>
         of
           .toSorted((a, b) => a - b)
-          .slice(0, Math.floor((rounds * 7) / 9))
+          .slice(0, Math.floor((turns * 7) / 9))
           .reduce((sum, one) => sum + one, 0),
       );
       assert.ok(Math.max(...ticks) <= 2 * Math.min(...ticks) + 4, `processor time: ${ticks.join(', ')}`);

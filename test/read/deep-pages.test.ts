@@ -138,9 +138,9 @@ describe('pages at deep offsets', () => {
     before(async () => {
       rows = await add(org, [
         // One hour that has most of them, with many equal times.
-        ...Array.from({ length: 28_000 }, (_, n) => base + (n % 1700) * 2_000_003),
+        ...Array.from({ length: 14_000 }, (_, n) => base + (n % 1700) * 2_000_003),
         // Hours around it, days apart, and some on the very edges of hours and months.
-        ...Array.from({ length: 12_000 }, (_, n) => base + ((n * 7919) % 4000) * step),
+        ...Array.from({ length: 6_000 }, (_, n) => base + ((n * 7919) % 4000) * step),
         base,
         base - 1,
         base + hour,
@@ -156,7 +156,7 @@ describe('pages at deep offsets', () => {
       const edge = fc.constantFrom(base, base - 1, base + hour - 1, base + hour, base + 2 * hour);
       const { deepOffsetMin } = limits;
       const offset = fc.oneof(
-        fc.integer({ min: deepOffsetMin - 2, max: 45_000 }),
+        fc.integer({ min: deepOffsetMin - 2, max: 23_000 }),
         fc.constant(deepOffsetMin),
       );
       await fc.assert(
@@ -176,7 +176,7 @@ describe('pages at deep offsets', () => {
         fc.integer({ min: 0, max: 3000 * step }).map((at) => base + at),
         fc.constantFrom(base, base + hour - 1, base + hour),
       );
-      const offset = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 30_000 }));
+      const offset = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 15_000 }));
       await fc.assert(
         fc.asyncProperty(
           byColumns,

@@ -417,6 +417,16 @@ export interface Tenant {
   with(changes: { key?: string; server?: SharedServer }): Tenant;
 }
 
+/** Calls `probe` until it gives something: for what has just been acknowledged, and is asked of the engine. */
+export async function untilReadable<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
+  const begun = performance.now();
+  await sleep(readableMs);
+  const found = await eventually(what, probe, settleMsMax);
+  // A little less than it took, so that it comes down again.
+  readableMs = Math.min(Math.max(flushMs, 0.8 * (performance.now() - begun)), readableMsMax);
+  return found;
+}
+
 function queryText(query: string | Readonly<Record<string, string>> = ''): string {
   const text = typeof query === 'string' ? query : new URLSearchParams(query).toString();
   return text === '' ? '' : `?${text}`;
@@ -460,12 +470,7 @@ function tenantOf(server: SharedServer, organization: Organization, key: string,
         const whole = page.meta.total === expected && page.data.length === Math.min(expected, 1000);
         return whole ? page : undefined;
       };
-      const begun = performance.now();
-      await sleep(readableMs);
-      const page = await eventually(`${total} events to be readable`, probe, settleMsMax);
-      // A little less than it took, so that it comes down again.
-      readableMs = Math.min(Math.max(flushMs, 0.8 * (performance.now() - begun)), readableMsMax);
-      return page;
+      return untilReadable(`${total} events to be readable`, probe);
     },
     caughtUp: async () => {
       const flowId = randomUUID();
