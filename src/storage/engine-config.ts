@@ -24,11 +24,6 @@ function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** For a profile: what is seldom used is not compiled. */
-export const rareCompilation = ['expression', 'sort_description', 'aggregate_expression']
-  .map((what) => `<min_count_to_compile_${what}>${limits.compiledUsesMin}</min_count_to_compile_${what}>`)
-  .join('');
-
 /** A quarter of the memory this process may use, at least 1 and at most 4 GiB. */
 export function defaultMemoryBytesMax(): number {
   const allowed = process.constrainedMemory();
@@ -77,7 +72,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>${mergesAtOnceMin}</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
 </merge_tree>
 <http_handlers><rule><url>/</url><headers><${tokenHeader}>${headers[tokenHeader]}</${tokenHeader}></headers><handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler></rule></http_handlers>
-<profiles><default><http_send_timeout>600</http_send_timeout>${rareCompilation}</default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
+<profiles><default><http_send_timeout>600</http_send_timeout></default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
 <quotas><default/></quotas>
 <users>
 <default><no_password/><networks><ip>127.0.0.1</ip></networks><profile>local</profile><quota>default</quota><grants><query>GRANT SYSTEM LISTEN ON *.*</query></grants></default>

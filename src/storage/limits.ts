@@ -22,11 +22,6 @@ export const limits = {
   engineReadBytes: 256 * 1024,
   engineHeadBytesMax: 64 * 1024,
   engineHeadLinesMax: 200,
-  /**
-   * Uses of an expression before the engine compiles it to machine code (by default 3), which is milliseconds of a core
-   * each: a sixth of what an engine did in the minute after its start, with commands and first requests waiting for it.
-   */
-  compiledUsesMin: 100,
   /** After this long without an INSERT or a merge a partition is merged to one part: two days. */
   quietPartitionSeconds: 172_800,
   readQueryMsMax: 30_000,

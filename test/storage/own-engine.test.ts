@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
-import { limits } from '../../src/storage/limits.ts';
 import { RunningEngine } from '../../src/storage/own-engine.ts';
 import { WriteHealth } from '../../src/storage/write-health.ts';
 import { WrittenParts } from '../../src/storage/written-parts.ts';
@@ -12,14 +11,6 @@ before(async () => {
   made = await startTestEngine();
 });
 after(() => made?.stop());
-
-test('expressions are not compiled before they have been used often', async () => {
-  const rows = await made.storage.rows<{ name: string; value: string }>(
-    "SELECT name, value FROM system.settings WHERE match(name, '^min_count_to_compile_(aggregate_)?(expression|sort_description)$')",
-  );
-  assert.equal(rows.length, 3);
-  for (const { name, value } of rows) assert.equal(value, String(limits.compiledUsesMin), name);
-});
 
 test('what an engine has taken counts only while it is that engine', async () => {
   const { engine, storage, dataDir } = made;

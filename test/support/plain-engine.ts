@@ -5,7 +5,6 @@ import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { rareCompilation } from '../../src/storage/engine-config.ts';
 import { findEngineLibrary } from '../../src/storage/engine-process.ts';
 import { programOf } from './cli-command.ts';
 import { call, eventually } from './http.ts';
@@ -148,7 +147,7 @@ async function writeConfig(
   const config = join(dir, 'config.xml');
   await writeFile(
     users,
-    `<clickhouse><profiles><default>${rareCompilation}</default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
+    `<clickhouse><profiles><default/><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>
 <quotas><default/></quotas><users>
 <default><no_password/><networks><ip>127.0.0.1</ip></networks><profile>local</profile><quota>default</quota><grants><query>GRANT SYSTEM LISTEN ON *.*</query></grants></default>
 <${user}><password_sha256_hex>${hash}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota><access_management>1</access_management></${user}>
