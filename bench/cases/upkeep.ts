@@ -13,6 +13,8 @@ import { batchJob, postHead, type Sender } from './ingest.ts';
 
 const sampleMs = 1000;
 const paceShare = 0.5;
+/** Merges come in waves, of which this has several. */
+const aloneSecondsMax = 300;
 /** Few enough that pages do not compete with each other: what is looked for is what upkeep costs them. */
 const pagesPerSecond = 8;
 const dayMicros = 86_400_000_000;
@@ -223,8 +225,7 @@ export async function benchUpkeep(
   const visibleMs = await lab.visible(before + sentFirst);
   const eventsPerSecond = Math.round((sentFirst / ((visibleMs - full.startedMs) / 1000)) * paceShare);
   await lab.engine.mergesDone();
-  // As long as the other one, as merges come in waves.
-  const alone = await stretchOf(sender, eventsPerSecond, seconds);
+  const alone = await stretchOf(sender, eventsPerSecond, Math.min(seconds, aloneSecondsMax));
   await signed(sender);
   const upkeep = new Upkeep(lab, aged);
   const beside = await stretchOf(sender, eventsPerSecond - agedPerSecond, seconds);

@@ -205,7 +205,8 @@ test('stopped, it is named to whoever wants the directory', {
   const start = () => startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
   process.kill(pid, 'SIGSTOP');
   try {
-    assert.equal(await readEngineFile(dataDir), undefined);
+    // Its threads stop one after the other.
+    await waitUntil('it is stopped', async () => (await readEngineFile(dataDir)) === undefined);
     const words = `another process uses DATA_DIR ${dataDir}: an engine whose process ${pid} is stopped`;
     await assert.rejects(start(), (error) => {
       assert.ok(error instanceof DataDirLockedError);
