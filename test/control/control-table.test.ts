@@ -43,8 +43,6 @@ before(async () => {
   const engine = await sharedEngine();
   storage = engine.storage;
   elsewhere = openStorage(engine.connection, silentLog);
-  // A merge between the write of one and the look of the other may hide what was written (ARCHITECTURE, Who may do what).
-  for (const { name } of tables) await storage.command(`SYSTEM STOP MERGES ${name}`);
 });
 after(async () => {
   await elsewhere?.close();
@@ -53,6 +51,15 @@ after(async () => {
 const organization = (slug: string) => createOrganization(storage, { slug, name: slug });
 
 describe('two processes that change the same at once', () => {
+  // A merge between the write of one and the look of the other may hide what was written (ARCHITECTURE, Who may do what).
+  before(async () => {
+    for (const { name } of tables) await storage.command(`SYSTEM STOP MERGES ${name}`);
+  });
+  // Mutations wait for it, too.
+  after(async () => {
+    for (const { name } of tables) await storage.command(`SYSTEM START MERGES ${name}`);
+  });
+
   test('a user who is disabled and whose role changes is both', async () => {
     const { slug } = await organization('both-user');
     for (let round = 0; round < rounds; round += 1) {
