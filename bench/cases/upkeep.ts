@@ -22,7 +22,8 @@ const agedDays = 60;
 const agedEvents = 100_000;
 /** They are part of the pace, and no burst: what is looked for is what removing them costs. A change of retention a minute. */
 const agedPerSecond = 2000;
-const removedMsMax = 300_000;
+/** Mutations have a bandwidth, and what they rewrite grows with the month: ten minutes at this pace are gigabytes. */
+const removedMsMax = 1_800_000;
 const heardMsMax = 30_000;
 const signedMsMax = 120_000;
 
