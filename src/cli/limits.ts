@@ -51,11 +51,18 @@ export const limits = {
   forwardIdleSaveMs: 60_000,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   /**
-   * What a command reads a second beside running servers, for each core of the engine: some 6 % of it, as an event costs a
-   * backup 12 us and `verify` 29 (bench/notes.md, Upkeep). Both read each event twice.
+   * What a command reads a second at least beside running servers, for each core of the engine: some 2 % of it, as an event
+   * costs a backup 12 us and `verify` 29 (bench/notes.md, Upkeep). Both read each event twice.
    */
-  paceBackupEvents: 11_000,
-  paceVerifyEvents: 4_200,
+  paceBackupEvents: 3_000,
+  paceVerifyEvents: 1_200,
+  /** It may be so many times as fast while a larger share of the processors than `High` is idle, and slows down below `Low`. */
+  paceGrowthMax: 10,
+  paceIdleShareHigh: 0.35,
+  paceIdleShareLow: 0.25,
+  /** Over a shorter time than this their counters say little. */
+  paceLookMs: 1_000,
+  /** Small, so that a command never has a core for long. */
   paceBlockEvents: 8_192,
   /** Checkpoints that are held against one tree: each is a root to compare. */
   verifyCheckpointsMax: 10_000,

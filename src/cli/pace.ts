@@ -1,27 +1,83 @@
-import type { Settings } from '../storage/storage.ts';
+import { cpus } from 'node:os';
+import type { Settings, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
-import type { Session } from './session.ts';
+
+/** What a pace depends on, of a session. */
+export interface PacedSession {
+  readonly storage: Storage;
+  readonly isShared: boolean;
+  readonly config: { readonly clickhouse: { readonly url: string | undefined } };
+}
+
+/** The time that this machine's processors have had nothing to do, all together, since it was started; milliseconds. */
+const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0);
 
 /**
- * For a query that reads all there is: how fast the engine may, beside servers that have pages to answer on the same
- * cores. So many events a second for each core of the engine, evenly and on one thread. No bounds where the command has
- * the engine for itself, or `isFullSpeed`. Rejects with EngineError.
+ * How fast the engine may answer queries that read all there is, beside servers that have pages to answer on the same
+ * cores: so many events a second for each core of the engine, evenly and on one thread. It begins at the least. Where the
+ * engine is on this machine, each query may be faster than the one before while the processors have time left, up to
+ * `paceGrowthMax` times the least, and is slower again when they have not. No bounds where the command has the engine for
+ * itself, or at full speed.
  */
-export async function paceOf(
-  { storage, isShared }: Pick<Session, 'storage' | 'isShared'>,
-  eventsPerSecondOfCore: number,
-  isFullSpeed: boolean,
-): Promise<Settings> {
-  if (isFullSpeed || !isShared) return {};
-  const [row] = await storage.rows<{ cores: number }>("SELECT toUInt32(getSetting('max_threads')) AS cores");
-  return {
-    max_threads: 1,
-    // The engine rests between blocks: small ones, so that each is short.
-    max_block_size: limits.paceBlockEvents,
-    max_execution_speed: eventsPerSecondOfCore * (row?.cores ?? 1),
-    // At once, and not when a query has taken so long.
-    timeout_before_checking_execution_speed: 0,
-  };
+export class Pace {
+  readonly #leastPerSecond: number;
+  readonly #idleMs: (() => number) | undefined;
+  readonly #processors: number;
+  #times = 1;
+  #seen: { readonly idle: number; readonly at: number } | undefined;
+
+  private constructor(leastPerSecond: number, idle: (() => number) | undefined, processors: number) {
+    this.#leastPerSecond = leastPerSecond;
+    this.#idleMs = idle;
+    this.#processors = processors;
+  }
+
+  /** Without any bounds. */
+  static readonly full = new Pace(Number.POSITIVE_INFINITY, undefined, 1);
+
+  /** Rejects with EngineError. `idle` and `processors` are this machine's. */
+  static async of(
+    { storage, isShared, config }: PacedSession,
+    leastOfCore: number,
+    isFullSpeed: boolean,
+    idle = idleMs,
+    processors = cpus().length,
+  ): Promise<Pace> {
+    if (isFullSpeed || !isShared) return Pace.full;
+    const [row] = await storage.rows<{ cores: number }>(
+      "SELECT toUInt32(getSetting('max_threads')) AS cores",
+    );
+    const isHere = config.clickhouse.url === undefined;
+    return new Pace(leastOfCore * (row?.cores ?? 1), isHere ? idle : undefined, processors);
+  }
+
+  /** For the next query. */
+  settings(): Settings {
+    if (this.#leastPerSecond === Number.POSITIVE_INFINITY) return {};
+    this.#adapt();
+    return {
+      max_threads: 1,
+      // The engine rests between blocks: small ones, so that each is short.
+      max_block_size: limits.paceBlockEvents,
+      max_execution_speed: Math.round(this.#leastPerSecond * this.#times),
+      // At once, and not when a query has taken so long.
+      timeout_before_checking_execution_speed: 0,
+    };
+  }
+
+  #adapt(): void {
+    if (this.#idleMs === undefined) return;
+    const now = { idle: this.#idleMs(), at: performance.now() };
+    const elapsed = now.at - (this.#seen?.at ?? now.at);
+    if (this.#seen !== undefined && elapsed < limits.paceLookMs) return;
+    if (this.#seen !== undefined) {
+      const idle = (now.idle - this.#seen.idle) / (elapsed * this.#processors);
+      if (idle > limits.paceIdleShareHigh) this.#times *= 1.5;
+      if (idle < limits.paceIdleShareLow) this.#times /= 2;
+      this.#times = Math.min(Math.max(this.#times, 1), limits.paceGrowthMax);
+    }
+    this.#seen = now;
+  }
 }
 
 export const fullSpeedRow = [

@@ -5,8 +5,8 @@ import { limits } from './limits.ts';
 import type { EngineConnection } from './storage.ts';
 
 const gibibyte = 1024 ** 3;
-const mergeThreadsMin = 2;
-/** The engine has two places for merges a thread: all of them free, where there are few threads. */
+const mergeThreadsMin = 3;
+/** The engine has two places for merges and mutations a thread: all of them free, where there are few threads. */
 const mergesAtOnceMin = 2 * mergeThreadsMin;
 const mebibyte = 1024 ** 2;
 
@@ -37,6 +37,9 @@ export function defaultMemoryBytesMax(): number {
  * takes to write them back. A disk that fills up while a part is written leaves it cut short without an error, so some
  * room is kept. `file` is where it will stand, as it has the users in it.
  *
+ * A mutation that waits for its bandwidth sleeps on a thread of the merges. So one begins only while two of these threads
+ * are free, and one is left: else mutations had all of them, and parts piled up.
+ *
  * The session that keeps the engine running is `default` from loopback without a password, and no address rule could
  * tell it from other local processes. So `default` may hold one session only, which is that one, and may do nothing but
  * open the listener. Everything else is `audit`, by password. The engine waits for a reader of an export for longer than
@@ -47,6 +50,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
   const markCache = Math.min(Math.floor(memoryBytesMax / 8), 256 * mebibyte);
   const indexCache = Math.min(Math.floor(memoryBytesMax / 16), 128 * mebibyte);
   const hash = createHash('sha256').update(password).digest('hex');
+  const mergeThreads = Math.max(mergeThreadsMin, Math.min(8, Math.floor(availableParallelism() / 2)));
   return `<clickhouse>
 <users_config>${xmlText(file)}</users_config>
 <listen_host>127.0.0.1</listen_host>
@@ -60,7 +64,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <primary_index_cache_size>${indexCache}</primary_index_cache_size>
 <index_mark_cache_size>${indexCache}</index_mark_cache_size>
 <uncompressed_cache_size>0</uncompressed_cache_size>
-<background_pool_size>${Math.max(mergeThreadsMin, Math.min(8, Math.floor(availableParallelism() / 2)))}</background_pool_size>
+<background_pool_size>${mergeThreads}</background_pool_size>
 <max_mutations_bandwidth_for_server>${limits.mutationBytesOfCore * availableParallelism()}</max_mutations_bandwidth_for_server>
 <user_files_path>${xmlText(join(engineDir, 'user_files'))}</user_files_path>
 <format_schema_path>${xmlText(join(engineDir, 'format_schemas'))}</format_schema_path>
@@ -70,6 +74,7 @@ export function renderConfig(config: EngineConfig, file: string): string {
 <min_age_to_force_merge_seconds>${limits.quietPartitionSeconds}</min_age_to_force_merge_seconds>
 <min_age_to_force_merge_on_partition_only>1</min_age_to_force_merge_on_partition_only>
 <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>${mergesAtOnceMin}</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
+<number_of_free_entries_in_pool_to_execute_mutation>${mergeThreads + 2}</number_of_free_entries_in_pool_to_execute_mutation>
 </merge_tree>
 <http_handlers><rule><url>/</url><headers><${tokenHeader}>${headers[tokenHeader]}</${tokenHeader}></headers><handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler></rule></http_handlers>
 <profiles><default><http_send_timeout>600</http_send_timeout></default><local><max_sessions_for_user>1</max_sessions_for_user></local></profiles>

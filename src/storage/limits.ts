@@ -81,7 +81,7 @@ export const limits = {
    * What mutations (removals, erasures) read a second for each core, as it is on the disk: they rewrite whole parts, at some
    * 25 MB/s of a core, and nobody waits for them, as reads leave out by themselves what is over.
    */
-  mutationBytesOfCore: 4_000_000,
+  mutationBytesOfCore: 2_000_000,
   removalOrganizationsMax: 200,
   /** A statement that replaces texts of events: what `erasureBytesOfStep`, or the largest event, becomes with its quotes and backslashes. */
   replaceQueryBytesMax: 64 * 1024 * 1024,

@@ -1,13 +1,22 @@
 import { strict as assert } from 'node:assert';
 import { before, suite, test } from 'node:test';
-import { paceOf } from '../../src/cli/pace.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/cli/limits.ts';
+import { Pace } from '../../src/cli/pace.ts';
 import type { Settings, Storage } from '../../src/storage/storage.ts';
 import { sharedEngine } from '../support/shared.ts';
 
+const here = { clickhouse: { url: undefined } };
+const elsewhere = { clickhouse: { url: 'http://engine.example:8123' } };
+
 suite('commands beside a server', () => {
   let storage: Storage;
+  let cores: number;
   before(async () => {
     ({ storage } = await sharedEngine());
+    const [row] = await storage.rows<{ cores: number }>("SELECT getSetting('max_threads') AS cores");
+    cores = Number(row?.cores);
+    assert.ok(cores >= 1);
   });
 
   /** Of a scan of a table of its own with so many rows, as large as events are: the engine does not look at what it has done in ten milliseconds. */
@@ -24,15 +33,50 @@ suite('commands beside a server', () => {
 
   test('read no faster than their share, and at full speed alone or where that is asked for', async () => {
     const perCore = 10_000;
-    const beside = await paceOf({ storage, isShared: true }, perCore, false);
-    const [row] = await storage.rows<{ cores: number }>("SELECT getSetting('max_threads') AS cores");
-    const cores = Number(row?.cores);
-    assert.ok(cores >= 1);
+    const pace = await Pace.of({ storage, isShared: true, config: here }, perCore, false);
+    const beside = pace.settings();
     assert.equal(beside['max_execution_speed'], perCore * cores);
     // A second's worth, and another: the first block is read before there is anything to hold it against.
     const seconds = await secondsOf(2 * perCore * cores, beside);
     assert.ok(seconds > 1, `${seconds} s`);
-    assert.deepEqual(await paceOf({ storage, isShared: true }, perCore, true), {});
-    assert.deepEqual(await paceOf({ storage, isShared: false }, perCore, false), {});
+    const full = await Pace.of({ storage, isShared: true, config: here }, perCore, true);
+    const alone = await Pace.of({ storage, isShared: false, config: here }, perCore, false);
+    assert.deepEqual([full.settings(), alone.settings()], [{}, {}]);
+  });
+
+  test('become faster while the processors are idle, and slower again when they are not', async () => {
+    let idleShare = 0;
+    let idle = 0;
+    const processors = 2;
+    const began = performance.now();
+    let at = began;
+    const counter = () => {
+      const now = performance.now();
+      idle += idleShare * processors * (now - at);
+      at = now;
+      return idle;
+    };
+    const session = { storage, isShared: true, config: here };
+    const pace = await Pace.of(session, 1_000, false, counter, processors);
+    const next = async (share: number): Promise<number> => {
+      idleShare = share;
+      await sleep(limits.paceLookMs + 20);
+      return Number(pace.settings()['max_execution_speed']) / cores;
+    };
+    pace.settings();
+    assert.equal(await next(0.9), 1_500);
+    assert.equal(pace.settings()['max_execution_speed'], 1_500 * cores, 'too soon to look again');
+    assert.equal(await next(0.9), 2_250);
+    assert.equal(await next(0.3), 2_250);
+    assert.equal(await next(0.1), 1_125);
+    assert.equal(await next(0.1), 1_000);
+    for (let look = 0; look < 6; look += 1) await next(1);
+    assert.equal(await next(1), 1_000 * limits.paceGrowthMax);
+  });
+
+  test('keep to the least where the engine is on another machine, whose processors they do not see', async () => {
+    const session = { storage, isShared: true, config: elsewhere };
+    const pace = await Pace.of(session, 1_000, false, () => assert.fail('looked at this machine'));
+    assert.equal(pace.settings()['max_execution_speed'], 1_000 * cores);
   });
 });

@@ -20,10 +20,10 @@ import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
-import { paceOf } from '../pace.ts';
+import { Pace, type PacedSession } from '../pace.ts';
 import { createProgress, type Progress, type ProgressIo } from '../progress.ts';
 import type { Config } from '../../config/config.ts';
-import type { Settings, Storage } from '../../storage/storage.ts';
+import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { erasuresOf, notesOfErasures } from './erasures.ts';
@@ -48,7 +48,7 @@ interface Chunk {
 interface Verifying {
   readonly storage: Storage;
   readonly isShared: boolean;
-  readonly config: Pick<Config, 'serviceName' | 'appName'>;
+  readonly config: Pick<Config, 'serviceName' | 'appName'> & PacedSession['config'];
   readonly deps: { readonly io: ProgressIo };
 }
 
@@ -86,7 +86,7 @@ export async function verifyEngine(
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
   const { appName } = config;
-  const pace = await paceOf({ storage, isShared }, limits.paceVerifyEvents, options.fullSpeed === true);
+  const pace = await Pace.of({ storage, isShared, config }, limits.paceVerifyEvents, options.fullSpeed === true);
   const rendering = options.skipRendering
     ? undefined
     : new RenderingAudit({ storage, organization: id, appName, erasures, pace });
@@ -143,7 +143,7 @@ interface Stored {
   readonly storage: Storage;
   readonly organization: string;
   readonly source: EntrySource;
-  readonly pace: Settings;
+  readonly pace: Pace;
   /** Events that checkpoints cover. */
   readonly covered: number;
 }
@@ -242,7 +242,7 @@ const isWhole = (entries: Buffer): boolean =>
 async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
   const { storage, organization, source, pace, covered } = stored;
   const settled = (await readProgress(storage))?.settled ?? 0n;
-  const eventsOf = (from: bigint, before: bigint) => entriesOf(storage, organization, { from, before }, pace);
+  const eventsOf = (from: bigint, before: bigint) => entriesOf(storage, organization, { from, before }, pace.settings());
   let from = 0n;
   let entries = await source.read(0);
   let events: Promise<Run> | undefined;

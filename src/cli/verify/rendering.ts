@@ -8,6 +8,7 @@ import type { ErasureHistory } from '../../tlog/erasure.ts';
 import { sha256 } from '../../tlog/hash.ts';
 import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
 import { limits } from '../limits.ts';
+import type { Pace } from '../pace.ts';
 import { atPlace, type Report } from './report.ts';
 
 /** As the parts have them, so that nothing is sorted or held; the entries have the order. */
@@ -26,7 +27,7 @@ interface RenderingOptions {
   readonly appName: string;
   /** What source events may be now, other than the tree says. */
   readonly erasures: ErasureHistory;
-  readonly pace: Settings;
+  readonly pace: Pace;
 }
 
 /** An event of the tree that is shown otherwise. */
@@ -70,7 +71,7 @@ export class RenderingAudit {
       `SELECT ${storedRowColumns} FROM events WHERE org = {organization:UUID} AND seq >= {from:UInt64}
        AND seq < {before:UInt64} FORMAT RowBinary`,
       { organization, from, before },
-      { settings: { ...settings, ...pace }, timeoutMs: limits.verifyRenderingSilenceMsMax },
+      { settings: { ...settings, ...pace.settings() }, timeoutMs: limits.verifyRenderingSilenceMsMax },
     );
     let pieces: Buffer[] = [];
     let bytes = 0;
