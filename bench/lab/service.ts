@@ -19,7 +19,8 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const cli = fileURLToPath(new URL('../../src/cli.js', import.meta.url));
+/** As it is shipped. */
+const cli = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
 const startMsMax = 60_000;
 const errorCharactersMax = 4000;
 

@@ -56,9 +56,11 @@ export const limits = {
    */
   paceBackupEvents: 3_000,
   paceVerifyEvents: 1_200,
-  /** It may be so many times as fast while a larger share of the processors than `High` is idle, and slows down below `Low`. */
+  /** So many times that where the engine is on a machine that they do not see. */
+  paceElsewhereTimes: 3,
+  /** So many times that while a larger share of the processors than `High` is idle; slower again below `Low`. */
   paceGrowthMax: 10,
-  paceIdleShareHigh: 0.35,
+  paceIdleShareHigh: 0.5,
   paceIdleShareLow: 0.25,
   /** Over a shorter time than this their counters say little. */
   paceLookMs: 1_000,
@@ -68,8 +70,8 @@ export const limits = {
   verifyCheckpointsMax: 10_000,
   /** Those of a copy: its entries say where a change is, so a few are enough. */
   verifyCopyCheckpointsMax: 1_000,
-  /** Tiles of entries that are read at once: 131,072 events. */
-  verifyTilesAtOnce: 512,
+  /** Tiles of entries that are read at once: 32,768 events, which even at the slowest pace are a matter of seconds. */
+  verifyTilesAtOnce: 128,
   /** Of events that are rendered once more: read at once, the longest row, and how long the engine may say nothing. */
   verifyRenderingBytes: 64 * 1024,
   verifyRowBytesMax: 64 * 1024 * 1024,

@@ -14,8 +14,8 @@ const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle,
 
 /**
  * How fast the engine may answer queries that read all there is, beside servers that have pages to answer on the same
- * cores: so many events a second for each core of the engine, evenly and on one thread. It begins at the least. Where the
- * engine is on this machine, each query may be faster than the one before while the processors have time left, up to
+ * cores: so many events a second for each core of the engine, evenly and on one thread. Where the engine is on this
+ * machine, it begins at the least; each query may be faster than the one before while the processors have time left, up to
  * `paceGrowthMax` times the least, and is slower again when they have not. No bounds where the command has the engine for
  * itself, or at full speed.
  */
@@ -23,13 +23,14 @@ export class Pace {
   readonly #leastPerSecond: number;
   readonly #idleMs: (() => number) | undefined;
   readonly #processors: number;
-  #times = 1;
+  #times: number;
   #seen: { readonly idle: number; readonly at: number } | undefined;
 
   private constructor(leastPerSecond: number, idle: (() => number) | undefined, processors: number) {
     this.#leastPerSecond = leastPerSecond;
     this.#idleMs = idle;
     this.#processors = processors;
+    this.#times = idle === undefined ? limits.paceElsewhereTimes : 1;
   }
 
   /** Without any bounds. */
@@ -72,7 +73,7 @@ export class Pace {
     if (this.#seen !== undefined && elapsed < limits.paceLookMs) return;
     if (this.#seen !== undefined) {
       const idle = (now.idle - this.#seen.idle) / (elapsed * this.#processors);
-      if (idle > limits.paceIdleShareHigh) this.#times *= 1.5;
+      if (idle > limits.paceIdleShareHigh) this.#times *= 4;
       if (idle < limits.paceIdleShareLow) this.#times /= 2;
       this.#times = Math.min(Math.max(this.#times, 1), limits.paceGrowthMax);
     }

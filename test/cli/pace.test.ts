@@ -64,19 +64,19 @@ suite('commands beside a server', () => {
       return Number(pace.settings()['max_execution_speed']) / cores;
     };
     pace.settings();
-    assert.equal(await next(0.9), 1_500);
-    assert.equal(pace.settings()['max_execution_speed'], 1_500 * cores, 'too soon to look again');
-    assert.equal(await next(0.9), 2_250);
-    assert.equal(await next(0.3), 2_250);
-    assert.equal(await next(0.1), 1_125);
+    assert.equal(await next(0.9), 4_000);
+    assert.equal(pace.settings()['max_execution_speed'], 4_000 * cores, 'too soon to look again');
+    assert.equal(await next(0.9), 1_000 * limits.paceGrowthMax);
+    assert.equal(await next(0.4), 1_000 * limits.paceGrowthMax);
+    assert.equal(await next(0.1), 5_000);
+    for (let look = 0; look < 3; look += 1) await next(0.1);
     assert.equal(await next(0.1), 1_000);
-    for (let look = 0; look < 6; look += 1) await next(1);
-    assert.equal(await next(1), 1_000 * limits.paceGrowthMax);
   });
 
-  test('keep to the least where the engine is on another machine, whose processors they do not see', async () => {
+  test('keep to one pace where the engine is on another machine, whose processors they do not see', async () => {
     const session = { storage, isShared: true, config: elsewhere };
     const pace = await Pace.of(session, 1_000, false, () => assert.fail('looked at this machine'));
-    assert.equal(pace.settings()['max_execution_speed'], 1_000 * cores);
+    const expected = 1_000 * limits.paceElsewhereTimes * cores;
+    assert.equal(pace.settings()['max_execution_speed'], expected);
   });
 });

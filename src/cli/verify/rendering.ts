@@ -1,5 +1,5 @@
 import { toReadable } from '../../base/byte-flow.ts';
-import type { Stretch } from '../../evidence/event-entries.ts';
+import { bySequence, type Stretch } from '../../evidence/event-entries.ts';
 import { type RenderedColumn, StoredRow, storedRowColumns } from '../../ingest/stored-row.ts';
 import { Mapper, type MappedEvent } from '../../ocsf/audit-event.ts';
 import type { Window } from '../../ocsf/byte-text.ts';
@@ -15,7 +15,7 @@ import { atPlace, type Report } from './report.ts';
 const settings: Settings = {
   max_threads: 1,
   max_block_size: 1024,
-  optimize_use_projection_filtering: 0,
+  ...bySequence,
   output_format_parallel_formatting: 0,
 };
 
