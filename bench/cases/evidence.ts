@@ -134,7 +134,12 @@ function holdTo(events: number, report: Report): void {
 /** The events in the engine, and a file of them, against their checkpoints. */
 async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseResult[]> {
   const { storage, id, events } = copied;
-  const session = { storage, isShared: false, config: { serviceName, appName: '', clickhouse: { url: undefined } }, deps: { io } };
+  const session = {
+    storage,
+    isShared: false,
+    config: { serviceName, appName: '', clickhouse: { url: undefined } },
+    deps: { io },
+  };
   // Without rendering: the engine has made these events of a few, with times that their source events do not have.
   const engine = await sideBySide(lab, {
     id: 'evidence.verify',

@@ -51,11 +51,12 @@ export const limits = {
   forwardIdleSaveMs: 60_000,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   /**
-   * What a command reads a second at least beside running servers, for each core of the engine: some 2 % of it, as an event
-   * costs a backup 12 us and `verify` 29 (bench/notes.md, Upkeep). Both read each event twice.
+   * What a command reads a second at least beside running servers, for each core of the engine, uncompressed: some 2 % of
+   * it, as an event, of a kilobyte or so, costs a backup 12 us and `verify` 29 (bench/notes.md, Upkeep). Both read each
+   * event twice.
    */
-  paceBackupEvents: 3_000,
-  paceVerifyEvents: 1_200,
+  paceBackupBytes: 3_000_000,
+  paceVerifyBytes: 1_200_000,
   /** So many times that where the engine is on a machine that they do not see. */
   paceElsewhereTimes: 3,
   /** So many times that while a larger share of the processors than `High` is idle; slower again below `Low`. */
@@ -70,8 +71,13 @@ export const limits = {
   verifyCheckpointsMax: 10_000,
   /** Those of a copy: its entries say where a change is, so a few are enough. */
   verifyCopyCheckpointsMax: 1_000,
-  /** Tiles of entries that are read at once: 32,768 events, which even at the slowest pace are a matter of seconds. */
-  verifyTilesAtOnce: 128,
+  /**
+   * Tiles of entries that are read at once: 131,072 events. Where events came in another order than that of their times, a
+   * stretch is spread over all that the organization has in a part, and each reads that once more: so no fewer.
+   */
+  verifyTilesAtOnce: 512,
+  /** A stretch at the slowest pace, of large events or of such as are spread over a large part. */
+  verifyStretchMsMax: 6 * 3_600_000,
   /** Of events that are rendered once more: read at once, the longest row, and how long the engine may say nothing. */
   verifyRenderingBytes: 64 * 1024,
   verifyRowBytesMax: 64 * 1024 * 1024,

@@ -14,20 +14,21 @@ const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle,
 
 /**
  * How fast the engine may answer queries that read all there is, beside servers that have pages to answer on the same
- * cores: so many events a second for each core of the engine, evenly and on one thread. Where the engine is on this
+ * cores: so many bytes a second for each core of the engine, evenly and on one thread. Bytes, since to pass over an event
+ * that is not wanted takes a fiftieth of what one takes that is. Where the engine is on this
  * machine, it begins at the least; each query may be faster than the one before while the processors have time left, up to
  * `paceGrowthMax` times the least, and is slower again when they have not. No bounds where the command has the engine for
  * itself, or at full speed.
  */
 export class Pace {
-  readonly #leastPerSecond: number;
+  readonly #leastBytes: number;
   readonly #idleMs: (() => number) | undefined;
   readonly #processors: number;
   #times: number;
   #seen: { readonly idle: number; readonly at: number } | undefined;
 
-  private constructor(leastPerSecond: number, idle: (() => number) | undefined, processors: number) {
-    this.#leastPerSecond = leastPerSecond;
+  private constructor(leastBytes: number, idle: (() => number) | undefined, processors: number) {
+    this.#leastBytes = leastBytes;
     this.#idleMs = idle;
     this.#processors = processors;
     this.#times = idle === undefined ? limits.paceElsewhereTimes : 1;
@@ -54,13 +55,13 @@ export class Pace {
 
   /** For the next query. */
   settings(): Settings {
-    if (this.#leastPerSecond === Number.POSITIVE_INFINITY) return {};
+    if (this.#leastBytes === Number.POSITIVE_INFINITY) return {};
     this.#adapt();
     return {
       max_threads: 1,
       // The engine rests between blocks: small ones, so that each is short.
       max_block_size: limits.paceBlockEvents,
-      max_execution_speed: Math.round(this.#leastPerSecond * this.#times),
+      max_execution_speed_bytes: Math.round(this.#leastBytes * this.#times),
       // At once, and not when a query has taken so long.
       timeout_before_checking_execution_speed: 0,
     };

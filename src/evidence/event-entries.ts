@@ -1,4 +1,4 @@
-import type { Settings, Storage } from '../storage/storage.ts';
+import type { QueryOptions, Settings, Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
 import { limits } from './limits.ts';
@@ -35,7 +35,8 @@ const settings: Settings = {
 export const bySequence: Settings = {
   optimize_use_projection_filtering: 1,
   min_table_rows_to_use_projection_index: 0,
-  max_projection_rows_to_use_projection_index: limits.sliceEventsMax,
+  // A stretch has as many events; granules of the projection are counted whole.
+  max_projection_rows_to_use_projection_index: 2 * limits.sliceEventsMax,
 };
 
 /** Straight from the projection of the order of ingest, a granule at a time. */
@@ -58,6 +59,9 @@ export interface Run {
   readonly entries: Buffer;
   readonly leaves: Buffer;
 }
+
+/** For whoever does not read as fast as can be. */
+type HowFast = Pick<QueryOptions, 'settings' | 'timeoutMs'>;
 
 /** More events in a stretch than trees ever have in one. */
 export class TooManyEventsError extends Error {}
@@ -95,9 +99,10 @@ export async function entriesOf(
   storage: Storage,
   organization: string,
   stretch: Stretch,
-  pace: Settings = {},
+  { settings: more, timeoutMs = limits.sliceMsMax }: HowFast = {},
 ): Promise<Run> {
-  const runs = await runsOf(storage, [organization], stretch, { ...bySequence, ...pace });
+  const how = { settings: { ...bySequence, ...more }, timeoutMs };
+  const runs = await runsOf(storage, [organization], stretch, how);
   const [first] = runs;
   if (runs.length === 1 && first !== undefined) return first;
   const entries = Buffer.concat(runs.map((run) => run.entries));
@@ -112,7 +117,7 @@ export async function runsOf(
   storage: Storage,
   organizations: readonly string[],
   stretch: Stretch,
-  pace: Settings = {},
+  { settings: more, timeoutMs = limits.sliceMsMax }: HowFast = {},
 ): Promise<Run[]> {
   const order = organizations.length > 1 ? 'org, seq' : 'seq';
   const held = await storage.bytes(
@@ -120,8 +125,8 @@ export async function runsOf(
      AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
     { organizations, ...stretch },
     {
-      settings: { ...settings, ...pace },
-      timeoutMs: limits.sliceMsMax,
+      settings: { ...settings, ...more },
+      timeoutMs,
       headroom: 0,
       tailroom: 0,
       bytesMax: limits.sliceBytesMax,

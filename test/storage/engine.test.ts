@@ -321,6 +321,33 @@ test('a partition that takes nothing any more is merged to one part, however few
   await storage.close();
 });
 
+test('mutations, which sleep most of the time, leave a thread to merges', async () => {
+  const storage = openStorage({ ...engine.connection, database: 'default' }, silentLog);
+  const number = async (query: string): Promise<number> =>
+    Number((await storage.rows<{ n: string }>(query))[0]?.n);
+  const parts = 16;
+  await storage.command(
+    `CREATE TABLE mutated (part UInt8, text String) ENGINE = MergeTree PARTITION BY part ORDER BY () AS
+       SELECT number % ${parts} AS part, randomString(1000) AS text FROM numbers(${parts} * 1500)`,
+  );
+  const threads = await number(
+    "SELECT toUInt64(value) AS n FROM system.server_settings WHERE name = 'background_pool_size'",
+  );
+  await storage.command(
+    `ALTER TABLE mutated DELETE WHERE startsWith(text, 'a')`,
+    {},
+    { settings: { mutations_sync: 0 } },
+  );
+  const underWay = "SELECT count() AS n FROM system.merges WHERE table = 'mutated' AND is_mutation";
+  const left = "SELECT sum(parts_to_do) AS n FROM system.mutations WHERE table = 'mutated'";
+  let most = 0;
+  // All of them take some seconds: enough of these to see as many at once as there ever are.
+  while ((await number(left)) > parts / 2) most = Math.max(most, await number(underWay));
+  assert.ok(most >= 1 && most < threads, `${most} mutations on ${threads} threads`);
+  await storage.command('DROP TABLE mutated SYNC');
+  await storage.close();
+});
+
 test('a file that is not what it should be is not believed', async () => {
   const directory = await temporaryDirectory();
   assert.equal(await readEngineFile(directory), undefined);

@@ -42,7 +42,10 @@ suite('removing events', () => {
     const done = await removal.carryOut([plan]);
     const read = (await rowsRead()) - readBefore;
     assert.ok(read >= 100 && read < rows / 2, `${read} rows were read`);
-    assert.equal(done[0]?.counts.reduce((sum, count) => sum + count.rows, 0), 100);
+    assert.equal(
+      done[0]?.counts.reduce((sum, count) => sum + count.rows, 0),
+      100,
+    );
     assert.deepEqual([await rowsOf(over), await rowsOf(other)], [0, rows]);
   });
 });

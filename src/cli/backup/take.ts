@@ -309,7 +309,7 @@ export class BackupRun {
     const total = found.reduce((sum, { events }) => sum + Number(events), 0);
     await this.#requireRoom(total);
     this.#progress = createProgress(this.#session.deps.io, { items: 'events', total });
-    this.#pace = await Pace.of(this.#session, limits.paceBackupEvents, this.#options.isFullSpeed);
+    this.#pace = await Pace.of(this.#session, limits.paceBackupBytes, this.#options.isFullSpeed);
     const months: StoredMonth[] = [];
     for (const { month, low, high } of found) {
       const from = low;
@@ -348,11 +348,20 @@ export class BackupRun {
   async #slice(name: string, slice: Scope): Promise<{ rows: readonly CountRow[]; files: Files }> {
     const names = eventsTable.columns.join(', ');
     for (let attempt = 1; ; attempt += 1) {
-      const counted = await this.#rows<CountRow>(countsQuery(slice, eventsTable.columns), slice, this.#pace.settings());
+      const counted = await this.#rows<CountRow>(
+        countsQuery(slice, eventsTable.columns),
+        slice,
+        this.#pace.settings(),
+      );
       const events = counted.reduce((sum, row) => sum + row.events, 0);
       if (events === 0) return { rows: [], files: [] };
       const query = `SELECT ${names} FROM events WHERE ${slice.where} FORMAT Native`;
-      const files = await this.#query(attempt === 1 ? name : `${name}.${attempt}`, query, slice, this.#pace.settings());
+      const files = await this.#query(
+        attempt === 1 ? name : `${name}.${attempt}`,
+        query,
+        slice,
+        this.#pace.settings(),
+      );
       const [row] = await this.#rows<{ events: string }>(
         `SELECT toString(count()) AS events FROM events WHERE ${slice.where}`,
         slice,

@@ -86,7 +86,7 @@ export async function verifyEngine(
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
   const { appName } = config;
-  const pace = await Pace.of({ storage, isShared, config }, limits.paceVerifyEvents, options.fullSpeed === true);
+  const pace = await paceOf({ storage, isShared, config }, options);
   const rendering = options.skipRendering
     ? undefined
     : new RenderingAudit({ storage, organization: id, appName, erasures, pace });
@@ -111,6 +111,9 @@ export async function verifyEngine(
     notes: [...notes, ...checkpoints.notes],
   };
 }
+
+const paceOf = (session: PacedSession, { fullSpeed = false }: EngineOptions): Promise<Pace> =>
+  Pace.of(session, limits.paceVerifyBytes, fullSpeed);
 
 /** The keys to believe, those that the engine names among them as far as the others lead there. */
 async function trustIn(
@@ -242,7 +245,13 @@ const isWhole = (entries: Buffer): boolean =>
 async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
   const { storage, organization, source, pace, covered } = stored;
   const settled = (await readProgress(storage))?.settled ?? 0n;
-  const eventsOf = (from: bigint, before: bigint) => entriesOf(storage, organization, { from, before }, pace.settings());
+  const eventsOf = (from: bigint, before: bigint) =>
+    entriesOf(
+      storage,
+      organization,
+      { from, before },
+      { settings: pace.settings(), timeoutMs: limits.verifyStretchMsMax },
+    );
   let from = 0n;
   let entries = await source.read(0);
   let events: Promise<Run> | undefined;

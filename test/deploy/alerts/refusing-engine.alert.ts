@@ -128,6 +128,7 @@ describe('alerts of a service whose engine answers, and takes no events', () => 
 
   test('inserts that fail again and again, and sign-ins meanwhile, more than can be held', async () => {
     await prometheus.quiet('AuditlogInsertsRepeated');
+    await prometheus.quiet('AuditlogOwnEventsHeld');
     await prometheus.quiet('AuditlogOwnEventsLost');
     const { callback, cookie } = await beginSignOn();
     let tries = 0;
@@ -142,6 +143,7 @@ describe('alerts of a service whose engine answers, and takes no events', () => 
       while (tries <= limits.trailHeldEventsMax) await failToSignIn();
       await prometheus.fires('AuditlogOwnEventsLost', failToSignIn);
       await prometheus.fires('AuditlogInsertsRepeated');
+      await prometheus.fires('AuditlogOwnEventsHeld');
     } finally {
       await command('ALTER TABLE events DROP CONSTRAINT takes_none');
     }
