@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { ownProcess } from './left-behind.ts';
 import { type EngineAccess } from './engine.ts';
 
-/** The service as a process of its own, started from compiled JavaScript as an operator starts it. */
+/** The service as a process of its own, from the programs that are shipped, as an operator starts it. */
 export interface Service {
   readonly url: string;
   readonly host: string;
