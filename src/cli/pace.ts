@@ -14,9 +14,8 @@ const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle,
 
 /**
  * How fast the engine may answer queries that read all there is, beside servers that have pages to answer on the same
- * cores: so many bytes a second for each core of the engine, evenly and on one thread. Bytes, since to pass over an event
- * that is not wanted takes a fiftieth of what one takes that is. Where the engine is on this
- * machine, it begins at the least; each query may be faster than the one before while the processors have time left, up to
+ * cores: so many bytes a second for each core of the engine, evenly and on one thread. Bytes and not events, since of
+ * those that are passed over few are read as a rule. Where the engine is on this machine, it begins at the least; each query may be faster than the one before while the processors have time left, up to
  * `paceGrowthMax` times the least, and is slower again when they have not. No bounds where the command has the engine for
  * itself, or at full speed.
  */

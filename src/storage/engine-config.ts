@@ -38,7 +38,7 @@ export function defaultMemoryBytesMax(): number {
  * room is kept. `file` is where it will stand, as it has the users in it.
  *
  * A mutation that waits for its bandwidth sleeps on a thread of the merges. So one begins only while two of these threads
- * are free, and one is left: else mutations had all of them, and parts piled up.
+ * are free, and one is left: else mutations may have all of them, and merges wait.
  *
  * The session that keeps the engine running is `default` from loopback without a password, and no address rule could
  * tell it from other local processes. So `default` may hold one session only, which is that one, and may do nothing but
