@@ -177,6 +177,8 @@ async function stretchOf(sender: ReadingSender, eventsPerSecond: number, seconds
     ...batchJob(sender, 0),
     stop: { seconds },
     stepsPerSecond: eventsPerSecond / batchEvents,
+    // In the order of their times, nearly, as producers send them: what stretches of the order of ingest depend on.
+    happensNow: true,
   };
   try {
     const { result, samples } = await sampled(lab, () =>
@@ -221,7 +223,7 @@ export async function benchUpkeep(
   const others = () =>
     lab.engine.number(`SELECT count() FROM ${lab.database}.events WHERE org != '${aged.id}'`);
   const before = await others();
-  const full = await lab.generator.run(batchJob(sender, 0));
+  const full = await lab.generator.run({ ...batchJob(sender, 0), happensNow: true });
   const sentFirst = full.steps * batchEvents;
   const visibleMs = await lab.visible(before + sentFirst);
   const eventsPerSecond = Math.round((sentFirst / ((visibleMs - full.startedMs) / 1000)) * paceShare);

@@ -31,6 +31,8 @@ export interface Job {
   /** Steps are begun at this pace, and their latency counts from when they were due; as fast as possible if absent. */
   readonly stepsPerSecond?: number;
   readonly dataFile?: string;
+  /** The events of a body happen in the second in which it is sent: see `happensNow` of present.ts. */
+  readonly happensNow?: boolean;
   /** Status that every answer must have. */
   readonly status: number;
 }

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { createHistogram } from '../stats/histogram.ts';
 import { type Connection, createConnection } from './connection.ts';
+import { happensNow } from './present.ts';
 import { epochMs, type Job, type JobResult, type Step, type WireRequest } from './job.ts';
 
 const failedShownMax = 3;
@@ -79,7 +80,9 @@ export async function runJob(job: Job): Promise<JobResult> {
     const send = (step: Step, due: number): void => {
       let left = step.length;
       for (const [index, request] of step.entries()) {
-        (own[index] as Connection).send(requestParts(request), (status, bytes) => {
+        const parts = requestParts(request);
+        if (job.happensNow === true) for (const part of parts) happensNow(part);
+        (own[index] as Connection).send(parts, (status, bytes) => {
           done.bytes += bytes;
           if (status !== job.status) {
             done.failures += 1;

@@ -1,4 +1,5 @@
 import { cpus } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
@@ -15,9 +16,9 @@ const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle,
 /**
  * How fast the engine may answer queries that read all there is, beside servers that have pages to answer on the same
  * cores: so many bytes a second for each core of the engine, evenly and on one thread. Bytes and not events, since of
- * those that are passed over few are read as a rule. Where the engine is on this machine, it begins at the least; each query may be faster than the one before while the processors have time left, up to
- * `paceGrowthMax` times the least, and is slower again when they have not. No bounds where the command has the engine for
- * itself, or at full speed.
+ * those that are passed over few are read as a rule. Where the engine is on this machine, each query may be faster than
+ * the one before while the processors have time left, up to `paceGrowthMax` times the least, and is slower again when
+ * they have not. No bounds where the command has the engine for itself, or at full speed.
  */
 export class Pace {
   readonly #leastBytes: number;
@@ -36,7 +37,10 @@ export class Pace {
   /** Without any bounds. */
   static readonly full = new Pace(Number.POSITIVE_INFINITY, undefined, 1);
 
-  /** Rejects with EngineError. `idle` and `processors` are this machine's. */
+  /**
+   * Looks at the processors for `paceLookMs` where they are the engine's, so that the first query has its share of an
+   * idle machine too. Rejects with EngineError. `idle` and `processors` are this machine's.
+   */
   static async of(
     { storage, isShared, config }: PacedSession,
     leastOfCore: number,
@@ -49,7 +53,13 @@ export class Pace {
       "SELECT toUInt32(getSetting('max_threads')) AS cores",
     );
     const isHere = config.clickhouse.url === undefined;
-    return new Pace(leastOfCore * (row?.cores ?? 1), isHere ? idle : undefined, processors);
+    const pace = new Pace(leastOfCore * (row?.cores ?? 1), isHere ? idle : undefined, processors);
+    if (isHere) {
+      pace.#adapt();
+      // A timer may be a millisecond early.
+      await sleep(limits.paceLookMs + 10);
+    }
+    return pace;
   }
 
   /** For the next query. */
