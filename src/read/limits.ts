@@ -62,4 +62,11 @@ export const limits = {
   feedWindowsMax: 25,
   /** Offsets from here on are found by counts (offset-index.ts); below, skipping the events costs less. */
   deepOffsetMin: 5_000,
+  /**
+   * Newest pages (newest-span.ts): organizations of which it is remembered since when they have had one, up to what age it
+   * helps (older events are in few parts), and how much further back a page looks: a segment and its INSERT.
+   */
+  newestOrganizationsMax: 1_024,
+  newestSpanMicrosMax: 30_000_000,
+  newestSlackMicros: 1_000_000,
 } as const;

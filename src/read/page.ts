@@ -2,8 +2,9 @@ import type { Clock } from '../base/clock.ts';
 import { onShard } from '../storage/on-shard.ts';
 import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
-import { hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
+import { type AuditFilter, hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
+import { NewestSpans, sinceFloor } from './newest-span.ts';
 import { type PageStart, pageStart } from './offset-index.ts';
 import { newestFirst, planOf } from './plans.ts';
 import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts';
@@ -19,7 +20,10 @@ export type PageReader = (
 
 const endOfRows = ']'.charCodeAt(0);
 
-const countOf = ({ sql }: Where): string => `SELECT count() FROM events WHERE ${sql}`;
+/** Of all events the table keeps counts. They are named: to look for the best projection takes a third of the time. */
+const countOf = ({ sql }: Where, filter: AuditFilter): string =>
+  `SELECT count() FROM events WHERE ${sql}` +
+  (hasColumnFilter(filter) ? '' : " SETTINGS preferred_optimize_projection_name = 'counts'");
 
 /**
  * Reads pages of one organization with their exact total (contract: GET audit). The count is a part of the page's
@@ -29,15 +33,17 @@ const countOf = ({ sql }: Where): string => `SELECT count() FROM events WHERE ${
  *     engine:  <total> head text tail ,\n head text tail … ]     answer:  {"data":[ head text tail … ],"meta":{…}}
  */
 export function createPageReader(storage: Storage, envelope: EventEnvelope, clock: Clock): PageReader {
+  const spans = new NewestSpans();
   return (organization, request, signal) => {
     const { filter, offset, limit } = request;
     const where = whereClause(organization, filter);
     const plan = planOf(filter);
+    const now = clock();
     const settings = {
       ...envelopeSettings({
         before: '',
         rowBefore: '',
-        rowAfter: `"logged_time":${clock()}${envelope.tail}`,
+        rowAfter: `"logged_time":${now}${envelope.tail}`,
         after: ']',
       }),
       format_custom_field_delimiter: envelope.head,
@@ -54,10 +60,15 @@ export function createPageReader(storage: Storage, envelope: EventEnvelope, cloc
       const digits = leadingDigits(rows);
       return envelopeFor(Number(digits), digits.length);
     };
-    const start = startOf(request, where);
-    const parameters = { ...where.parameters, limit, offset };
+    const floor = spans.floor(organization, request, now);
+    const start = startOf(request, where, floor);
+    const parameters = { ...where.parameters, limit, offset, ...(floor === undefined ? {} : { floor }) };
     const ofWhole = async (rows: Uint8Array): Promise<BodyEnvelope> => {
-      if (rows[0] !== endOfRows) return ofStart(rows);
+      if (rows[0] !== endOfRows) {
+        const oldest = oldestOf(rows, envelope, request);
+        if (oldest !== undefined) spans.seen(organization, request, { oldest, now });
+        return ofStart(rows);
+      }
       // Nothing from this offset on, and so no row that could have told the total.
       if (offset === 0) return envelopeFor(0, 0);
       return envelopeFor(await totalBefore(storage, start, parameters, { signal, settings: plan }), 0);
@@ -110,9 +121,11 @@ async function totalBefore(
   return Math.min(Number(row?.total ?? 0), parameters.offset);
 }
 
-function startOf(request: PageRequest, where: Where): PageStart {
+function startOf(request: PageRequest, where: Where, floor?: number): PageStart {
+  const total = `(${countOf(where, request.filter)})`;
+  if (floor !== undefined) return sinceFloor(where, total);
   const found = isSoonFound(request) ? undefined : pageStart(request.filter, where);
-  return found ?? { scalars: '', condition: '1', skip: '{offset:UInt64}', total: `(${countOf(where)})` };
+  return found ?? { scalars: '', condition: '1', skip: '{offset:UInt64}', total };
 }
 
 /** Where only the time decides, to skip the few events before the page costs less than to look for it. */
@@ -128,6 +141,10 @@ function pageQuery({ sql }: Where, { scalars, condition, skip, total }: PageStar
   );
 }
 
+const lineFeed = '\n'.charCodeAt(0);
+/** As long as `"time":` with any number. */
+const timeBytesMax = 32;
+
 /** More than a count of events can have. */
 const digitsMax = 24;
 
@@ -135,4 +152,18 @@ const digitsMax = 24;
 function leadingDigits(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.subarray(0, digitsMax)).toString('latin1');
   return /^\d*/.exec(text)?.[0] ?? '';
+}
+
+/** The time (Unix microseconds) of a full page's last row; undefined where it is not full, or of one row. */
+function oldestOf(
+  rows: Uint8Array,
+  { head }: EventEnvelope,
+  { offset, limit }: PageRequest,
+): number | undefined {
+  const begin = rows.lastIndexOf(lineFeed) + 1;
+  if (begin === 0 || Number(leadingDigits(rows)) < offset + limit) return undefined;
+  const from = begin + Buffer.byteLength(head);
+  const text = Buffer.from(rows.subarray(from, from + timeBytesMax)).toString('latin1');
+  const digits = /^"time":(\d+),/.exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
 }

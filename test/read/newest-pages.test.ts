@@ -1,0 +1,195 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { limits } from '../../src/read/limits.ts';
+import { NewestSpans } from '../../src/read/newest-span.ts';
+import { createPageReader } from '../../src/read/page.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { rounds } from '../support/rounds.ts';
+import { sharedEngine } from '../support/shared.ts';
+import { createRecorder } from './support.ts';
+
+const second = 1_000_000;
+const noon = Date.UTC(2024, 4, 1, 12) * 1000;
+const envelope = { head: '{', tail: '}}' };
+const request = (limit: number, offset = 0) => ({ filter: {}, limit, offset });
+
+interface PageBody {
+  readonly data: readonly { readonly time: number; readonly extra_map: { readonly n: number } }[];
+  readonly meta: { readonly total: number };
+}
+
+describe('newest pages of an organization that records all the time', () => {
+  let storage: Storage;
+  let record: ReturnType<typeof createRecorder>;
+  let now = noon;
+  let recorded = 0;
+  before(async () => {
+    ({ storage } = await sharedEngine());
+    record = createRecorder(storage);
+  });
+
+  /** One segment with events at these times. */
+  const add = async (org: string, times: readonly number[]) => {
+    const events = times.map((timestamp) => ({
+      message: { timestamp, action: 1, extra: { n: recorded++ } },
+    }));
+    return (await record(org, events)).map(({ timeMicros: time, seq, source }) => ({
+      time,
+      seq,
+      n: Number(/"n":(\d+)/.exec(source)?.[1]),
+    }));
+  };
+
+  const readerOf = (org: string) => {
+    const reader = createPageReader(storage, envelope, () => now);
+    return async (limit: number, offset = 0): Promise<PageBody> => {
+      const body = await reader(org, request(limit, offset), AbortSignal.timeout(20_000));
+      assert.ok('bytes' in body);
+      const page = JSON.parse(Buffer.from(body.bytes).toString()) as PageBody;
+      body.release();
+      return page;
+    };
+  };
+
+  const timesBefore = (end: number) => Array.from({ length: 100 }, (_, n) => end - n * 50_000);
+
+  const remove = (org: string, since: number): Promise<void> =>
+    storage.command(
+      'ALTER TABLE events DELETE WHERE org = {org:UUID} AND time >= fromUnixTimestamp64Micro({since:Int64})',
+      { org, since },
+      { settings: { mutations_sync: 1 } },
+    );
+
+  async function partsSelected(): Promise<number> {
+    const [row] = await storage.rows<{ n: string }>(
+      `SELECT sum(value) AS n FROM system.events WHERE event = 'SelectedParts'`,
+    );
+    return Number(row?.n);
+  }
+
+  test('leave out parts that are older than the page before', async () => {
+    const org = randomUUID();
+    const parts = 30;
+    await storage.command('SYSTEM STOP MERGES events');
+    try {
+      for (let part = parts; part > 0; part -= 1) await add(org, Array<number>(20).fill(now - part * second));
+      const readPage = readerOf(org);
+      const selectedBy = async (limit: number): Promise<number> => {
+        const before = await partsSelected();
+        const { data, meta } = await readPage(limit);
+        assert.deepEqual([data.length, meta.total, data[0]?.time], [limit, 20 * parts, now - second]);
+        return (await partsSelected()) - before;
+      };
+      const [first, again] = [await selectedBy(40), await selectedBy(40)];
+      // Each counts all events, by the counts of each part.
+      assert.ok(first >= 2 * parts, `${first} parts`);
+      assert.ok(again < first - parts / 2, `${again} parts after ${first}`);
+      assert.ok((await selectedBy(10)) < first - parts / 2, 'a smaller page');
+      assert.ok((await selectedBy(400)) >= 2 * parts, 'a larger page than is known of');
+    } finally {
+      await storage.command('SYSTEM START MERGES events');
+    }
+  });
+
+  const at = fc.oneof(
+    { weight: 4, arbitrary: fc.integer({ min: -5 * second, max: 0 }) },
+    fc.integer({ min: -3_600 * second, max: 3_600 * second }),
+  );
+  const change = fc.oneof(
+    { weight: 2, arbitrary: fc.record({ times: fc.array(at, { minLength: 1, maxLength: 40 }) }) },
+    { weight: 3, arbitrary: fc.record({ passed: fc.integer({ min: -20 * second, max: 60 * second }) }) },
+    { weight: 1, arbitrary: fc.record({ removedSince: fc.integer({ min: -5 * second, max: 0 }) }) },
+  );
+  const look = fc.record({ limit: fc.integer({ min: 2, max: 60 }), offset: fc.constantFrom(0, 3, 40) });
+  const steps = fc.array(fc.tuple(change, look, look), { minLength: 4, maxLength: 8 });
+
+  test('are what they are of all events, wherever events come in, go, and whatever the clock does', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const org = randomUUID();
+        const readPage = readerOf(org);
+        now = noon;
+        let events = await add(org, timesBefore(now));
+        for (const [changed, ...looks] of all) {
+          if ('passed' in changed) now += changed.passed;
+          else if ('times' in changed) {
+            const times = changed.times.map((after) => now + after);
+            events.push(...(await add(org, times)));
+          } else {
+            const since = now + changed.removedSince;
+            await remove(org, since);
+            events = events.filter(({ time }) => time < since);
+          }
+          events.sort((a, b) => b.time - a.time || (b.seq > a.seq ? 1 : -1));
+          for (const { limit, offset } of looks) {
+            const { data, meta } = await readPage(limit, offset);
+            const found = { total: meta.total, page: data.map(({ extra_map: extra }) => extra.n) };
+            const page = events.slice(offset, offset + limit).map(({ n }) => n);
+            assert.deepEqual(found, { total: events.length, page });
+          }
+        }
+      }),
+      // What is told of a failure is short enough, and each round takes a second.
+      { numRuns: rounds(8, 60), endOnFailure: true },
+    );
+    now = noon;
+  });
+});
+
+describe('what is remembered of newest pages', () => {
+  const seen = { oldest: noon - second, now: noon };
+
+  test('is looked for twice as far back, and some more', () => {
+    const spans = new NewestSpans();
+    assert.equal(spans.floor('a', request(10), noon), undefined);
+    spans.seen('a', request(10, 5), seen);
+    const later = noon + 60 * second;
+    assert.equal(spans.floor('a', request(15), later), later - 2 * second - limits.newestSlackMicros);
+    assert.equal(spans.floor('a', request(16), later), undefined);
+    assert.equal(spans.floor('b', request(15), later), undefined);
+  });
+
+  test('is nothing to pages that ask for more than the newest events', () => {
+    const spans = new NewestSpans();
+    spans.seen('a', request(10), seen);
+    for (const filter of [
+      { toMicros: noon },
+      { fromMicros: 1 },
+      { actorId: 'x' },
+      { nothing: true } as const,
+    ])
+      assert.equal(spans.floor('a', { filter, limit: 1, offset: 0 }, noon), undefined);
+    assert.notEqual(
+      spans.floor('a', { filter: { keptFromMicros: 1 }, limit: 1, offset: 0 }, noon),
+      undefined,
+    );
+  });
+
+  test('follows how fast events come: the larger page tells it, unless it is found wrong', () => {
+    const spans = new NewestSpans();
+    const floorAfter = (limit: number, micros: number) => {
+      spans.seen('a', request(limit), { oldest: noon - micros, now: noon });
+      return noon - limits.newestSlackMicros - (spans.floor('a', request(5), noon) ?? Number.NaN);
+    };
+    assert.equal(floorAfter(100, 3 * second), 6 * second);
+    assert.equal(floorAfter(10, 2 * second), 6 * second);
+    assert.equal(floorAfter(10, 4 * second), 8 * second);
+    assert.equal(floorAfter(100, 2 * second), 4 * second);
+    // Before the clock was set back, or in the future: the newest are.
+    assert.equal(floorAfter(100, -second), 0);
+    assert.ok(Number.isNaN(floorAfter(100, limits.newestSpanMicrosMax + 1)), 'too far back to help');
+  });
+
+  test('is of so many organizations, those of which pages are read', () => {
+    const spans = new NewestSpans();
+    for (let n = 0; n <= limits.newestOrganizationsMax; n += 1) {
+      spans.seen(`${n}`, request(10), seen);
+      spans.seen('a', request(10), seen);
+    }
+    assert.equal(spans.floor('0', request(10), noon), undefined);
+    for (const known of ['a', `${limits.newestOrganizationsMax}`])
+      assert.notEqual(spans.floor(known, request(10), noon), undefined);
+  });
+});
