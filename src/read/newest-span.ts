@@ -50,13 +50,20 @@ function isNewest({ filter, offset }: PageRequest): boolean {
   return isAny && !hasColumnFilter(filter) && offset < limits.deepOffsetMin;
 }
 
-/** A page of events since `{floor:Int64}` where these are enough, and of all events where they are not. */
+/**
+ * A page of events since `{floor:Int64}` where these are enough, and of all events where they are not. No more are counted
+ * than the page wants: where events have future times, they can be any number.
+ */
 export function sinceFloor({ sql }: Where, total: string): PageStart {
   const since = (micros: string): string => `time >= fromUnixTimestamp64Micro(${micros}, 'UTC')`;
+  const wantedRows = '{offset:UInt64} + {limit:UInt64}';
+  const counted =
+    `SELECT 1 AS one FROM events WHERE ${sql} AND ${since('{floor:Int64}')} LIMIT ${wantedRows} ` +
+    'SETTINGS optimize_use_projections = 0';
   return {
     scalars:
-      `WITH (SELECT if(count() >= {offset:UInt64} + {limit:UInt64}, {floor:Int64}, ${baseLimits.eventTimeMicrosMin}) ` +
-      `FROM events WHERE ${sql} AND ${since('{floor:Int64}')} SETTINGS optimize_use_projections = 0) AS floor`,
+      `WITH (SELECT if(count() >= ${wantedRows}, {floor:Int64}, ${baseLimits.eventTimeMicrosMin}) ` +
+      `FROM (${counted})) AS floor`,
     condition: since('floor'),
     skip: '{offset:UInt64}',
     total,
