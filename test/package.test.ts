@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { removeDirectory, temporaryDirectory } from './support/server.ts';
+import { removeDirectory, temporaryDirectory } from './support/directories.ts';
 import { projectRoot } from './support/project-root.ts';
 import { rounds } from './support/rounds.ts';
 import { bundled } from './support/shipped-packages.mjs';

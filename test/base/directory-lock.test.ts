@@ -1,12 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { link, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { link, mkdir, open, readdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { lockDirectory } from '../../src/base/directory-lock.ts';
-import { temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /** Of eight that ask at once exactly one gets the lock; the others are told that it is in use. */
 async function raceFor(directory: string): Promise<void> {
@@ -39,7 +39,7 @@ describe('lock of the data directory', () => {
     directory = join(parent, 'a'.repeat(120));
     await mkdir(directory);
   });
-  after(() => rm(parent, { recursive: true, force: true }));
+  after(() => removeDirectory(parent));
 
   it('is held by one, and free again after it is released', async () => {
     const lock = await lockDirectory(directory);

@@ -1,15 +1,15 @@
 import { strict as assert } from 'node:assert';
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { readIfThere, readOrCreateFile, replaceFile } from '../../src/base/durable-file.ts';
-import { temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 let root: string;
 before(async () => {
   root = await temporaryDirectory();
 });
-after(() => rm(root, { recursive: true, force: true }));
+after(() => removeDirectory(root));
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 

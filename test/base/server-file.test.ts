@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { lockDirectory } from '../../src/base/directory-lock.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { answers, readServerFile, removeServerFile, writeServerFile } from '../../src/base/server-file.ts';
-import { temporaryDirectory } from '../support/engine.ts';
+import { temporaryDirectory } from '../support/directories.ts';
 
 const doesAnswer = ({ url }: { readonly url: string }) => answers(url, 10_000);
 

@@ -10,7 +10,7 @@ import type { Lab } from '../../bench/lab/lab.ts';
 import { prepareReads, type ReadData } from '../../bench/lab/read-data.ts';
 import { UserError } from '../../bench/lab/user-error.ts';
 import { createRecorder } from '../read/support.ts';
-import { temporaryDirectory } from '../support/engine.ts';
+import { temporaryDirectory } from '../support/directories.ts';
 import { type SharedEngine, sharedEngine } from '../support/shared.ts';
 
 /** What `npm run bench -- --data DIR` finds in DIR: of an earlier run, or of one that was interrupted. */

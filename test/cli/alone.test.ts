@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openStorage } from '../../src/storage/client.ts';
 import { silentLog, startEngine } from '../support/engine.ts';
-import { removeDirectory, runCli, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { runCli } from '../support/server.ts';
 
 /** The commands as processes of their own, with no server beside them. */
 

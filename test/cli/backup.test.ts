@@ -34,13 +34,8 @@ import { startPlainEngine } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
 import { type Bucket, s3Environment, startBucket } from '../support/s3.ts';
-import {
-  type CliAnswer,
-  printed,
-  removeDirectory,
-  runCliHere,
-  temporaryDirectory,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { type CliAnswer, printed, runCliHere } from '../support/server.ts';
 
 /** Backups of an engine that no server uses, into one place after the other. */
 const [acme, globex] = [randomUUID(), randomUUID()];

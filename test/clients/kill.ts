@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { call } from '../support/http.ts';
-import { createTenant, removeDirectory, startServer, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, startServer } from '../support/server.ts';
 import { type Example, goExample, pythonExample, runUnitTests, skipGo, skipPython } from './programs.ts';
 
 /** `npm run test:clients`: the clients of other languages, their own tests, and a server that is killed meanwhile. */

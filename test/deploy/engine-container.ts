@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../support/http.ts';
-import { removeDirectory } from '../support/server.ts';
+import { removeDirectory } from '../support/directories.ts';
 import { docker, hardened, type Made } from './docker.ts';
 
 /**

@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { call, eventually } from '../support/http.ts';
-import { removeDirectory, sourceEvent, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { sourceEvent } from '../support/server.ts';
 import { builtImage, docker, exportedFiles, hardened, inspected, Made, whyNotDocker } from './docker.ts';
 import { syscallFilter } from './syscall-filter.ts';
 

@@ -7,7 +7,8 @@ import { findProgram, freePort, startProgram, untilListening, type Program } fro
 import { makeAuthority } from '../support/certificates.ts';
 import { call, eventually } from '../support/http.ts';
 import { projectRoot } from '../support/project-root.ts';
-import { removeDirectory, sourceEvent, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { sourceEvent } from '../support/server.ts';
 import { builtImage, docker, hardened, inspected, Made, whyNotDocker } from './docker.ts';
 import { type EngineContainer, startEngineContainer } from './engine-container.ts';
 import { ask, holdEachOnce, Load, type Secured } from './load.ts';

@@ -17,13 +17,12 @@ import { KeptService } from '../support/kept-service.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
   printed,
-  removeDirectory,
   runCliHere,
   startServer,
-  temporaryDirectory,
   type Tenant,
   type TestServer,
 } from '../support/server.ts';

@@ -4,14 +4,8 @@ import { after, before, test } from 'node:test';
 import { hasOwnEngine } from '../support/chosen-engine.ts';
 import { acceptedOf } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
-import {
-  createTenant,
-  removeDirectory,
-  runCliHere,
-  startServer,
-  temporaryDirectory,
-  type TestServer,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, runCliHere, startServer, type TestServer } from '../support/server.ts';
 import {
   backUp,
   follow,

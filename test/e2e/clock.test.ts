@@ -4,14 +4,13 @@ import { after, before, describe, test } from 'node:test';
 import { type AuditEvent, call, eventually } from '../support/http.ts';
 import { skippedForLength } from '../support/rounds.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
   printed,
-  removeDirectory,
   runCli,
   sourceEvent,
   startServer,
-  temporaryDirectory,
   type Tenant,
   type TestServer,
 } from '../support/server.ts';

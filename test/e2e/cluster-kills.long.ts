@@ -8,13 +8,12 @@ import { acceptedOf, call, eventually } from '../support/http.ts';
 import { killSeed, randomOf } from '../support/kill-schedule.ts';
 import { patience } from '../support/patience.ts';
 import { rounds } from '../support/rounds.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createKey,
   createOrganization,
-  removeDirectory,
   sourceEvent,
   startServer,
-  temporaryDirectory,
   type TestServer,
 } from '../support/server.ts';
 import { startTwoShards, type TwoShards } from '../support/two-shards.ts';

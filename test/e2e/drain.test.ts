@@ -4,14 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call, eventually, problemOf, retryAfterOf } from '../support/http.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  temporaryDirectory,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, sourceEvent, startServer, type Tenant } from '../support/server.ts';
 import { login } from './session-support.ts';
 
 /** A POST whose body stops half-way until it is told to go on. */

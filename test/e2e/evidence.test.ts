@@ -10,14 +10,8 @@ import { createSigner, publicKeyOfSeed, seedOf, verifierKeyFor } from '../../src
 import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually, problemOf } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
-import {
-  createTenant,
-  printed,
-  removeDirectory,
-  sourceEvent,
-  temporaryDirectory,
-  type Tenant,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, printed, sourceEvent, type Tenant } from '../support/server.ts';
 import { TestWitness } from '../support/witness.ts';
 import { withEngine } from './export-support.ts';
 

@@ -6,13 +6,12 @@ import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { decompressZstd, loadZstd } from '../../src/base/zstd.ts';
 import { call, eventually } from '../support/http.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
-  removeDirectory,
   runCli,
   sourceEvent,
   startServer,
-  temporaryDirectory,
   type Tenant,
   type TestServer,
 } from '../support/server.ts';

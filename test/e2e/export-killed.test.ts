@@ -7,15 +7,8 @@ import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { cliCommand } from '../support/cli-command.ts';
 import { eventually } from '../support/http.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
 import { chosenEnvironment } from '../support/chosen-engine.ts';
 import { finished, withEngine } from './export-support.ts';

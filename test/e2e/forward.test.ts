@@ -8,15 +8,8 @@ import { createClient, eventIdentity } from '../../src/client/client.ts';
 import { forward as forwardHere } from '../cli/forward-support.ts';
 import { call, eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
 /** The client and `auditlog forward` against the service itself, restarted and killed under them. */
 

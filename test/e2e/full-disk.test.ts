@@ -3,13 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { call, eventually, pageOf, problemOf, retryAfterOf } from '../support/http.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, sourceEvent, startServer } from '../support/server.ts';
 
 /** Where a user may have mounts of its own, the test needs no rights for a small disk. */
 const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;

@@ -3,15 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  type Tenant,
-  type TestServer,
-  temporaryDirectory,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
 let dataDir: string;
 let server: TestServer;

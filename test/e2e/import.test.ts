@@ -8,16 +8,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   type CliAnswer,
   createTenant,
-  removeDirectory,
   runCli,
   runCliHere,
   type SharedServer,
   sourceEvent,
   startServer,
-  temporaryDirectory,
   type Tenant,
   type TestServer,
 } from '../support/server.ts';

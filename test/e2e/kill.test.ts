@@ -3,13 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, test } from 'node:test';
 import { acceptedOf, call, eventually } from '../support/http.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createKey,
   createOrganization,
-  removeDirectory,
   sourceEvent,
   startServer,
-  temporaryDirectory,
   type TestServer,
 } from '../support/server.ts';
 import { batchesOf, type Death, deathsOf, killSeed } from '../support/kill-schedule.ts';

@@ -5,13 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { call, eventually } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, sourceEvent, startServer } from '../support/server.ts';
 
 test('what is harmed in the log while the engine is down is told, and nothing else is lost or doubled', async () => {
   const dataDir = await temporaryDirectory();

@@ -18,14 +18,8 @@ import {
 } from '../support/http.ts';
 import { withEngine } from './export-support.ts';
 import { eventsOfParquet } from '../support/parquet.ts';
-import {
-  createTenant,
-  removeDirectory,
-  startServer,
-  temporaryDirectory,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
 /** Every way out with `schema=ocsf` (contract: OCSF 1.1.0): the events of the default schema, each valid OCSF. */
 

@@ -9,7 +9,7 @@ import { cliWords, holdOutputs, makeClone, type Page, runScript, scriptOf } from
 import { patience } from '../support/patience.ts';
 import { freePort } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
-import { removeDirectory, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /**
  * README and the pages of `docs` as they come out: their commands are run from top to bottom in a new directory, all

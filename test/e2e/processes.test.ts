@@ -12,14 +12,13 @@ import { KeptService } from '../support/kept-service.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { rounds, skippedForLength } from '../support/rounds.ts';
 import { projectRoot } from '../support/project-root.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
-  removeDirectory,
   runCli,
   type SharedServer,
   sourceEvent,
   startServer,
-  temporaryDirectory,
   type Tenant,
 } from '../support/server.ts';
 

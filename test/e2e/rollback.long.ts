@@ -3,13 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { buildEarlier, buildLater } from '../support/earlier-build.ts';
 import { acceptedOf, call, eventually, pageOf } from '../support/http.ts';
-import {
-  createKey,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createKey, sourceEvent, startServer } from '../support/server.ts';
 
 /**
  * A later release on a data directory, and the one before it again, each killed with events in its log. The one before is

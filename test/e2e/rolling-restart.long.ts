@@ -6,15 +6,8 @@ import { buildEarlier } from '../support/earlier-build.ts';
 import { call, eventually, type HttpAnswer, type HttpCall, type Page } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { rounds } from '../support/rounds.ts';
-import {
-  createTenant,
-  removeDirectory,
-  sourceEvent,
-  startServer,
-  temporaryDirectory,
-  type Tenant,
-  type TestServer,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
 /**
  * Three servers on one engine, replaced one after the other under load. With UPGRADE_FROM=<commit> the first three are

@@ -4,13 +4,12 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { call, eventually, type HttpAnswer, problemOf, retryAfterOf } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createOrganization,
   type Organization,
   printed,
-  removeDirectory,
   startServer,
-  temporaryDirectory,
   type TestServer,
 } from '../support/server.ts';
 import {

@@ -7,15 +7,14 @@ import { describe, test } from 'node:test';
 import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createOrganization,
   createTenant,
-  removeDirectory,
   runCli,
   runCliHere,
   sourceEvent,
   startServer,
-  temporaryDirectory,
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { holdOutputs, cliWords, makeClone, runScript, scriptOf } from '../support/page-run.ts';
 import { patience } from '../support/patience.ts';
-import { removeDirectory, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /** docs/tour.md beside the demo that it is about: the whole one, on the day that its answers are of. */
 

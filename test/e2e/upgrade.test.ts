@@ -12,13 +12,8 @@ import { cliCommand } from '../support/cli-command.ts';
 import { silentLog, startEngine } from '../support/engine.ts';
 import { acceptedOf, call, eventually, type Page, pageOf } from '../support/http.ts';
 import { migrateAsRelease010 } from '../support/old-release.ts';
-import {
-  createKey,
-  removeDirectory,
-  startServer,
-  temporaryDirectory,
-  type TestServer,
-} from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { createKey, startServer, type TestServer } from '../support/server.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { withEngine } from './export-support.ts';
 

@@ -6,15 +6,14 @@ import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { call, eventually } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { skippedForLength } from '../support/rounds.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
   keyKnown,
   printed,
-  removeDirectory,
   runCli,
   sourceEvent,
   startServer,
-  temporaryDirectory,
   type Tenant,
   type TestServer,
 } from '../support/server.ts';

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { createHash, randomUUID } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
@@ -20,7 +20,8 @@ import { encodeEntry, fromBundle } from '../../src/tlog/entry.ts';
 import { leafHash } from '../../src/tlog/hash.ts';
 import { parseVerifierKey, verifyNote } from '../../src/tlog/note.ts';
 import { RightEdge } from '../../src/tlog/right-edge.ts';
-import { silentLog, startTestEngine, temporaryDirectory, type TestEngine } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 
 let engine: TestEngine;
@@ -223,7 +224,7 @@ describe('trees of evidence', () => {
       const damage = (await turn(mirror)).filter(({ id }) => id === organization);
       assert.match(damage[0]?.detail ?? '', /not those that the checkpoint in EVIDENCE_DIR was signed for/);
     } finally {
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     }
   });
 

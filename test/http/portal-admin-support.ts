@@ -1,5 +1,4 @@
 import { DamageRegister } from '../../src/base/damage.ts';
-import { rm } from 'node:fs/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import { Administration } from '../../src/control/administration.ts';
 import { Directory } from '../../src/control/directory.ts';
@@ -20,7 +19,8 @@ import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { builtWorker } from '../support/cli-command.ts';
-import { silentLog, startTestEngine, type TestEngine, temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { silentLog, startTestEngine, type TestEngine } from '../support/engine.ts';
 import { call, type HttpAnswer } from '../support/http.ts';
 import { startTestServer } from './support.ts';
 
@@ -181,7 +181,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
       await trail.stop();
       await ingest.close();
       await engine.stop();
-      await rm(dataDir, { recursive: true, force: true });
+      await removeDirectory(dataDir);
     },
   };
 }

@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { rm } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { constants as gc, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
@@ -14,7 +13,7 @@ import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';
 import { builtWorker } from '../support/cli-command.ts';
-import { temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 const zstd = await Zstd.load();
 const encoders = {
@@ -81,7 +80,7 @@ before(async () => {
 });
 after(async () => {
   await ingest?.close();
-  await rm(dataDir, { recursive: true, force: true });
+  await removeDirectory(dataDir);
 });
 
 /** What has been stored since the last call. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { readdirSync } from 'node:fs';
-import { readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +13,8 @@ import type { SegmentInsert, SegmentSink } from '../../src/base/segment-insert.t
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
 import type { IngestRequest } from '../../src/ingest/request.ts';
 import { builtWorker } from '../support/cli-command.ts';
-import { silentLog, temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { silentLog } from '../support/engine.ts';
 import { skippedForLength } from '../support/rounds.ts';
 
 const organization = { id: '0b7f2a50-0000-4000-8000-000000000001', slug: 'acme', retentionDays: undefined };
@@ -80,7 +81,7 @@ describe('ingest, from request to sink', () => {
       directory: () => ({ version: 1, json: Buffer.from('[]') }),
       ...options,
     });
-    if (options.dataDir === undefined) open.push(() => rm(dataDir, { recursive: true, force: true }));
+    if (options.dataDir === undefined) open.push(() => removeDirectory(dataDir));
     open.push(() => ingest.close());
     return { ingest, dataDir };
   }
@@ -388,7 +389,7 @@ describe('ingest, from request to sink', () => {
       return 'stored';
     };
     const dataDir = await temporaryDirectory();
-    open.push(() => rm(dataDir, { recursive: true, force: true }));
+    open.push(() => removeDirectory(dataDir));
     const { ingest } = await start(sink, { dataDir });
     const body = `${event('x')}\n{"bad":1}`;
     const answers = await Promise.all(Array.from({ length: 8 }, () => ingest.accept(request(body, 'k'))));
@@ -408,7 +409,7 @@ describe('ingest, from request to sink', () => {
 
   it('remembers an Idempotency-Key whose segment has not reached the engine before a restart', async () => {
     const dataDir = await temporaryDirectory();
-    open.push(() => rm(dataDir, { recursive: true, force: true }));
+    open.push(() => removeDirectory(dataDir));
     const { ingest } = await start(() => Promise.reject(new Error('down')), { dataDir });
     const first = await ingest.accept(request(event('x'), 'k'));
     await ingest.close();

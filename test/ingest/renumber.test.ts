@@ -9,7 +9,7 @@ import { renumberLog } from '../../src/ingest/renumber.ts';
 import { segmentName } from '../../src/ingest/segment.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { rounds } from '../support/rounds.ts';
-import { removeDirectory, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTornFiles, PowerCut, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
 

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomFillSync } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { crc32c } from '@node-rs/crc32';
@@ -20,7 +20,7 @@ import {
   frameSeed,
   segmentName,
 } from '../../src/ingest/segment.ts';
-import { temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 const number = 4711;
 const { bufferPoolBytesMax } = baseLimits;
@@ -67,7 +67,7 @@ describe('reading a sealed segment back in pieces', () => {
     directory = await temporaryDirectory();
     files = await openLogFiles(directory);
   });
-  after(() => rm(directory, { recursive: true, force: true }));
+  after(() => removeDirectory(directory));
 
   const write = (content: Uint8Array): Promise<void> =>
     writeFile(join(directory, segmentName(number)), content);

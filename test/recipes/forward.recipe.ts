@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeAuthority } from '../support/certificates.ts';
 import { eventually } from '../support/http.ts';
-import { removeDirectory, sourceEvent, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { sourceEvent } from '../support/server.ts';
 import { blockOf, fill } from './page.ts';
 import { findProgram, freePort, Service, startSyslogNg, untilListening } from './support.ts';
 

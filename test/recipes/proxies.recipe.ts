@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../support/http.ts';
-import { removeDirectory, sourceEvent, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { sourceEvent } from '../support/server.ts';
 import { blockOf, fill } from './page.ts';
 import { findProgram, freePort, type Program, Service, startProgram, untilListening } from './support.ts';
 

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { StopStack } from '../../src/base/stop-stack.ts';
 import { Membership } from '../../src/storage/membership.ts';
 import { eventually } from '../support/http.ts';
-import { removeDirectory, temporaryDirectory } from '../support/server.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -10,7 +10,8 @@ import { migrate } from '../../src/storage/migrate.ts';
 import { PartsWatch } from '../../src/storage/parts-watch.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { WrittenParts } from '../../src/storage/written-parts.ts';
-import { silentLog, temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { silentLog } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
 
 /** The ledger against a real table whose files are harmed while the engine is stopped, as a disk would do it. */
@@ -38,7 +39,7 @@ before(async () => {
 });
 after(async () => {
   await stopEngine();
-  await rm(dataDir, { recursive: true, force: true });
+  await removeDirectory(dataDir);
 });
 
 /** `rows` events as one part; they expire on the day given. */

@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { rm } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { createServer, type Server } from 'node:tls';
@@ -8,7 +7,8 @@ import { EngineError } from '../../src/base/engine-error.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { EngineTls } from '../../src/storage/storage.ts';
 import { type Authority, type Certificate, makeAuthority } from '../support/certificates.ts';
-import { silentLog, temporaryDirectory } from '../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 
 /** The engine behind TLS, as a proxy before it or the server itself has it: only known certificates may connect. */
@@ -43,7 +43,7 @@ describe('a ClickHouse server behind TLS', () => {
   });
   after(async () => {
     front?.close();
-    await rm(directory, { recursive: true, force: true });
+    await removeDirectory(directory);
   });
 
   const open = (tls: EngineTls | undefined, host = '127.0.0.1') => {

@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createLogger } from '../../src/base/log.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { EmbeddedEngine } from '../../src/storage/engine.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import type { EngineConnection, Storage } from '../../src/storage/storage.ts';
 import { sourceModule } from './cli-command.ts';
+import { removeDirectory, temporaryDirectory } from './directories.ts';
 import { copyEngineTemplate } from './engine-template.ts';
 
 export interface TestEngine {
@@ -25,11 +23,6 @@ export async function startEngine(dataDir: string): Promise<EmbeddedEngine> {
   return module.startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog });
 }
 
-/** A new directory under the system's temporary one. */
-export async function temporaryDirectory(): Promise<string> {
-  return mkdtemp(join(tmpdir(), 'auditlog-test-'));
-}
-
 /** A real engine on an empty, migrated database in a temporary directory; `stop` removes everything. */
 export async function startTestEngine(): Promise<TestEngine> {
   const dataDir = await temporaryDirectory();
@@ -39,7 +32,7 @@ export async function startTestEngine(): Promise<TestEngine> {
   const stop = async (): Promise<void> => {
     await storage.close();
     await engine.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    await removeDirectory(dataDir);
   };
   try {
     await migrate(storage, { log: silentLog });

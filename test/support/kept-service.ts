@@ -1,11 +1,6 @@
 import { after, before } from 'node:test';
-import {
-  removeDirectory,
-  type ServerOptions,
-  startServer,
-  temporaryDirectory,
-  type TestServer,
-} from './server.ts';
+import { removeDirectory, temporaryDirectory } from './directories.ts';
+import { type ServerOptions, startServer, type TestServer } from './server.ts';
 
 /** A data directory, and the services that run on it one after the other: for tests that stop, kill or restart theirs. */
 export class KeptService {

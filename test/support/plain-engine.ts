@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findEngineLibrary } from '../../src/storage/engine-process.ts';
 import { programOf } from './cli-command.ts';
+import { removeDirectory, temporaryDirectory } from './directories.ts';
 import { call, eventually } from './http.ts';
 
 /**
@@ -168,7 +168,7 @@ ${limited === undefined ? '' : limitedUserXml(hash, limited.grants)}
 }
 
 export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMember): Promise<PlainEngine> {
-  const dir = await mkdtemp(join(tmpdir(), 'auditlog-plain-'));
+  const dir = await temporaryDirectory();
   const data = join(dir, 'data');
   await mkdir(data);
   const library = await findEngineLibrary();
@@ -226,7 +226,7 @@ export async function startPlainEngine(limited?: LimitedUser, member?: ClusterMe
     stop: async () => {
       await engine.kill();
       await output.close();
-      await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+      await removeDirectory(dir);
     },
   };
 }

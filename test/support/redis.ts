@@ -1,9 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { rm } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { eventually } from './http.ts';
 import { freePort } from './plain-engine.ts';
-import { temporaryDirectory } from './server.ts';
+import { removeDirectory, temporaryDirectory } from './directories.ts';
 
 /** A Redis server of a test's own, which keeps nothing on disk. */
 export interface TestRedis {
@@ -81,7 +80,7 @@ export async function startRedis(): Promise<TestRedis> {
     start,
     stop: async () => {
       await kill();
-      await rm(directory, { recursive: true, force: true });
+      await removeDirectory(directory);
     },
   };
 }

@@ -2,13 +2,12 @@ import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cliCommand, sourceModule } from './cli-command.ts';
+import { removeDirectory, temporaryDirectory } from './directories.ts';
 import { copyEngineTemplate } from './engine-template.ts';
 import { patience } from './patience.ts';
 import { chosenEnvironment } from './chosen-engine.ts';
@@ -90,16 +89,6 @@ export interface ServerOptions {
   readonly dataDir?: string;
   /** A program with arguments that becomes the server's process, such as `unshare` or a shell that sets a limit. */
   readonly launcher?: readonly string[];
-}
-
-/** A fresh temporary data directory; the caller removes it with `removeDirectory`. */
-export function temporaryDirectory(): Promise<string> {
-  return mkdtemp(join(tmpdir(), 'auditlog-e2e-'));
-}
-
-/** Removes a directory that a dying process may still be writing to. */
-export function removeDirectory(path: string): Promise<void> {
-  return rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 
 async function environment(

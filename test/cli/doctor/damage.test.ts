@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { checkLogFolders } from '../../../src/cli/doctor/damage.ts';
-import { temporaryDirectory } from '../../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/directories.ts';
 
 describe('what doctor finds in the folder of the log', () => {
   let dataDir: string;
@@ -12,7 +12,7 @@ describe('what doctor finds in the folder of the log', () => {
   before(async () => {
     dataDir = await temporaryDirectory();
   });
-  after(() => rm(dataDir, { recursive: true, force: true }));
+  after(() => removeDirectory(dataDir));
 
   test('is nothing where there is no log, or segments that wait alone', async () => {
     assert.equal((await checkLogFolders(dataDir)).healthy, true);

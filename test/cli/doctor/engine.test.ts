@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { nextSegmentNumber, segmentAtTime } from '../../../src/base/sequence.ts';
@@ -16,7 +16,7 @@ import { limits } from '../../../src/cli/limits.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { segmentName } from '../../../src/ingest/segment.ts';
 import { createRecorder } from '../../read/support.ts';
-import { temporaryDirectory } from '../../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/directories.ts';
 import { sharedEngine, type SharedEngine } from '../../support/shared.ts';
 
 const dayMs = 86_400_000;
@@ -28,7 +28,7 @@ describe('what doctor finds of the engine and the log', () => {
     engine = await sharedEngine();
     dataDir = await temporaryDirectory();
   });
-  after(() => rm(dataDir, { recursive: true, force: true }));
+  after(() => removeDirectory(dataDir));
 
   const put = async (folder: string, segment: number, bytes: number): Promise<void> => {
     await mkdir(join(dataDir, folder, 'wal'), { recursive: true });

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -12,14 +12,14 @@ import {
   mountFor,
 } from '../../../src/cli/doctor/place.ts';
 import { makeAuthority } from '../../support/certificates.ts';
-import { temporaryDirectory } from '../../support/engine.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/directories.ts';
 
 describe('what doctor finds of where the data lie', () => {
   let dataDir: string;
   before(async () => {
     dataDir = await temporaryDirectory();
   });
-  after(() => rm(dataDir, { recursive: true, force: true }));
+  after(() => removeDirectory(dataDir));
 
   test('the mount of a directory is the deepest one above it, and of two at one place the later', () => {
     const mountInfo = [

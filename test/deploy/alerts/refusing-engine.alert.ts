@@ -14,7 +14,7 @@ import {
   segmentOfName,
 } from '../../../src/ingest/segment.ts';
 import { withEngine } from '../../e2e/export-support.ts';
-import { temporaryDirectory } from '../../support/engine.ts';
+import { temporaryDirectory } from '../../support/directories.ts';
 import { call, eventually } from '../../support/http.ts';
 import { Browser, type OidcProvider, startOidcProvider } from '../../support/oidc-provider.ts';
 import { freePort } from '../../support/plain-engine.ts';
