@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { fileErrorWords } from './base/system-error.ts';
 import { runCli } from './cli/program.ts';
 import { readEnvironment } from './config/env.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
@@ -11,9 +12,12 @@ async function untilStopped(): Promise<void> {
   listening.abort();
 }
 
-// A reader that has gone away, such as `head`, is no reason to fail.
+// A reader that has gone away, such as `head`, is no reason to fail; a full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  if (error.code === 'EPIPE') return;
+  const words = fileErrorWords(Object.assign(error, { path: 'standard output' }));
+  process.stderr.write(`auditlog: ${words ?? `standard output: ${error.message}`}\n`);
+  process.exit(1);
 });
 
 const code = await runCli(process.argv.slice(2), {
@@ -36,4 +40,6 @@ const code = await runCli(process.argv.slice(2), {
   },
   untilStopped,
 });
+// A failure of what was printed last is told before this is.
+await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
 process.exit(code);

@@ -1,17 +1,23 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
+import { namingFile } from './system-error.ts';
 
-/** A file (mode 0600) whose writer knows its length: `append` writes there, over whatever lies behind it. */
+/**
+ * A file (mode 0600) whose writer knows its length: `append` writes there, over whatever lies behind it. Its errors name
+ * the file.
+ */
 export class AppendFile {
   readonly handle: FileHandle;
+  readonly #path: string;
   #bytes = 0;
 
-  private constructor(handle: FileHandle) {
+  private constructor(handle: FileHandle, path: string) {
     this.handle = handle;
+    this.#path = path;
   }
 
   /** Opens or makes the file; its length counts as 0 until `truncate` says another. */
   static async open(path: string): Promise<AppendFile> {
-    return new AppendFile(await open(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+    return new AppendFile(await open(path, constants.O_RDWR | constants.O_CREAT, 0o600), path);
   }
 
   get bytes(): number {
@@ -19,21 +25,23 @@ export class AppendFile {
   }
 
   async truncate(bytes: number): Promise<void> {
-    await this.handle.truncate(bytes);
+    await namingFile(this.#path, () => this.handle.truncate(bytes));
     this.#bytes = bytes;
   }
 
   /** The length grows only when the whole chunk is written, so a second attempt overwrites what a failed one left. */
   async append(chunk: Uint8Array): Promise<void> {
-    for (let at = 0; at < chunk.length; ) {
-      const written = await this.handle.write(chunk, at, chunk.length - at, this.#bytes + at);
-      at += written.bytesWritten;
-    }
+    await namingFile(this.#path, async () => {
+      for (let at = 0; at < chunk.length; ) {
+        const written = await this.handle.write(chunk, at, chunk.length - at, this.#bytes + at);
+        at += written.bytesWritten;
+      }
+    });
     this.#bytes += chunk.length;
   }
 
   sync(): Promise<void> {
-    return this.handle.datasync();
+    return namingFile(this.#path, () => this.handle.datasync());
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode } from './system-error.ts';
+import { errorCode, namingFile } from './system-error.ts';
 
 /** Makes names that were created, renamed or removed in a directory survive a power cut. */
 export async function syncDirectory(directory: string): Promise<void> {
@@ -16,8 +16,10 @@ export async function syncDirectory(directory: string): Promise<void> {
 async function writeNew(path: string, content: string | Uint8Array): Promise<void> {
   const handle = await open(path, 'wx', 0o600);
   try {
-    await handle.writeFile(content);
-    await handle.sync();
+    await namingFile(path, async () => {
+      await handle.writeFile(content);
+      await handle.sync();
+    });
   } finally {
     await handle.close();
   }

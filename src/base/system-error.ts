@@ -24,6 +24,8 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'the file system there is read-only',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk is full',
+  EFBIG: 'a file may not become so large there',
+  EIO: 'the disk has failed',
 };
 
 /** A failure of the file system in words for the operator, file and reason; undefined for anything else. */
@@ -31,4 +33,14 @@ export function fileErrorWords(error: unknown): string | undefined {
   const reason = reasons[errorCode(error) ?? ''];
   const path: unknown = error instanceof Error && 'path' in error ? error.path : undefined;
   return reason === undefined || typeof path !== 'string' ? undefined : `${path}: ${reason}`;
+}
+
+/** Does what is done to an open file: the system does not name it in its errors, which therefore get `path` here. */
+export async function namingFile<T>(path: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (errorCode(error) !== undefined) Object.assign(error as Error, { path });
+    throw error;
+  }
 }

@@ -3,7 +3,7 @@ import { mkdir, open, type FileHandle, readdir, rename, rm } from 'node:fs/promi
 import { dirname, join } from 'node:path';
 import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
 import { replaceFile, syncDirectory } from '../base/durable-file.ts';
-import { errorCode } from '../base/system-error.ts';
+import { errorCode, namingFile } from '../base/system-error.ts';
 import { ocsfFacts } from '../ocsf/standard/facts.ts';
 import { type EventColumns, eventColumns } from './parquet/columns.ts';
 import { ParquetFile } from './parquet/file.ts';
@@ -166,7 +166,7 @@ class Partition {
   async finish(): Promise<PartitionResult> {
     try {
       await this.#write(await this.#parquet.end());
-      await this.#handle.sync();
+      await namingFile(this.#path, () => this.#handle.sync());
     } finally {
       await this.#handle.close();
     }
@@ -184,7 +184,7 @@ class Partition {
   async #write(bytes: Buffer): Promise<void> {
     this.#hash.update(bytes);
     this.#bytes += bytes.length;
-    await this.#handle.appendFile(bytes);
+    await namingFile(this.#path, () => this.#handle.appendFile(bytes));
   }
 }
 

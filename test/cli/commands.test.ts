@@ -11,6 +11,7 @@ import { formatVersion } from '../../src/ingest/segment.ts';
 import { organizationTable } from '../../src/control/organizations.ts';
 import { readSignOn } from '../../src/control/sign-on-settings.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
+import { cliCommand } from '../support/cli-command.ts';
 import { startTestEngine, type TestEngine } from '../support/engine.ts';
 import { holdOutput } from '../support/openapi.ts';
 import '../support/strict-writer.cjs';
@@ -284,6 +285,14 @@ describe('keys', () => {
       /^API key \w{16} of cli \(read\), no expiry\nak_\w+.*\nThe key is shown this once only\.\n$/,
     );
   });
+});
+
+test('what cannot be printed is told in a line, and the command fails', () => {
+  const command = [process.execPath, ...cliCommand, 'completion', 'bash']
+    .map((word) => `'${word}'`)
+    .join(' ');
+  const { status, stderr } = spawnSync('sh', ['-c', `${command} > /dev/full`], { encoding: 'utf8' });
+  assert.deepEqual([status, stderr], [1, 'auditlog: standard output: the disk is full\n']);
 });
 
 describe('exit codes', () => {
