@@ -49,6 +49,8 @@ export const limits = {
   forwardOnceMsMax: 120_000,
   /** The checkpoint saves a position that moved without any event this often. */
   forwardIdleSaveMs: 60_000,
+  /** Between looks at what a receiver's system has taken of a batch. */
+  forwardSyslogLookMs: 10,
   forwardAnswerBytesMax: 64 * 1024 * 1024,
   /**
    * What a command reads a second at least beside running servers, for each core of the engine, uncompressed: some 2 % of

@@ -7,8 +7,8 @@ import { createServer as createHttpServer, type ServerResponse } from 'node:http
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { createServer as createTlsServer } from 'node:tls';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { type Remote, startRemote } from '../client/remote.ts';
 import { eventually } from '../support/http.ts';
@@ -290,7 +290,11 @@ describe('syslog', () => {
     check(streams);
   });
 
-  test('over TLS: to a certificate that is trusted, and to no other', async (t) => {
+  /** With a certificate for 127.0.0.1 that nobody else trusts, as a file and as options of a server. */
+  const withCertificate = async (
+    t: TestContext,
+    work: (made: { readonly cert: string; readonly options: TlsOptions }) => Promise<void>,
+  ): Promise<void> => {
     if (spawnSync('openssl', ['version']).status !== 0)
       return t.skip('openssl, which makes the certificate, is not here');
     await withDirectory(async (directory) => {
@@ -298,8 +302,13 @@ describe('syslog', () => {
       const of = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2', '-nodes'];
       const make = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', ...of];
       execFileSync('openssl', [...make, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+      await work({ cert, options: { key: await readFile(key), cert: await readFile(cert) } });
+    });
+  };
+
+  test('over TLS: to a certificate that is trusted, and to no other', (t) =>
+    withCertificate(t, async ({ cert, options }) => {
       const streams: Buffer[] = [];
-      const options = { key: await readFile(key), cert: await readFile(cert) };
       const server = createTlsServer(options, receive(streams, false));
       const to = `syslog+tls://127.0.0.1:${await listen(server)}`;
       done(await run(to, '--ca-file', cert));
@@ -311,8 +320,55 @@ describe('syslog', () => {
       assert.match((await refused).error, /destination: no delivery: DEPTH_ZERO_SELF_SIGNED_CERT; attempt 2/);
       assert.equal(streams.length, 3);
       server.close();
-    });
+    }));
+
+  /** The first two connections are ended after the first piece, and read no further: once in order, once with a reset. */
+  const endEarly = (streams: Buffer[]) => {
+    const usual = receive(streams, false);
+    let connections = 0;
+    return (socket: Socket) => {
+      connections += 1;
+      const number = connections;
+      if (number > 2) return usual(socket);
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.pause();
+        if (number === 1) socket.end();
+        else socket.destroy();
+      });
+    };
+  };
+  /** More than a receiver's system takes of what nobody reads, and less than this side's keeps. */
+  const enlarge = (): void => {
+    const more = `,"file":"${'x'.repeat(40_000)}"`;
+    for (const [n, event] of remote.events.entries()) {
+      remote.events[n] = { ...event, more: `${event.more}${more}` };
+    }
+  };
+
+  test('over TCP: what a receiver that closes early has not read is sent again', async () => {
+    enlarge();
+    const streams: Buffer[] = [];
+    const server = createTcpServer(endEarly(streams));
+    const ran = await run(`syslog+tcp://127.0.0.1:${await listen(server)}`, '--batch', '25');
+    server.close();
+    done(ran);
+    assert.match(ran.error, /delivered=25 batches=1 rejected=0 retries=2 /);
+    check(streams);
   });
+
+  test('over TLS: what a receiver that closes early has not read is sent again', (t) =>
+    withCertificate(t, async ({ cert, options }) => {
+      enlarge();
+      const streams: Buffer[] = [];
+      const server = createTlsServer(options, endEarly(streams));
+      const to = `syslog+tls://127.0.0.1:${await listen(server)}`;
+      const ran = await run(to, '--ca-file', cert, '--batch', '25');
+      server.close();
+      done(ran);
+      assert.match(ran.error, /delivered=25 batches=1 rejected=0 retries=2 /);
+      check(streams);
+    }));
 
   test('rsyslog takes all of it', async (t) => {
     const program = '/usr/sbin/rsyslogd';

@@ -329,6 +329,26 @@ describe('to an HTTP address', () => {
       );
     }));
 
+  test('elastic-bulk: sends those events again that were refused for now, and no other', async () => {
+    const rounds: number[][] = [];
+    destination.fault = (body, response) => {
+      const sent = placesOf(linesOf(body).filter((line) => line.includes('"n":')));
+      rounds.push(sent);
+      const status = (n: number) => {
+        if (n % 10 === 2 && rounds.length === 1) return 503;
+        return n % 10 === 7 && rounds.length <= 2 ? 429 : 201;
+      };
+      response.end(
+        JSON.stringify({ errors: true, items: sent.map((n) => ({ create: { status: status(n) } })) }),
+      );
+      return true;
+    };
+    const ran = await to('--format', 'elastic-bulk');
+    done(ran);
+    assert.deepEqual(rounds, [range(10), [2, 7], [7], range(10, 10), range(5, 20)]);
+    assert.match(ran.error, /delivered=25 batches=3 rejected=0 retries=2/);
+  });
+
   test('elastic-bulk: looks at the answer for each event', () =>
     withDirectory(async (directory) => {
       const rejected = join(directory, 'rejected');

@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { type FormatName, formatEvents, isDocument } from './formats.ts';
 import { rejectedByOtlp } from './otlp.ts';
-import { type Delivery, orTransient, type Sink, withoutBody } from './sink.ts';
+import { type Delivered, type Delivery, orTransient, type Sink, withoutBody } from './sink.ts';
 
 export interface HttpSinkOptions {
   readonly url: URL;
@@ -46,23 +46,23 @@ export class HttpSink implements Sink {
 
   async deliver(events: readonly ForwardedEvent[], { cut }: Delivery) {
     const { rejectedTo } = this.#options;
-    const { refused, rejected } = await this.#post(events, cut);
-    if (rejected === 0) return { rejected };
+    const { refused, rejected, later } = await this.#post(events, cut);
+    if (rejected === 0) return { rejected, later };
     if (rejectedTo === undefined)
       throw new Error(`the destination refused ${rejected} events for good; see --rejected-to`);
     await orTransient(appendFile(rejectedTo, formatEvents('ndjson', refused), { flush: true }));
-    return { rejected };
+    return { rejected, later };
   }
 
-  /** The events that the other side will never take; a batch that it refuses as a whole is divided. */
-  async #post(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<Refused> {
+  /** What the other side says of the events; a batch that it refuses as a whole is divided. */
+  async #post(events: readonly ForwardedEvent[], signal: AbortSignal): Promise<Answered> {
     const { url, format, labels, timeoutMs, rejectedTo } = this.#options;
     const plain = formatEvents(format, events, labels);
     const body = this.#options.gzip ? await compress(plain) : plain;
     const call = { method: 'POST', url, headers: this.#headers, body, timeoutMs, signal } as const;
     try {
       const answer = await request({ ...call, responseBytesMax: limits.forwardAnswerBytesMax });
-      return refusedBy(format, answer, events);
+      return answeredBy(format, answer, events);
     } catch (error) {
       const status = error instanceof AuditlogError ? error.status : undefined;
       const mayDivide = status === 413 || (status === 400 && rejectedTo !== undefined);
@@ -70,31 +70,37 @@ export class HttpSink implements Sink {
       if (events.length === 1) return { refused: events, rejected: 1 };
       const middle = events.length >> 1;
       const first = await this.#post(events.slice(0, middle), signal);
-      const second = await this.#post(events.slice(middle), signal);
-      const refused = [...first.refused, ...second.refused];
-      return { refused, rejected: first.rejected + second.rejected };
+      return together(first, await this.#post(events.slice(middle), signal));
     }
   }
 }
 
-interface Refused {
+interface Answered extends Delivered {
   /** With OTLP also events that were taken: its answer has a number and does not say which. */
   readonly refused: readonly ForwardedEvent[];
-  readonly rejected: number;
+}
+
+function together(one: Answered, other: Answered): Answered {
+  const left = [one.later, other.later].filter((later) => later !== undefined);
+  const [first] = left;
+  return {
+    refused: [...one.refused, ...other.refused],
+    rejected: one.rejected + other.rejected,
+    later: first && { ...first, events: left.flatMap(({ events }) => events) },
+  };
 }
 
 function isLines(format: FormatName): boolean {
   return format !== 'splunk-hec' && !isDocument(format);
 }
 
-/** What an answer of success says of the events that it does not cover. */
-function refusedBy(format: FormatName, answer: string, events: readonly ForwardedEvent[]): Refused {
+/** What an answer of success says of each event. */
+function answeredBy(format: FormatName, answer: string, events: readonly ForwardedEvent[]): Answered {
   if (format === 'otlp') {
     const rejected = rejectedByOtlp(answer);
     return { refused: rejected === 0 ? [] : events, rejected };
   }
-  const refused = format === 'elastic-bulk' ? refusedByBulk(answer, events) : [];
-  return { refused, rejected: refused.length };
+  return format === 'elastic-bulk' ? answeredByBulk(answer, events) : { refused: [], rejected: 0 };
 }
 
 interface BulkAnswer {
@@ -102,26 +108,30 @@ interface BulkAnswer {
   readonly items?: readonly { readonly create?: { readonly status?: number } }[];
 }
 
-/** What Elasticsearch refused of a batch; one that it has had before (409) is delivered. */
-function refusedByBulk(text: string, events: readonly ForwardedEvent[]): ForwardedEvent[] {
+/** Elasticsearch answers for each event; one that it has had before (409) is delivered. */
+function answeredByBulk(text: string, events: readonly ForwardedEvent[]): Answered {
   let answer: BulkAnswer;
   try {
     answer = JSON.parse(text) as BulkAnswer;
   } catch {
     throw new AuditlogError('protocol', 'the destination did not answer like a bulk interface');
   }
-  if (answer.errors === false) return [];
+  if (answer.errors === false) return { refused: [], rejected: 0 };
   const { items } = answer;
   if (!Array.isArray(items) || items.length !== events.length)
     throw new AuditlogError('protocol', 'the destination did not answer for each event');
   const statuses = items.map(
     (item: { readonly create?: { readonly status?: number } }) => item.create?.status ?? 500,
   );
-  const busy = statuses.find((status) => status === 429 || status >= 500);
-  if (busy !== undefined)
-    throw new AuditlogError('http', `${busy} for a part of the batch`, { status: busy });
-  return events.filter((_, index) => {
-    const status = statuses[index] ?? 0;
-    return status >= 300 && status !== 409;
-  });
+  const isBusy = (status: number) => status === 429 || status >= 500;
+  const isRefused = (status: number) => status >= 300 && status !== 409 && !isBusy(status);
+  const eventsWith = (holds: (status: number) => boolean) =>
+    events.filter((_, index) => holds(statuses[index] ?? 500));
+  const refused = eventsWith(isRefused);
+  const busy = statuses.find(isBusy);
+  const later = busy === undefined ? undefined : { events: eventsWith(isBusy), error: busyError(busy) };
+  return { refused, rejected: refused.length, later };
 }
+
+const busyError = (status: number): AuditlogError =>
+  new AuditlogError('http', `${status} for a part of the batch`, { status });

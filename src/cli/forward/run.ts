@@ -5,7 +5,7 @@ import { AuditlogError, type Client, createClient, type RetryFacts } from '../..
 import { retryPolicy, withRetries } from '../../client/retry.ts';
 import type { CliIo } from '../context.ts';
 import { limits } from '../limits.ts';
-import type { Batch, Position } from './batch.ts';
+import type { Batch, ForwardedEvent, Position } from './batch.ts';
 import { Checkpoint } from './checkpoint.ts';
 import { feedSource, type SourceOptions } from './feed-source.ts';
 import { FileSink } from './file-sink.ts';
@@ -16,7 +16,7 @@ import { PageSource } from './page-source.ts';
 import { ForwardProgress } from './progress.ts';
 import { defaultS3Region } from '../s3.ts';
 import { S3Sink } from './s3-sink.ts';
-import { type FileState, type Sink, streamSink } from './sink.ts';
+import { type Delivery, type FileState, type Sink, streamSink } from './sink.ts';
 import { SyslogSink } from './syslog-sink.ts';
 
 export type ForwardPlan = ForwardOptions & ForwardSecrets;
@@ -209,7 +209,7 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
   try {
     for await (const { events, position: reached, settledThrough } of source) {
       if (events.length > 0) {
-        const { rejected } = await retried(() => sink.deliver(events, { cut, saveState }));
+        const rejected = await deliverBatch(events, deps, { cut, saveState });
         progress.delivered(events.length, rejected);
       }
       position = reached();
@@ -220,4 +220,22 @@ async function deliverAll(source: AsyncIterable<Batch>, deps: DeliveryDeps): Pro
     if (!isAborted(error)) throw error;
   }
   if (saved.position !== position) await save();
+}
+
+/** Repeats what is left of a batch until nothing is; resolves with how many events were refused for good. */
+async function deliverBatch(
+  events: readonly ForwardedEvent[],
+  { sink, retried }: DeliveryDeps,
+  delivery: Delivery,
+): Promise<number> {
+  let left = events;
+  let refused = 0;
+  await retried(async () => {
+    const { rejected, later } = await sink.deliver(left, delivery);
+    refused += rejected;
+    if (later === undefined) return;
+    left = later.events;
+    throw later.error;
+  });
+  return refused;
 }

@@ -18,10 +18,22 @@ export interface Delivery {
   saveState(): Promise<void>;
 }
 
-/** Where events go. Rejects with AuditlogError where a retry may help. */
+/** What has become of events: the other side has those for good that are neither refused nor to be sent again. */
+export interface Delivered {
+  /** How many it will never take. */
+  readonly rejected: number;
+  /** Those that it may take later, and why it has not now; only a retry delivers these. */
+  readonly later?: Later | undefined;
+}
+
+export interface Later {
+  readonly events: readonly ForwardedEvent[];
+  readonly error: AuditlogError;
+}
+
+/** Where events go. Rejects with AuditlogError where a retry of all may help. */
 export interface Sink {
-  /** Resolves when the other side has the events for good; `rejected` counts those that it will never take. */
-  deliver(events: readonly ForwardedEvent[], delivery: Delivery): Promise<{ readonly rejected: number }>;
+  deliver(events: readonly ForwardedEvent[], delivery: Delivery): Promise<Delivered>;
   state?(): FileState;
   close?(): Promise<void>;
 }

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AuditlogError } from '../../client/client.ts';
-import { errorCode } from '../../base/system-error.ts';
 import type { ForwardedEvent } from './batch.ts';
 import { severityOf } from './severity.ts';
 import type { Delivery, Sink } from './sink.ts';
+import { SyslogConnection } from './syslog-connection.ts';
 
 export interface SyslogSinkOptions {
   readonly host: string;
@@ -24,8 +24,8 @@ const severities = [6, 6, 5, 4, 3, 2, 1] as const;
 
 /**
  * Sends events as syslog (RFC 5424) over TCP or TLS, by octet counting (RFC 6587, RFC 5425). The protocol has no
- * acknowledgement. So each batch has a connection, which this side ends first and the receiver closes when it has read to
- * the end: that is what counts as delivered. A connection that breaks is a batch to send again.
+ * acknowledgement. So each batch has a connection, whose end tells (`SyslogConnection`); one that breaks is a batch to send
+ * again.
  */
 export class SyslogSink implements Sink {
   readonly #options: SyslogSinkOptions;
@@ -42,20 +42,23 @@ export class SyslogSink implements Sink {
 
   async #send(frames: Buffer, cut: AbortSignal): Promise<void> {
     const { timeoutMs } = this.#options;
-    const socket = this.#connect();
+    const ending = new AbortController();
     const late = setTimeout(
-      () => socket.destroy(new AuditlogError('timeout', `the receiver did not close within ${timeoutMs} ms`)),
+      () => ending.abort(new AuditlogError('timeout', `the receiver did not close within ${timeoutMs} ms`)),
       timeoutMs,
     );
-    const abort = (): void => void socket.destroy(new AuditlogError('aborted', 'aborted by the caller'));
+    const abort = (): void => ending.abort(new AuditlogError('aborted', 'aborted by the caller'));
     cut.addEventListener('abort', abort, { once: true });
     if (cut.aborted) abort();
+    const socket = this.#connect();
     try {
-      await untilClosed(socket, frames);
+      await new SyslogConnection(socket, ending.signal).deliver(frames);
     } finally {
       clearTimeout(late);
       cut.removeEventListener('abort', abort);
       socket.destroy();
+      // What is left of the work ends with it.
+      ending.abort(new AuditlogError('aborted', 'the delivery has ended'));
     }
   }
 
@@ -69,32 +72,6 @@ export class SyslogSink implements Sink {
       ...(ca !== undefined && { ca }),
     });
   }
-}
-
-/** Writes all, ends, and resolves once the other side has ended as well, without an error. */
-function untilClosed(socket: Socket, frames: Buffer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let isEnded = false;
-    let isSent = false;
-    socket.once('error', (error: unknown) => {
-      if (error instanceof AuditlogError) return reject(error);
-      const code = errorCode(error) ?? 'the connection failed';
-      reject(new AuditlogError('network', `no delivery: ${code}`, { cause: error }));
-    });
-    socket.once('end', () => {
-      isEnded = true;
-    });
-    socket.once('finish', () => {
-      isSent = true;
-    });
-    socket.once('close', () => {
-      if (isEnded && isSent) resolve();
-      else reject(new AuditlogError('network', 'no delivery: the connection was closed early'));
-    });
-    // What a receiver says is of no use, and must be read for the end to be seen.
-    socket.resume();
-    socket.end(frames);
-  });
 }
 
 /** `<octets> <priority>1 <time> <host> auditlog - <activity> - <event>`. */

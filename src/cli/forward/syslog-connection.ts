@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Socket } from 'node:net';
+import { AuditlogError } from '../../client/client.ts';
+import { errorCode } from '../../base/system-error.ts';
+import { limits } from '../limits.ts';
+import { type TcpEnds, tcpEnds, type TcpFacts, tcpFacts } from './tcp-table.ts';
+
+const closedEarly = (): AuditlogError =>
+  new AuditlogError(
+    'network',
+    'no delivery: the receiver closed the connection before it had read all of it',
+  );
+
+/**
+ * One batch on a connection of its own. Nothing in the protocol says what the receiver has read; the order in which the
+ * two sides end tells. The system below takes bytes that no program reads, on either side, so "written" says nothing:
+ *
+ *     this side               receiver
+ *     all bytes        →      its system has taken them: only then this side ends
+ *     end              →      reads to the end
+ *                      ←      ends. And the system here says that its end was taken, with no reset after it.
+ *
+ * A receiver that ends first, for whatever reason, may have read anything from nothing to all: nothing is delivered.
+ */
+export class SyslogConnection {
+  readonly #socket: Socket;
+  readonly #ending: AbortSignal;
+  readonly #broken: Promise<never>;
+  readonly #otherEnd: Promise<void>;
+  #isOtherEnded = false;
+
+  /** A socket that is connecting; `ending` breaks off, with an AuditlogError. */
+  constructor(socket: Socket, ending: AbortSignal) {
+    this.#socket = socket;
+    this.#ending = ending;
+    this.#broken = new Promise((_, reject) => {
+      socket.once('error', (error) => reject(failureOf(error)));
+      socket.once('close', () => reject(closedEarly()));
+      const abort = () => reject(ending.reason as AuditlogError);
+      if (ending.aborted) abort();
+      ending.addEventListener('abort', abort, { once: true });
+    });
+    this.#broken.catch(() => undefined);
+    this.#otherEnd = new Promise((resolve) => {
+      socket.once('end', () => {
+        this.#isOtherEnded = true;
+        resolve();
+      });
+    });
+    // What a receiver says is of no use, and must be read for the end to be seen.
+    socket.resume();
+  }
+
+  /** Resolves when the receiver has read everything. */
+  async deliver(frames: Buffer): Promise<void> {
+    await this.#unlessBroken(
+      new Promise<void>((resolve) => void this.#socket.write(frames, () => resolve())),
+    );
+    const ends = tcpEnds(this.#socket);
+    const isKnown = ends !== undefined && (await tcpFacts(ends)) !== undefined;
+    if (isKnown) await this.#unlessBroken(this.#untilTaken(ends));
+    if (this.#isOtherEnded) throw closedEarly();
+    this.#socket.end();
+    await this.#unlessBroken(this.#otherEnd);
+    if (isKnown) await this.#until(ends, ({ isEndTaken }) => isEndTaken);
+  }
+
+  /** By two looks: a receiver that ends in answer to what it was sent does so between them. */
+  async #untilTaken(ends: TcpEnds): Promise<void> {
+    const isTaken = ({ unacknowledged }: TcpFacts) => unacknowledged === 0 || this.#isOtherEnded;
+    await this.#until(ends, isTaken);
+    await sleep(limits.forwardSyslogLookMs, undefined, { signal: this.#ending });
+    await this.#until(ends, isTaken);
+  }
+
+  /** Rejects where the connection has gone: the receiver has reset it. */
+  async #until(ends: TcpEnds, holds: (facts: TcpFacts) => boolean): Promise<void> {
+    for (;;) {
+      const facts = await tcpFacts(ends);
+      if (facts === undefined) throw closedEarly();
+      if (holds(facts)) return;
+      this.#ending.throwIfAborted();
+      await sleep(limits.forwardSyslogLookMs);
+    }
+  }
+
+  #unlessBroken<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([work, this.#broken]);
+  }
+}
+
+function failureOf(error: unknown): AuditlogError {
+  const code = errorCode(error) ?? 'the connection failed';
+  return new AuditlogError('network', `no delivery: ${code}`, { cause: error });
+}
