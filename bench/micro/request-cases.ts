@@ -161,13 +161,14 @@ function splice(): MicroCase {
   const pieces = pagePieces();
   const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const hold = ({ headroom, tailroom }: BytesOptions): HeldBytes => {
-    const buffer = new Uint8Array(buffers.take(headroom + bytes + tailroom));
+    const lease = buffers.take(headroom + bytes + tailroom);
+    const buffer = new Uint8Array(lease.memory);
     let end = headroom;
     for (const piece of pieces) {
       buffer.set(piece, end);
       end += piece.length;
     }
-    return { buffer, start: headroom, end, release: () => buffers.give(buffer.buffer) };
+    return { buffer, start: headroom, end, release: () => lease.release() };
   };
   const storage = {
     bytes: (_query: string, _parameters: unknown, options: BytesOptions) => Promise.resolve(hold(options)),

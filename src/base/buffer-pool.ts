@@ -17,6 +17,48 @@ export interface BufferPoolOptions<Kind> {
   readonly keptMs?: number;
 }
 
+/** Where the memory of a lease goes when it ends. */
+interface LeaseEnd<Kind> {
+  released(memory: Kind): void;
+  handedOver(memory: Kind): void;
+}
+
+/**
+ * Memory of a pool in the hands of one owner. It goes back once, however often it is released: by then it may be
+ * somebody else's, and two requests would write into the same bytes.
+ */
+export class Lease<Kind extends ArrayBuffer | SharedArrayBuffer> {
+  #memory: Kind | undefined;
+  readonly #end: LeaseEnd<Kind>;
+
+  constructor(memory: Kind, end: LeaseEnd<Kind>) {
+    this.#memory = memory;
+    this.#end = end;
+  }
+
+  /** Its content is undefined at first. Throws once the lease is over. */
+  get memory(): Kind {
+    if (this.#memory === undefined) throw new Error('a buffer is used after it was given away');
+    return this.#memory;
+  }
+
+  /** Gives the memory back; called again it does nothing. */
+  release(): void {
+    if (this.#memory === undefined) return;
+    const memory = this.#memory;
+    this.#memory = undefined;
+    this.#end.released(memory);
+  }
+
+  /** Ends the lease without giving the memory back: it goes to another thread, or with a body to its reader. */
+  handOver(): Kind {
+    const { memory } = this;
+    this.#memory = undefined;
+    this.#end.handedOver(memory);
+    return memory;
+  }
+}
+
 /** The unused buffers of a size, and the fewest that there were since it was last looked. */
 interface Unused<Kind> {
   readonly buffers: Kind[];
@@ -26,11 +68,18 @@ interface Unused<Kind> {
 /**
  * Large buffers that are used again, in sizes that are powers of two. Each new one costs page faults and, as memory that
  * the collector only counts, full collections; at a few hundred batches a second those cost more than the batches.
- * What nobody has needed for a while is left to the collector.
+ * What nobody has needed for a while is left to the collector. Memory leaves it as a lease, so it has one owner, and what
+ * the pool or a lease has is not taken from anybody else.
  */
 export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   readonly #options: BufferPoolOptions<Kind>;
   readonly #unused = new Map<number, Unused<Kind>>();
+  /** What is unused or leased. */
+  readonly #own = new WeakSet<Kind>();
+  readonly #end: LeaseEnd<Kind> = {
+    released: (memory) => this.#keep(memory),
+    handedOver: (memory) => this.#own.delete(memory),
+  };
   #unusedBytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -42,11 +91,32 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
     return this.#unusedBytes;
   }
 
-  /** A buffer of at least `bytes`, its content undefined; it belongs to the caller and may be transferred. */
-  take(bytes: number): Kind {
+  /** A buffer of at least `bytes`. */
+  take(bytes: number): Lease<Kind> {
     const { largestBytes, allocate } = this.#options;
-    if (bytes > largestBytes) return allocate(bytes);
+    if (bytes > largestBytes) return this.#lease(allocate(bytes));
     const size = pooledBytes(bytes);
+    return this.#lease(this.#spare(size) ?? allocate(size));
+  }
+
+  /** Memory that comes back from another thread, or was never the pool's. Throws for what the pool or a lease has. */
+  adopt(memory: Kind): Lease<Kind> {
+    if (this.#own.has(memory))
+      throw new Error('a buffer is given back that is not in the hands of the giver');
+    return this.#lease(memory);
+  }
+
+  /** The same for memory that is not used any more. */
+  give(memory: Kind): void {
+    this.adopt(memory).release();
+  }
+
+  #lease(memory: Kind): Lease<Kind> {
+    this.#own.add(memory);
+    return new Lease(memory, this.#end);
+  }
+
+  #spare(size: number): Kind | undefined {
     // A task may outgrow its buffer and come back with a larger one: that serves the next such task.
     for (const spare of [size, size * 2, size * 4]) {
       const unused = this.#unused.get(spare);
@@ -54,17 +124,21 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
       if (unused === undefined || buffer === undefined) continue;
       unused.fewest = Math.min(unused.fewest, unused.buffers.length);
       this.#unusedBytes -= spare;
+      if (buffer.byteLength !== spare) throw new Error('an unused buffer was transferred by a former owner');
       return buffer;
     }
-    return allocate(size);
+    return undefined;
   }
 
   /** Takes a buffer back that is not used any more. One of another size, or too many, is left to the collector. */
-  give(buffer: Kind): void {
+  #keep(buffer: Kind): void {
     const { bytesMax, largestBytes } = this.#options;
     const size = buffer.byteLength;
     const fits = size >= smallestBytes && size <= largestBytes && Number.isInteger(Math.log2(size));
-    if (!fits || this.#unusedBytes + size > bytesMax) return;
+    if (!fits || this.#unusedBytes + size > bytesMax) {
+      this.#own.delete(buffer);
+      return;
+    }
     this.#unusedBytes += size;
     const same = this.#unused.get(size);
     if (same === undefined) this.#unused.set(size, { buffers: [buffer], fewest: 0 });
@@ -82,7 +156,7 @@ export class BufferPool<Kind extends ArrayBuffer | SharedArrayBuffer> {
   #letGo(): void {
     this.#timer = undefined;
     for (const [size, unused] of this.#unused) {
-      unused.buffers.splice(0, unused.fewest);
+      for (const buffer of unused.buffers.splice(0, unused.fewest)) this.#own.delete(buffer);
       this.#unusedBytes -= size * unused.fewest;
       unused.fewest = unused.buffers.length;
       if (unused.fewest === 0) this.#unused.delete(size);

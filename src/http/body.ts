@@ -1,4 +1,4 @@
-import { buffers } from '../base/buffer-pool.ts';
+import { buffers, type Lease } from '../base/buffer-pool.ts';
 import { limits } from './limits.ts';
 import { Problem } from '../base/problem.ts';
 import type { BodyAnnouncement } from './request.ts';
@@ -44,6 +44,8 @@ export class BodyBudget {
 class GrowingBlock {
   readonly #announcedBytes: number | undefined;
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  /** Of the memory behind the bytes; small bodies have a buffer of their size, and none. */
+  #lease: Lease<ArrayBuffer> | undefined;
   #length = 0;
 
   constructor(announcedBytes: number | undefined) {
@@ -53,10 +55,10 @@ class GrowingBlock {
   append(chunk: Uint8Array): void {
     const needed = this.#length + chunk.length;
     if (needed > this.#bytes.length) {
-      // Not zeroed: only what was written is ever handed out.
-      const larger = new Uint8Array(newBuffer(this.#capacityFor(needed)));
+      const before = this.#lease;
+      const larger = this.#newBytes(this.#capacityFor(needed));
       larger.set(this.#bytes.subarray(0, this.#length));
-      buffers.give(this.#bytes.buffer);
+      before?.release();
       this.#bytes = larger;
     }
     this.#bytes.set(chunk, this.#length);
@@ -65,8 +67,16 @@ class GrowingBlock {
 
   take(): Uint8Array<ArrayBuffer> {
     const content = this.#bytes.subarray(0, this.#length);
+    this.#lease?.handOver();
+    this.#lease = undefined;
     this.#bytes = new Uint8Array(0);
     return content;
+  }
+
+  /** Not zeroed: only what was written is ever handed out. Large ones are worth using again. */
+  #newBytes(bytes: number): Uint8Array<ArrayBuffer> {
+    this.#lease = bytes < limits.pooledBodyBytesMin ? undefined : buffers.take(bytes);
+    return new Uint8Array(this.#lease?.memory ?? Buffer.allocUnsafeSlow(bytes).buffer);
   }
 
   #capacityFor(needed: number): number {
@@ -74,11 +84,6 @@ class GrowingBlock {
     const first = Math.min(this.#announcedBytes, limits.bodyFirstAllocationBytes);
     return needed <= first ? first : Math.max(needed, this.#announcedBytes);
   }
-}
-
-/** Small bodies get a buffer of their size; large ones are worth using again. */
-function newBuffer(bytes: number): ArrayBuffer {
-  return bytes < limits.pooledBodyBytesMin ? Buffer.allocUnsafeSlow(bytes).buffer : buffers.take(bytes);
 }
 
 /** Counts bytes that are thrown away, against a bound that can only be raised. */

@@ -82,10 +82,11 @@ class Acceptor {
     const isPlain = request.encoding === 'identity' && request.otlp === undefined;
     const isSmall = isPlain && request.body.length <= limits.smallBodyBytesMax;
     const storeMapped = async (mapped: MappedRequest): Promise<BatchAnswer> => {
-      const answer = await store(mapped);
-      // Only then: what a failed append still does with the frames is not known.
-      mapped.release();
-      return answer;
+      try {
+        return await store(mapped);
+      } finally {
+        mapped.memory.release();
+      }
     };
     if (!isSmall) return traced('large body', () => this.#large.serve(request, storeMapped));
     return storeMapped(await traced('small body', () => this.#small.map(request)));
@@ -107,16 +108,15 @@ class Acceptor {
     const before = idempotency.recall(id, sent);
     if (before === 'other') throw keyReused();
     if (before !== undefined) return before;
-    const claim = isAccepted(mapped.outcome) ? await this.#claim(id, sent, mapped) : undefined;
+    const claim = isAccepted(mapped.outcome) ? await this.#options.claims?.claim(id, sent) : undefined;
     if (claim?.kind === 'answered') {
-      mapped.release();
       if (!isSame(claim.sent, sent)) throw keyReused();
       return claim.answer;
     }
     const answer = this.#answerOf(request, mapped);
     const notes = idempotency.notes(id, sent, answer);
     try {
-      await this.#append(withNotes(mapped.frames, notes), [request]);
+      await this.#appendMapped(mapped, notes, request);
     } catch (error) {
       claim?.withdraw();
       throw error;
@@ -127,23 +127,16 @@ class Acceptor {
     return answer;
   }
 
-  /** Nothing is kept of a request whose key another process has for too long. */
-  async #claim(id: string, sent: string, mapped: MappedRequest) {
-    try {
-      return await this.#options.claims?.claim(id, sent);
-    } catch (error) {
-      mapped.release();
-      throw error;
-    }
-  }
-
   /** The events of a small body are durable already. */
   async #storePlain(request: IngestRequest, mapped: MappedRequest): Promise<BatchAnswer> {
-    const { frames } = mapped;
     const answer = this.#answerOf(request, mapped);
-    if (frames.length > 0) await this.#append(withNotes(frames, ''), [request]);
+    if (mapped.frames.length > 0) await this.#appendMapped(mapped, '', request);
     this.#options.accepted(answer.accepted);
     return answer;
+  }
+
+  #appendMapped({ frames, memory }: MappedRequest, notes: string, request: IngestRequest): Promise<void> {
+    return memory.lend(() => this.#append(withNotes(frames, notes), [request]));
   }
 
   async #append(frames: readonly FrameInput[], requests: readonly IngestRequest[]): Promise<void> {
@@ -157,12 +150,7 @@ class Acceptor {
   #answerOf({ apiKey }: IngestRequest, mapped: MappedRequest): BatchAnswer {
     const { rejections = [] } = mapped.outcome;
     if (rejections.length > 0) this.#options.rejected(apiKey, rejections);
-    try {
-      return acceptedAnswer(mapped.outcome);
-    } catch (refusal) {
-      mapped.release();
-      throw refusal;
-    }
+    return acceptedAnswer(mapped.outcome);
   }
 }
 

@@ -1,5 +1,6 @@
 import { BufferPool, buffers, pooledBytes } from '../base/buffer-pool.ts';
 import { FairQueue } from '../base/fair-queue.ts';
+import { FrameMemory } from './frame-memory.ts';
 import { limits } from './limits.ts';
 import { MappedPieces } from './mapped-pieces.ts';
 import type { WorkerPool } from './pool.ts';
@@ -87,9 +88,9 @@ export class LargeBodies {
     // What is in other bodies is not known; pages that nothing is written to cost nothing.
     const roomBytes = isPlain(request) ? request.body.length : bodyBytesMax;
     const room = this.#rooms.take(Math.min(roomBytes, bodyBytesMax));
-    const mapped = await this.#splitAndMap(request, room);
+    const mapped = await this.#splitAndMap(request, room.memory);
     // Not after a failure: a thread that was given up may still write into it.
-    this.#rooms.give(room);
+    room.release();
     return mapped;
   }
 
@@ -169,8 +170,6 @@ function mappedRequest(results: readonly MapResult[], outcome: Outcome): MappedR
   return {
     outcome,
     frames: kept.flatMap((result) => result.blocks.map((block) => frameOf(result, block))),
-    release() {
-      for (const { buffer } of kept) buffers.give(buffer);
-    },
+    memory: new FrameMemory(kept.map(({ buffer }) => buffer)),
   };
 }

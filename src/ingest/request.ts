@@ -2,6 +2,7 @@ import type { OrganizationFacts } from '../base/organization-facts.ts';
 import type { MappingName } from '../foreign/definition.ts';
 import type { OtlpForm } from '../foreign/otlp/export.ts';
 import type { ContentEncoding } from './decompress.ts';
+import type { FrameMemory } from './frame-memory.ts';
 import { limits } from './limits.ts';
 import type { MappedFrame } from './segment.ts';
 import type { BodyForm, Outcome } from './task.ts';
@@ -37,6 +38,6 @@ export interface MappedRequest {
   readonly outcome: Outcome;
   /** Blocks that are not in the log yet: of a request with an Idempotency-Key, or of a large one. */
   readonly frames: readonly MappedFrame[];
-  /** Gives the memory of the frames back, once they are in the log or not needed. */
-  release(): void;
+  /** The memory of the frames. Whoever has the request stored gives it back, once. */
+  readonly memory: FrameMemory;
 }

@@ -1,4 +1,4 @@
-import { buffers } from '../base/buffer-pool.ts';
+import { buffers, type Lease } from '../base/buffer-pool.ts';
 import type { LogFiles, LogReader } from './files.ts';
 import { limits } from './limits.ts';
 import type { SealedSegment } from './sealed-segments.ts';
@@ -42,7 +42,7 @@ export async function readIntact(
 class Reading {
   readonly #file: LogReader;
   readonly #segment: Segment;
-  readonly #held: ArrayBuffer[] = [];
+  readonly #held: Lease<ArrayBuffer>[] = [];
   readonly #frames: Frame[] = [];
   #seeds: readonly number[] = [];
 
@@ -75,7 +75,7 @@ class Reading {
   }
 
   release(): void {
-    for (const buffer of this.#held.splice(0)) buffers.give(buffer);
+    for (const lease of this.#held.splice(0)) lease.release();
   }
 
   #rows(): number {
@@ -96,9 +96,10 @@ class Reading {
   /** Undefined where the file ends too early. */
   async #readPiece(at: number, wanted: number): Promise<Buffer | undefined> {
     const left = this.#segment.bytes - at;
-    const buffer = buffers.take(Math.min(wanted, left));
-    this.#held.push(buffer);
-    const piece = Buffer.from(buffer, 0, Math.min(buffer.byteLength, left));
+    const lease = buffers.take(Math.min(wanted, left));
+    this.#held.push(lease);
+    const { memory } = lease;
+    const piece = Buffer.from(memory, 0, Math.min(memory.byteLength, left));
     return (await this.#file.read(piece, at)) === piece.length ? piece : undefined;
   }
 
@@ -113,8 +114,7 @@ class Reading {
       end = frame.end;
     }
     for (const frame of framesOf(piece, found)) this.#frames.push(frame);
-    const unused = end === 0 ? this.#held.pop() : undefined;
-    if (unused !== undefined) buffers.give(unused);
+    if (end === 0) this.#held.pop()?.release();
     return end;
   }
 }

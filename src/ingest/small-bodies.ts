@@ -1,5 +1,6 @@
 import { buffers } from '../base/buffer-pool.ts';
 import { Problem } from '../base/problem.ts';
+import { FrameMemory } from './frame-memory.ts';
 import { limits } from './limits.ts';
 import type { WorkerPool } from './pool.ts';
 import { errorsMaxOf, type IngestRequest, type MappedRequest } from './request.ts';
@@ -19,8 +20,6 @@ interface Pending {
   resolve(mapped: MappedRequest): void;
   reject(error: unknown): void;
 }
-
-const nothing = (): void => undefined;
 
 /**
  * Gathers small bodies into one task, so that many clients sending single events do not pay a thread hop and a log
@@ -104,7 +103,9 @@ export class SmallBodies {
   #taskOf(group: readonly Pending[]): MapTask {
     const alone = group.length === 1;
     const total = group.reduce((sum, { request }) => sum + request.body.length, 0);
-    const input = alone ? (group[0] as Pending).request.body : new Uint8Array(buffers.take(total), 0, total);
+    const input = alone
+      ? (group[0] as Pending).request.body
+      : new Uint8Array(buffers.take(total).handOver(), 0, total);
     const ends = new Uint32Array(group.length);
     const kindOf = new Uint32Array(group.length);
     const kinds: RequestKind[] = [];
@@ -119,6 +120,7 @@ export class SmallBodies {
   }
 
   async #settle(group: readonly Pending[], result: MapResult): Promise<void> {
+    const memory = new FrameMemory([result.buffer]);
     const shared = result.blocks.filter(({ request }) => request === undefined);
     const sharing: IngestRequest[] = [];
     // Requests with blocks of their own need not wait for the others.
@@ -127,17 +129,18 @@ export class SmallBodies {
       else {
         const own = result.blocks.filter((block) => block.request === index);
         const frames = own.map((block) => frameOf(result, block));
-        resolve({ outcome: outcomeOf(result, index), frames, release: nothing });
+        resolve({ outcome: outcomeOf(result, index), frames, memory: FrameMemory.none });
       }
     }
     if (shared.length > 0) {
       const frames = shared.map((block) => ({ ...frameOf(result, block), notes: '' }));
-      await this.#options.append(frames, sharing);
+      await memory.lend(() => this.#options.append(frames, sharing));
     }
-    if (shared.length === result.blocks.length) buffers.give(result.buffer);
+    // Blocks of single requests are still in it otherwise: it is left to the collector with them.
+    if (shared.length === result.blocks.length) memory.release();
     for (const [index, { request, resolve }] of group.entries()) {
       if (request.idempotency === undefined)
-        resolve({ outcome: outcomeOf(result, index), frames: [], release: nothing });
+        resolve({ outcome: outcomeOf(result, index), frames: [], memory: FrameMemory.none });
     }
   }
 }

@@ -149,7 +149,7 @@ export function mapTask(
     kind: 'map',
     input,
     ...requests,
-    output: buffers.take(outputBytes),
+    output: buffers.take(outputBytes).handOver(),
     directory: needsDirectory ? directory() : undefined,
     rejectedMax,
   };

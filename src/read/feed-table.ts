@@ -252,11 +252,11 @@ function withoutStart(filter: AuditFilter): AuditFilter {
 
 /** The body of an answer around events that have been read before, in memory of its own. */
 export function bodyOf(events: Uint8Array, meta: string): ReadBody {
-  const memory = buffers.take(beforeData.length + events.length + meta.length + 1);
-  const bytes = Buffer.from(memory);
+  const lease = buffers.take(beforeData.length + events.length + meta.length + 1);
+  const bytes = Buffer.from(lease.memory);
   const start = bytes.write(beforeData, 'latin1');
   bytes.set(events, start);
   const end = start + events.length;
   const length = end + bytes.write(`]${meta}`, end, 'latin1');
-  return { bytes: bytes.subarray(0, length), release: () => buffers.give(memory) };
+  return { bytes: bytes.subarray(0, length), release: () => lease.release() };
 }

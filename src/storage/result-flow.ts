@@ -242,19 +242,23 @@ function holder(
   resolve: (result: HeldBytes | ByteFlow) => void,
   reject: (error: Error) => void,
 ): ByteSink {
-  let held = new Uint8Array(buffers.take(headroom + tailroom + limits.engineReadBytes));
+  let lease = buffers.take(headroom + tailroom + limits.engineReadBytes);
+  let held = new Uint8Array(lease.memory);
   let end = headroom;
-  const release = (): void => buffers.give(held.buffer);
+  const release = (): void => lease.release();
   const grow = (bytes: number): void => {
-    const larger = new Uint8Array(buffers.take(Math.max(bytes, held.length * 2)));
-    larger.set(held.subarray(0, end));
+    const larger = buffers.take(Math.max(bytes, held.length * 2));
+    const copy = new Uint8Array(larger.memory);
+    copy.set(held.subarray(0, end));
     release();
-    held = larger;
+    lease = larger;
+    held = copy;
   };
   return {
     data(piece) {
       if (end - headroom + piece.length > bytesMax) {
         // What is held goes on as the first piece of the flow.
+        lease.handOver();
         flow.detach([held.subarray(headroom, end), Uint8Array.from(piece)]);
         flow.limitSilence();
         resolve(flow);

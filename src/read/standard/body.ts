@@ -56,7 +56,7 @@ async function mapAll(pool: StandardPool, organization: string, bytes: Uint8Arra
     for (const rows of taskRows(bytes)) {
       const waiting = tasks[tasks.length - limits.standardTasksAtOnce];
       if (waiting !== undefined) await waiting;
-      const copy = new Uint8Array(buffers.take(rows.length), 0, rows.length);
+      const copy = new Uint8Array(buffers.take(rows.length).handOver(), 0, rows.length);
       copy.set(rows);
       const isFirst = tasks.length === 0;
       tasks.push(pool.map(organization, copy, { before: isFirst ? '' : between, between, after: '' }));
@@ -71,15 +71,15 @@ async function mapAll(pool: StandardPool, organization: string, bytes: Uint8Arra
 
 function joined(before: string, mapped: readonly MappedEvents[], after: string): ReadBody {
   const length = mapped.reduce((sum, { bytes }) => sum + bytes.length, before.length + after.length);
-  const memory = buffers.take(length);
-  const body = Buffer.from(memory, 0, length);
+  const lease = buffers.take(length);
+  const body = Buffer.from(lease.memory, 0, length);
   let end = body.write(before, 'latin1');
   for (const { bytes } of mapped) {
     body.set(bytes, end);
     end += bytes.length;
   }
   body.write(after, end, 'latin1');
-  return { bytes: body, release: () => buffers.give(memory) };
+  return { bytes: body, release: () => lease.release() };
 }
 
 /** The first piece of such a flow is as long as what is held at most, so it has the first row. */

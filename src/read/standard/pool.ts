@@ -37,11 +37,12 @@ export class StandardPool {
 
   /** Maps rows, whose memory is given away. Rejects when the thread fails. */
   async map(organization: string, rows: Uint8Array<ArrayBuffer>, around: Around): Promise<MappedEvents> {
-    const output = buffers.take(rows.length * limits.standardGrowth);
+    const output = buffers.take(rows.length * limits.standardGrowth).handOver();
     const task: StandardTask = { organization, rows, around, output };
     const { events, input } = await this.#piscina.run(task, { transferList: [rows.buffer, output] });
     buffers.give(input);
-    return { bytes: events, release: () => buffers.give(events.buffer) };
+    const lease = buffers.adopt(events.buffer);
+    return { bytes: events, release: () => lease.release() };
   }
 
   close(): Promise<void> {

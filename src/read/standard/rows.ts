@@ -61,7 +61,8 @@ export function viewOf({ buffer, byteOffset, length }: Uint8Array): DataView {
 
 /** Gathers bytes as they come and gives them on in pieces of whole rows, each in memory of its own. */
 export class RowCutter {
-  #bytes = new Uint8Array(buffers.take(limits.standardTaskBytes * 2));
+  #lease = buffers.take(limits.standardTaskBytes * 2);
+  #bytes = new Uint8Array(this.#lease.memory);
   #length = 0;
   /** Up to here the rows are whole. */
   #whole = 0;
@@ -86,27 +87,31 @@ export class RowCutter {
 
   /** Gives the memory back. */
   release(): void {
-    if (this.#bytes.length > 0) buffers.give(this.#bytes.buffer);
+    this.#lease.release();
     this.#bytes = new Uint8Array(0);
   }
 
   #take(): Uint8Array<ArrayBuffer> {
     const rows = this.#bytes.subarray(0, this.#whole);
     const rest = this.#bytes.subarray(this.#whole, this.#length);
-    this.#bytes = new Uint8Array(buffers.take(Math.max(limits.standardTaskBytes * 2, rest.length)));
+    this.#lease.handOver();
+    this.#lease = buffers.take(Math.max(limits.standardTaskBytes * 2, rest.length));
+    this.#bytes = new Uint8Array(this.#lease.memory);
     this.#bytes.set(rest);
     this.#length = rest.length;
     this.#whole = 0;
     return rows;
   }
 
-  #makeRoom(bytes: number): void {
-    const needed = this.#length + bytes;
+  #makeRoom(more: number): void {
+    const needed = this.#length + more;
     if (needed <= this.#bytes.length) return;
-    const larger = new Uint8Array(buffers.take(needed * 2));
-    larger.set(this.#bytes.subarray(0, this.#length));
+    const larger = buffers.take(needed * 2);
+    const bytes = new Uint8Array(larger.memory);
+    bytes.set(this.#bytes.subarray(0, this.#length));
     this.release();
-    this.#bytes = larger;
+    this.#lease = larger;
+    this.#bytes = bytes;
   }
 }
 

@@ -1,0 +1,172 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { crc32c } from '@node-rs/crc32';
+import { buffers } from '../../src/base/buffer-pool.ts';
+import { DamageRegister } from '../../src/base/damage.ts';
+import type { SegmentInsert } from '../../src/base/segment-insert.ts';
+import { openLogFiles } from '../../src/ingest/files.ts';
+import { FrameMemory } from '../../src/ingest/frame-memory.ts';
+import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
+import type { IngestRequest } from '../../src/ingest/request.ts';
+import { readIntact } from '../../src/ingest/segment-reader.ts';
+import {
+  encodeFileHeader,
+  encodeRequests,
+  fileHeaderBytes,
+  frameSeed,
+  segmentName,
+} from '../../src/ingest/segment.ts';
+import { bodyOf } from '../../src/read/feed-table.ts';
+import { RowCutter } from '../../src/read/standard/rows.ts';
+import { KeyTable } from '../../src/storage/key-table.ts';
+import { writeFile } from 'node:fs/promises';
+import { builtWorker } from '../support/cli-command.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { silentLog } from '../support/engine.ts';
+import { sharedEngine } from '../support/shared.ts';
+
+const organization = { id: '0b7f2a50-0000-4000-8000-000000000002', slug: 'acme', retentionDays: undefined };
+
+/** A body that is too large for the thread of small ones, of events that all have this letter. */
+function letters(letter: string, events = 40): Buffer {
+  const event = { action: 1001, extra: { text: letter.repeat(1000) } };
+  return Buffer.from(`${JSON.stringify({ time: '2026-05-01T10:00:00Z', message: event })}\n`.repeat(events));
+}
+
+function request(body: Buffer, key?: string): IngestRequest {
+  // Memory of the pool, as that of a body that was received.
+  const bytes = new Uint8Array(buffers.take(body.length).handOver(), 0, body.length);
+  bytes.set(body);
+  const idempotency = key === undefined ? undefined : { apiKey: 'key', key };
+  return { body: bytes, form: 'ndjson', encoding: 'identity', organization, idempotency };
+}
+
+describe('memory that is used again has one owner', () => {
+  let directory: string;
+  before(async () => {
+    directory = await temporaryDirectory();
+  });
+  after(() => removeDirectory(directory));
+
+  /** After this nobody is given what somebody has. */
+  function assertOwnedOnce(bytes: number): void {
+    const leases = Array.from({ length: 12 }, () => buffers.take(bytes));
+    assert.equal(new Set(leases.map(({ memory }) => memory)).size, leases.length);
+    for (const lease of leases) lease.release();
+  }
+
+  async function segment() {
+    const payload = Buffer.alloc(300_000, 1);
+    const input = { rows: 1, payload, payloadCrc: crc32c(payload), notes: '' };
+    const position = { seed: frameSeed(7), firstRow: 0, durableBytes: fileHeaderBytes };
+    const frames = encodeRequests([{ frames: [input] }], position);
+    const bytes = Buffer.concat([encodeFileHeader(7), ...frames.flatMap(({ parts }) => parts)]);
+    await writeFile(join(directory, segmentName(7)), bytes);
+    const read = await readIntact(await openLogFiles(directory), { number: 7, bytes: bytes.length, rows: 1 });
+    assert.ok(read);
+    return read;
+  }
+
+  async function page() {
+    const { storage } = await sharedEngine();
+    const held = await storage.bytes('SELECT 1', {}, { headroom: 8, tailroom: 8, bytesMax: 1_000_000 });
+    assert.ok('release' in held);
+    return held;
+  }
+
+  const owners: Record<string, () => Promise<{ release(): void }> | { release(): void }> = {
+    'frames that were mapped': () => new FrameMemory([buffers.take(300_000).handOver()]),
+    'a segment that was read back': segment,
+    'a page of the engine': page,
+    'a page of the feed': () => {
+      const body = bodyOf(Buffer.alloc(300_000), '');
+      assert.ok('release' in body);
+      return body;
+    },
+    'rows for the threads of readers': () => new RowCutter(),
+  };
+  for (const [name, own] of Object.entries(owners)) {
+    it(`${name}: released twice it is there once`, async () => {
+      const owner = await own();
+      owner.release();
+      owner.release();
+      for (const bytes of [60_000, 100_000, 300_000, 1_000_000]) assertOwnedOnce(bytes);
+    });
+  }
+
+  it('frames whose append failed are not used again, whoever releases them', async () => {
+    const memory = buffers.take(300_000).handOver();
+    const frames = new FrameMemory([memory]);
+    await assert.rejects(frames.lend(() => Promise.reject(new Error('the disk fails'))));
+    frames.release();
+    const leases = Array.from({ length: 50 }, () => buffers.take(300_000));
+    assert.ok(leases.every((lease) => lease.memory !== memory));
+    for (const lease of leases) lease.release();
+  });
+});
+
+const others = 'abcdefghijklmnopABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('');
+
+describe('repeats of what another process has answered', () => {
+  const dirs: string[] = [];
+  const opened: Ingest[] = [];
+  const stored: string[] = [];
+  after(async () => {
+    for (const one of opened) await one.close();
+    for (const directory of dirs) await removeDirectory(directory);
+  });
+
+  async function start(): Promise<Ingest> {
+    const dataDir = await temporaryDirectory();
+    dirs.push(dataDir);
+    const table = new KeyTable((await sharedEngine()).storage);
+    const ingest = await openIngest({
+      dataDir,
+      log: silentLog,
+      workers: 2,
+      appName: 'Test',
+      workerFile: builtWorker,
+      redactKeys: [],
+      bodyBytesMax: 4 * 1024 * 1024,
+      flushIntervalMs: 20,
+      segmentBytes: 1024 * 1024,
+      walBytesMax: 64 * 1024 * 1024,
+      writer: opened.length,
+      sink: ({ body }: SegmentInsert) => {
+        const text = Buffer.concat(body).toString('latin1');
+        // The source of an event, as its producer sent it.
+        for (const [, found] of text.matchAll(/"extra":\{"text":"([^"]*)"/g)) stored.push(found as string);
+        return Promise.resolve('stored');
+      },
+      damage: new DamageRegister(),
+      keys: { table, instance: randomUUID(), log: silentLog, isShared: true },
+      directory: () => ({ version: 1, json: Buffer.from('[]') }),
+    });
+    opened.push(ingest);
+    return ingest;
+  }
+
+  it('leave every body with its own bytes', async () => {
+    const [one, two] = [await start(), await start()];
+    const keys = Array.from({ length: 36 }, () => randomUUID());
+    const first = await Promise.all(keys.map((key) => one.accept(request(letters('r'), key))));
+    const again = await Promise.all(keys.map((key) => two.accept(request(letters('r'), key))));
+    assert.deepEqual(again, first);
+    await assert.rejects(two.accept(request(letters('s'), keys[0])), /used for another body/);
+    // As many as find all of the memory that the repeats gave back.
+    const bodies = others.map((letter) => request(letters(letter, 200)));
+    await Promise.all(bodies.map((body) => two.accept(body)));
+    assert.ok(await one.flush(10_000));
+    assert.ok(await two.flush(10_000));
+    const expected = new Map([['r', 36 * 40], ...others.map((letter) => [letter, 200] as const)]);
+    const found = new Map<string, number>();
+    for (const text of stored) {
+      const letter = text[0] as string;
+      assert.equal(text, letter.repeat(1000), 'an event has bytes of another');
+      found.set(letter, (found.get(letter) ?? 0) + 1);
+    }
+    assert.deepEqual(Object.fromEntries(found), Object.fromEntries(expected));
+  });
+});
