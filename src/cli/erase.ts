@@ -5,11 +5,13 @@ import { systemClock } from '../base/clock.ts';
 import { isDirectoryLocked } from '../base/directory-lock.ts';
 import { Problem } from '../base/problem.ts';
 import { pseudonymSecret } from '../config/secrets.ts';
-import { changeOfErasure, changeOfUser } from '../control/change-events.ts';
+import { changeOfUser } from '../control/change-events.ts';
+import { eventOfErasure, recordedAt } from '../control/erasure-keeper.ts';
 import {
   beginErasure,
   forgetPlan,
   listErasures,
+  overtakenEvents,
   planEvents,
   type PlannedEvent,
   type StoredErasure,
@@ -18,11 +20,13 @@ import { findOrganization, type Organization } from '../control/organizations.ts
 import { readPolicy } from '../control/retention.ts';
 import { eraseUser, listUsers, type User } from '../control/users.ts';
 import type { Person } from '../ocsf/pseudonymize.ts';
+import type { Storage } from '../storage/storage.ts';
+import { HeldClaim } from '../storage/claim.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import { arePeersWriting } from '../storage/watermarks.ts';
 import { encodeErased, ErasureDigest } from '../tlog/erasure.ts';
 import type { CliDeps } from './context.ts';
-import { endOf, type EraseScope, eventsOf, Planner } from './erase/events-of.ts';
+import { type EraseScope, eventsOf, Planner, scopeOf } from './erase/events-of.ts';
 import { type PersonOptions, personOf } from './erase/person.ts';
 import { limits } from './limits.ts';
 import { integer, oneOf, option } from './option.ts';
@@ -46,7 +50,6 @@ interface EraseOptions extends PersonOptions, JsonOption {
 interface Erasing {
   readonly session: Session;
   readonly organization: Organization;
-  readonly scope: EraseScope;
   readonly person: Person;
   /** The user of the organization who is this person. */
   readonly account: User | undefined;
@@ -68,9 +71,8 @@ async function prepare(session: Session, options: EraseOptions): Promise<Erasing
   const accounts = users.filter(({ emailLower }) => emails.has(emailLower));
   const [account] = accounts;
   if (options.account === 'erase') checkAccounts(accounts, users);
-  const scope = { organization: organization.id, below: await endOf(storage, organization.id) };
   const erased = options.account === 'erase' ? account : undefined;
-  return { session, organization, scope, person, account, erased };
+  return { session, organization, person, account, erased };
 }
 
 /** An erasure takes one account, and leaves an organization with somebody who can administer it. */
@@ -90,7 +92,8 @@ function checkAccounts(accounts: readonly User[], users: readonly User[]): void 
     );
 }
 
-async function countEvents({ session, scope, person }: Erasing): Promise<number> {
+async function countEvents({ session, organization, person }: Erasing): Promise<number> {
+  const scope = await scopeOf(session.storage, organization.id);
   let count = 0;
   for await (const _ of eventsOf(session.storage, scope, person)) count += 1;
   return count;
@@ -98,7 +101,8 @@ async function countEvents({ session, scope, person }: Erasing): Promise<number>
 
 /** Writes down what is to become of each event. Resolves with their number and the hash of their list. */
 async function plan(
-  { session, scope, person }: Erasing,
+  { session, person }: Erasing,
+  scope: EraseScope,
   id: string,
 ): Promise<{ events: number; digest: string }> {
   const { storage, config } = session;
@@ -114,8 +118,8 @@ async function plan(
   for await (const found of eventsOf(storage, scope, person)) {
     const planned = planner.plan(found);
     waiting.push(planned);
-    const { event, before, after } = planned;
-    digest.add(encodeErased(event.seq, Buffer.from(before, 'hex'), Buffer.from(after, 'hex')));
+    const { event, after } = planned;
+    digest.add(encodeErased(event.seq, Buffer.from(event.before, 'hex'), Buffer.from(after, 'hex')));
     events += 1;
     bytes += event.source.length + event.ocsf.length;
     if (waiting.length >= limits.eraseEventsAtOnce || bytes > limits.eraseBytesAtOnce) await flush();
@@ -124,13 +128,14 @@ async function plan(
   return { events, digest: digest.hex() };
 }
 
+/** Undefined: what is left of a number that was confirmed. */
 function requireCount(events: number, confirmed: number | undefined): void {
   if (events > limits.eraseEventsMax)
     throw new Problem(
       'conflict',
       `the person is in ${events} stored events, and ${limits.eraseEventsMax} can be changed at once`,
     );
-  if (confirmed !== events)
+  if (confirmed !== undefined && confirmed !== events)
     throw new Problem(
       'conflict',
       `the person is in ${events} stored events, and ${confirmed} were confirmed: nothing was changed`,
@@ -138,16 +143,40 @@ function requireCount(events: number, confirmed: number | undefined): void {
     );
 }
 
+/**
+ * One erasure of an organization is planned at a time, and its event recorded: so each is made of what those before it
+ * leave, and comes behind them in the order. Rejects with a Problem where another command is at it for too long.
+ */
+async function planAlone<T>({ session, organization }: Erasing, work: (claim: HeldClaim) => Promise<T>) {
+  const { storage, log } = session;
+  const instance = randomUUID();
+  const deadline = performance.now() + limits.eraseWaitMsMax;
+  for (;;) {
+    const claim = await HeldClaim.take(storage, `erase ${organization.id}`, instance, log);
+    if (claim !== undefined)
+      try {
+        return await work(claim);
+      } finally {
+        await claim.release();
+      }
+    if (performance.now() > deadline)
+      throw new Problem('conflict', 'another command is planning an erasure of the organization: try again');
+    await sleep(limits.erasePollMs);
+  }
+}
+
 /** Puts the erasure down; from there on a server carries it out, also where this process is killed. */
-async function begin(run: Erasing, options: EraseOptions): Promise<StoredErasure> {
+async function begin(run: Erasing, confirmed: number | undefined, claim: HeldClaim): Promise<StoredErasure> {
   const { session, organization, person, erased } = run;
   const { storage } = session;
   const id = randomUUID();
   const now = systemClock();
+  const scope = await scopeOf(storage, organization.id);
   let erasure: StoredErasure;
   try {
-    const planned = await plan(run, id);
-    requireCount(planned.events, options.confirm);
+    const planned = await plan(run, scope, id);
+    requireCount(planned.events, confirmed);
+    if (!claim.isOurs) throw new Problem('conflict', 'the engine was away for too long: nothing was changed');
     erasure = {
       id,
       organizationId: organization.id,
@@ -165,9 +194,20 @@ async function begin(run: Erasing, options: EraseOptions): Promise<StoredErasure
     throw error;
   }
   const user = erased && (await eraseUser(storage, erased.id, person.pseudonym));
-  const changes = [changeOfErasure(erasure), ...(user ? [changeOfUser(user, 'userDisabled')] : [])];
-  await recordAfter(session, eventsOfChanges(changes), 'an audit event');
+  const events = [
+    ...(await unrecorded(storage, scope.underWay)).map((one) => eventOfErasure(one)),
+    eventOfErasure(erasure),
+    ...eventsOfChanges(user ? [changeOfUser(user, 'userDisabled')] : []),
+  ];
+  await recordAfter(session, events, 'an audit event');
   return erasure;
+}
+
+/** Those whose command was killed before it had recorded them. */
+async function unrecorded(storage: Storage, erasures: readonly StoredErasure[]): Promise<StoredErasure[]> {
+  const found: StoredErasure[] = [];
+  for (const one of erasures) if ((await recordedAt(storage, one)) === undefined) found.push(one);
+  return found;
 }
 
 /** Waits until a server has carried it out; undefined where none does in time. */
@@ -249,11 +289,32 @@ async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
       print(deps, options, 'CliErasure', view(run, events), textOf(run, events));
       return;
     }
-    const begun = await begin(run, options);
     const isServed = hasServer || (await hasPeers(session));
-    const done = (isServed ? await untilDone(run, begun) : undefined) ?? begun;
+    const done = await carryOut(run, options.confirm, isServed);
     print(deps, options, 'CliErasure', view(run, done.events, done), textOf(run, done.events, done));
   });
+}
+
+/** Plans what is left anew where events were changed after the plan was made: they are among those that were confirmed. */
+async function carryOut(
+  run: Erasing,
+  confirmed: number | undefined,
+  isServed: boolean,
+): Promise<StoredErasure> {
+  const { storage } = run.session;
+  let begun = await planAlone(run, (claim) => begin(run, confirmed, claim));
+  if (!isServed) return begun;
+  for (let again = 0; ; again++) {
+    const done = await untilDone(run, begun);
+    const left = done === undefined ? 0 : await overtakenEvents(storage, done);
+    if (left === 0) return done ?? begun;
+    if (again === limits.eraseAgainMax)
+      throw new Problem(
+        'conflict',
+        `${left} events were changed while the person was erased from them: run this again`,
+      );
+    begun = await planAlone(run, (claim) => begin(run, undefined, claim));
+  }
 }
 
 const several = (text: string, _: string, before: unknown): string[] => [

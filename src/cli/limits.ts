@@ -121,6 +121,8 @@ export const limits = {
   eraseEventsAtOnce: 500,
   eraseBytesAtOnce: 8 * 1024 * 1024,
   eraseScanMsMax: 3_600_000,
+  /** How often what is left is planned anew. */
+  eraseAgainMax: 3,
   eraseTermsMax: 100,
   eraseTermCharactersMax: 320,
   eraseTermCharactersMin: 2,

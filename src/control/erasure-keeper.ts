@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import type { Storage } from '../storage/storage.ts';
 import { changeCodes, changeOfErasure, changeOfUser, sourceEventOfChange } from './change-events.ts';
-import { carryOutErasure, listErasures, type StoredErasure } from './erasure.ts';
+import { carryOutErasure, erasuresUnderWay, overtakenEvents, type StoredErasure } from './erasure.ts';
 import { type KeeperOptions, KeeperTurns } from './keeper.ts';
 import { eraseUser } from './users.ts';
 
@@ -27,37 +27,63 @@ export class ErasureKeeper {
 
   /** Rejects with EngineError; whatever is left then is for the next turn. */
   async turn(signal?: AbortSignal): Promise<void> {
-    if ((await this.#begun()).length === 0) return;
+    const { storage } = this.#options;
+    if ((await erasuresUnderWay(storage)).length === 0) return;
     await this.#turns.alone(async () => {
       // Another process may have been at it until now.
-      for (const erasure of await this.#begun()) await this.#carryOut(erasure, signal);
+      const begun = await erasuresUnderWay(storage);
+      for (const organization of new Set(begun.map(({ organizationId }) => organizationId))) {
+        const erasures = begun.filter(({ organizationId }) => organizationId === organization);
+        await this.#turns.job({ organization }, signal, () => this.#ofOne(erasures, signal));
+      }
     });
   }
 
-  async #begun(): Promise<StoredErasure[]> {
-    const erasures = await listErasures(this.#options.storage);
-    return erasures.filter(({ finishedMicros }) => finishedMicros === undefined).toReversed();
+  /**
+   * The erasures of an organization, in the order of their events: each is planned on what those before it leave, and
+   * whoever verifies follows an event through them in that order.
+   */
+  async #ofOne(erasures: readonly StoredErasure[], signal: AbortSignal | undefined): Promise<void> {
+    const { storage, clock, record, settledBefore } = this.#options;
+    const recorded: { readonly erasure: StoredErasure; readonly seq: bigint }[] = [];
+    for (const erasure of erasures) {
+      await eraseAccount(storage, erasure, record, clock);
+      const seq = await recordedAt(storage, erasure);
+      if (seq !== undefined) recorded.push({ erasure, seq });
+      else await record(erasure.organizationId, eventOfErasure(erasure, clock));
+      // The events of those behind it come after its own.
+      if (seq === undefined) break;
+    }
+    for (const { erasure, seq } of recorded.toSorted((a, b) => (a.seq < b.seq ? -1 : 1))) {
+      if (seq >= (await settledBefore()) || !(await this.#carryOut(erasure, signal))) return;
+    }
   }
 
-  async #carryOut(erasure: StoredErasure, signal: AbortSignal | undefined): Promise<void> {
-    const { storage, clock, log, record, settledBefore } = this.#options;
+  /** False where it waits for the end of a hold. */
+  async #carryOut(erasure: StoredErasure, signal: AbortSignal | undefined): Promise<boolean> {
+    const { storage, clock, log } = this.#options;
     const { id, organizationId: organization, events } = erasure;
-    await eraseAccount(storage, erasure, record, clock);
-    const recorded = await recordedAt(storage, erasure);
-    if (recorded === undefined) {
-      const change = changeOfErasure(erasure);
-      await record(organization, sourceEventOfChange(change, erasure.operator, clock()));
-      return;
-    }
-    if (recorded >= (await settledBefore())) return;
     const done = await carryOutErasure(storage, erasure, clock(), signal);
-    if (done !== 'held') log.info({ organization, erasure: id, events }, 'a person is erased from events');
-    else if (!this.#told.has(id)) {
+    if (done === 'held') {
+      if (!this.#told.has(id))
+        log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
       this.#told.add(id);
-      log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
+      return false;
     }
+    log.info({ organization, erasure: id, events }, 'a person is erased from events');
+    const overtaken = await overtakenEvents(storage, erasure);
+    if (overtaken > 0)
+      log.warn(
+        { organization, erasure: id, overtaken },
+        'events had been changed after an erasure was planned, and are left as they are: run erase again',
+      );
+    return true;
   }
 }
+
+/** The source event that says that a person was erased. */
+export const eventOfErasure = (erasure: StoredErasure, clock: Clock = systemClock): object =>
+  sourceEventOfChange(changeOfErasure(erasure), erasure.operator, clock());
 
 /** The account of the person, where the command was killed before it came to that. */
 async function eraseAccount(
@@ -72,8 +98,8 @@ async function eraseAccount(
   await record(organizationId, sourceEventOfChange(change, operator, clock()));
 }
 
-/** The place of the event that says so; undefined where a crash came before it. */
-async function recordedAt(
+/** The place of the event that says so; undefined where a crash came before it. Rejects with EngineError. */
+export async function recordedAt(
   storage: Storage,
   { id, organizationId }: StoredErasure,
 ): Promise<bigint | undefined> {

@@ -35,8 +35,7 @@ export function listErasures(storage: Storage, organization?: string): Promise<S
 /** What is to become of one event. */
 export interface PlannedEvent {
   readonly event: ReplacedEvent;
-  /** SHA-256 of the source event, in hex. */
-  readonly before: string;
+  /** SHA-256 of the source event that it becomes, in hex. */
   readonly after: string;
 }
 
@@ -62,7 +61,7 @@ export async function planEvents(
   );
   await storage.insertRows(
     'erased_events',
-    planned.map(({ event, before, after }) => ({ ...key(event), before, after })),
+    planned.map(({ event, after }) => ({ ...key(event), before: event.before, after })),
   );
 }
 
@@ -165,7 +164,7 @@ async function replace(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const all = steps.flat();
-  if ((await otherThan(storage, erasure, all)) === 0) return;
+  if ((await statesOf(storage, erasure, all)).waiting === 0) return;
   for (const [n, step] of steps.entries()) {
     const waits = n === steps.length - 1;
     await replaceEvents(storage, erasure.organizationId, await rowsOf(storage, erasure, step), {
@@ -173,17 +172,28 @@ async function replace(
       signal,
     });
   }
-  const left = await otherThan(storage, erasure, all);
-  if (left > 0) throw new Error(`${left} events are not as they should be after they were replaced`);
+  const { waiting } = await statesOf(storage, erasure, all);
+  if (waiting > 0) throw new Error(`${waiting} events are as they were after they were replaced`);
 }
 
-/** How many of these events are stored and not as they are to be, on whichever replica; one that does not answer rejects. */
-async function otherThan(storage: Storage, { id, organizationId }: StoredErasure, seqs: readonly bigint[]) {
+interface States {
+  /** Events that are as the plan found them. */
+  readonly waiting: number;
+  /** Such as are neither that nor what they were to become: they were changed after the plan was made. */
+  readonly overtaken: number;
+}
+
+/** How far the stored ones of these events are, on whichever replica; one that does not answer rejects. */
+async function statesOf(
+  storage: Storage,
+  { id, organizationId }: StoredErasure,
+  seqs: readonly bigint[],
+): Promise<States> {
   const list = seqList(seqs);
   const ofErasure = { org: organizationId, id };
-  const planned = await storage.rows<{ place: string; after: string }>(
-    `SELECT toString(seq) AS place, after FROM erased_events FINAL
-     WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${list})`,
+  const listed = await storage.rows<ListedEvent>(
+    `SELECT toString(erasure) AS erasure, toString(seq) AS place, before, after FROM erased_events FINAL
+     WHERE org = {org:UUID} AND seq IN (${list})`,
     ofErasure,
   );
   const events = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
@@ -192,8 +202,80 @@ async function otherThan(storage: Storage, { id, organizationId }: StoredErasure
      WHERE org = {org:UUID} AND seq IN (${list})`,
     ofErasure,
   );
-  const wanted = new Map(planned.map(({ place, after }) => [place, after]));
-  return stored.filter(({ place, now }) => wanted.get(place) !== now).length;
+  const plans = new Map(listed.filter(({ erasure }) => erasure === id).map((one) => [one.place, one]));
+  const lists = new Map<string, ListedEvent[]>();
+  for (const one of listed) lists.set(one.place, [...(lists.get(one.place) ?? []), one]);
+  const other = stored.filter(
+    ({ place, now }) => !mayBe(now, plans.get(place)?.after, lists.get(place) ?? []),
+  );
+  const waiting = other.filter(({ place, now }) => plans.get(place)?.before === now).length;
+  return { waiting, overtaken: other.length - waiting };
+}
+
+/** An event of the list of an erasure. */
+interface ListedEvent extends Record<'place' | 'before' | 'after', string> {
+  readonly erasure: string;
+}
+
+/** Whether a source event is what an erasure has made of it, or what others have made of that since. */
+function mayBe(now: string, after: string | undefined, lists: readonly ListedEvent[]): boolean {
+  const found = new Set([after]);
+  for (const hash of found) for (const one of lists) if (one.before === hash) found.add(one.after);
+  return found.has(now);
+}
+
+/**
+ * How many events a finished erasure has left as they were, since they had been changed after its plan was made: whoever
+ * was to be erased from them may be in them still. Rejects with EngineError.
+ */
+export async function overtakenEvents(storage: Storage, erasure: StoredErasure): Promise<number> {
+  const { id, organizationId } = erasure;
+  let overtaken = 0;
+  for (let after = 0n; ; ) {
+    const rows = await storage.rows<{ place: string }>(
+      `SELECT toString(seq) AS place FROM erased_events FINAL
+       WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq > {after:UInt64} ORDER BY seq LIMIT {limit:UInt32}`,
+      { org: organizationId, id, after, limit: limits.erasureEventsAtOnce },
+    );
+    const seqs = rows.map(({ place }) => BigInt(place));
+    const last = seqs.at(-1);
+    if (last === undefined) return overtaken;
+    overtaken += (await statesOf(storage, erasure, seqs)).overtaken;
+    after = last;
+  }
+}
+
+/** The texts of an event. */
+interface EventTexts {
+  readonly source: string;
+  readonly ocsf: string;
+}
+
+/**
+ * What erasures that are under way will have made of events, by order number: the next one is planned on that. `underWay` are
+ * the erasures, the oldest first. To be read before the events themselves: a plan goes when it has been carried out.
+ */
+export async function textsToBe(
+  storage: Storage,
+  underWay: readonly StoredErasure[],
+  seqs: readonly bigint[],
+): Promise<ReadonlyMap<string, EventTexts>> {
+  const found = new Map<string, EventTexts>();
+  for (const { id, organizationId: org } of underWay) {
+    const rows = await storage.rows<EventTexts & { readonly place: string }>(
+      `SELECT toString(seq) AS place, source, ocsf FROM erasure_rows FINAL
+       WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})`,
+      { org, id },
+    );
+    for (const { place, ...texts } of rows) found.set(place, texts);
+  }
+  return found;
+}
+
+/** Those of an organization that are not carried out yet, the oldest first. Rejects with EngineError. */
+export async function erasuresUnderWay(storage: Storage, organization?: string): Promise<StoredErasure[]> {
+  const erasures = await listErasures(storage, organization);
+  return erasures.filter(({ finishedMicros }) => finishedMicros === undefined).toReversed();
 }
 
 async function rowsOf(
@@ -201,15 +283,21 @@ async function rowsOf(
   { id, organizationId }: StoredErasure,
   seqs: readonly bigint[],
 ): Promise<ReplacedEvent[]> {
-  type Row = Record<'place' | 'activity_name' | 'actor_email' | 'actor_id' | 'ocsf' | 'source', string> &
+  type Row = Record<
+    'place' | 'before' | 'activity_name' | 'actor_email' | 'actor_id' | 'ocsf' | 'source',
+    string
+  > &
     Record<'names' | 'file_hash', string[]>;
   const rows = await storage.rows<Row>(
-    `SELECT toString(seq) AS place, activity_name, actor_email, actor_id, names, file_hash, ocsf, source
-     FROM erasure_rows FINAL WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})`,
+    `SELECT toString(seq) AS place, before, activity_name, actor_email, actor_id, names, file_hash, ocsf, source
+     FROM erasure_rows FINAL INNER JOIN (SELECT seq, before FROM erased_events FINAL
+       WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})) AS list USING seq
+     WHERE org = {org:UUID} AND erasure = {id:UUID} AND seq IN (${seqList(seqs)})`,
     { org: organizationId, id },
   );
   return rows.map((row) => ({
     seq: BigInt(row.place),
+    before: row.before,
     activityName: row.activity_name,
     actorEmail: row.actor_email,
     actorId: row.actor_id,

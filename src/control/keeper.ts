@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { counter } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
-import { Claim, type ClaimTable } from '../storage/claim.ts';
+import { HeldClaim } from '../storage/claim.ts';
 import type { Storage } from '../storage/storage.ts';
-import { limits } from './limits.ts';
 
 /** What whoever takes events away or alters them needs. */
 export interface KeeperOptions {
@@ -19,27 +19,29 @@ export interface KeeperOptions {
   record(organization: string, event: object): Promise<void>;
 }
 
-/** Which of the processes that share an engine is at it; void after longer than a mutation may take. */
-const claims: ClaimTable = {
-  table: 'evidence_claims',
-  column: 'task',
-  type: 'String',
-  lastsMs: limits.retentionClaimMsMax,
-};
-
 /** Turns at an interval, in which one of the processes that share an engine works at a time. */
 export class KeeperTurns {
-  readonly #claim: Claim | undefined;
+  readonly #options: KeeperOptions;
+  readonly #task: 'erasure' | 'retention';
+  readonly #failed: string;
+  readonly #failures = counter(
+    'auditlog_jobs_failed_total',
+    'Work on one organization that failed and is taken up again, by task.',
+    ['task'],
+  );
   readonly #turning: Repeated;
 
   /** `failed` says in the log that a turn rejected; the next one goes on. */
   constructor(
-    { storage, instance, intervalMs, log }: KeeperOptions,
+    options: KeeperOptions,
     task: 'erasure' | 'retention',
     turn: (signal: AbortSignal) => Promise<void>,
     failed: string,
   ) {
-    this.#claim = instance === undefined ? undefined : new Claim(storage, claims, task, instance);
+    this.#options = options;
+    this.#task = task;
+    this.#failed = failed;
+    const { intervalMs, log } = options;
     this.#turning = new Repeated(intervalMs, turn, (error) => log.warn(errorFacts(error), failed));
   }
 
@@ -50,13 +52,32 @@ export class KeeperTurns {
 
   /** Does the work unless another process is at it. Rejects with what it rejects with, or EngineError. */
   async alone(work: () => Promise<void>): Promise<void> {
-    const claim = this.#claim;
-    if (claim === undefined) return work();
-    if ((await claim.rivals()).length > 0 || !(await claim.take())) return;
+    const { storage, instance, log } = this.#options;
+    if (instance === undefined) return work();
+    const claim = await HeldClaim.take(storage, this.#task, instance, log);
+    if (claim === undefined) return;
     try {
       await work();
     } finally {
-      await claim.withdraw();
+      await claim.release();
+    }
+  }
+
+  /**
+   * Does one job of a turn, of one organization. What it rejects with is told, and kept from the jobs behind it: so one
+   * organization holds up no other.
+   */
+  async job(
+    facts: Readonly<Record<string, string>>,
+    signal: AbortSignal | undefined,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      this.#failures.inc({ task: this.#task });
+      this.#options.log.warn({ ...facts, ...errorFacts(error) }, this.#failed);
     }
   }
 }

@@ -37,8 +37,6 @@ export const limits = {
   usersPerOrganizationMax: 20_000,
   controlChangesWaitingMax: 32,
   holdReasonCharactersMax: 1_000,
-  /** A server that died while it removed is waited for no longer. */
-  retentionClaimMsMax: 2 * 3_600_000,
   /** How long a hold waits for a removal that is under way. */
   holdSettleMsMax: 3_600_000,
   holdSettlePollMs: 250,

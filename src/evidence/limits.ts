@@ -31,7 +31,4 @@ export const limits = {
   witnessAnswerBytesMax: 16 * 1024,
   /** Organizations whose checkpoints wait for a witness, or of which is remembered what it has cosigned. */
   witnessOrganizationsMax: 10_000,
-  /** Of processes that share an engine one builds: its claim counts for so long. */
-  claimMsMax: 30_000,
-  claimRenewMs: 5_000,
 } as const;

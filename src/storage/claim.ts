@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineError } from '../base/engine-error.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
 import { limits } from './limits.ts';
 import { quoteIdentifier, quoteString } from './quote.ts';
 import type { Settings, Storage } from './storage.ts';
@@ -80,6 +81,69 @@ export class Claim {
       this.#parameters,
       { settings: everywhere },
     );
+  }
+}
+
+const tasks: ClaimTable = {
+  table: 'evidence_claims',
+  column: 'task',
+  type: 'String',
+  lastsMs: limits.claimMsMax,
+};
+
+/**
+ * A claim that is renewed for as long as its process lives. Of one that was killed the claim is void after `claimMsMax`, and
+ * the next process takes the work up.
+ */
+export class HeldClaim {
+  readonly #claim: Claim;
+  readonly #log: Logger;
+  readonly #timer: NodeJS.Timeout;
+  #renewedMs: number;
+
+  private constructor(claim: Claim, log: Logger, takenMs: number) {
+    this.#claim = claim;
+    this.#log = log;
+    this.#renewedMs = takenMs;
+    this.#timer = setInterval(() => void this.#renew(), limits.claimRenewMs);
+  }
+
+  /**
+   * On what one of the processes that share an engine does at a time: the trees, retention, erasures, the planning of one.
+   * Undefined where another process has it. Rejects with EngineError.
+   */
+  static async take(
+    storage: Storage,
+    task: string,
+    instance: string,
+    log: Logger,
+  ): Promise<HeldClaim | undefined> {
+    const claim = new Claim(storage, tasks, task, instance);
+    const begunMs = performance.now();
+    const isTaken = (await claim.rivals()).length === 0 && (await claim.take());
+    return isTaken ? new HeldClaim(claim, log, begunMs) : undefined;
+  }
+
+  /** False once another may have taken it, as this process stood still or could not reach the engine. */
+  get isOurs(): boolean {
+    return performance.now() - this.#renewedMs < limits.claimMsMax;
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#claim.withdraw();
+  }
+
+  /** What came too late stays lost: another has been told that it may begin. */
+  async #renew(): Promise<void> {
+    if (!this.isOurs) return;
+    const begunMs = performance.now();
+    try {
+      await this.#claim.renew();
+      this.#renewedMs = begunMs;
+    } catch (error) {
+      this.#log.debug(errorFacts(error), 'a claim could not be renewed yet');
+    }
   }
 }
 

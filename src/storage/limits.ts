@@ -67,6 +67,9 @@ export const limits = {
   migrationClaimMsMax: 30_000,
   migrationClaimRenewMs: 5_000,
   migrationClaimPollMs: 500,
+  /** A claim that is held counts for so long after its last sign of life. */
+  claimMsMax: 30_000,
+  claimRenewMs: 5_000,
   /** Longer than an insert takes to become visible, so that of two claims made at once each sees the other. */
   claimSettleMs: 400,
   /** Other servers are given so long to stop, which is also until one that died is known to be gone. */

@@ -7,6 +7,8 @@ import type { Storage } from './storage.ts';
 /** What takes the place of an event's texts; its time, order number and organization stay. */
 export interface ReplacedEvent {
   readonly seq: bigint;
+  /** SHA-256 of the source event that it was made of, in hex: of any other one the texts stay. */
+  readonly before: string;
   readonly activityName: string;
   readonly actorEmail: string;
   readonly actorId: string;
@@ -24,7 +26,8 @@ export const seqList = (seqs: readonly bigint[]): string => seqs.map(String).joi
 /**
  * Puts other texts into events that are stored, by a mutation of the engine: a reader sees each event as it was or as it
  * is to be. The texts stand in the statement, so that all replicas do the same, and so that the engine goes on after a
- * restart; a statement has a bounded number of them. Where nobody `waits` the engine does it with those that follow, in one
+ * restart; a statement has a bounded number of them. Which event each was made of stands there, too: the engine looks when it
+ * rewrites, so nothing that was changed in between is brought back. Where nobody `waits` the engine does it with those that follow, in one
  * pass over a part. Rejects with EngineError; some may be replaced already then.
  */
 export async function replaceEvents(
@@ -48,13 +51,16 @@ export async function replaceEvents(
     texts('ocsf', (event) => event.ocsf),
     texts('source', (event) => event.source),
   ];
+  const befores = `[${events.map(({ before }) => quoteString(before)).join(',')}]`;
+  // Source events of others in the part are not hashed.
+  const isAsPlanned = `if(seq IN (${seqs}), lower(hex(SHA256(source))) = ${befores}[${place}], false)`;
   const { database, cluster } = storage;
   const statement = renderPlaceholders('ALTER TABLE {{sharded events}} {{on_cluster}} UPDATE ', {
     database,
     cluster,
   });
   await storage.command(
-    `${statement}${columns.join(', ')} WHERE org = toUUID(${quoteString(organization)}) AND seq IN (${seqs})`,
+    `${statement}${columns.join(', ')} WHERE org = toUUID(${quoteString(organization)}) AND seq IN (${seqs}) AND ${isAsPlanned}`,
     {},
     {
       settings: {

@@ -125,8 +125,8 @@ async function erasing(org: string, seq: bigint): Promise<StoredErasure> {
     finishedMicros: undefined,
     version: 1,
   };
-  const event = { seq, ...texts, source: erased };
-  await planEvents(storage, erasure, [{ event, before: row?.before ?? '', after }]);
+  const event = { seq, before: row?.before ?? '', ...texts, source: erased };
+  await planEvents(storage, erasure, [{ event, after }]);
   await beginErasure(storage, erasure);
   return erasure;
 }

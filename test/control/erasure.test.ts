@@ -1,13 +1,14 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { endOf, eventsOf, Planner } from '../../src/cli/erase/events-of.ts';
+import { eventsOf, Planner, scopeOf } from '../../src/cli/erase/events-of.ts';
 import { ErasureKeeper } from '../../src/control/erasure-keeper.ts';
 import {
   beginErasure,
   forgetLeftPlans,
   forgetPlan,
   listErasures,
+  overtakenEvents,
   planEvents,
   type StoredErasure,
 } from '../../src/control/erasure.ts';
@@ -51,10 +52,17 @@ async function begun(slug: string, events: number) {
   return { organization, record, erasure };
 }
 
-async function planned(storage: Storage, { id: organizationId }: Organization): Promise<StoredErasure> {
+const ana = { email, pseudonym };
+const bo = { email: 'bo@acme.example', pseudonym: 'erased-2' };
+
+async function planned(
+  storage: Storage,
+  { id: organizationId }: Organization,
+  who = ana,
+): Promise<StoredErasure> {
   const id = randomUUID();
-  const person = { emails: [email], names: [], ids: [], ips: [], pseudonym };
-  const scope = { organization: organizationId, below: await endOf(storage, organizationId) };
+  const person = { emails: [who.email], names: [], ids: [], ips: [], pseudonym: who.pseudonym };
+  const scope = await scopeOf(storage, organizationId);
   const planner = new Planner(organizationId, 'Test');
   const rows = [];
   for await (const found of eventsOf(storage, scope, person)) rows.push(planner.plan(found));
@@ -63,7 +71,7 @@ async function planned(storage: Storage, { id: organizationId }: Organization): 
   return {
     id,
     organizationId,
-    pseudonym,
+    pseudonym: who.pseudonym,
     operator: 'op',
     ...counts,
     startedMicros: 1,
@@ -176,7 +184,7 @@ test('a hold that comes between stops it, and a plan that was not begun can be f
 test('what a command that was killed had planned is forgotten a day later, and nothing else', async () => {
   const { storage } = engine;
   const { organization, erasure } = await begun('erase-left', 4);
-  const young = await planned(storage, organization);
+  const young = await planned(storage, organization, bo);
   const recorded = '2024-01-01 00:00:00';
   const row = { org: organization.id, seq: '1', recorded };
   const [left, unlisted] = [randomUUID(), randomUUID()];
@@ -219,4 +227,84 @@ test('processes that share an engine do it once, or all of them without harm', a
   await unclaimed[0]?.turn();
   await Promise.all(unclaimed.map((keeper) => keeper.turn()));
   assert.deepEqual([await counts(second.organization), await isFinished(second.erasure)], [[0, 4], true]);
+});
+
+/** An organization whose events all have two persons. */
+async function ofTwo(slug: string, events: number) {
+  const { storage } = engine;
+  const organization = await createOrganization(storage, { slug, name: slug });
+  const record = createRecorder(storage);
+  const one = { time: Date.now() * 1000, message: { action: 1001, actor: email, extra: { with: bo.email } } };
+  await record(
+    organization.id,
+    Array.from({ length: events }, () => one),
+  );
+  return { organization, record };
+}
+
+/** How many events have a text in what is stored. */
+async function withText({ id }: Organization, text: string): Promise<number> {
+  const [row] = await engine.storage.rows<{ n: string }>(
+    'SELECT countIf(position(source, {text:String}) > 0) AS n FROM events WHERE org = {id:UUID} AND activity_id = 1001',
+    { id, text },
+  );
+  return Number(row?.n);
+}
+
+const both = ({ id }: Organization) => listErasures(engine.storage, id);
+
+test('of two erasures that were planned on the same events the second brings nobody back, and says what it has left', async () => {
+  const { storage } = engine;
+  for (const [order, people] of Object.entries({ 'ana-bo': [ana, bo], 'bo-ana': [bo, ana] })) {
+    const { organization, record } = await ofTwo(`erase-stale-${order}`, 3);
+    const [first, second] = [
+      await planned(storage, organization, people[0]),
+      await planned(storage, organization, people[1]),
+    ];
+    await beginErasure(storage, first);
+    await beginErasure(storage, { ...second, startedMicros: 2 });
+    const { keeper } = keeperOf(record);
+    for (let turn = 0; turn < 3; turn++) await keeper.turn();
+    assert.deepEqual([await isFinished(first), await isFinished(second)], [true, true]);
+    assert.equal(await withText(organization, people[0]?.email ?? ''), 0, order);
+    assert.equal(await withText(organization, people[1]?.email ?? ''), 3, order);
+    assert.deepEqual([await overtakenEvents(storage, first), await overtakenEvents(storage, second)], [0, 3]);
+    const again = await planned(storage, organization, people[1]);
+    assert.equal(again.events, 3);
+    await beginErasure(storage, again);
+    for (let turn = 0; turn < 2; turn++) await keeper.turn();
+    assert.deepEqual([await withText(organization, email), await withText(organization, bo.email)], [0, 0]);
+  }
+});
+
+test('one that is planned while another is under way is made of what that will leave', async () => {
+  const { storage } = engine;
+  const { organization, record } = await ofTwo('erase-chain', 4);
+  const first = await planned(storage, organization, ana);
+  await beginErasure(storage, first);
+  const second = await planned(storage, organization, bo);
+  await beginErasure(storage, { ...second, startedMicros: 2 });
+  assert.equal(
+    (await planned(storage, organization, ana)).events,
+    0,
+    'the same person is not in them any more',
+  );
+  const keeping = [1, 2, 3].map(() => keeperOf(record, { instance: randomUUID() }).keeper);
+  for (let turn = 0; turn < 10 && !(await isFinished(second)); turn++)
+    await Promise.all(keeping.map((keeper) => keeper.turn()));
+  assert.deepEqual([await withText(organization, email), await withText(organization, bo.email)], [0, 0]);
+  assert.deepEqual([await overtakenEvents(storage, first), await overtakenEvents(storage, second)], [0, 0]);
+  assert.equal((await both(organization)).length, 2);
+});
+
+test('an erasure that cannot be carried out keeps no other organization from theirs', async () => {
+  const broken = await begun('erase-broken', 2);
+  const { organization, record, erasure } = await begun('erase-beside', 4);
+  const { keeper } = keeperOf(async (id, events) => {
+    if (id === broken.organization.id) throw new Error('the log takes none of it');
+    return record(id, events);
+  });
+  for (let turn = 0; turn < 2; turn++) await keeper.turn();
+  assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 2], true]);
+  assert.deepEqual([await counts(broken.organization), await isFinished(broken.erasure)], [[1, 0], false]);
 });

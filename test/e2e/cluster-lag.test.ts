@@ -45,8 +45,8 @@ test('an erasure has ended when no replica has the person any more', async () =>
   await two.storageOf('a', 'erasing').insertRows('events_local', [{ ...row, source: is }]);
   await two.storageOf('b', 'erasing').insertRows('events_local', [{ ...row, source: was }]);
   const texts = { activityName: '', actorEmail: '', actorId: '', names: [], fileHash: [], ocsf: '' };
-  const event = { seq: 5n, ...texts, source: is };
-  await planEvents(storage, { id, organizationId: org }, [{ event, before: sha256(was), after: sha256(is) }]);
+  const event = { seq: 5n, before: sha256(was), ...texts, source: is };
+  await planEvents(storage, { id, organizationId: org }, [{ event, after: sha256(is) }]);
   await beginErasure(storage, {
     id,
     organizationId: org,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { PlannedEvent } from '../../control/erasure.ts';
+import { erasuresUnderWay, type PlannedEvent, type StoredErasure, textsToBe } from '../../control/erasure.ts';
 import { Mapper, type MappedEvent } from '../../ocsf/audit-event.ts';
 import type { Piece } from '../../ocsf/byte-sink.ts';
 import { windowOf } from '../../ocsf/byte-text.ts';
@@ -15,6 +15,8 @@ export interface EraseScope {
   readonly organization: string;
   /** Behind the last event that is looked at. */
   readonly below: bigint;
+  /** Erasures before this one, the oldest first: what they will leave is looked at. */
+  readonly underWay: readonly StoredErasure[];
 }
 
 /** An event with the person in it. */
@@ -34,13 +36,14 @@ interface Candidate {
 const hexHash = (text: string): string => createHash('sha256').update(text).digest('hex');
 const scan = { settings: { max_threads: 2 }, timeoutMs: limits.eraseScanMsMax } as const;
 
-/** The place behind the newest event of an organization. */
-export async function endOf(storage: Storage, organization: string): Promise<bigint> {
+/** All that an organization has now. Rejects with EngineError. */
+export async function scopeOf(storage: Storage, organization: string): Promise<EraseScope> {
+  const underWay = await erasuresUnderWay(storage, organization);
   const [row] = await storage.rows<{ last: string }>(
     'SELECT toString(max(seq)) AS last FROM events WHERE org = {org:UUID}',
     { org: organization },
   );
-  return BigInt(row?.last ?? 0) + 1n;
+  return { organization, below: BigInt(row?.last ?? 0) + 1n, underWay };
 }
 
 /** The stored events that a person is in, in the order of ingest. Rejects with EngineError. */
@@ -108,13 +111,15 @@ function* batchesOf(candidates: readonly Candidate[]): Generator<bigint[]> {
   if (batch.length > 0) yield batch;
 }
 
-function readEvents(storage: Storage, { organization }: EraseScope, seqs: readonly bigint[]) {
-  return storage.readRows<Record<'place' | 'source' | 'ocsf', string>>(
+async function readEvents(storage: Storage, { organization, underWay }: EraseScope, seqs: readonly bigint[]) {
+  const toBe = await textsToBe(storage, underWay, seqs);
+  const rows = await storage.readRows<Record<'place' | 'source' | 'ocsf', string>>(
     `SELECT toString(seq) AS place, source, ocsf FROM events
      WHERE org = {org:UUID} AND seq IN (${seqList(seqs)}) ORDER BY seq`,
     { org: organization },
     scan,
   );
+  return rows.map((row) => ({ ...row, ...toBe.get(row.place) }));
 }
 
 /** Renders events anew, as ingest did, under the name that the application had then. */
@@ -141,7 +146,7 @@ export class Planner {
       },
     );
     if (typeof mapped === 'string') throw new Error(`the event with order number ${seq}${mapped}`);
-    return { event: { seq, ...textsOf(mapped), source }, before, after: hexHash(source) };
+    return { event: { seq, before, ...textsOf(mapped), source }, after: hexHash(source) };
   }
 
   #mapperOf(appName: string): Mapper {
