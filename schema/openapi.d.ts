@@ -258,7 +258,7 @@ export interface Schemas {
     readonly entry: string;
     /** The source event as it is stored; absent where it is no longer there. */
     readonly source?: string;
-    /** Whether time, day of expiry and source event are stored now as the entry says; with `source`. */
+    /** Whether time, day of expiry, mark and source event are stored now as the entry says; with `source`. */
     readonly as_recorded?: boolean;
     /** When the checkpoint was signed. */
     readonly signed_at: string;

@@ -17,6 +17,7 @@ export const eventColumns = {
   file_hash: 'Array(String)',
   flow_id: 'UUID',
   expires: 'Date',
+  own: 'Bool',
   ocsf: 'String',
   source: 'String',
   seq: 'UInt64',

@@ -17,7 +17,7 @@ export interface CliIo {
 }
 
 /**
- * Stores source events (contract: Ingest) of changes that a command made, in the organizations that they name.
+ * Stores source events (contract: Ingest) of what a command did, in the organizations that they name, as the service's own.
  * Resolves once they are durable.
  */
 export type RecordEvents = (

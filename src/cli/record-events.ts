@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
 import { daysKept, readPolicies } from '../control/retention.ts';
-import { encodeEvents } from '../ingest/encode-events.ts';
+import { OwnEvents } from '../ingest/own-events.ts';
 import { logDirectories } from '../config/log-directories.ts';
 import { newestSegmentOf } from '../ingest/left-log.ts';
 import {
@@ -22,16 +22,14 @@ import type { RecordEvents } from './context.ts';
 export const recordEvents: RecordEvents = async ({ storage, config, log }, events) => {
   const organizations = new Map((await listOrganizations(storage)).map((one) => [one.id, one]));
   const policies = await readPolicies(storage);
-  const { payload, rows } = encodeEvents(events, {
-    ...config,
-    organizationOf: (id) => {
-      const found = organizations.get(id);
-      if (found === undefined) return undefined;
-      const policy = policies.get(id);
-      const retentionDays =
-        policy === undefined ? effectiveRetentionDays(found, config.retentionDays) : daysKept(policy);
-      return { id, retentionDays };
-    },
+  const texts = events.map((event) => JSON.stringify(event));
+  const { payload, rows } = new OwnEvents(config).encode(texts, (id) => {
+    const found = organizations.get(id);
+    if (found === undefined) return undefined;
+    const policy = policies.get(id);
+    const retentionDays =
+      policy === undefined ? effectiveRetentionDays(found, config.retentionDays) : daysKept(policy);
+    return { id, retentionDays };
   });
   await withSegmentNumber(storage, config, async (number, writer) => {
     const firstRow = randomInt(rowsPerSegmentMax - rows);

@@ -104,7 +104,7 @@ export async function recordedAt(
   { id, organizationId }: StoredErasure,
 ): Promise<bigint | undefined> {
   const [row] = await storage.rows<{ n: string; first: string }>(
-    `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND activity_id = {code:Int64}
+    `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND own AND activity_id = {code:Int64}
        AND JSONExtractString(source, 'message', 'extra', 'erasure', 'id') = {id:String}`,
     { org: organizationId, code: changeCodes.personErased, id },
   );

@@ -199,7 +199,7 @@ export class RetentionKeeper {
   /** The place of a policy's event: without it nobody could tell what the policy has ended from what vanished. */
   async #recordedAt({ id, version }: RetentionPolicy): Promise<bigint | undefined> {
     const [row] = await this.#options.storage.rows<{ n: string; first: string }>(
-      `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND activity_id IN {codes:Array(Int64)}
+      `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)}
          AND JSONExtractString(source, 'message', 'extra', 'policy', 'version') = {version:String}`,
       { org: id, codes: [...policyActivities], version: String(version) },
     );

@@ -11,7 +11,7 @@ import { uuidBytes } from './tile-table.ts';
 const bigEndian = (value: string): string => `reinterpretAsFixedString(byteSwap(${value}))`;
 const entryOfRow = `toFixedString(concat(${bigEndian('seq')},
   ${bigEndian('toUInt64(toUnixTimestamp64Micro(time))')},
-  ${bigEndian('toUInt32(toUInt16(expires))')}, SHA256(source)), ${entryBytes})`;
+  ${bigEndian('toUInt32(toUInt16(expires))')}, ${bigEndian('toUInt8(own)')}, SHA256(source)), ${entryBytes})`;
 const columns = `org, ${entryOfRow} AS entry, SHA256(concat(unhex('00'), entry)) AS leaf`;
 
 const orgBytes = 16;

@@ -181,16 +181,18 @@ export class EvidenceReader {
   }
 
   async #stored(organization: string, seq: bigint): Promise<StoredEvent | undefined> {
-    const [row] = await this.#options.storage.readRows<{ source: string; time: string; expires: number }>(
-      `SELECT source, toUnixTimestamp64Micro(time) AS time, toUInt16(expires) AS expires FROM events
+    const [row] = await this.#options.storage.readRows<
+      Record<'source' | 'time', string> & { expires: number; own: boolean }
+    >(
+      `SELECT source, toUnixTimestamp64Micro(time) AS time, toUInt16(expires) AS expires, own FROM events
        WHERE org = {organization:UUID} AND seq = {seq:UInt64}`,
       { organization, seq },
       { settings: byPlace },
     );
     if (row === undefined) return undefined;
-    const { source, time, expires } = row;
+    const { source, time, expires, own } = row;
     const sourceHash = sha256(Buffer.from(source));
-    return { source, entry: encodeEntry({ seq, time: Number(time), expires, sourceHash }) };
+    return { source, entry: encodeEntry({ seq, time: Number(time), expires, own, sourceHash }) };
   }
 }
 

@@ -70,7 +70,7 @@ export interface FrontEndDeps {
   readonly clock: Clock;
   /** Where access-log lines go: a file descriptor or a path. */
   readonly accessLogTo: number | string;
-  readonly ingest: Pick<Ingest, 'accept' | 'logFailure'>;
+  readonly ingest: Pick<Ingest, 'accept' | 'recordOwn' | 'logFailure'>;
   readonly read: Readers;
   readonly evidence: EvidenceReader;
   readonly directory: Directory;

@@ -8,14 +8,14 @@ import type { OrganizationLookup } from './authenticate.ts';
 import type { RequestContext } from './request-context.ts';
 import { type PreparedEvent, TrailRetries } from './trail-retries.ts';
 
-export interface TrailDeps extends Pick<Ingest, 'accept' | 'logFailure'> {
+export interface TrailDeps extends Pick<Ingest, 'recordOwn' | 'logFailure'> {
   readonly organizationOf: OrganizationLookup;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Records what the service itself does as audit events, on the path of any producer's (contract: Sessions).
+ * Records what the service itself does as audit events, which have the mark of its own (contract: Sessions).
  *
  * What may still be left undone is done only once `recordBefore` has made its event durable: a login gives its cookie,
  * an export its first byte, after that. What cannot be taken back is recorded by `recordAfter`:
@@ -81,15 +81,7 @@ export class Trail {
   async #send({ organizationId, text }: PreparedEvent): Promise<void> {
     const organization = this.#deps.organizationOf(organizationId);
     if (organization === undefined) throw new Error('the organization of an event does not exist any more');
-    // A buffer of its own: accept gives it away.
-    const body = new Uint8Array(Buffer.from(text));
-    await this.#deps.accept({
-      body,
-      form: 'json',
-      encoding: 'identity',
-      organization,
-      idempotency: undefined,
-    });
+    await this.#deps.recordOwn(organization, text);
   }
 }
 

@@ -15,6 +15,11 @@ export class ColumnWriter {
   #length = 0;
   #count = 0;
 
+  bool(value: boolean): void {
+    this.#reserve(1);
+    this.#length = this.#bytes.writeUInt8(value ? 1 : 0, this.#length);
+  }
+
   uint16(value: number): void {
     this.#reserve(2);
     this.#length = this.#bytes.writeUInt16LE(value, this.#length);

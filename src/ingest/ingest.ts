@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
-import type { SharedDirectory } from '../base/organization-facts.ts';
+import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { SegmentSink } from '../base/segment-insert.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { type Accept, type AcceptOptions, createAccept } from './accept.ts';
@@ -11,6 +11,7 @@ import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
 import { takeOverLog } from './left-log.ts';
+import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
@@ -46,6 +47,8 @@ export interface IngestOptions {
 
 export interface Ingest {
   readonly accept: Accept;
+  /** Stores what the service itself says of an organization (see own-events.ts). */
+  recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
   /** The lowest segment whose events may not be in the engine yet; nothing that comes later is below it. */
   lowestUnsettled(): Promise<number>;
   /** The same by organization: a large request of one holds back no other's. */
@@ -71,9 +74,7 @@ type Pools = AcceptOptions['pools'];
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const { dataDir, log, flushIntervalMs, segmentBytes, damage, bodyBytesMax, directory } = options;
   const wal = await openLog(options);
-  const answerFiles = await openLogFiles(join(dataDir, 'idempotency'));
-  const idempotency = await Idempotency.open(answerFiles, Date.now, log);
-  await rememberAnswersOf(wal, idempotency);
+  const idempotency = await openAnswers(dataDir, wal, log);
   const batcher = new Batcher({
     wal,
     sink: options.sink,
@@ -98,6 +99,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const shared = options.keys?.isShared === true ? claims : undefined;
   const sharing = shared && shareKnown(shared, idempotency, log);
   const keys = { idempotency, claims: shared };
+  const own = new OwnEventRecorder({ settings: options, wal, arrivals, ...outcomes });
   const accept = createAccept({ pools, wal, arrivals, ...keys, bodyBytesMax, directory, ...outcomes });
   showLog(wal, batcher);
   show('auditlog_wal_max_bytes', 'WAL_MAX_BYTES: writes are refused at this size', () => options.walBytesMax);
@@ -105,6 +107,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   show('auditlog_idempotency_keys', 'Idempotency keys remembered', () => idempotency.size);
   return {
     accept,
+    recordOwn: (organization, event) => own.record(organization, event),
     lowestUnsettled: () => wal.lowestUnsettled(),
     unsettled: () => wal.unsettled(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
@@ -154,7 +157,9 @@ async function openLog(options: IngestOptions): Promise<Wal> {
 }
 
 /** The answers of requests whose events have not reached the engine are in the log alone. */
-async function rememberAnswersOf(wal: Wal, idempotency: Idempotency): Promise<void> {
+async function openAnswers(dataDir: string, wal: Wal, log: Logger): Promise<Idempotency> {
+  const files = await openLogFiles(join(dataDir, 'idempotency'));
+  const idempotency = await Idempotency.open(files, Date.now, log);
   for (const segment of wal.sealed()) {
     const { frames, release } = await wal.read(segment);
     for (const { notes } of frames) {
@@ -162,6 +167,7 @@ async function rememberAnswersOf(wal: Wal, idempotency: Idempotency): Promise<vo
     }
     release();
   }
+  return idempotency;
 }
 
 function startPools(options: IngestOptions, throttle: Throttle): Pools {

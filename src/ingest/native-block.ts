@@ -24,12 +24,16 @@ const seqHead = headOf('seq', seq);
  * Collects rows and lays them out as one block of ClickHouse's Native format, without the values of its last
  * column:
  *
- *     varint columns | varint rows | (name, type, values) × 16 … | "seq" "UInt64" ⟵ values follow when it is sent
+ *     varint columns | varint rows | (name, type, values) × 17 … | "seq" "UInt64" ⟵ values follow when it is sent
  *
  * `seq` is the position in the log, known only once the block is appended there; since it comes last and follows
  * from segment and row, the log stores nothing for it and no byte of the block is ever patched.
+ *
+ * The column `own` is the mark of what the service itself says. It is the block's and not the row's: nothing that an event
+ * has in it, and no mapper, can set it. Only `OwnEvents` makes blocks that have it.
  */
 export class BlockBuilder {
+  readonly #own: boolean;
   readonly #of = createColumns();
   readonly #columns: readonly Column[] = Object.values(this.#of);
   /** How many columns and rows there are, as the block says it. */
@@ -37,8 +41,13 @@ export class BlockBuilder {
   #rows = 0;
   #payloadBytes = 0;
 
+  constructor({ own = false }: { readonly own?: boolean } = {}) {
+    this.#own = own;
+  }
+
   add(row: MappedEvent): void {
     fillColumns(this.#of, row);
+    this.#of.own.values.bool(this.#own);
     this.#rows += 1;
     this.#payloadBytes += row.ocsf.end - row.ocsf.start + row.source.end - row.source.start;
   }
@@ -97,7 +106,7 @@ export function createColumns(): Columns {
   return Object.fromEntries(columns) as Columns;
 }
 
-/** Adds a row: what each column has of an event. */
+/** Adds a row: what each column has of an event, but for `own`. */
 export function fillColumns(of: Columns, row: MappedEvent): void {
   of.org.values.uuid(row.org);
   of.time.values.int64(row.timeMicros);

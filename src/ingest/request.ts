@@ -21,7 +21,7 @@ export interface IngestRequest {
   readonly organization: OrganizationFacts | undefined;
   /** Id or slug of the organization of events that name none. */
   readonly org?: string;
-  /** Id of the API key that sends; undefined for events of the service itself. */
+  /** Id of the API key that sends; undefined for events that `demo` makes up. */
   readonly apiKey?: string;
   /** Who sends, and the Idempotency-Key it sent; the word `body` stands for the hash of the body. */
   readonly idempotency: { readonly apiKey: string; readonly key: string } | undefined;

@@ -3,7 +3,7 @@ import type { MappedEvent } from '../ocsf/audit-event.ts';
 import { type Columns, createColumns, fillColumns } from './native-block.ts';
 
 /** What the entry of an event in its tree says already, and what a row is asked for by. */
-const notRendered = ['org', 'time', 'expires', 'source', 'seq'] as const;
+const notRendered = ['org', 'time', 'expires', 'own', 'source', 'seq'] as const;
 /** What follows from the source event: what readers are shown, and find. */
 export type RenderedColumn = Exclude<keyof typeof eventColumns, (typeof notRendered)[number]>;
 const renderedColumns = Object.entries(eventColumns).filter(

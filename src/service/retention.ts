@@ -28,9 +28,7 @@ export function startRetention(
   };
   const record = async (id: string, event: object): Promise<void> => {
     const organization = organizations.organization(id);
-    if (organization === undefined) return;
-    const body = new Uint8Array(Buffer.from(JSON.stringify(event)));
-    await ingest.accept({ body, form: 'json', encoding: 'identity', organization, idempotency: undefined });
+    if (organization !== undefined) await ingest.recordOwn(organization, JSON.stringify(event));
   };
   const removal = new EventRemoval(storage);
   const own = { storage, removal, instance, retentionDays, intervalMs };

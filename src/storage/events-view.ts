@@ -13,8 +13,8 @@ export interface EventsViewOptions {
 }
 
 /**
- * The statements that drop and create the view `ocsf_events` (org, time, seq, event), where `event` is one whole
- * audit event as JSON (contract: Fixed names). The constants are in the view and not in the rows, so it is made again
+ * The statements that drop and create the view `ocsf_events` (org, time, seq, event, own), where `event` is one whole
+ * audit event as JSON, and `own` tells what the service itself says (contract: Fixed names). The constants are in the view and not in the rows, so it is made again
  * when the product's names have changed. `logged_time` is the moment of the query, in Unix
  * microseconds (contract: Audit event).
  */
@@ -32,8 +32,8 @@ export function eventsView(options: EventsViewOptions): { drop: string; create: 
   return {
     drop: `DROP VIEW IF EXISTS ${database}.ocsf_events${onCluster}`,
     create: `CREATE VIEW IF NOT EXISTS ${database}.ocsf_events${onCluster}
-(org UUID, time DateTime64(6, 'UTC'), seq UInt64, event String)
-AS SELECT org, time, seq, concat(${parts.join(', ')}) AS event FROM ${database}.events`,
+(org UUID, time DateTime64(6, 'UTC'), seq UInt64, event String, own Bool)
+AS SELECT org, time, seq, concat(${parts.join(', ')}) AS event, own FROM ${database}.events`,
   };
 }
 

@@ -18,7 +18,7 @@ export interface Over {
 export const allTimeMicros = baseLimits.eventTimeMicrosMax + 1;
 
 /**
- * Activities that say what an organization's policy was, and which persons were erased (contract: Events). They stay for
+ * Activities by which the service itself says what an organization's policy was, and which persons were erased (contract: Events). They stay for
  * as long as the organization, since whoever verifies it must be able to tell what they ended or changed from what
  * vanished or was altered; readers are shown them no longer than other events.
  */
@@ -55,7 +55,8 @@ export interface CarryOutOptions {
   still?(plans: readonly RemovalPlan[]): Promise<readonly RemovalPlan[]>;
 }
 
-const isPolicy = `activity_id IN (${policyActivities.join(', ')})`;
+/** A producer's event with such a code is one like any other. */
+const isPolicy = `(own AND activity_id IN (${policyActivities.join(', ')}))`;
 const overOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (NOT ${isPolicy} OR {before:Int64} >= ${allTimeMicros})`;
 /** The month of recording, as the partition key of the table has it (migration 0006). */

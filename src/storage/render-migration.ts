@@ -36,7 +36,11 @@ function renderStatement(statement: string, target: MigrationTarget): string | u
     const places = [cluster, target.database, `${table}_local`].map(quoteString).join(', ');
     return `CREATE TABLE IF NOT EXISTS ${table} ${onCluster} AS ${table}_local ENGINE = Distributed(${places}, ${key})`;
   }
-  return renderPlaceholders(statement, target);
+  const onDistributed = /^\{\{on_distributed\}\}\s+/.exec(statement);
+  if (onDistributed === null) return renderPlaceholders(statement, target);
+  return cluster === undefined
+    ? undefined
+    : renderPlaceholders(statement.slice(onDistributed[0].length), target);
 }
 
 /**
@@ -71,6 +75,7 @@ export function renderPlaceholders(text: string, target: MigrationTarget): strin
  * | `{{on_cluster}}` | nothing | `ON CLUSTER …` |
  * | `{{sharded t}}` | `t` | `t_local` |
  * | `{{distributed t by key}}`, a statement of its own | nothing | the Distributed table `t` over `t_local` |
+ * | `{{on_distributed}}`, before a statement | nothing, and not the statement | the statement |
  * | `{{MergeTree}}` | the same | replicated within its shard |
  * | `{{ReplacingMergeTree(version)}}` | the same | replicated to every node |
  *

@@ -11,7 +11,7 @@ interface Right {
 const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
 const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
 /**
- * To make tables, write and read them, alter their settings and put one in another's place (migrations), take the TTL
+ * To make tables, write and read them, add columns, alter their settings and put one in another's place (migrations), take the TTL
  * from the table of events (retention), remove events that are over, take persons out of others, give a writer number back that another process was
  * quicker to take, and replace the view for operators.
  */
@@ -22,6 +22,7 @@ const onTables = [
   'DROP TABLE',
   'DROP VIEW',
   'ALTER SETTINGS',
+  'ALTER ADD COLUMN',
   'ALTER PROJECTION',
   'ALTER DELETE',
   'ALTER UPDATE',

@@ -1,18 +1,20 @@
 import { sha256Text } from './hash.ts';
 
 /**
- * What a leaf of the tree says of an event, 52 bytes, big-endian:
+ * What a leaf of the tree says of an event, 53 bytes, big-endian:
  *
- *     0        8        16      20                      52
- *     | seq    | time   | expires | SHA-256 of `source` |
- *     | UInt64 | Int64  | UInt32  |                     |
+ *     0        8        16        20      21                    53
+ *     | seq    | time   | expires | own   | SHA-256 of `source` |
+ *     | UInt64 | Int64  | UInt32  | UInt8 |                     |
  *
  * `seq` is the order number, `time` Unix microseconds, `expires` the day since 1970 from which retention removes the
- * event (65535: never), and `source` the source event as it is stored, byte by byte. The hash stands for the text so
+ * event (65535: never), `own` 1 where the service itself says it, which no producer can, and else 0, and `source` the
+ * source event as it is stored, byte by byte. The hash stands for the text so
  * that an entry can be kept, and shown, when retention has removed the event: then it still says when that was due.
  */
-export const entryBytes = 52;
-const hashAt = 20;
+export const entryBytes = 53;
+const ownAt = 20;
+const hashAt = 21;
 /** The last day that a column of days can hold stands for never. */
 const neverDay = 65_535;
 const dayMicros = 86_400_000_000;
@@ -23,14 +25,17 @@ export interface Entry {
   readonly time: number;
   /** Days since 1970. */
   readonly expires: number;
+  /** Whether the service itself says it: only then does it state anything. */
+  readonly own: boolean;
   readonly sourceHash: Uint8Array;
 }
 
-export function encodeEntry({ seq, time, expires, sourceHash }: Entry): Buffer {
+export function encodeEntry({ seq, time, expires, own, sourceHash }: Entry): Buffer {
   const bytes = Buffer.alloc(entryBytes);
   bytes.writeBigUInt64BE(seq, 0);
   bytes.writeBigInt64BE(BigInt(time), 8);
   bytes.writeUInt32BE(expires, 16);
+  bytes.writeUInt8(own ? 1 : 0, ownAt);
   bytes.set(sourceHash, hashAt);
   return bytes;
 }
@@ -42,6 +47,7 @@ export function entryAt(bytes: Buffer, place: number): Entry {
     seq: bytes.readBigUInt64BE(at),
     time: Number(bytes.readBigInt64BE(at + 8)),
     expires: bytes.readUInt32BE(at + 16),
+    own: bytes.readUInt8(at + ownAt) === 1,
     sourceHash: bytes.subarray(at + hashAt, at + entryBytes),
   };
 }
@@ -78,12 +84,12 @@ export function isEntryOf(entries: Buffer, place: number, source: Uint8Array): b
 }
 
 /** Whether retention may have removed an event by a moment (Unix microseconds). */
-export function hasExpired({ expires }: Entry, nowMicros: number): boolean {
+export function hasExpired({ expires }: Pick<Entry, 'expires'>, nowMicros: number): boolean {
   return expires !== neverDay && expires * dayMicros <= nowMicros;
 }
 
 /** The day from which retention removes an event, `2027-01-31`; undefined for never. */
-export function expiryOf({ expires }: Entry): string | undefined {
+export function expiryOf({ expires }: Pick<Entry, 'expires'>): string | undefined {
   return expires === neverDay ? undefined : new Date(expires * 86_400_000).toISOString().slice(0, 10);
 }
 

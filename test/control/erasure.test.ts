@@ -94,7 +94,7 @@ function keeperOf(
     settledBefore: async () => (options.settled ?? (() => 2n ** 62n))(),
     record: async (id, event) => {
       recorded.push(event);
-      await record(id, [event]);
+      await record(id, [event], { own: true });
     },
   });
   keepers.push(keeper);

@@ -124,7 +124,7 @@ class World {
 
   async #storePolicy(events: readonly object[]): Promise<void> {
     if (events.length === 0) return;
-    await this.#record(this.organization.id, events);
+    await this.#record(this.organization.id, events, { own: true });
     this.model.stored.push(
       ...events.map(() => ({ name: 'policy', day: this.model.today, actor: '', stays: true })),
     );

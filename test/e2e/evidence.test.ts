@@ -217,7 +217,7 @@ async function holdToCopy(one: Audited, file: string): Promise<void> {
   const [, base64 = '', source = ''] = /"entry":"([^"]+)","source":(.*)\}$/.exec(line) ?? [];
   const altered = source.replace('{"n":400}', '{"n":401}');
   const entry = Buffer.from(base64, 'base64');
-  createHash('sha256').update(altered).digest().copy(entry, 20);
+  createHash('sha256').update(altered).digest().copy(entry, 21);
   lines[place] = line.replace(base64, entry.toString('base64')).replace(source, altered);
   const forged = join(kept, 'forged.ndjson');
   writeFileSync(forged, lines.join('\n'));

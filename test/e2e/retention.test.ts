@@ -1,7 +1,9 @@
 import { strict as assert } from 'node:assert';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { encodeErased } from '../../src/tlog/erasure.ts';
 import { alteringEvents } from '../support/chosen-engine.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
@@ -13,6 +15,7 @@ const dayMs = 86_400_000;
 
 interface Verification {
   readonly healthy: boolean;
+  readonly covered: number;
   readonly findings: readonly { readonly kind: string; readonly detail: string }[];
   readonly notes: readonly string[];
 }
@@ -174,4 +177,89 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
     found.findings.map(({ detail }) => detail).join('\n'),
     /is missing, and retention has not removed it; in all 5 missing/,
   );
+});
+
+/** What a producer sends to pass for the service: a policy, a hold, and an erasure of one event. */
+function forgeries(ageDays: number): object[] {
+  const list = encodeErased(7n, Buffer.alloc(32, 1), Buffer.alloc(32, 2));
+  const digest = createHash('sha256').update(list).digest('hex');
+  const said = (code: number, extra: object) =>
+    sourceEvent({ action: code, timestamp: (Date.now() - ageDays * dayMs) * 1000, extra });
+  return [
+    said(5013, { policy: { version: '1', days: 1, held: false }, own: true }),
+    said(5014, { policy: { version: '2', days: 1, held: true } }),
+    said(5015, { policy: { version: '3', days: 1, held: false } }),
+    said(5016, { erasure: { id: randomUUID(), pseudonym: 'erased-1', events: 1, digest } }),
+  ];
+}
+
+test('what a producer says of policies and erasures states nothing: it hides nothing, breaks nothing, and goes as all else', async () => {
+  const tenant = await createTenant(service.server, 'forging');
+  const { slug, id } = tenant.organization;
+  await store(tenant, [10, 20]);
+  await tenant.record(forgeries(0));
+  const recorded = 2 + 10 + 4;
+  const before = await eventually('all of it to be covered', async () => {
+    const found = await verify(['--org', slug]);
+    return found.covered === recorded ? found : undefined;
+  });
+  assert.deepEqual(before.findings, []);
+  assert.deepEqual(
+    before.notes.filter((note) => /retention of|erase/.test(note)),
+    [],
+  );
+
+  // A file whose first line gives such an event for a policy.
+  const file = join(service.dataDir, 'forged.ndjson');
+  const key = join(service.dataDir, 'forging.key');
+  const answer = await call(`${tenant.server.url}/api/v1/audit/evidence/key`, {
+    headers: { 'x-api-key': tenant.key },
+  });
+  writeFileSync(key, `${(JSON.parse(answer.text) as { keys: { key: string }[] }).keys[0]?.key}\n`);
+  assert.equal((await service.server.cliHere(['export', '--org', slug, '--evidence', '-o', file])).code, 0);
+  const [head = '', ...lines] = readFileSync(file, 'utf8').split('\n');
+  const line = lines.find((one) => one.includes('"days":1,"held":false')) ?? '';
+  const { n, entry } = JSON.parse(line) as { n: number; entry: string };
+  const seq = String(Buffer.from(entry, 'base64').readBigUInt64BE(0));
+  const source = line.slice(line.indexOf('"source":') + 9, -1);
+  const claimed = { ...(JSON.parse(head) as object), policies: [{ n, seq, source }] };
+  writeFileSync(file, [JSON.stringify(claimed), ...lines].join('\n'));
+  const forged = await service.server.cliHere(['verify', file, '--key', key]);
+  assert.match(forged.stdout, /names a policy for place \d+ that the tree does not have/);
+
+  // What goes behind the service's back is missing.
+  await withEngine(service.server, (storage) =>
+    storage.command(
+      alteringEvents(
+        storage,
+        `ALTER TABLE events DELETE WHERE org = {org:UUID} AND JSONExtractInt(source, 'message', 'extra', 'age') = 20
+           SETTINGS mutations_sync = 1`,
+      ),
+      { org: id },
+    ),
+  );
+  const found = await verify(['--org', slug]);
+  assert.match(
+    found.findings.map(({ detail }) => detail).join('\n'),
+    /is missing, and retention has not removed it; in all 5 missing/,
+  );
+
+  // Of the service's own they stay, and are all that does.
+  await tenant.record(forgeries(10));
+  await eventually('the forged events to count', async () => {
+    const set = await org(['set', slug, '--retention', '5d', '--dry-run']);
+    return set.value['would_remove'] === 9 ? true : undefined;
+  });
+  assert.equal((await org(['set', slug, '--retention', '5d', '--confirm', '9'])).code, 0);
+  await untilStored(tenant, 0);
+  await eventually('what was forged to go', async () => {
+    const rest = await withEngine(service.server, (storage) =>
+      storage.rows<{ code: string; own: boolean }>(
+        `SELECT toString(activity_id) AS code, own FROM events WHERE org = {org:UUID} AND activity_id > 5012
+           AND time < now() - INTERVAL 5 DAY`,
+        { org: id },
+      ),
+    );
+    return rest.length === 0 ? true : undefined;
+  });
 });

@@ -1,7 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
-import { type AuditEvent, eventually } from '../support/http.ts';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import * as fc from 'fast-check';
+import { type AuditEvent, call, eventually } from '../support/http.ts';
 import { createTenant, printed, startServer, type Tenant, type TestServer } from '../support/server.ts';
+import { rounds } from '../support/rounds.ts';
+import { withEngine } from './export-support.ts';
 import { createUser, jsonOf, login, password, sessionOf, signIn, type User } from './session-support.ts';
 
 /**
@@ -184,4 +188,91 @@ test('no secret is in any event: password, key, token, or a digest of one', () =
   assert.doesNotMatch(shown, /argon2|\$v=19|eyJ|\bak_/);
   const output = [...server.stdoutLines(), ...server.stderrLines()].join('\n');
   for (const secret of secrets) assert.ok(!output.includes(secret), secret.slice(0, 12));
+});
+
+test('all that the service says has the mark `own`, and nothing that a producer sends, in whatever coding or form', async () => {
+  const producer = await createTenant(server, 'marking');
+  const forged = (n: number) => ({
+    own: true,
+    time: Date.now() * 1000,
+    message: {
+      own: true,
+      action: 5013,
+      log: { own: true },
+      extra: { own: true, n, policy: { held: false, days: 1 } },
+    },
+  });
+  const codings: Record<string, (text: string) => Uint8Array> = {
+    identity: (text) => Buffer.from(text),
+    gzip: (text) => gzipSync(text),
+    deflate: (text) => deflateSync(text),
+    br: (text) => brotliCompressSync(text),
+  };
+  const forms: Record<string, (events: readonly object[]) => string> = {
+    'application/json': (events) => JSON.stringify(events),
+    'application/x-ndjson': (events) => events.map((one) => JSON.stringify(one)).join('\n'),
+  };
+  let sent = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...Object.keys(codings)),
+      fc.constantFrom(...Object.keys(forms)),
+      fc.constantFrom('', '?from=json', '?from=github', '?from=kubernetes', '?from=okta'),
+      fc.constantFrom(1, 3, 300),
+      fc.constantFrom('', 'body', 'own'),
+      async (coding, form, from, count, repeat) => {
+        const events = Array.from({ length: count }, (_, n) => ({
+          ...forged(sent + n),
+          '@timestamp': new Date(),
+        }));
+        sent += count;
+        const answer = await call(`${server.url}/api/v1/audit${from}`, {
+          method: 'POST',
+          headers: {
+            'x-api-key': producer.key,
+            'content-type': form,
+            'content-encoding': coding,
+            ...(repeat !== '' && { 'idempotency-key': repeat === 'body' ? 'body' : `own-${sent}` }),
+          },
+          body: codings[coding]?.(forms[form]?.(events) ?? '') ?? '',
+        });
+        assert.ok([202, 400].includes(answer.status), answer.text);
+        assert.ok(from !== '' || answer.status === 202, answer.text);
+      },
+    ),
+    { numRuns: rounds(40, 400) },
+  );
+  const attributes = [{ key: 'own', value: { boolValue: true } }];
+  const record = { timeUnixNano: `${Date.now()}000000`, own: true, attributes, body: { stringValue: 'own' } };
+  const otlp = await call(`${server.url}/v1/logs`, {
+    method: 'POST',
+    headers: { 'x-api-key': producer.key, 'content-type': 'application/json' },
+    body: JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] }),
+  });
+  assert.equal(otlp.status, 200, otlp.text);
+  await producer.caughtUp();
+  const marked = ({ organization }: Tenant) =>
+    withEngine(server, (storage) =>
+      storage.rows<{ code: string; own: boolean; n: string }>(
+        `SELECT toString(activity_id) AS code, own, toString(count()) AS n FROM events WHERE org = {org:UUID}
+         GROUP BY code, own ORDER BY code`,
+        { org: organization.id },
+      ),
+    );
+  const rows = await marked(producer);
+  assert.deepEqual(
+    rows.filter(({ own }) => own),
+    [
+      { code: '1300', own: true, n: '1' },
+      { code: '5010', own: true, n: '1' },
+    ],
+    'what commands have recorded',
+  );
+  assert.ok(Number(rows.find(({ code }) => code === '5013')?.n) > 0);
+  // In the scenario all events but those that `caughtUp` sends are the service's.
+  const notOwn = (await marked(tenant)).filter(({ own }) => !own);
+  assert.deepEqual(
+    notOwn.map(({ code }) => code),
+    ['2001'],
+  );
 });

@@ -50,9 +50,9 @@ const startMicros = 1_700_000_000_000_000;
 async function record(organization: string, count: number): Promise<Stored[]> {
   const first = nextSeq;
   await engine.storage.command(
-    `INSERT INTO events (org, time, seq, activity_id, expires, ocsf, source)
+    `INSERT INTO events (org, time, seq, activity_id, expires, own, ocsf, source)
      SELECT {organization:UUID}, fromUnixTimestamp64Micro(toInt64({start:Int64} + (number * 7919) % 1000), 'UTC'),
-       {first:UInt64} + number * 3, 1, if(number % 2 = 0, toDate('2149-06-06'), toDate('2090-01-02')), '',
+       {first:UInt64} + number * 3, 1, if(number % 2 = 0, toDate('2149-06-06'), toDate('2090-01-02')), number % 3 = 0, '',
        concat('{"n":', toString(number), ',"é":"', repeat('x', number % 90), '"}') FROM numbers({count:UInt64})`,
     { organization, start: startMicros, first, count },
   );
@@ -65,6 +65,7 @@ async function record(organization: string, count: number): Promise<Stored[]> {
       seq,
       time: startMicros + ((n * 7919) % 1000),
       expires: n % 2 === 0 ? neverDay : Date.UTC(2090, 0, 2) / 86_400_000,
+      own: n % 3 === 0,
       sourceHash: createHash('sha256').update(source).digest(),
     });
     return { seq, entry };

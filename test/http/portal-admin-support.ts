@@ -94,7 +94,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     return slug === undefined ? undefined : { id, slug, retentionDays: undefined };
   };
   const trail = new Trail({
-    accept: ingest.accept,
+    recordOwn: ingest.recordOwn,
     organizationOf,
     clock: systemClock,
     log: silentLog,

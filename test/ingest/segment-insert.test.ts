@@ -253,5 +253,6 @@ function expected(sent: Row, seq: bigint): unknown {
     source: sent.source,
     micros: String(sent.timeMicros),
     expiry: Math.min(65_535, days),
+    own: false,
   };
 }

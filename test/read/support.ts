@@ -7,6 +7,8 @@ import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
+import { eventColumns } from '../../src/base/event-columns.ts';
+import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
@@ -20,7 +22,12 @@ export interface Recorded extends Row {
 }
 
 /** Puts source events into the table on the path that ingest takes, one segment a call, and returns their rows. */
-export type Recorder = (org: string, events: readonly (object | string)[]) => Promise<Recorded[]>;
+export type Recorder = (
+  org: string,
+  events: readonly (object | string)[],
+  /** `own`: as the service's own. */
+  how?: { readonly own?: boolean },
+) => Promise<Recorded[]>;
 
 const rowsPerBlock = 50_000;
 
@@ -28,14 +35,17 @@ const rowsPerBlock = 50_000;
 interface RecorderOptions {
   readonly now?: () => number;
   readonly retentionDays?: number;
+  /** Columns that the table does not have: that of an earlier release. */
+  readonly without?: readonly string[];
 }
 
 export function createRecorder(storage: Storage, options: RecorderOptions = {}): Recorder {
-  const { now = Date.now, retentionDays } = options;
+  const { now = Date.now, retentionDays, without } = options;
   const mapper = new Mapper({ appName: 'Test', redactKeys: ['password'], now });
-  const insert = createSegmentInsert(storage, silentLog);
+  const insert =
+    without === undefined ? createSegmentInsert(storage, silentLog) : insertWithout(storage, without);
   let segment = 0;
-  return async (org, events) => {
+  return async (org, events, how = {}) => {
     segment = nextSegmentNumber(now(), 3, segment);
     const rows = events.map((event) => {
       const window = toWindow(typeof event === 'string' ? event : JSON.stringify(event));
@@ -44,7 +54,7 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
       return decoded(row);
     });
     const body: Uint8Array[] = [];
-    const builder = new BlockBuilder();
+    const builder = new BlockBuilder(how);
     for (let first = 0; first < rows.length; first += rowsPerBlock) {
       const some = rows.slice(first, first + rowsPerBlock);
       for (const row of some) builder.add(encoded(row));
@@ -55,6 +65,17 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
     const seq = segmentSeqRange(segment);
     await insert({ number: segment, rows: rows.length, body, doubtful: false, isDamaged: false });
     return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
+  };
+}
+
+function insertWithout(storage: Storage, without: readonly string[]): SegmentSink {
+  const columns = Object.keys(eventColumns).filter((name) => !without.includes(name));
+  return async ({ body }) => {
+    const settings = { input_format_skip_unknown_fields: 1 };
+    await storage.insertNative(`INSERT INTO events (${columns.join(', ')}) FORMAT Native`, body, {
+      settings,
+    });
+    return 'stored';
   };
 }
 

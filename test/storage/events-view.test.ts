@@ -63,16 +63,19 @@ test('the view of events gives whole JSON, with odd names of vendor and product'
   const ocsf = `"time":1735689600000001,"message":"it's \\"fine\\"","metadata":{`;
   const startMicros = Date.now() * 1000;
   await engine.storage.command(
-    `INSERT INTO events (org, time, seq, expires, ocsf) VALUES ({org:UUID}, {time:DateTime64(6)}, 7, '2149-06-06', {ocsf:String})`,
+    `INSERT INTO events (org, time, seq, expires, own, ocsf) VALUES ({org:UUID}, {time:DateTime64(6)}, 7, '2149-06-06', true, {ocsf:String})`,
     { org: '11111111-1111-1111-1111-111111111111', time: '2025-01-01 00:00:00.000001', ocsf },
   );
   for (let time = 0; time < 2; time += 1) {
     await keepEventsView(engine.storage, { database: engine.storage.database, head, tail });
   }
-  const rows = await engine.storage.rows<{ seq: string; event: string }>(
-    'SELECT seq, event FROM ocsf_events',
+  const rows = await engine.storage.rows<{ seq: string; event: string; own: boolean }>(
+    'SELECT seq, event, own FROM ocsf_events',
   );
-  assert.equal(rows.length, 1);
+  assert.deepEqual(
+    rows.map(({ own }) => own),
+    [true],
+  );
   const event = JSON.parse(rows[0]?.event ?? '') as { metadata: { logged_time: number } };
   assert.ok(event.metadata.logged_time >= startMicros - 1_000_000);
   assert.deepEqual(event, {

@@ -16,7 +16,7 @@ suite('removing events', () => {
     return storage.command(
       `INSERT INTO events SELECT {org:UUID}, toDateTime64('2020-01-01 00:00:00', 6, 'UTC') + number, number + 1, 1000, 'a',
          'Informational', 'Success', 'INFO', 200, '', '', [], [], toUUID('00000000-0000-0000-0000-000000000000'),
-         toDate('2149-06-06'), 'x', 'y' FROM numbers({rows:UInt64})`,
+         toDate('2149-06-06'), false, 'x', 'y' FROM numbers({rows:UInt64})`,
       { org, rows },
     );
   }
@@ -47,5 +47,28 @@ suite('removing events', () => {
       100,
     );
     assert.deepEqual([await rowsOf(over), await rowsOf(other)], [0, rows]);
+  });
+
+  test('keeps what the service itself says of policies, and nothing that producers say', async () => {
+    const organization = randomUUID();
+    await storage.command(
+      `INSERT INTO events (org, time, seq, activity_id, expires, own, source)
+       SELECT {organization:UUID}, toDateTime64('2020-01-01 00:00:00', 6, 'UTC') + number, 5000000 + number,
+         5012 + number % 5, toDate('2149-06-06'), number >= 5, 'y' FROM numbers(10)`,
+      { organization },
+    );
+    const removal = new EventRemoval(storage);
+    const over = { organization, beforeMicros: Date.UTC(2021, 0, 1) * 1000 };
+    const plan = await removal.plan(over, 2n ** 62n);
+    assert.ok(plan !== undefined);
+    await removal.carryOut([plan]);
+    const left = await storage.rows<{ code: number; own: boolean }>(
+      `SELECT toInt32(activity_id) AS code, own FROM events WHERE org = {organization:UUID} ORDER BY seq`,
+      { organization },
+    );
+    assert.deepEqual(
+      left,
+      [5013, 5014, 5015, 5016].map((code) => ({ code, own: true })),
+    );
   });
 });

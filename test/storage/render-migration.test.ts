@@ -16,6 +16,7 @@ ENGINE = {{MergeTree}} ORDER BY n;
 CREATE TABLE IF NOT EXISTS c {{on_cluster}} (s String DEFAULT ';', version UInt64)
 ENGINE = {{ReplacingMergeTree(version)}} ORDER BY s;
 ALTER TABLE c {{on_cluster}} ADD COLUMN IF NOT EXISTS x String, DROP INDEX IF EXISTS y;
+{{on_distributed}} ALTER TABLE t {{on_cluster}} ADD COLUMN IF NOT EXISTS z String;
 `;
 
 test('on one engine placeholders vanish', () => {
@@ -32,6 +33,7 @@ test('on a cluster tables are replicated, events sharded, control tables whole o
     "CREATE TABLE IF NOT EXISTS t ON CLUSTER `main` AS t_local ENGINE = Distributed('main', 'audit', 't_local', cityHash64(n))",
     "CREATE TABLE IF NOT EXISTS c ON CLUSTER `main` (s String DEFAULT ';', version UInt64)\nENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/all', '{shard}_{replica}', version) ORDER BY s",
     'ALTER TABLE c ON CLUSTER `main` ADD COLUMN IF NOT EXISTS x String, DROP INDEX IF EXISTS y',
+    'ALTER TABLE t ON CLUSTER `main` ADD COLUMN IF NOT EXISTS z String',
   ]);
 });
 

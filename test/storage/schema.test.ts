@@ -20,7 +20,7 @@ async function fill(inserts: number): Promise<void> {
         {insert:UInt64} * 1000000 + number, 1000 + number % 20, 'a', 'Informational', 'Success', 'INFO', 200,
         concat('user', toString(number % 500), '@x.test'), concat('id', toString(number)), [concat('f', toString(number))],
         [concat('h', toString(number))], toUUID(concat('22222222-2222-2222-2222-', leftPad(toString(intDiv(number, 3)), 12, '0'))),
-        if(number % 4 = 0, toDate('2025-01-02'), toDate('2149-06-06')), 'x', 'y' FROM numbers({rows:UInt64})`,
+        if(number % 4 = 0, toDate('2025-01-02'), toDate('2149-06-06')), false, 'x', 'y' FROM numbers({rows:UInt64})`,
       { org, insert, rows: rowsPerInsert },
     );
   }
@@ -58,6 +58,7 @@ test('events has the promised columns in their order', async () => {
       'file_hash Array(String)',
       'flow_id UUID',
       'expires Date',
+      'own Bool',
       'ocsf String',
       'source String',
     ],

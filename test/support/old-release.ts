@@ -11,6 +11,9 @@ import { projectRoot } from './project-root.ts';
 const lastMigration = 5;
 const directory = new URL('schema/migrations/', projectRoot);
 
+/** Columns of the table of events that release 0.1.0 did not have. */
+export const columnsSince010 = ['own'];
+
 /** Makes the database as release 0.1.0 left it. The files of its migrations are unchanged, which checksums see to. */
 export async function migrateAsRelease010(storage: Storage): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'auditlog-migrations-'));

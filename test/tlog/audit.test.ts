@@ -19,7 +19,13 @@ import { successionText, Trust } from '../../src/tlog/trust.ts';
 
 const never = 65_535;
 const entryOf = (n: number, text = `event ${n}`, expires = never) =>
-  encodeEntry({ seq: BigInt(n * 2 + 10), time: n, expires, sourceHash: sha256(Buffer.from(text)) });
+  encodeEntry({
+    seq: BigInt(n * 2 + 10),
+    time: n,
+    expires,
+    own: false,
+    sourceHash: sha256(Buffer.from(text)),
+  });
 const entriesOf = (count: number) => Array.from({ length: count }, (_, n) => entryOf(n));
 
 /** Compares in pieces, as the engine is read. */
@@ -59,6 +65,7 @@ test('the first difference is named by its place, whatever was done and however 
           seq: BigInt(n * 2 + 9),
           time: n,
           expires: never,
+          own: false,
           sourceHash: sha256(Buffer.from('new')),
         }),
       );
@@ -186,13 +193,13 @@ test('lines and proofs are read as they were written', () => {
     fc.property(fc.nat(), sources, (position, source) => {
       const entry = entryOf(position);
       const line = Buffer.concat(eventLine(position, entry, source));
-      const entries = Buffer.alloc(104);
+      const entries = Buffer.alloc(106);
       assert.deepEqual(readLine(line.subarray(0, -1), entries, 1), { position, source });
-      assert.deepEqual(entries.subarray(52), entry);
+      assert.deepEqual(entries.subarray(53), entry);
     }),
   );
   for (const wrong of ['', '{}', '{"n":1}', '{"n":01,"entry":"A"}'])
-    assert.equal(readLine(Buffer.from(wrong), Buffer.alloc(52), 0), undefined);
+    assert.equal(readLine(Buffer.from(wrong), Buffer.alloc(53), 0), undefined);
   const proof = {
     index: 3,
     hashes: [sha256(Buffer.from('a')), sha256(Buffer.from('b'))],

@@ -58,7 +58,13 @@ function exampleLog(size: number, older: number, index: number) {
   const origin = 'service/11111111-1111-1111-1111-111111111111';
   const signer = createSigner(origin, Buffer.alloc(32, 1));
   const entryOf = (n: number) =>
-    encodeEntry({ seq: BigInt(n), time: n, expires: 65_535, sourceHash: sha256(Buffer.from(String(n))) });
+    encodeEntry({
+      seq: BigInt(n),
+      time: n,
+      expires: 65_535,
+      own: false,
+      sourceHash: sha256(Buffer.from(String(n))),
+    });
   const edge = new RightEdge();
   const tiles = new Map<string, TileHashes>();
   const keep = (tile: TileHashes) =>

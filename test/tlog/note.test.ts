@@ -98,13 +98,22 @@ describe('signed notes', () => {
 describe('entries', () => {
   test('are as documented, one by one and in bundles', () => {
     const sourceHash = Buffer.alloc(32, 0xab);
-    const bytes = encodeEntry({ seq: 0x0102030405060708n, time: -2, expires: 65_535, sourceHash });
-    assert.equal(bytes.toString('hex'), `0102030405060708fffffffffffffffe0000ffff${'ab'.repeat(32)}`);
-    const two = Buffer.concat([bytes, encodeEntry({ seq: 9n, time: 1, expires: 20_000, sourceHash })]);
-    assert.deepEqual(entryAt(two, 1), { seq: 9n, time: 1, expires: 20_000, sourceHash });
+    const bytes = encodeEntry({
+      seq: 0x0102030405060708n,
+      time: -2,
+      expires: 65_535,
+      own: false,
+      sourceHash,
+    });
+    assert.equal(bytes.toString('hex'), `0102030405060708fffffffffffffffe0000ffff00${'ab'.repeat(32)}`);
+    const two = Buffer.concat([
+      bytes,
+      encodeEntry({ seq: 9n, time: 1, expires: 20_000, own: true, sourceHash }),
+    ]);
+    assert.deepEqual(entryAt(two, 1), { seq: 9n, time: 1, expires: 20_000, own: true, sourceHash });
     const bundle = toBundle(two);
     assert.equal(bundle.length, 2 * (entryBytes + 2));
-    assert.equal(bundle.readUInt16BE(54), 52);
+    assert.equal(bundle.readUInt16BE(55), 53);
     assert.deepEqual(fromBundle(bundle), two);
     assert.throws(() => fromBundle(bundle.subarray(1)), RangeError);
     const day = 86_400_000_000;

@@ -9,6 +9,7 @@ const entry = (time: number, recorded: number, expires = never) => ({
   seq: BigInt(recorded * 1000),
   time: time * day,
   expires,
+  own: false,
   sourceHash: new Uint8Array(32),
 });
 const said = (at: number, days: number | undefined, held = false): PolicyStatement => ({

@@ -168,7 +168,8 @@ class FileAudit {
 
   #confirm(position: number, entry: Entry): void {
     const claimed = this.#claimed.get(position);
-    if (claimed === undefined || claimed.seq !== entry.seq) return;
+    // Whatever a producer's event says, it states nothing.
+    if (claimed === undefined || claimed.seq !== entry.seq || !entry.own) return;
     if (this.#erasures.history().allows(entry, sha256(Buffer.from(claimed.source))))
       this.#claimed.delete(position);
   }

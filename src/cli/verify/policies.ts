@@ -46,14 +46,17 @@ export async function policiesOf(
   return found.filter(({ entry, source }) => erasures.allows(entry, sha256(Buffer.from(source))));
 }
 
-/** Events with some activities that the tree has entries of, which need not be as they were recorded. */
+/**
+ * Events with some activities that the tree has entries of, as the service's own: others state nothing, whatever they say. They
+ * need not be as they were recorded.
+ */
 export async function eventsInTree(
   storage: Storage,
   tiles: TileTable,
   { organization, codes, covered }: Statements,
 ): Promise<(PlacedEvent & { readonly entry: Entry })[]> {
   const rows = await storage.rows<{ seq: string; source: string }>(
-    `SELECT seq, source FROM events WHERE org = {org:UUID} AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
+    `SELECT seq, source FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
     { org: organization, codes: [...codes] },
   );
   const tree = new TreeReader(tiles);
@@ -61,7 +64,7 @@ export async function eventsInTree(
   for (const { seq: text, source } of rows) {
     const seq = BigInt(text);
     const entry = await tree.entryOf(organization, seq);
-    if (entry !== undefined && entry.position < covered)
+    if (entry?.own === true && entry.position < covered)
       found.push({ position: entry.position, seq, source, entry });
   }
   return found;

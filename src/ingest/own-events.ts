@@ -1,0 +1,88 @@
+import { crc32c } from '@node-rs/crc32';
+import type { OrganizationFacts } from '../base/organization-facts.ts';
+import { traced } from '../base/trace.ts';
+import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
+import { toWindow } from '../ocsf/byte-text.ts';
+import { alwaysRedacted } from '../ocsf/redact.ts';
+import type { Arrivals } from './arrivals.ts';
+import { BlockBuilder } from './native-block.ts';
+import type { WorkerSettings } from './task.ts';
+import type { Wal } from './wal.ts';
+
+/**
+ * What the service itself says (contract: Events): source events that no body brought, as a block whose rows have the mark
+ * `own`. Nothing else makes such rows; bodies go to the worker threads, whose blocks cannot have it.
+ */
+export class OwnEvents {
+  readonly #mapper: Mapper;
+  readonly #block = new BlockBuilder({ own: true });
+
+  constructor({ appName, redactKeys }: WorkerSettings) {
+    this.#mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+  }
+
+  /**
+   * Events as one block without its last column, `seq`; each is the JSON of a source event that names its organization by the id.
+   * `organizationOf` is undefined where there is none. Throws where an event is not valid.
+   */
+  encode(
+    events: readonly string[],
+    organizationOf: (id: string) => OrgReference | undefined,
+  ): { readonly payload: Uint8Array; readonly rows: number } {
+    this.#block.reset();
+    for (const event of events) {
+      const window = toWindow(event);
+      const mapped = this.#mapper.map(
+        window,
+        0,
+        window.bytes.length,
+        (reference) =>
+          organizationOf(reference ?? '') ?? '/message/org: is not an organization of this service',
+      );
+      if (typeof mapped === 'string') throw new Error(mapped);
+      this.#block.add(mapped);
+    }
+    const rows = this.#block.rows();
+    const payload = new Uint8Array(this.#block.bytes());
+    this.#block.finish(payload, 0);
+    return { payload, rows };
+  }
+}
+
+interface RecorderOptions {
+  readonly settings: WorkerSettings;
+  readonly wal: Pick<Wal, 'append'>;
+  readonly arrivals: Arrivals;
+  /** Called for each durable event, for metrics. */
+  accepted(events: number): void;
+}
+
+/**
+ * Records what the service says in the log, past everything that bodies go through: there are few such events, so they are
+ * mapped where they are made.
+ */
+export class OwnEventRecorder {
+  readonly #options: RecorderOptions;
+  /** Made with the first event, as it compiles the schema. */
+  #events: OwnEvents | undefined;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves when the event, the JSON of a source event of the organization, is durable. Rejects with an Error where it is
+   * not valid, or with a Problem of the log.
+   */
+  async record(organization: OrganizationFacts, event: string): Promise<void> {
+    const { settings, wal, arrivals, accepted } = this.#options;
+    this.#events ??= new OwnEvents(settings);
+    const { id } = organization;
+    const { payload, rows } = this.#events.encode([event], (named) =>
+      named === id ? organization : undefined,
+    );
+    const frame = { rows, payload, payloadCrc: crc32c(payload), notes: '' };
+    await arrivals.during(new Set([id]), () => traced('log', () => wal.append([frame], id)));
+    accepted(rows);
+  }
+}
