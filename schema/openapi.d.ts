@@ -707,7 +707,7 @@ export interface Schemas {
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
   };
-  /** What was looked at, and whether it holds; readiness depends on `engine_…` and `log_…`. */
+  /** What was looked at, and whether it holds; readiness depends on `engine_…`, `log_…` and `processes_up`. */
   readonly Checks: {
     /** The engine answers. */
     readonly engine_reachable: boolean;
@@ -715,6 +715,8 @@ export interface Schemas {
     readonly engine_takes_writes: boolean;
     /** The write-ahead log takes writes. */
     readonly log_takes_writes: boolean;
+    /** All processes of the server have been up since its start. Absent where it is one. */
+    readonly processes_up?: boolean;
     /** No stored event is known to be damaged or missing. */
     readonly nothing_damaged: boolean;
     /** Limits are counted together with other processes, as `REDIS_URL` says; false while Redis is away. Absent where each process counts for itself. */

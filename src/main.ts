@@ -189,6 +189,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       engineReachable: () => storage.ping(storageLimits.readinessMsMax),
       engineTakesWrites: () => writeHealth.takesWrites(),
       logFailure: ingest.logFailure,
+      processesUp: async () => place?.areAllUp(),
       limitsShared,
       feedGoesOn: () => member?.feedGoesOn(),
       // What others know is left out when they do not say.

@@ -55,6 +55,8 @@ interface Readiness {
   engineTakesWrites(): Promise<boolean>;
   /** Undefined while the log takes writes. */
   logFailure(): string | undefined;
+  /** Whether all processes of the server have been up; undefined where it is one. */
+  processesUp(): Promise<boolean | undefined>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
   limitsShared(): boolean | undefined;
   /** Undefined where no other server writes. */

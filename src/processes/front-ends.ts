@@ -11,7 +11,7 @@ type FrontEndChannel = Channel<ToFrontEnd, ToSupervisor>;
 
 /** What the supervisor answers to every front end; the rest is of the one that asks. */
 export type SupervisorAnswers = {
-  readonly [Name in Exclude<keyof ToSupervisor, 'task' | 'listening'>]: (
+  readonly [Name in Exclude<keyof ToSupervisor, 'task' | 'listening' | 'started'>]: (
     given: ToSupervisor[Name]['given'],
   ) => Promise<ToSupervisor[Name]['got']>;
 };
@@ -41,15 +41,17 @@ interface Running {
 const wrongUsage = 2;
 
 /**
- * The front ends of a server: one process each, on one address. One that ends is started again; one that cannot be
- * started at all ends the server.
+ * The front ends of a server: one process each, on one address. One that is killed is started again, at its start as
+ * later; one that cannot be started at all ends the server.
  */
 export class FrontEnds {
   readonly #options: FrontEndsOptions;
   readonly #running = new Map<number, Running>();
   readonly #stopping = new AbortController();
   #port: number;
-  #supervisions: Promise<void>[] = [];
+  readonly #supervisions: Promise<void>[] = [];
+  #areUp = false;
+  #hasFailed = false;
   #fail!: (code: number) => void;
   /** Resolves with an exit code when the server has to end, as a front end cannot be started. */
   readonly failed = new Promise<number>((resolve) => {
@@ -66,15 +68,36 @@ export class FrontEnds {
     return this.#port;
   }
 
+  /** All have listened once. */
+  get areUp(): boolean {
+    return this.#areUp;
+  }
+
+  /** Starts all, and keeps them running until `stop`. */
+  start(): void {
+    this.#supervisions.push(this.#startAll());
+  }
+
   /**
-   * Starts all, the first one alone: so what is wrong with the configuration is told once, and it is the first that takes
-   * over what other processes have left, before anybody reads. Resolves with false when one has failed.
+   * The first one alone: so what is wrong with the configuration is told once, and it is the first that takes over what
+   * other processes have left, before anybody reads.
    */
-  async start(): Promise<boolean> {
-    const numbers = Array.from({ length: this.#options.processes }, (_, index) => index + 1);
-    if (!(await this.#begin(1))) return false;
-    const others = await Promise.all(numbers.slice(1).map((number) => this.#begin(number)));
-    return others.every(Boolean);
+  async #startAll(): Promise<void> {
+    const { processes, log } = this.#options;
+    const others = Array.from({ length: processes - 1 }, (_, index) => index + 2);
+    await this.#supervise(1);
+    if (this.#hasFailed) return;
+    await Promise.all(others.map((number) => this.#supervise(number)));
+    if (this.#stopping.signal.aborted || this.#hasFailed) return;
+    this.#areUp = true;
+    log.info({ processes, port: this.#port }, 'all front ends are up');
+  }
+
+  /** Keeps one running. Resolves when it has listened once, or will not. */
+  #supervise(number: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#supervisions.push(this.#keepRunning(number, resolve).then(resolve));
+    });
   }
 
   /** The same question to all; who does not answer is left out. */
@@ -102,56 +125,55 @@ export class FrontEnds {
     await Promise.all(this.#supervisions);
   }
 
-  /** Resolves with true once it listens, with false where it has ended before, which ends the server. */
-  async #begin(number: number): Promise<boolean> {
-    const { running, listening } = this.#spawn(number);
-    const code = await Promise.race([listening, running.ended]);
-    if (code !== 'listening') {
-      this.#options.log.error({ process: number, code }, 'a front end has ended at its start');
-      this.#fail(code ?? 1);
-      return false;
-    }
-    this.#supervisions.push(this.#supervise(number, running));
-    return true;
-  }
-
-  async #supervise(number: number, first: Running): Promise<void> {
+  /**
+   * What a front end cannot be started with it has told, and to start it again would change nothing: that ends the server.
+   * One that a signal has ended, or that has been up before, is started again.
+   */
+  async #keepRunning(number: number, listens: () => void): Promise<void> {
     const { log } = this.#options;
     const { signal } = this.#stopping;
+    let hasListened = false;
     let delayMs: number = limits.restartDelayMsMin;
-    for (let running = first; ; ) {
+    while (!signal.aborted) {
       const began = performance.now();
-      const code = await running.ended;
+      const { ended } = this.#spawn(number, () => {
+        hasListened = true;
+        listens();
+      });
+      const code = await ended;
       if (signal.aborted) return;
-      if (code === wrongUsage) return this.#fail(code);
+      if (code === wrongUsage || (code !== null && code !== 0 && !hasListened)) {
+        log.error({ process: number, code }, 'a front end cannot be started');
+        return this.#failWith(code);
+      }
       if (performance.now() - began > limits.restartDelayMsMax) delayMs = limits.restartDelayMsMin;
       log.error({ process: number, code, delayMs }, 'a front end has ended and is started again');
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) return;
       delayMs = Math.min(delayMs * 2, limits.restartDelayMsMax);
-      ({ running } = this.#spawn(number));
     }
   }
 
-  #spawn(number: number): { readonly running: Running; readonly listening: Promise<'listening'> } {
+  #failWith(code: number): void {
+    this.#hasFailed = true;
+    this.#fail(code);
+  }
+
+  #spawn(number: number, listens: () => void): Running {
     const { environment, output, processes, engine, answers, announce } = this.#options;
     const child = spawn(process.execPath, frontEndArguments(), {
       env: environment,
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     if (child.stdout !== null) output.take(child.stdout);
-    let listens: (word: 'listening') => void = () => undefined;
-    const listening = new Promise<'listening'>((resolve) => {
-      listens = resolve;
-    });
     const channel: FrontEndChannel = new Channel<ToFrontEnd, ToSupervisor>(child, {
       ...answers,
+      started: async () => this.#areUp,
       task: async () => ({ number, processes, port: this.#port, engine }),
       listening: async (address) => {
         this.#port = address.port;
         await announce(address);
         this.#options.log.info({ process: number, pid: child.pid }, 'a front end is up');
-        listens('listening');
+        listens();
       },
     });
     const ended = endOf(child).then((code) => {
@@ -160,7 +182,7 @@ export class FrontEnds {
     });
     const running = { child, channel, ended };
     this.#running.set(number, running);
-    return { running, listening };
+    return running;
   }
 }
 

@@ -18,6 +18,7 @@ export class Place {
   readonly engine: EngineBeside | undefined;
   readonly #channel: SupervisorChannel;
   readonly #processes: number;
+  #areAllUp = false;
 
   private constructor(channel: SupervisorChannel, { number, processes, port, engine }: Task) {
     this.number = number;
@@ -65,6 +66,12 @@ export class Place {
   /** Said once it listens, and again with each certificate that it serves. */
   listening(address: Listening): Promise<void> {
     return this.#channel.ask('listening', address);
+  }
+
+  /** Whether the whole server is up: until then one that cannot be started ends it. */
+  async areAllUp(): Promise<boolean> {
+    this.#areAllUp ||= await this.#channel.ask('started', undefined).catch(() => false);
+    return this.#areAllUp;
   }
 
   /** Of all processes of the server. */

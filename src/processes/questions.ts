@@ -28,6 +28,8 @@ export interface Listening {
 export type ToSupervisor = {
   task: { given: undefined; got: Task };
   listening: { given: Listening; got: void };
+  /** Whether all front ends have listened once. */
+  started: { given: undefined; got: boolean };
   /** Of all processes. */
   metrics: { given: undefined; got: readonly MetricsOfProcess[] };
   damage: { given: undefined; got: Damage };

@@ -79,9 +79,7 @@ async function start(options: SupervisorOptions, stops: StopStack): Promise<Runn
   });
   stops.add(() => removeServerFile(config.dataDir));
   stops.add(() => frontEnds.stop());
-  if (await frontEnds.start()) {
-    log.info({ processes, port: frontEnds.port }, 'all front ends are up');
-  }
+  frontEnds.start();
   return { failed: frontEnds.failed, stop: () => stops.run() };
 }
 

@@ -2,16 +2,22 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSameFile } from '../base/same-file.ts';
 
-interface Holder {
+export interface Holder {
   readonly pid: number;
+  /** The process that has started it: a server, or a command. */
+  readonly startedBy: number;
   /** By SIGSTOP or a debugger: it does not notice that its server has gone. */
   readonly stopped: boolean;
 }
 
-async function isStopped(pid: number): Promise<boolean> {
-  // "pid (name) state …"; the name may hold anything.
+async function factsOf(pid: number): Promise<Holder> {
+  // "pid (name) state parent …"; the name may hold anything.
   const text = await readFile(`/proc/${pid}/stat`, 'latin1');
-  return /^\s*[Tt]/.test(text.slice(text.lastIndexOf(')') + 1));
+  const [state = '', parent = ''] = text
+    .slice(text.lastIndexOf(')') + 1)
+    .trim()
+    .split(' ');
+  return { pid, startedBy: Number(parent), stopped: state === 'T' || state === 't' };
 }
 
 /**
@@ -26,7 +32,7 @@ export async function engineHolder(engineDir: string): Promise<Holder | undefine
       // A number of a file is unique on its disk only; an engine works in its own directory.
       if (pid === undefined || locked !== String(ino)) continue;
       if (!(await isSameFile(`/proc/${pid}/cwd`, engineDir))) continue;
-      return { pid: Number(pid), stopped: await isStopped(Number(pid)) };
+      return await factsOf(Number(pid));
     }
   } catch (error) {
     // No such file, or not for this user to see.

@@ -11,6 +11,7 @@ import { limits } from './limits.ts';
 import { StatementClient } from './statement-client.ts';
 import { type EngineConfig, renderConfig } from './engine-config.ts';
 import { isAlive } from './engine-file.ts';
+import type { Holder } from './engine-holder.ts';
 import { EngineError } from '../base/engine-error.ts';
 
 const keeperQuery = 'SELECT sleepEachRow(1) FROM numbers(100000000)';
@@ -29,16 +30,20 @@ export interface EngineEnd {
 
 /** Another process has the data directory; the message is fit for the operator. */
 export class DataDirLockedError extends Error {
-  /** `stoppedPid`: an engine that holds the directory and is stopped, so that it does not end with its server. */
-  constructor(dataDir: string, stoppedPid?: number) {
-    const held = `another process uses DATA_DIR ${dataDir}`;
-    super(
-      stoppedPid === undefined
-        ? held
-        : `${held}: an engine whose process ${stoppedPid} is stopped (SIGSTOP); end it with kill -KILL ${stoppedPid}`,
-    );
+  /** The process that runs the engine, where the system tells. */
+  readonly pid: number | undefined;
+
+  /** `holder`: the engine that has the directory. One that is stopped does not end with its server. */
+  constructor(dataDir: string, holder?: Holder) {
+    super(`another process uses DATA_DIR ${dataDir}${holder === undefined ? '' : wordsOf(holder)}`);
     this.name = 'DataDirLockedError';
+    this.pid = holder?.startedBy;
   }
+}
+
+function wordsOf({ pid, startedBy, stopped }: Holder): string {
+  if (!stopped) return `: process ${startedBy} runs its engine`;
+  return `: an engine whose process ${pid} is stopped (SIGSTOP); end it with kill -KILL ${pid}`;
 }
 
 /** Absolute path of the engine's library; rejects when the optional packages are not installed. */

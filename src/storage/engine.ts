@@ -100,8 +100,7 @@ export async function startEmbeddedEngine(options: EngineOptions): Promise<Embed
 async function explained(error: unknown, dataDir: string): Promise<unknown> {
   const text = errorFacts(error).error;
   if (text.includes('Code: 76.')) {
-    const holder = await engineHolder(join(dataDir, 'engine'));
-    return new DataDirLockedError(dataDir, holder?.stopped === true ? holder.pid : undefined);
+    return new DataDirLockedError(dataDir, await engineHolder(join(dataDir, 'engine')));
   }
   const isFull = text.includes('No space left on device');
   return isFull ? new Error(fullDiskWords(dataDir), { cause: error }) : error;

@@ -77,6 +77,8 @@ export const limits = {
   /** A command takes a few seconds; several may have come before. */
   cliEngineWaitMsMax: 30_000,
   cliEngineWaitDelayMs: 200,
+  /** A server waits so long for a command that runs the engine; a service manager gives a start 90 seconds. */
+  serverEngineWaitMsMax: 60_000,
   /** Removing what is over: a question how much there is, one mutation, and the organizations that one names. */
   removalCountMsMax: 120_000,
   removalMsMax: 3_600_000,

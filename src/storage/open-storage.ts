@@ -156,27 +156,29 @@ async function makeTables(options: StorageOptions, storage: Storage, mode: Migra
   await keepEventsView(storage, { database, cluster, ...envelope });
 }
 
-/** No other server has the directory (see `lockDirectory`), but a command may, for the moment that it takes. */
+/** No other server has the directory (see `lockDirectory`), but a command may, until it ends. */
 async function startEngine(options: EngineOptions): Promise<EmbeddedEngine> {
-  const deadline = performance.now() + limits.commandEngineMsMax;
-  for (;;) {
+  const deadline = performance.now() + limits.serverEngineWaitMsMax;
+  for (let told = false; ; told = true) {
     const engine = await startUnlessLocked(options, deadline, false);
-    if (engine !== undefined) return engine;
+    if (!(engine instanceof DataDirLockedError)) return engine;
+    const facts = { dataDir: options.dataDir, pid: engine.pid, waitMsMax: limits.serverEngineWaitMsMax };
+    if (!told) options.log.warn(facts, 'a command runs the engine of DATA_DIR: waiting for its end');
     await sleep(limits.engineRestartDelayMsMin);
   }
 }
 
-/** Undefined while another process holds the data directory; after the deadline that rejects. */
+/** The error while another process holds the data directory; after the deadline that rejects. */
 async function startUnlessLocked(
   { dataDir, clickhouse, log }: EngineOptions,
   deadline: number,
   unannounced: boolean,
-): Promise<EmbeddedEngine | undefined> {
+): Promise<EmbeddedEngine | DataDirLockedError> {
   try {
     return await startEmbeddedEngine({ dataDir, database: clickhouse.database, log, unannounced });
   } catch (error) {
     if (!(error instanceof DataDirLockedError) || performance.now() > deadline) throw error;
-    return undefined;
+    return error;
   }
 }
 
@@ -216,7 +218,7 @@ async function reachEngine(
     const running = await readEngineFile(dataDir, first ? log : undefined);
     if (running !== undefined) return { connection: running, mode: { kind: 'follower' } };
     const engine = await startUnlessLocked(options, deadline, true);
-    if (engine !== undefined) {
+    if (!(engine instanceof DataDirLockedError)) {
       stops.add(() => engine.stop());
       return { connection: engine.connection, mode: { kind: 'exclusive' } };
     }

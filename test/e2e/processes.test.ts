@@ -2,11 +2,12 @@ import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { cliCommand } from '../support/cli-command.ts';
 import { acceptedOf, type AuditEvent, call, eventually } from '../support/http.ts';
 import { KeptService } from '../support/kept-service.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
@@ -313,6 +314,67 @@ describe('a start that cannot be', () => {
       await removeDirectory(dataDir);
     }
   });
+});
+
+/** Process ids of the front ends below a server, oldest first. */
+async function childrenOf(pid: number): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  const pids = text.trim().split(' ').map(Number).filter(Boolean);
+  const commands = await Promise.all(
+    pids.map((child) => readFile(`/proc/${child}/cmdline`, 'utf8').catch(() => '')),
+  );
+  return pids.filter((_, index) => commands[index]?.includes('front-end')).sort((a, b) => a - b);
+}
+
+test('one that is killed before it listens is started again, and the server is ready when all are up', async () => {
+  const dataDir = await temporaryDirectory();
+  const env = { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: '0', PROCESSES: '2', WORKERS: '1' };
+  const server = spawn(process.execPath, [...cliCommand, 'serve'], {
+    cwd: projectRoot,
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let told = '';
+  server.stderr.setEncoding('utf8').on('data', (text: string) => {
+    told += text;
+  });
+  const ended = once(server, 'exit');
+  const pid = server.pid ?? assert.fail('the server was not started');
+  const signalNew = (known: readonly number[], signal: NodeJS.Signals) =>
+    eventually('a front end to begin', async () => {
+      assert.equal(server.exitCode, null, told);
+      const [next] = (await childrenOf(pid)).filter((one) => !known.includes(one));
+      if (next !== undefined) process.kill(next, signal);
+      return next;
+    });
+  const ready = async (url: string) => {
+    const answer = await call(`${url}/readyz`, { headers: fresh });
+    const { checks } = JSON.parse(answer.text) as { checks: Record<string, boolean> };
+    return { status: answer.status, isUp: checks['processes_up'] };
+  };
+  try {
+    const killed = await signalNew([], 'SIGKILL');
+    const first = await eventually('the first one again', async () => {
+      assert.equal(server.exitCode, null, told);
+      return (await childrenOf(pid)).find((one) => one !== killed);
+    });
+    const second = await signalNew([killed, first], 'SIGSTOP');
+    const { url } = JSON.parse(await readFile(join(dataDir, 'server.json'), 'utf8')) as { url: string };
+    assert.deepEqual(await ready(url), { status: 503, isUp: false });
+    process.kill(second, 'SIGKILL');
+    await eventually('all to be up', async () => {
+      assert.equal(server.exitCode, null, told);
+      const { status, isUp } = await ready(url);
+      return status === 200 && isUp === true ? true : undefined;
+    });
+    assert.match(told, /all front ends are up/);
+    server.kill('SIGTERM');
+    assert.deepEqual(await ended, [0, null]);
+  } finally {
+    server.kill('SIGKILL');
+    await ended;
+    await removeDirectory(dataDir);
+  }
 });
 
 test('a suite of the interface cannot tell several processes from one', {

@@ -1,9 +1,12 @@
 import { strict as assert } from 'node:assert';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { pino } from 'pino';
+import { startEmbeddedEngine } from '../../src/storage/engine.ts';
 import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
@@ -183,6 +186,38 @@ test('too few open files are told with the limit and what is needed, before anyt
     }
     assert.deepEqual(await readdir(dataDir), []);
   } finally {
+    await removeDirectory(dataDir);
+  }
+});
+
+test('a server waits for a command that runs the engine, and names its process', async () => {
+  const dataDir = await temporaryDirectory();
+  const log = pino({ level: 'silent' });
+  const engine = await startEmbeddedEngine({ dataDir, database: 'audit', log, unannounced: true });
+  let told = '';
+  const server = spawn(process.execPath, [...cliCommand, 'serve'], {
+    cwd: projectRoot,
+    env: { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: '0', WORKERS: '1' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(server, 'exit');
+  server.stderr.setEncoding('utf8').on('data', (text: string) => {
+    told += text;
+  });
+  const line = (words: string) =>
+    eventually(words, async () => told.split('\n').find((one) => one.includes(words)), 30_000);
+  try {
+    const waiting = JSON.parse(await line('waiting for its end')) as { pid: number; waitMsMax: number };
+    assert.equal(waiting.pid, process.pid);
+    assert.ok(waiting.waitMsMax >= 30_000, 'longer than commands take');
+    await engine.stop();
+    await line('"listening"');
+    server.kill('SIGTERM');
+    assert.deepEqual(await ended, [0, null], told);
+  } finally {
+    server.kill('SIGKILL');
+    await engine.stop();
+    await ended;
     await removeDirectory(dataDir);
   }
 });

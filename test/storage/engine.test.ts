@@ -180,7 +180,8 @@ test('a directory in use is refused in one line', async () => {
   await assert.rejects(
     startEmbeddedEngine({ dataDir, database: 'audit', log: silentLog }),
     (error) =>
-      error instanceof DataDirLockedError && error.message === `another process uses DATA_DIR ${dataDir}`,
+      error instanceof DataDirLockedError &&
+      error.message === `another process uses DATA_DIR ${dataDir}: process ${process.pid} runs its engine`,
   );
   assert.equal((await readEngineFile(dataDir))?.pid, engine.pid());
 });

@@ -7,10 +7,12 @@ import type { Handler } from '../router.ts';
 /** GET /readyz: each check by its name; 503 where one fails that requests need (contract: Operations). */
 export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
   return async () => {
+    const processesUp = await readiness.processesUp();
     const needed = {
       engine_reachable: await readiness.engineReachable(),
       engine_takes_writes: await readiness.engineTakesWrites(),
       log_takes_writes: readiness.logFailure() === undefined,
+      ...(processesUp !== undefined && { processes_up: processesUp }),
     };
     const known = await readiness.damage();
     const [limitsShared, feedGoesOn] = [readiness.limitsShared(), readiness.feedGoesOn()];
