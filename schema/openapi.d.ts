@@ -726,8 +726,8 @@ export interface Schemas {
   };
   /** Damage of stored events, in words for the operator. */
   readonly Damage: {
-    readonly kind: 'log_segment' | 'engine_part' | 'missing_events' | 'unreadable' | 'evidence';
-    /** The segment, part, partition or organization. */
+    readonly kind: 'log_segment' | 'engine_part' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
+    /** The segment, part, partition, table or organization. */
     readonly id: string;
     readonly detail: string;
   };
@@ -1201,5 +1201,21 @@ export interface Schemas {
       readonly id: string;
       readonly events: number;
     })[] | null;
+  };
+  /** `doctor --repair` */
+  readonly CliControlData: {
+    readonly healthy: boolean;
+    /** Tables of control data that had lost something. */
+    readonly tables: readonly ({
+      readonly table: string;
+      /** Rows that were put back from the copy. */
+      readonly put_back: number;
+      /** Parts that could not be read. */
+      readonly parts_taken_out: readonly (string)[];
+      /** Why it is not repaired; null where it is. */
+      readonly error: string | null;
+    })[];
+    /** What was wrong with the copy, which is made anew; null where nothing was. */
+    readonly copy: string | null;
   };
 }

@@ -91,7 +91,8 @@ async function start(
   const failed = (error: Error): void => failing.abort(error);
   const base = { ...config, config, ...outputs, dataDir, place, envelope, damage, stops, failed };
   setImmediate(prepareAnswers);
-  const stored = await startStorage(base, place?.engine);
+  const engine = place?.engine && { ...place.engine, dataDir: config.dataDir };
+  const stored = await startStorage(base, engine);
   const directory = new Directory({ storage: stored.storage, log, clock });
   await directory.refresh();
   directory.start();

@@ -19,6 +19,7 @@ import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, checkOfPlace } from './doctor/check.ts';
+import { checkControlData, repairControlData } from './doctor/control.ts';
 import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
 import {
   checkBacklog,
@@ -43,21 +44,31 @@ import { operator, recordAfter, type Session, type Setup, setUp, withStorage } f
 interface DoctorOptions {
   readonly detach?: string;
   readonly recordMissing?: true;
+  readonly repair?: true;
   readonly quick?: true;
   readonly json?: true;
 }
 
 async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   const setup = setUp(deps);
-  const { detach, recordMissing: isToRecord } = options;
-  if (detach === undefined && isToRecord === undefined) return examine(setup, options);
-  if (detach !== undefined && isToRecord !== undefined)
-    throw new Problem('malformed', 'give either --detach or --record-missing');
+  const { detach, recordMissing: isToRecord, repair: isToRepair } = options;
+  const asked = [detach, isToRecord, isToRepair].filter((one) => one !== undefined).length;
+  if (asked === 0) return examine(setup, options);
+  if (asked > 1) throw new Problem('malformed', 'give one of --detach, --record-missing and --repair');
   if (setup.config.clickhouse.url !== undefined)
     throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
+  if (isToRepair !== undefined)
+    return withStorage(setup, (session) => repair(session, options), { asItIs: true });
   await withStorage(setup, (session) =>
     detach === undefined ? recordMissing(session, options) : takeOut(session, options, detach),
   );
+}
+
+/** Puts back what control tables have lost. */
+async function repair({ deps, storage, config }: Session, options: DoctorOptions): Promise<void> {
+  const { value, text } = await repairControlData(storage, config.dataDir);
+  print(deps, options, 'CliControlData', value, text);
+  if (!value.healthy) throw new Error('not everything could be repaired: see above');
 }
 
 /** Looks at everything and prints it; fails where there is a finding. */
@@ -78,25 +89,29 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
   const { deps, config } = setup;
   const checks: Check[] = [];
   let isReached = false;
-  try {
-    await withStorage(setup, async ({ storage }) => {
-      isReached = true;
-      checks.push(
-        checkOfPlace('engine_reachable', []),
-        await checkVersion(storage),
-        await checkTables(storage),
-      );
-      checks.push(await checkClock(storage, config.dataDir), await checkPartCount(storage));
+  const look = async ({ storage }: Session): Promise<void> => {
+    isReached = true;
+    checks.push(
+      checkOfPlace('engine_reachable', []),
+      await checkVersion(storage),
+      await checkTables(storage),
+    );
+    checks.push(await checkClock(storage, config.dataDir), await checkPartCount(storage));
+    // The parts of a ClickHouse server have replicas, and the server has monitoring.
+    const isOwn = config.clickhouse.url === undefined;
+    const ofControl = isOwn ? await checkControlData(storage, config.dataDir) : undefined;
+    if (ofControl !== undefined) checks.push(ofControl);
+    // What they need of the control data may not be readable.
+    if (ofControl?.healthy !== false) {
       checks.push(...[await checkSignOn(storage, setup)].filter((one) => one !== undefined));
       if (quick === undefined) checks.push(await checkRetention(storage));
-      // The parts of a ClickHouse server have replicas, and the server has monitoring.
-      if (config.clickhouse.url !== undefined) {
-        checks.push(await checkUser(storage, config.clickhouse));
-        return;
-      }
-      checks.push(...(await checkLedger(storage, config.dataDir)));
-      if (quick === undefined) checks.push(await checkParts(storage, deps.io));
-    });
+    }
+    if (!isOwn) checks.push(await checkUser(storage, config.clickhouse));
+    else checks.push(...(await checkLedger(storage, config.dataDir)));
+    if (isOwn && quick === undefined) checks.push(await checkParts(storage, deps.io));
+  };
+  try {
+    await withStorage(setup, look, { asItIs: true });
   } catch (error) {
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
@@ -222,6 +237,10 @@ export function registerDoctor(program: Command, deps: CliDeps): void {
     .description('look for damage of stored events and at what the service stands on; take damaged parts out')
     .option('--detach <part>', 'take a damaged part out of the table, and record the hole')
     .option('--record-missing', 'record missing events as lost, in every organization')
+    .option(
+      '--repair',
+      'put back what control data has lost, from its copy, and take out what cannot be read',
+    )
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')
     .action((options: DoctorOptions) => doctor(deps, options));

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../base/problem.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { everyReplicaOf, everywhere, requireMajority } from '../storage/claim.ts';
+import type { ControlTableName } from '../storage/control-rows.ts';
 import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
@@ -80,12 +81,12 @@ export type RowOf<Table> = Table extends ControlTable<infer T> ? Readonly<T> : n
 
 /** A control table of the engine, whose rows are objects. Of every id the row with the highest version counts. */
 export class ControlTable<T extends Versioned> {
-  readonly name: string;
+  readonly name: ControlTableName;
   readonly #idType: 'UUID' | 'String';
   readonly #fields: readonly [string, Field<unknown>][];
   readonly #columns: string;
 
-  constructor(name: string, idType: 'UUID' | 'String', fields: Fields<T>) {
+  constructor(name: ControlTableName, idType: 'UUID' | 'String', fields: Fields<T>) {
     this.name = name;
     this.#idType = idType;
     this.#fields = Object.entries(fields);
@@ -120,7 +121,7 @@ export class ControlTable<T extends Versioned> {
    * Rows are written whole and there are no transactions, so another process may have written one that lacks this change,
    * or that this one lacks. Of two that write together whoever looks last sees both: it makes its change again, to the
    * other's row. Members that `change` leaves as `current` has them are the other's. Throws Problem `unavailable` where
-   * others never stop.
+   * others never stop, and while the table has lost what this would be made of.
    */
   async update<C extends Partial<T>>(
     storage: Storage,
@@ -131,7 +132,12 @@ export class ControlTable<T extends Versioned> {
     const changeOf = (base: T): Partial<T> =>
       typeof change === 'function' ? this.#differing(base, change(base)) : this.#differing(current, change);
     const own = new Set<string>();
+    // Asked before the table, which had whatever the copy has.
+    const copied = await storage.copiedVersion(this.name, current.id);
     let base = (await this.#writtenAfter(storage, current)).at(-1) ?? current;
+    // A change of an older row would bring back what was revoked since.
+    if (copied !== undefined && copied > base.version)
+      throw new Problem('unavailable', 'What is stored of this is being put back.', { retryAfterSeconds: 1 });
     let lowest = 0;
     for (let attempt = 1; attempt <= limits.controlUpdateTriesMax; attempt += 1) {
       const wanted = changeOf(base);

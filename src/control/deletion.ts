@@ -126,8 +126,7 @@ async function removeRows(storage: Storage, table: string, column: string, id: s
     parameters,
   );
   if (found?.n === '0') return;
-  const settings = { mutations_sync: 2 };
-  await storage.command(`ALTER TABLE ${table} DELETE WHERE ${column} = {id:UUID}`, parameters, { settings });
+  await storage.removeRows(table, { column, id });
 }
 
 /** What there is of an organization beside its events, its own row and that of its deletion: tables, and columns with its id. */

@@ -92,8 +92,7 @@ export async function forgetLeftPlans(storage: Storage): Promise<number> {
 }
 
 function removeOf(storage: Storage, table: string, id: string): Promise<void> {
-  const settings = { mutations_sync: 2 };
-  return storage.command(`ALTER TABLE ${table} DELETE WHERE erasure = {id:UUID}`, { id }, { settings });
+  return storage.removeRows(table, { column: 'erasure', id });
 }
 
 /** Why an erasure was not carried out to its end; another turn goes on. */

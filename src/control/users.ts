@@ -200,14 +200,9 @@ export async function eraseUser(
   const change = { name: pseudonym, email, emailLower: email, passwordHash: dummyHash };
   const disabledMicros = user.disabledMicros ?? now;
   const erased = await endSessions(storage, user, { ...change, disabledMicros }, now);
-  const settings = { mutations_sync: 2 };
-  await storage.command(
-    'ALTER TABLE users DELETE WHERE id = {id:UUID} AND version < {version:UInt64}',
-    { id, version: erased.version },
-    { settings },
-  );
+  await storage.removeRows('users', { column: 'id', id, below: erased.version });
   // By what a provider or a directory knows the person.
-  await storage.command('ALTER TABLE user_identities DELETE WHERE id = {id:UUID}', { id }, { settings });
+  await storage.removeRows('user_identities', { column: 'id', id });
   return erased;
 }
 

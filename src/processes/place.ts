@@ -15,7 +15,7 @@ export class Place {
   /** Where it listens, together with the others; 0: any port. */
   readonly port: number;
   /** Undefined where a ClickHouse server is used. */
-  readonly engine: EngineBeside | undefined;
+  readonly engine: Omit<EngineBeside, 'dataDir'> | undefined;
   readonly #channel: SupervisorChannel;
   readonly #processes: number;
   #areAllUp = false;

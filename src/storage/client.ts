@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Logger } from '../base/log.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
 import { traced } from '../base/trace.ts';
 import { EngineError } from '../base/engine-error.ts';
+import type { ControlCopy } from './control-copy.ts';
+import { isControlTable } from './control-rows.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
+import { quoteIdentifier } from './quote.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
 import type { Statement } from './statement-client.ts';
 import type { EngineConnection, Parameters } from './storage.ts';
@@ -79,13 +82,15 @@ function parseRows<T>(text: string): T[] {
  * without a byte while the reader waits for one.
  *
  * @param onDamagedPart hears the name of a damaged part each time that it has ended a read
+ * @param copy of the control data: gets what is written here before that counts as written
  */
 export function openStorage(
   connection: EngineConnection,
   log: Logger,
   onDamagedPart: (part: string) => void = () => undefined,
+  copy?: ControlCopy,
 ): Storage {
-  return new EngineStorage(connection, log, (error, queryId) => {
+  return new EngineStorage(connection, log, copy, (error, queryId) => {
     const facts = { failure: error.failure, engineCode: error.engineCode, error: error.message };
     log.debug({ ...facts, queryId }, 'engine request failed');
     if (error.damagedPart !== undefined) onDamagedPart(error.damagedPart);
@@ -97,13 +102,16 @@ class EngineStorage implements Storage {
   readonly database: string;
   readonly cluster: string | undefined;
   readonly #nodes: EngineNodes;
+  readonly #copy: ControlCopy | undefined;
   readonly #onFailure: (error: EngineError, queryId: string) => void;
 
   constructor(
     connection: EngineConnection,
     log: Logger,
+    copy: ControlCopy | undefined,
     onFailure: (error: EngineError, queryId: string) => void,
   ) {
+    this.#copy = copy;
     this.database = connection.database;
     this.cluster = connection.cluster;
     this.#nodes = new EngineNodes(connection, log);
@@ -183,7 +191,21 @@ class EngineStorage implements Storage {
     await this.#nodes.anywhere(options.signal, (node, signal) =>
       this.#write(node, signal, query, { target: table }, options, [lines]),
     );
+    if (isControlTable(table)) await copied(this.#copy?.put(table, objects));
   };
+
+  readonly removeRows: Storage['removeRows'] = async (table, rows) => {
+    const { column, id, below } = rows;
+    // First, or what the engine has removed would count as lost.
+    if (isControlTable(table)) await copied(this.#copy?.forget(table, rows));
+    const condition = `${quoteIdentifier(column)} = {id:UUID}${below === undefined ? '' : ' AND version < {below:UInt64}'}`;
+    const statement = `ALTER TABLE ${quoteIdentifier(table)} DELETE WHERE ${condition}`;
+    const parameters = { id, ...(below !== undefined && { below }) };
+    await this.command(statement, parameters, { settings: { mutations_sync: 2 } });
+  };
+
+  readonly copiedVersion: Storage['copiedVersion'] = async (table, id) =>
+    this.#copy?.newestVersion(table, id);
 
   readonly insertNative: Storage['insertNative'] = async (query, body, options = {}, parameters = {}) => {
     await this.#nodes.once(options.signal, (node, signal) =>
@@ -267,6 +289,16 @@ class EngineStorage implements Storage {
     }
     const { timeoutMs = limits.readQueryMsMax } = options;
     return { target, query, timeoutMs, signal, onFailure: (error) => this.#onFailure(error, queryId) };
+  }
+}
+
+/** A change of control data counts once it is in the copy, too. */
+async function copied(done: Promise<void> | undefined): Promise<void> {
+  try {
+    await done;
+  } catch (error) {
+    const words = `the copy of the control data could not be written: ${errorFacts(error).error}`;
+    throw new EngineError('refused', words, undefined, error);
   }
 }
 

@@ -2,9 +2,12 @@ import { errorFacts } from '../base/log.ts';
 import { limits } from './limits.ts';
 import { EngineError } from '../base/engine-error.ts';
 
-/** Text of an engine's answer as it may stand in the operational log: one line, bounded. */
+/** Bytes that no text has, and what stands for those that are none in UTF-8. */
+const binary = /[\p{Cc}\ufffd]/u;
+
+/** Text of an engine's answer as it may stand in the operational log: one line, bounded, without binary. */
 export function shortMessage(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim();
+  const line = text.replaceAll(/[\s\p{Cc}\ufffd]+/gu, ' ').trim();
   return line.length > limits.engineErrorCharactersMax
     ? `${line.slice(0, limits.engineErrorCharactersMax)}…`
     : line;
@@ -17,7 +20,15 @@ const exceptionText = /Code: (\d+).*Exception: (.+?)\(((?=[A-Z0-9_]*[A-Z]{3})[A-
 export function refusal(status: number, code: string | undefined, text: string): EngineError {
   const [, number, message = text, type = ''] = exceptionText.exec(text) ?? [];
   const known = number ?? code;
-  if (known !== undefined) return exception(Number(known), shortMessage(`${type} ${message}`), text);
+  // Of an answer that was to be compressed its words are, too.
+  const isBinary = binary.test(text.replaceAll(/\s/g, ''));
+  if (known !== undefined)
+    return exception(
+      Number(known),
+      isBinary ? wordsOfCode(Number(known)) : shortMessage(`${type} ${message}`),
+      text,
+    );
+  if (isBinary) return new EngineError('unreachable', `status ${status}, without words`);
   return new EngineError('unreachable', shortMessage(`status ${status}: ${text}`));
 }
 
@@ -56,6 +67,12 @@ function exception(code: number | undefined, message: string, text: string): Eng
  * call of the file system.
  */
 const damageCodes: ReadonlySet<number> = new Set([33, 40, 74, 107, 117, 226, 246, 271, 432, 740, 1001]);
+
+function wordsOfCode(code: number): string {
+  return damageCodes.has(code)
+    ? `what is stored cannot be read, as a file of the engine is damaged (code ${code}); "auditlog doctor" names it`
+    : `the engine has refused it (code ${code}), without words`;
+}
 
 /** A part by its folder, or as the engine says it behind the path: `202611_1_9_2`, with the version of a mutation. */
 const namedPart = /(?:\/|reading part )([0-9A-Za-z]+_\d+_\d+_\d+(?:_\d+)?)(?=[\s/:."),]|$)/;

@@ -55,6 +55,15 @@ export const limits = {
   ledgerStopMsMax: 2_000,
   /** Days of partitions; each is some 60 bytes. */
   ledgerCountsMax: 100_000,
+  /** The copy of the control data: when it is held against the tables, while something cannot be put back, and how often it is looked at. */
+  controlCompareMs: 3_600_000,
+  controlRetryMs: 10_000,
+  controlTurnMs: 1_000,
+  controlCopyLookMs: 60_000,
+  /** Lines of it that say nothing any more, before it is written anew; what is read of it at once. */
+  controlCopySupersededMax: 1_000,
+  controlCopyReadBytes: 256 * 1024,
+  controlCompareRowsMax: 20_000,
   /** Parts that the engine has set aside are looked for, and while damage is known, whether it is still there. */
   partsLookMs: 60_000,
   damageLookMs: 2_000,

@@ -8,6 +8,9 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import type { StopStack } from '../base/stop-stack.ts';
 import { isDiskFull } from '../base/system-error.ts';
 import { openStorage } from './client.ts';
+import { ControlCopy } from './control-copy.ts';
+import { mendControlData } from './control-mend.ts';
+import { ControlWatch, logMended } from './control-watch.ts';
 import { type EmbeddedEngine, startEmbeddedEngine } from './engine.ts';
 import { readEngineFile } from './engine-file.ts';
 import { showEngine } from './engine-metrics.ts';
@@ -59,6 +62,8 @@ export interface HeldEngine {
 export interface EngineBeside {
   readonly connection: EngineConnection;
   readonly own: OwnEngine;
+  /** Where that process has the engine, and the copy of the control data. */
+  readonly dataDir: string;
   /** Takes the name of a part that a read has found damaged. */
   reportUnreadable(part: string): void;
 }
@@ -94,8 +99,13 @@ export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   const { damage, log } = options;
   const engine = await startEngine(options);
   options.stops.add(() => engine.stop());
-  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part));
+  const copy = new ControlCopy(options.dataDir);
+  const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part), copy);
   await makeTables(options, storage, { kind: 'exclusive' });
+  const engineStarts = () => engine.restarts();
+  const watch = new ControlWatch({ storage, copy, damage, log, engineStarts });
+  await watch.start();
+  options.stops.add(() => watch.stop());
   const written = new WrittenParts(storage);
   await written.trustLoaded();
   showEngine({ storage, engine });
@@ -103,7 +113,8 @@ export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
 }
 
 async function joinEngine(options: StorageOptions, beside: EngineBeside): Promise<ServiceStorage> {
-  const storage = connect(options, beside.connection, beside.reportUnreadable);
+  const copy = new ControlCopy(beside.dataDir);
+  const storage = connect(options, beside.connection, beside.reportUnreadable, copy);
   const instance = await instanceOf(options.dataDir);
   const writeHealth = new WriteHealth(beside.own);
   return { storage, writeHealth, held: undefined, isOwnEngine: true, instance };
@@ -143,8 +154,9 @@ function connect(
   { log, stops }: StorageOptions,
   connection: EngineConnection,
   onDamagedPart: (part: string) => void,
+  copy?: ControlCopy,
 ): Storage {
-  const storage = openStorage(connection, log, onDamagedPart);
+  const storage = openStorage(connection, log, onDamagedPart, copy);
   stops.add(() => storage.close());
   return storage;
 }
@@ -191,11 +203,14 @@ export interface ReachedStorage {
 /**
  * The storage for a command, migrated: the ClickHouse server, else the engine of the server that runs on the data
  * directory, else an engine of its own until `stops` runs. Commands without a server take turns: an engine that ends
- * with one command is no other's.
+ * with one command is no other's. `asItIs`: control data that is damaged stays so.
  */
-export async function reachStorage(options: EngineOptions): Promise<ReachedStorage> {
-  const { clickhouse, log, stops } = options;
+export async function reachStorage(
+  options: EngineOptions & { readonly asItIs?: boolean | undefined },
+): Promise<ReachedStorage> {
+  const { clickhouse, dataDir, log, stops } = options;
   const { url, cluster } = clickhouse;
+  const copy = url === undefined ? new ControlCopy(dataDir) : undefined;
   const { connection, mode } =
     url === undefined
       ? await reachEngine(options)
@@ -203,9 +218,12 @@ export async function reachStorage(options: EngineOptions): Promise<ReachedStora
           connection: serverConnection(options, url),
           mode: { kind: 'shared', instance: randomUUID() } as const,
         };
-  const storage = openStorage(connection, log);
+  const storage = openStorage(connection, log, undefined, copy);
   stops.add(() => storage.close());
   await migrate(storage, { log, cluster, mode });
+  // A server that runs has done so. What is changed must not be made of what a table has lost.
+  if (copy !== undefined && mode.kind === 'exclusive' && options.asItIs !== true)
+    logMended(log, await mendControlData({ storage, copy }));
   return { storage, isShared: mode.kind !== 'exclusive' };
 }
 

@@ -1,3 +1,4 @@
+import type { ControlTableName } from './control-rows.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
 import { EngineError } from '../base/engine-error.ts';
@@ -28,11 +29,15 @@ export interface ActivePart {
   readonly bytes: number;
 }
 
-/** What the table of events is made of now. */
-export async function activeParts(storage: Storage): Promise<ActivePart[]> {
+/** What a table is made of now. */
+export async function activeParts(
+  storage: Storage,
+  table: 'events' | ControlTableName = 'events',
+): Promise<ActivePart[]> {
   const rows = await storage.rows<Record<'name' | 'partition_id' | 'rows' | 'bytes', string>>(
     `SELECT name, partition_id, rows, bytes_on_disk AS bytes FROM system.parts
-     WHERE database = currentDatabase() AND table = 'events' AND active ORDER BY name`,
+     WHERE database = currentDatabase() AND table = {table:String} AND active ORDER BY name`,
+    { table },
   );
   return rows.map((row) => ({
     name: row.name,
@@ -64,10 +69,14 @@ const noSuchPart = 232;
  *
  * @returns the engine's words about what is wrong; undefined when the part is whole, or not there any more
  */
-export async function checkPart(storage: Storage, name: string): Promise<string | undefined> {
+export async function checkPart(
+  storage: Storage,
+  name: string,
+  table: 'events' | ControlTableName = 'events',
+): Promise<string | undefined> {
   try {
     const [result] = await storage.rows<{ is_passed: number; message: string }>(
-      `CHECK TABLE events PART ${quoteString(name)} SETTINGS check_query_single_value_result = 0`,
+      `CHECK TABLE ${table} PART ${quoteString(name)} SETTINGS check_query_single_value_result = 0`,
       {},
       { timeoutMs: limits.partCheckMsMax },
     );
@@ -79,8 +88,12 @@ export async function checkPart(storage: Storage, name: string): Promise<string 
 }
 
 /** Takes a part out of the table; its files stay below `detached`. */
-export function detachPart(storage: Storage, name: string): Promise<void> {
-  return storage.command(`ALTER TABLE events DETACH PART ${quoteString(name)}`);
+export function detachPart(
+  storage: Storage,
+  name: string,
+  table: 'events' | ControlTableName = 'events',
+): Promise<void> {
+  return storage.command(`ALTER TABLE ${table} DETACH PART ${quoteString(name)}`);
 }
 
 /** Events of one organization in a part. */

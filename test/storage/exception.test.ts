@@ -56,6 +56,21 @@ test('other failures are no damage: other codes, and connections cut short, wher
   assert.equal(refusal(502, undefined, 'Bad Gateway').damagedPart, undefined);
 });
 
+test('an answer of bytes that are no text is worded plainly, with the part where it is named', () => {
+  const bytes = Buffer.concat([
+    Buffer.from([0x82, 0xf0, 0x01, 0, 7, 0xff]),
+    Buffer.from(`Code: 40 ${folder}/data.bin `),
+  ]);
+  const error = refusal(500, '40', bytes.toString('utf8'));
+  assert.match(error.message, /^what is stored cannot be read, .*\(code 40\); "auditlog doctor" names it$/);
+  assert.deepEqual([error.engineCode, error.damagedPart], [40, '202405_3_31_2']);
+  assert.equal(
+    refusal(500, '241', '\u0000\u0001').message,
+    'the engine has refused it (code 241), without words',
+  );
+  assert.equal(shortMessage('a\u0000\ufffd\u001b b\n'), 'a b');
+});
+
 test('words that look like an exception are rows when the tag is another', () => {
   const text = Buffer.from('\r\n__exception__\r\nponmlkjihgfedcba\r\nCode: 1. DB::Exception: x\n');
   assert.equal(exceptionInTail(text, tag), undefined);

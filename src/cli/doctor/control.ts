@@ -1,0 +1,50 @@
+import { ControlCopy } from '../../storage/control-copy.ts';
+import { compareControlData, type ControlDifference, mendControlData } from '../../storage/control-mend.ts';
+import { mendedWords } from '../../storage/control-watch.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { type Check, check, type Finding } from './check.ts';
+
+const repair = '"auditlog doctor --repair", or the next start of the server, puts back what the copy has';
+
+function findingOf({ table, lost, badParts }: ControlDifference): Finding[] {
+  const parts = badParts.map(({ name }) => name).join(', ');
+  if (badParts.length > 0) return [{ id: table, detail: `part ${parts} cannot be read`, remedy: repair }];
+  if (lost.length === 0) return [];
+  return [
+    { id: table, detail: `${lost.length} rows are missing, or older than in the copy`, remedy: repair },
+  ];
+}
+
+/** Holds the control data of the embedded engine against its copy. */
+export async function checkControlData(storage: Storage, dataDir: string): Promise<Check> {
+  const copy = new ControlCopy(dataDir);
+  const { differences, content } = await compareControlData({ storage, copy });
+  const findings = differences.flatMap(findingOf);
+  const { isThere, damagedLines } = content;
+  if (damagedLines > 0)
+    findings.push({
+      id: 'control-data.log',
+      detail: `${damagedLines} lines of this copy of the control data are damaged`,
+      remedy: '"auditlog doctor --repair", or the next start of the server, makes it anew',
+    });
+  const isEmpty = differences.every(({ newer }) => newer.length === 0);
+  const notes = isThere || isEmpty ? [] : ['there is no copy yet: the next start of the server makes it'];
+  return check('control_data', findings, notes);
+}
+
+/** Puts back what control tables have lost, and takes out what cannot be read of them, whatever the copy has. */
+export async function repairControlData(storage: Storage, dataDir: string) {
+  const mended = await mendControlData({ storage, copy: new ControlCopy(dataDir) }, true);
+  const tables = mended.tables.map(({ table, putBack, takenOut, unmended }) => ({
+    table,
+    put_back: putBack,
+    parts_taken_out: [...takenOut],
+    error: unmended ?? null,
+  }));
+  const healthy = mended.tables.every(({ unmended }) => unmended === undefined);
+  const lines = mended.tables.map((one) => `${one.table}: ${mendedWords(one)}`);
+  if (mended.copy !== undefined) lines.push(`control-data.log: ${mended.copy}; it is made anew`);
+  const text =
+    lines.length === 0 ? 'the control data is as its copy: nothing was repaired' : lines.join('\n');
+  return { value: { healthy, tables, copy: mended.copy ?? null }, text };
+}

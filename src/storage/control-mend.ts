@@ -1,0 +1,183 @@
+import { EngineError } from '../base/engine-error.ts';
+import { errorFacts } from '../base/log.ts';
+import type { ControlCopy, CopyContent } from './control-copy.ts';
+import {
+  type ControlRow,
+  type ControlTableName,
+  controlTableNames,
+  isAlive,
+  replaces,
+} from './control-rows.ts';
+import { limits } from './limits.ts';
+import { activeParts, checkPart, detachPart } from './parts.ts';
+import type { Storage } from './storage.ts';
+
+/** A part that cannot be read. */
+interface BadPart {
+  readonly name: string;
+  readonly rows: number;
+  /** The engine's words. */
+  readonly fault: string;
+}
+
+/** What differs between a control table and its copy. */
+export interface ControlDifference {
+  readonly table: ControlTableName;
+  /** Rows of the copy that the table has not, or only in an older version. */
+  readonly lost: readonly ControlRow[];
+  /** Rows of the table that are newer than in the copy. */
+  readonly newer: readonly ControlRow[];
+  /** While there are any the table cannot be compared. */
+  readonly badParts: readonly BadPart[];
+}
+
+/** What became of a control table. */
+export interface MendedTable {
+  readonly table: ControlTableName;
+  /** Rows that were put back from the copy. */
+  readonly putBack: number;
+  /** Parts that were taken out as they could not be read. */
+  readonly takenOut: readonly string[];
+  /** Why it is not mended; undefined: it is. */
+  readonly unmended: string | undefined;
+}
+
+export interface Mended {
+  /** Tables that had lost something; all others are as their copy. */
+  readonly tables: readonly MendedTable[];
+  /** What was wrong with the copy, which is made anew; undefined: nothing. */
+  readonly copy: string | undefined;
+}
+
+interface Sides {
+  readonly storage: Storage;
+  readonly copy: ControlCopy;
+}
+
+const nowText = (): string => new Date().toISOString().replace('T', ' ').slice(0, 19);
+
+/**
+ * Holds a control table against its copy. The copy is read first: it never has what the table has not had, so nothing that
+ * is written meanwhile is taken for lost. Rejects with EngineError.
+ */
+async function differenceOf(
+  storage: Storage,
+  table: ControlTableName,
+  { rows, isWhole }: CopyContent,
+): Promise<ControlDifference> {
+  const copied = rows.get(table) ?? new Map<string, ControlRow>();
+  let stored: Map<string, ControlRow>;
+  try {
+    stored = await rowsOf(storage, table);
+  } catch (error) {
+    const badParts = error instanceof EngineError ? await badPartsOf(storage, table) : [];
+    if (badParts.length === 0) throw error;
+    return { table, lost: [], newer: [], badParts };
+  }
+  const now = nowText();
+  const lost = [...copied.values()].filter((row) => {
+    const found = stored.get(row.id);
+    // It may have been taken back by a line that cannot be read any more.
+    if (table === 'deletions' && found === undefined && !isWhole) return false;
+    return isAlive(table, row, now) && replaces(table, row, found);
+  });
+  const newer = [...stored.values()].filter((row) => replaces(table, row, copied.get(row.id)));
+  return { table, lost, newer, badParts: [] };
+}
+
+async function rowsOf(storage: Storage, table: ControlTableName): Promise<Map<string, ControlRow>> {
+  const found = new Map<string, ControlRow>();
+  for (let after: string | undefined; ; ) {
+    const rows = await storage.rows<ControlRow>(
+      `SELECT * EXCEPT written FROM ${table} FINAL ${after === undefined ? '' : 'WHERE toString(id) > {after:String}'}
+       ORDER BY toString(id) LIMIT ${limits.controlCompareRowsMax}`,
+      after === undefined ? {} : { after },
+      { timeoutMs: limits.ledgerQueryMsMax },
+    );
+    for (const row of rows) found.set(row.id, row);
+    if (rows.length < limits.controlCompareRowsMax) return found;
+    after = rows.at(-1)?.id;
+  }
+}
+
+async function badPartsOf(storage: Storage, table: ControlTableName): Promise<BadPart[]> {
+  const bad: BadPart[] = [];
+  for (const { name, rows } of await activeParts(storage, table)) {
+    const fault = await checkPart(storage, name, table);
+    if (fault !== undefined) bad.push({ name, rows, fault });
+  }
+  return bad;
+}
+
+/** All control tables beside their copy, without changing anything. Rejects with EngineError. */
+export async function compareControlData({ storage, copy }: Sides) {
+  const content = await copy.content();
+  const differences: ControlDifference[] = [];
+  for (const table of controlTableNames) differences.push(await differenceOf(storage, table, content));
+  return { differences, content };
+}
+
+/**
+ * Makes control tables and copy alike: puts back what a table has lost, takes out what cannot be read of it, and makes a
+ * copy that is missing, damaged or behind anew. Where neither has what was in a damaged part, nothing is taken out
+ * unless `evenLost`. One process at a time may do this: the one that runs the engine. Rejects with EngineError.
+ */
+export async function mendControlData(sides: Sides, evenLost = false): Promise<Mended> {
+  const { storage, copy } = sides;
+  const { differences, content } = await compareControlData(sides);
+  const tables: MendedTable[] = [];
+  for (const difference of differences) {
+    const { table, lost, newer, badParts } = difference;
+    if (newer.length > 0) await copy.put(table, newer);
+    if (lost.length > 0 || badParts.length > 0)
+      tables.push(await mendTable(sides, difference, content.isWhole || evenLost));
+  }
+  const isReadable = tables.every(({ unmended }) => unmended === undefined);
+  // The rows of a damaged table are in its copy alone, however damaged that is.
+  if (isReadable && content.isDue) await renewCopy(storage, copy);
+  const hasRows = differences.some(({ newer }) => newer.length > 0);
+  return { tables, copy: wordsOf(content, hasRows) };
+}
+
+function wordsOf({ isThere, isWhole, damagedLines }: CopyContent, hasRows: boolean): string | undefined {
+  if (damagedLines > 0) return `${damagedLines} of its lines were damaged`;
+  if (!isThere) return hasRows ? 'it was not there' : undefined;
+  return isWhole ? undefined : 'it was not whole';
+}
+
+async function mendTable(
+  { storage, copy }: Sides,
+  { table, lost: found, badParts }: ControlDifference,
+  mayTakeOut: boolean,
+): Promise<MendedTable> {
+  const takenOut = badParts.map(({ name }) => name);
+  const none = { table, putBack: 0, takenOut: [] };
+  try {
+    if (badParts.length > 0 && !mayTakeOut) {
+      const unmended = `cannot be read (part ${takenOut.join(', ')}), and there is no whole copy of it`;
+      return { ...none, unmended };
+    }
+    for (const name of takenOut) await detachPart(storage, name, table);
+    const lost =
+      badParts.length === 0 ? found : (await differenceOf(storage, table, await copy.content())).lost;
+    // What was removed for good meanwhile is not lost.
+    const { rows } = await copy.content();
+    const still = lost.filter(({ id }) => rows.get(table)?.has(id) === true);
+    await storage.insertRows(table, still);
+    return { table, putBack: still.length, takenOut, unmended: undefined };
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    return { ...none, unmended: `could not be mended: ${errorFacts(error).error}` };
+  }
+}
+
+/** Writes the copy anew, with what counts of the tables and of itself. */
+async function renewCopy(storage: Storage, copy: ControlCopy): Promise<void> {
+  const { content, differences } = await compareControlData({ storage, copy });
+  const rows = new Map(controlTableNames.map((table) => [table, new Map(content.rows.get(table))]));
+  for (const { table, newer } of differences) for (const row of newer) rows.get(table)?.set(row.id, row);
+  const now = nowText();
+  for (const [table, ofTable] of rows)
+    for (const row of ofTable.values()) if (!isAlive(table, row, now)) ofTable.delete(row.id);
+  await copy.rewrite(rows, content.through);
+}
