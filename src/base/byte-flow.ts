@@ -20,15 +20,18 @@ export interface ByteFlow {
   destroy(): void;
   /** Runs once the flow has ended in any way; at once where it has. */
   onClosed(callback: () => void): void;
+  /** Bytes that wait here to be handed out, where these are more than a few. */
+  heldBytes?(): number;
 }
 
 /** The same flow, handed out by another `to`. */
-export function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
+function flowWith(flow: ByteFlow, to: ByteFlow['to']): ByteFlow {
   return {
     to,
     resume: () => flow.resume(),
     destroy: () => flow.destroy(),
     onClosed: (callback) => flow.onClosed(callback),
+    heldBytes: () => flow.heldBytes?.() ?? 0,
   };
 }
 

@@ -40,6 +40,8 @@ export const limits = {
   /** A reader of a stream may stand still this long before it is dropped. */
   streamStallMsMax: 120_000,
   streamStallCheckMs: 3_000,
+  /** Held for all readers that stand still; above it, the one that has done so longest is dropped. */
+  unsentBytesMax: 256 * 1024 * 1024,
   /** Compressed to zstd at once; WebAssembly runs on the event loop, so a larger body goes in pieces. */
   zstdAtOnceBytesMax: 128 * 1024,
   /** Beyond this clients get another encoding. */

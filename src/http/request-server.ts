@@ -13,7 +13,8 @@ import { RequestContext } from './request-context.ts';
 import type { FixedReply, Reply } from './response.ts';
 import type { Handler, Match, Route, Router } from './router.ts';
 import { sendFixed } from './send-reply.ts';
-import { sendStream, type StallWatch } from './stream-reply.ts';
+import type { StallWatch } from './stall-watch.ts';
+import { sendStream } from './stream-reply.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 
 export interface RequestServerDeps extends TransportFacts {
@@ -202,7 +203,7 @@ export class RequestServer {
   }
 
   #send(exchange: Exchange, answer: FixedReply): void {
-    sendFixed(exchange, answer)?.catch((error: unknown) => {
+    sendFixed(exchange, answer, this.#deps.watch)?.catch((error: unknown) => {
       this.#logBroken(exchange, error, 'an answer broke off');
       exchange.abort(500);
     });

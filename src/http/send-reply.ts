@@ -2,6 +2,7 @@ import { compressBody, type Encoding } from './encoding.ts';
 import type { Exchange } from './exchange.ts';
 import { limits } from './limits.ts';
 import { checkHeaders, type FixedReply, replyEncoding, writeHead } from './response.ts';
+import type { StallWatch } from './stall-watch.ts';
 
 type Body = string | Uint8Array;
 
@@ -15,7 +16,7 @@ const bytesOf = (body: Body): Uint8Array => (typeof body === 'string' ? Buffer.f
  */
 const wholeAtOnceBytesMax = 8 * 1024;
 
-function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number): void {
+function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number, watch: StallWatch): void {
   const { res } = exchange;
   const push = (offset: number): boolean => {
     const [taken, complete] = res.tryEnd(bytes.subarray(offset), bytes.length);
@@ -23,7 +24,15 @@ function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number): void 
     else exchange.sent(offset);
     return taken;
   };
-  if (!push(0) && exchange.open()) res.onWritable(push);
+  if (push(0) || !exchange.open()) return;
+  exchange.onClosed(() => watch.moving(exchange));
+  res.onWritable((offset) => {
+    watch.moving(exchange);
+    const taken = push(offset);
+    if (!taken && exchange.open()) watch.stalled(exchange, bytes.length);
+    return taken;
+  });
+  watch.stalled(exchange, bytes.length);
 }
 
 /**
@@ -60,7 +69,13 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
   });
 }
 
-function sendNow(exchange: Exchange, reply: FixedReply, body: Body, encoding?: Encoding): void {
+function sendNow(
+  exchange: Exchange,
+  reply: FixedReply,
+  watch: StallWatch,
+  body: Body,
+  encoding?: Encoding,
+): void {
   exchange.letGo();
   exchange.body?.resume();
   const { res, head } = exchange;
@@ -76,7 +91,7 @@ function sendNow(exchange: Exchange, reply: FixedReply, body: Body, encoding?: E
       res.endWithoutBody();
       exchange.finish({ status, bytesSent: 0 });
     } else if (typeof body !== 'string' && body.length > wholeAtOnceBytesMax) {
-      sendLarge(exchange, body, status);
+      sendLarge(exchange, body, status, watch);
     } else {
       res.end(body);
       exchange.finish({ status, bytesSent: byteLength(body) });
@@ -88,7 +103,11 @@ function sendNow(exchange: Exchange, reply: FixedReply, body: Body, encoding?: E
  * Sends a reply whose body is at hand, compressed when that pays. Does nothing once the client is gone. Throws
  * synchronously, with nothing sent, when a header cannot be sent; rejects when the body cannot be compressed.
  */
-export function sendFixed(exchange: Exchange, reply: FixedReply): Promise<void> | undefined {
+export function sendFixed(
+  exchange: Exchange,
+  reply: FixedReply,
+  watch: StallWatch,
+): Promise<void> | undefined {
   if (!exchange.open()) {
     reply.release?.();
     return undefined;
@@ -99,12 +118,12 @@ export function sendFixed(exchange: Exchange, reply: FixedReply): Promise<void> 
   const encoding = length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers) : undefined;
   if (encoding === undefined) {
     if (reply.release !== undefined) exchange.onClosed(reply.release);
-    sendNow(exchange, reply, length > wholeAtOnceBytesMax ? bytesOf(body) : body);
+    sendNow(exchange, reply, watch, length > wholeAtOnceBytesMax ? bytesOf(body) : body);
     return undefined;
   }
   return compressBody(encoding, bytesOf(body))
     .finally(() => reply.release?.())
     .then((small) => {
-      if (exchange.open()) sendNow(exchange, reply, small, encoding);
+      if (exchange.open()) sendNow(exchange, reply, watch, small, encoding);
     });
 }

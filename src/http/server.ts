@@ -5,7 +5,7 @@ import { BodyBudget } from './body.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
 import { RequestServer, type RequestServerDeps } from './request-server.ts';
-import { StallWatch } from './stream-reply.ts';
+import { StallWatch } from './stall-watch.ts';
 import { TlsApps } from './tls-apps.ts';
 import { uws, type UwsApp, type UwsListenSocket } from './uws.ts';
 

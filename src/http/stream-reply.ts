@@ -1,49 +1,10 @@
 import { pipeline } from 'node:stream';
 import { type ByteFlow, fromReadable, toReadable } from '../base/byte-flow.ts';
-import { limits } from './limits.ts';
 import { createCompressor, type Encoding } from './encoding.ts';
-import { clientGoneStatus, type Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { checkHeaders, replyEncoding, type StreamReply, writeHead } from './response.ts';
+import type { StallWatch } from './stall-watch.ts';
 import { writeBytesMax } from './uws.ts';
-
-/** A stream that waits for its reader. */
-interface Waiting {
-  readonly sinceMs: number;
-  /** Hands the socket a little more, so that the library sees that the stream is alive. */
-  readonly nudge: () => void;
-}
-
-/**
- * Watches streams whose reader stands still.
- *
- * The library drops a connection 10 s after a write that the socket could not take, which a reader that is merely
- * busy (a pipe into a slow consumer) must survive. Every further write that fails starts those 10 s anew; so the
- * watch lets one chunk out to each waiting stream every limits.streamStallCheckMs, which holds at most
- * streamStallMsMax / streamStallCheckMs chunks, and drops a reader that has stood still for streamStallMsMax.
- */
-export class StallWatch {
-  readonly #waiting = new Map<Exchange, Waiting>();
-  readonly #timer = setInterval(() => this.#check(), limits.streamStallCheckMs).unref();
-
-  stalled(exchange: Exchange, nudge: () => void): void {
-    if (!this.#waiting.has(exchange)) this.#waiting.set(exchange, { sinceMs: performance.now(), nudge });
-  }
-
-  moving(exchange: Exchange): void {
-    this.#waiting.delete(exchange);
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-  }
-
-  #check(): void {
-    for (const [exchange, { sinceMs, nudge }] of this.#waiting) {
-      if (performance.now() - sinceMs > limits.streamStallMsMax) exchange.abort(clientGoneStatus);
-      else nudge();
-    }
-  }
-}
 
 /** Goes with the head, which a client can make long: both must fit into the library's cork buffer of 16 KiB. */
 const firstPieceBytes = 4 * 1024;
@@ -189,7 +150,8 @@ class StreamSender {
   }
 
   #stall(): void {
-    this.#options.watch.stalled(this.#exchange, () => this.#nudge());
+    const heldBytes = this.#held.reduce((sum, { length }) => sum + length, this.#source.heldBytes?.() ?? 0);
+    this.#options.watch.stalled(this.#exchange, heldBytes, () => this.#nudge());
   }
 
   /** Only a write that fails starts the library's clock anew, so a nudge writes until one does. */
@@ -210,6 +172,7 @@ function compressed(flow: ByteFlow, encoding: Encoding): ByteFlow {
   const packed = fromReadable(output);
   return {
     ...packed,
+    heldBytes: () => flow.heldBytes?.() ?? 0,
     destroy() {
       source.destroy();
       packed.destroy();

@@ -15,7 +15,7 @@ export interface Envelope {
 }
 
 /** A line an event: no event holds a raw line break, so the breaks count the events. */
-const rowBetween = ',\n';
+export const between = ',\n';
 
 /**
  * Settings that make `FORMAT CustomSeparated` splice each row from its columns and the texts around them: no event
@@ -27,7 +27,7 @@ export function envelopeSettings({ before, rowBefore, rowAfter, after }: Envelop
     format_custom_field_delimiter: '',
     format_custom_row_before_delimiter: rowBefore,
     format_custom_row_after_delimiter: rowAfter,
-    format_custom_row_between_delimiter: rowBetween,
+    format_custom_row_between_delimiter: between,
     format_custom_result_before_delimiter: before,
     format_custom_result_after_delimiter: after,
   };

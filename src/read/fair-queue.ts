@@ -4,6 +4,7 @@ import { FairQueue, type FairQueueOptions } from '../base/fair-queue.ts';
 import { limits } from './limits.ts';
 import { gauge } from '../base/metrics.ts';
 import { EngineError } from '../base/engine-error.ts';
+import type { Turn } from './page-slices.ts';
 
 const aborted = (): Error => new EngineError('aborted', 'the caller ended the request');
 
@@ -27,6 +28,18 @@ export function inTurn<A extends readonly unknown[], T>(
     } catch (error) {
       release();
       throw error;
+    }
+  };
+}
+
+/** Work that takes its turn by itself, such as a slice of an answer. */
+export function turnOf(queue: FairQueue): Turn {
+  return async (organization, work, signal) => {
+    const release = await queue.acquire(organization, signal);
+    try {
+      return await work(signal);
+    } finally {
+      release();
     }
   };
 }

@@ -88,6 +88,11 @@ export class ReadAhead {
     if (this.#eventBytes.size > limits.feedAheadOrganizationsMax) this.#eventBytes.removeOldest();
   }
 
+  /** Whether a page of events as large as those before would be more than a page may have. */
+  areLarge(organization: string, limit: number): boolean {
+    return (this.#eventBytes.get(organization) ?? 0) * limit > limits.feedPageBytesMax;
+  }
+
   /** How many pages may be read at once for an organization now; 1 where nothing is to be read ahead. */
   pagesAtOnce(organization: string, limit: number): number {
     const eventBytes = this.#eventBytes.get(organization);

@@ -1,13 +1,15 @@
 import { buffers } from '../base/buffer-pool.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
-import { type EventEnvelope, envelopeSettings } from './envelope.ts';
+import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { type Chunk, dividePages, type PlacesFound } from './feed-ahead.ts';
-import { type AuditFilter, hasColumnFilter, type Where, whereClause } from './filter.ts';
+import { type AuditFilter, type EventSchema, hasColumnFilter, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
-import { feedChunk, feedOrder, feedPage } from './plans.ts';
-import { type ReadBody, readEnveloped } from './read-body.ts';
-import { readStandard, type StandardReads } from './standard/body.ts';
+import { textSlice, type Turn, whole } from './page-slices.ts';
+import { feedChunk, feedOrder, feedPage, sliceOfPage } from './plans.ts';
+import { type ReadBody, readEnveloped, readWhole } from './read-body.ts';
+import { type SliceBytes, SlicedFlow } from './sliced-flow.ts';
+import { readStandard, standardSlice, type StandardReads } from './standard/body.ts';
 import { rowColumns } from './standard/rows.ts';
 
 /** What one look at the table found: events in (after, last], and whether there is more behind them. */
@@ -19,6 +21,30 @@ export interface Found {
   readonly settledBefore: bigint;
   /** Of this page and those behind it, where they were looked for. */
   readonly places?: PlacesFound;
+}
+
+/** Where an event is, and how many bytes it has in an answer, about. */
+interface FeedPlace {
+  readonly seq: bigint;
+  readonly bytes: number;
+}
+
+/** A page of which it is known how large its events are. */
+export interface ShortPage extends Found {
+  readonly where: Where;
+  readonly events: readonly FeedPlace[];
+}
+
+interface FeedSlice {
+  readonly after: bigint;
+  readonly last: bigint;
+  readonly events: number;
+}
+
+/** Which events a page has, and as what. */
+export interface PageOf {
+  readonly filter: AuditFilter;
+  readonly schema?: EventSchema;
 }
 
 interface LookFrom {
@@ -167,36 +193,88 @@ export class FeedTable {
     return { found: Number(row?.found ?? 0), full: BigInt(row?.full ?? 0), last: BigInt(row?.last ?? 0) };
   }
 
-  /** A page that was found, as the body of an answer. */
+  /**
+   * The first events of a page as far as they have no more than `feedPageBytesMax`, and one at least: what is left is for
+   * the next page.
+   */
+  async shorten(
+    organization: string,
+    { filter, schema }: PageOf,
+    found: Found,
+    signal: AbortSignal,
+  ): Promise<ShortPage> {
+    const where = this.#whereOf(organization, filter);
+    const { after, last } = found;
+    const rows = await this.#storage.readRows<{ seq: string; bytes: string }>(
+      `SELECT seq, length(${schema === 'ocsf' ? 'source' : 'ocsf'}) AS bytes FROM events ` +
+        `WHERE ${where.sql} AND ${inRange} ORDER BY org, seq`,
+      { ...where.parameters, after, before: last + 1n },
+      { signal, settings: feedPage },
+    );
+    const aroundEvent = this.#envelope.head.length + this.#envelope.tail.length + limits.loggedTimeBytesMax;
+    const places: FeedPlace[] = [];
+    let bytes = 0;
+    for (const row of rows) {
+      const place = { seq: BigInt(row.seq), bytes: Number(row.bytes) + aroundEvent };
+      bytes += place.bytes;
+      if (bytes > limits.feedPageBytesMax && places.length > 0) break;
+      places.push(place);
+    }
+    const end = places.at(-1);
+    if (end === undefined || places.length === rows.length) return { ...found, where, events: places };
+    return { ...found, where, last: end.seq, more: true, events: places };
+  }
+
+  /** A page that was found, as the body of an answer; undefined where it is too large to be held. */
   readPage(
     organization: string,
-    filter: AuditFilter,
+    { filter, schema }: PageOf,
     found: Found,
     meta: string,
     signal: AbortSignal,
-  ): Promise<ReadBody> {
+  ): Promise<SliceBytes | undefined> {
     const where = this.#whereOf(organization, filter);
+    if (schema === 'ocsf') return this.#readStandardPage(organization, where, found, meta, signal);
     const { query, parameters, settings } = this.#dataQuery(where, found);
     const around = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
-    const options = { settings, signal };
-    return readEnveloped(this.#storage, query, parameters, options, { ofWhole: around, ofStart: around });
+    return readEnveloped(this.#storage, query, parameters, { settings, signal }, around);
   }
 
-  /** The same as events of OCSF 1.1.0. */
-  readStandardPage(
+  #readStandardPage(
     organization: string,
-    filter: AuditFilter,
-    { after, last }: Found,
+    where: Where,
+    found: Found,
     meta: string,
     signal: AbortSignal,
-  ): Promise<ReadBody> {
-    const where = this.#whereOf(organization, filter);
-    const query = `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`;
-    const parameters = { ...where.parameters, after, before: last + 1n };
+  ): Promise<SliceBytes | undefined> {
+    const { query, parameters } = standardQuery(where, found);
     const text = `]${meta}`;
     const tail = { of: () => text, ofNone: () => text };
-    const read = { settings: feedPage, signal };
-    return readStandard(this.#standard, organization, [query, parameters, read], beforeData, tail);
+    const read = [query, parameters, { settings: feedPage, signal }] as const;
+    return readStandard(this.#standard, organization, read, beforeData, tail);
+  }
+
+  /** A shortened page, slice by slice. */
+  readShort(
+    organization: string,
+    schema: EventSchema | undefined,
+    page: ShortPage,
+    meta: string,
+    turn: Turn,
+  ): SlicedFlow<FeedSlice> {
+    const { where } = page;
+    const readSlice = async (slice: FeedSlice, signal: AbortSignal): Promise<SliceBytes> => {
+      const of = schema === 'ocsf' ? standardQuery(where, slice) : this.#dataQuery(where, slice);
+      const settings = { ...of.settings, ...sliceOfPage };
+      const rows = await this.#storage.bytes(of.query, of.parameters, { signal, settings, ...whole });
+      if (!('release' in rows)) throw new Error('a result without a bound was not held');
+      if (schema !== 'ocsf') return textSlice(rows, slice.events);
+      return standardSlice(this.#standard.pool, organization, rows, slice.events);
+    };
+    const inTurn = (slice: FeedSlice, signal: AbortSignal): Promise<SliceBytes> =>
+      turn(organization, (aborting) => readSlice(slice, aborting), signal);
+    const around = { before: beforeData, between, after: `]${meta}` };
+    return new SlicedFlow([...slicesOf(page)], inTurn, around);
   }
 
   /** The events of pages that were found; undefined where they are too large to be held. */
@@ -205,18 +283,10 @@ export class FeedTable {
     const { after, pages } = found;
     const last = pages.at(-1)?.last ?? after;
     const { query, parameters, settings } = this.#dataQuery(where, { after, last });
-    const holding = {
-      signal,
-      settings: { ...settings, ...feedChunk },
-      headroom: 0,
-      tailroom: 0,
-      bytesMax: limits.pageBufferedBytesMax,
-    };
-    const rows = await this.#storage.bytes(query, parameters, holding);
-    if (!('release' in rows)) {
-      rows.destroy();
-      return undefined;
-    }
+    const holding = { ...whole, signal, settings: { ...settings, ...feedChunk } };
+    const bytesMax = limits.pageBufferedBytesMax;
+    const rows = await readWhole(this.#storage, query, parameters, { ...holding, bytesMax });
+    if (rows === undefined) return undefined;
     const chunk = dividePages(rows, found);
     if (chunk === undefined) rows.release();
     return chunk;
@@ -236,6 +306,31 @@ export class FeedTable {
       settings: { ...delimiters, ...feedPage },
     };
   }
+}
+
+/** Source events of a range of the order. */
+function standardQuery(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
+  return {
+    query: `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`,
+    parameters: { ...where.parameters, after, before: last + 1n },
+    settings: feedPage,
+  };
+}
+
+/** Ranges of the order whose events have no more than `pageSliceBytes`, and one event at least. */
+function* slicesOf({ after, events }: ShortPage): Generator<FeedSlice> {
+  let slice = { after, last: after, events: 0 };
+  let bytes = 0;
+  for (const place of events) {
+    if (slice.events > 0 && bytes + place.bytes > limits.pageSliceBytes) {
+      yield slice;
+      slice = { after: slice.last, last: slice.last, events: 0 };
+      bytes = 0;
+    }
+    slice = { ...slice, last: place.seq, events: slice.events + 1 };
+    bytes += place.bytes;
+  }
+  if (slice.events > 0) yield slice;
 }
 
 /** Whether the filter leaves out events; `startTime` and retention do not (see `withoutStart`). */

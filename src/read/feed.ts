@@ -3,7 +3,7 @@ import type { FairQueue } from '../base/fair-queue.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stringify } from '../contract/stringify.ts';
 import type { EventEnvelope } from './envelope.ts';
-import { inTurn, slotsWithoutWaiting } from './fair-queue.ts';
+import { inTurn, slotsWithoutWaiting, turnOf } from './fair-queue.ts';
 import { type AheadOf, type PlacesFound, ReadAhead } from './feed-ahead.ts';
 import type { FeedCursors } from './feed-cursor.ts';
 import { bodyOf, FeedTable, type Found, isFiltered } from './feed-table.ts';
@@ -131,14 +131,15 @@ class Feed {
       if (body !== undefined) return body;
     }
     const found = await this.#find(organization, request, from, signal);
-    const meta = this.#metaText(organization, found);
-    if (!found.rows) return { bytes: Buffer.from(`{"data":[]${meta}`), release: () => {} };
+    if (!found.rows) {
+      return { bytes: Buffer.from(`{"data":[]${this.#metaText(organization, found)}`), release: () => {} };
+    }
     if (follows && found.places !== undefined && found.places.pages.length > 1) {
       this.#ahead.begin(organization, found.after, limit, found.places);
       const body = await this.#takeAhead(organization, found.after, limit);
       if (body !== undefined) return body;
     }
-    const body = await this.#readPage(organization, request, found, meta, signal);
+    const body = await this.#readPage(organization, request, found, signal);
     if (follows && 'bytes' in body) {
       this.#ahead.note(organization, body.bytes.length, found.places?.pages[0]?.events ?? limit);
       if (found.more) this.#ahead.begin(organization, found.last, limit);
@@ -161,19 +162,31 @@ class Feed {
     return { ...found, pages: found.pages.filter(({ more }) => more) };
   }
 
-  #readPage(
+  /** The page whole; where it is too large for that, its first events and a cursor behind these. */
+  async #readPage(
     organization: string,
-    { filter, schema }: FeedRequest,
+    { filter, schema, limit }: FeedRequest,
     found: Found,
-    meta: string,
     signal: AbortSignal,
-  ) {
-    const read = (id: string, aborting: AbortSignal) =>
-      schema === 'ocsf'
-        ? this.#table.readStandardPage(id, filter, found, meta, aborting)
-        : this.#table.readPage(id, filter, found, meta, aborting);
-    const flowOf = (body: ReadBody) => ('flow' in body ? body.flow : undefined);
-    return inTurn(this.#options.queue, read, flowOf)(organization, signal);
+  ): Promise<ReadBody> {
+    const page = { filter, ...(schema === undefined ? {} : { schema }) };
+    const turn = turnOf(this.#options.queue);
+    if (!this.#ahead.areLarge(organization, limit)) {
+      const meta = this.#metaText(organization, found);
+      const read = (aborting: AbortSignal) => this.#table.readPage(organization, page, found, meta, aborting);
+      const body = await turn(organization, read, signal);
+      if (body !== undefined) return body;
+    }
+    const shorten = (aborting: AbortSignal) => this.#table.shorten(organization, page, found, aborting);
+    const short = await turn(organization, shorten, signal);
+    this.#ahead.note(
+      organization,
+      short.events.reduce((sum, { bytes }) => sum + bytes, 0),
+      Math.max(1, short.events.length),
+    );
+    return {
+      flow: this.#table.readShort(organization, schema, short, this.#metaText(organization, short), turn),
+    };
   }
 
   /** Looks once, and again for as long as the request waits and there is nothing. */

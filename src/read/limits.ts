@@ -2,8 +2,13 @@
 export const limits = {
   pageLimitDefault: 50,
   pageLimitMax: 1000,
-  /** A page up to this size is held until the engine has finished it; a larger one is streamed. */
+  /** A page up to this size is held until the engine has finished it; a larger one is read in slices. */
   pageBufferedBytesMax: 32 * 1024 * 1024,
+  /** The engine's memory for what is to be held. */
+  heldReadMemoryBytesMax: 256 * 1024 * 1024,
+  /** A slice, as its rows are stored; one of a single event may be larger. It is handed out in pieces. */
+  pageSliceBytes: 8 * 1024 * 1024,
+  pagePieceBytes: 256 * 1024,
   /** Events of OCSF (standard/): threads that map them, and how long they wait for more. */
   standardThreadsMax: 4,
   standardIdleMsMax: 60_000,
@@ -13,7 +18,7 @@ export const limits = {
   standardTasksAtOnce: 4,
   /** Room for a task's result, as a multiple of its rows; a task that needs more makes it. */
   standardGrowth: 4,
-  /** Rows up to this size are held until they are mapped; more are streamed. */
+  /** Rows up to this size are held until they are mapped; more are read in slices. */
   standardPageBytesMax: 8 * 1024 * 1024,
   /** Audit events with their source events: for a look at one and what is beside it. */
   sourceEventsDefault: 10,
@@ -42,6 +47,10 @@ export const limits = {
   feedWaitSecondsMax: 30,
   /** Events of a page of the feed; a page of the audit endpoint has fewer (`pageLimitMax`). */
   feedLimitMax: 10_000,
+  /** Where its events have more than this a page ends with the last that fits, and has one at least. */
+  feedPageBytesMax: 32 * 1024 * 1024,
+  /** Of an event in an answer: the time of reading, its name, and what stands between two events. */
+  loggedTimeBytesMax: 40,
   /**
    * Read ahead at once: events (no more than are read by their places in one part: plans.ts), bytes (of events as large
    * as those before), how often for an organization and for all.

@@ -1,14 +1,15 @@
 import type { Clock } from '../base/clock.ts';
 import { onShard } from '../storage/on-shard.ts';
-import type { Parameters, QueryOptions, Storage } from '../storage/storage.ts';
-import { type EventEnvelope, envelopeSettings } from './envelope.ts';
+import type { HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
+import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { type AuditFilter, hasColumnFilter, type PageRequest, type Where, whereClause } from './filter.ts';
 import { limits } from './limits.ts';
 import { NewestSpans, sinceFloor } from './newest-span.ts';
 import { type PageStart, pageStart } from './offset-index.ts';
 import { newestFirst, planOf } from './plans.ts';
+import { atOnce, readSliced, textSlice, type Turn } from './page-slices.ts';
 import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts';
-import { readStandard, type StandardReads } from './standard/body.ts';
+import { readStandard, standardSlice, type StandardReads } from './standard/body.ts';
 import { rowColumns } from './standard/rows.ts';
 
 /** The whole body of an answer. Rejects with EngineError. `organization` is a lower-case UUID. */
@@ -32,93 +33,128 @@ const countOf = ({ sql }: Where, filter: AuditFilter): string =>
  *
  *     engine:  <total> head text tail ,\n head text tail … ]     answer:  {"data":[ head text tail … ],"meta":{…}}
  */
-export function createPageReader(storage: Storage, envelope: EventEnvelope, clock: Clock): PageReader {
+export function createPageReader(
+  storage: Storage,
+  envelope: EventEnvelope,
+  clock: Clock,
+  turn: Turn = atOnce,
+): PageReader {
   const spans = new NewestSpans();
-  return (organization, request, signal) => {
+  return async (organization, request, signal) => {
     const { filter, offset, limit } = request;
     const where = whereClause(organization, filter);
-    const plan = planOf(filter);
+    const plan = { ...planOf(filter), ...oneSnapshot };
     const now = clock();
+    const texts = { rowBefore: '', rowAfter: `"logged_time":${now}${envelope.tail}` };
     const settings = {
-      ...envelopeSettings({
-        before: '',
-        rowBefore: '',
-        rowAfter: `"logged_time":${now}${envelope.tail}`,
-        after: ']',
-      }),
+      ...envelopeSettings({ before: '', ...texts, after: ']' }),
       format_custom_field_delimiter: envelope.head,
       ...plan,
-      // The default of this engine; named, so that another default cannot take it away.
-      enable_shared_storage_snapshot_in_query: 1,
-    };
-    const envelopeFor = (total: number, skip: number): BodyEnvelope => ({
-      skip,
-      before: '{"data":[',
-      after: `,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`,
-    });
-    const ofStart = (rows: Uint8Array): BodyEnvelope => {
-      const digits = leadingDigits(rows);
-      return envelopeFor(Number(digits), digits.length);
     };
     const floor = spans.floor(organization, request, now);
     const start = startOf(request, where, floor);
     const parameters = { ...where.parameters, limit, offset, ...(floor === undefined ? {} : { floor }) };
-    const ofWhole = async (rows: Uint8Array): Promise<BodyEnvelope> => {
-      if (rows[0] !== endOfRows) {
-        const oldest = oldestOf(rows, envelope, request);
-        if (oldest !== undefined) spans.seen(organization, request, { oldest, now });
-        return ofStart(rows);
-      }
+    const ofNone = () => totalOfNone(storage, request, start, parameters, { signal, settings: plan });
+    const around = async (rows: Uint8Array): Promise<BodyEnvelope> => {
       // Nothing from this offset on, and so no row that could have told the total.
-      if (offset === 0) return envelopeFor(0, 0);
-      return envelopeFor(await totalBefore(storage, start, parameters, { signal, settings: plan }), 0);
+      if (rows[0] === endOfRows) return { skip: 0, before, after: metaText(await ofNone(), request) };
+      const oldest = oldestOf(rows, envelope, request);
+      if (oldest !== undefined) spans.seen(organization, request, { oldest, now });
+      const digits = leadingDigits(rows);
+      return { skip: digits.length, before, after: metaText(Number(digits), request) };
     };
     const query = `${onShard(storage, pageQuery(where, start))} FORMAT CustomSeparated`;
-    return readEnveloped(storage, query, parameters, { settings, signal }, { ofWhole, ofStart });
+    const whole = await readEnveloped(storage, query, parameters, { settings, signal }, around);
+    if (whole !== undefined) return whole;
+    const page = {
+      organization,
+      where: where.sql,
+      start,
+      parameters,
+      options: { settings: plan, signal },
+      columns: 'ocsf',
+      bytes: 'length(ocsf)',
+      format: 'CustomSeparated',
+      settings: envelopeSettings({ before: '', ...texts, rowBefore: envelope.head, after: '' }),
+      around: async (total: number | undefined) => ({
+        before,
+        between,
+        after: `]${metaText(total ?? (await ofNone()), request)}`,
+      }),
+      render: textSlice,
+    };
+    return { flow: await readSliced(storage, page, turn) };
   };
 }
+
+const before = '{"data":[';
+
+function metaText(total: number, { limit, offset }: PageRequest): string {
+  return `,"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`;
+}
+
+/** The default of this engine; named, so that another default cannot take it away. */
+const oneSnapshot = { enable_shared_storage_snapshot_in_query: 1 };
 
 /**
  * The same pages as events of OCSF 1.1.0: the same rows, which are mapped from their source events here (contract:
  * OCSF 1.1.0).
  */
-export function createStandardPageReader(reads: StandardReads): PageReader {
+export function createStandardPageReader(reads: StandardReads, turn: Turn = atOnce): PageReader {
   const { storage } = reads;
-  return (organization, request, signal) => {
+  return async (organization, request, signal) => {
     const { filter, offset, limit } = request;
     const where = whereClause(organization, filter);
-    const settings = { ...planOf(filter), enable_shared_storage_snapshot_in_query: 1 };
-    const tailOf = (total: number): string =>
-      `],"meta":{"total":${total},"limit":${limit},"offset":${offset}}}`;
+    const settings = { ...planOf(filter), ...oneSnapshot };
     const start = startOf(request, where);
     const parameters = { ...where.parameters, limit, offset };
-    const tail = {
-      of: tailOf,
-      ofNone: async () =>
-        tailOf(offset === 0 ? 0 : await totalBefore(storage, start, parameters, { signal, settings })),
-    };
+    const tailOf = (total: number): string => `]${metaText(total, request)}`;
+    const ofNone = async () =>
+      tailOf(await totalOfNone(storage, request, start, parameters, { signal, settings }));
     const { scalars, condition, skip, total } = start;
     const rows =
       `SELECT ${rowColumns('counted')} FROM (${scalars} SELECT ${total} AS counted, seq, time, source FROM events ` +
       `WHERE ${where.sql} AND ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip})`;
     const query = `${onShard(storage, rows)} FORMAT RowBinary`;
-    return readStandard(reads, organization, [query, parameters, { settings, signal }], '{"data":[', tail);
+    const read = [query, parameters, { settings, signal }] as const;
+    const whole = await readStandard(reads, organization, read, before, { of: tailOf, ofNone });
+    if (whole !== undefined) return whole;
+    const page = {
+      organization,
+      where: where.sql,
+      start,
+      parameters,
+      options: { settings, signal },
+      columns: rowColumns('0'),
+      bytes: 'length(source)',
+      format: 'RowBinary',
+      settings: {},
+      around: async (found: number | undefined) => ({
+        before,
+        between,
+        after: found === undefined ? await ofNone() : tailOf(found),
+      }),
+      render: (held: HeldBytes, count: number) => standardSlice(reads.pool, organization, held, count),
+    };
+    return { flow: await readSliced(storage, page, turn) };
   };
 }
 
 /** The total where no row tells it: nothing is from this offset on. */
-async function totalBefore(
+async function totalOfNone(
   storage: Storage,
+  { offset }: PageRequest,
   { scalars, total }: PageStart,
-  parameters: Parameters & { readonly offset: number },
+  parameters: Parameters,
   options: QueryOptions,
 ): Promise<number> {
+  if (offset === 0) return 0;
   const [row] = await storage.rows<{ total: string }>(
     onShard(storage, `${scalars} SELECT ${total} AS total`),
     parameters,
     options,
   );
-  return Math.min(Number(row?.total ?? 0), parameters.offset);
+  return Math.min(Number(row?.total ?? 0), offset);
 }
 
 function startOf(request: PageRequest, where: Where, floor?: number): PageStart {

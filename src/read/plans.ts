@@ -1,5 +1,6 @@
 import type { Settings } from '../storage/storage.ts';
 import { type AuditFilter, hasIndexedFilter } from './filter.ts';
+import { limits } from './limits.ts';
 
 /** Newest first, then last written first: a total order, since `seq` is unique. */
 export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
@@ -39,6 +40,23 @@ export const feedPage: Settings = byProjection;
  */
 export const feedChunk: Settings = { ...feedPage, output_format_parallel_formatting: 0 };
 
+/**
+ * A few events that are known by their order numbers, however large they are: as they come, without a pipeline that holds
+ * several blocks of them.
+ */
+export const sliceOfPage: Settings = {
+  ...byProjection,
+  max_block_size: 64,
+  read_in_order_use_buffering: 0,
+  output_format_parallel_formatting: 0,
+};
+
+/**
+ * What is to be held as a whole has not more than this of the engine's memory: the engine gathers all rows of a page before
+ * it hands out the first, so one that is too large is known before it costs much.
+ */
+export const heldWhole: Settings = { max_memory_usage: limits.heldReadMemoryBytesMax };
+
 export function planOf(filter: AuditFilter): Settings {
   return hasIndexedFilter(filter) ? byProjection : inKeyOrder;
 }
@@ -53,4 +71,6 @@ export const streamSettings: Settings = {
   max_block_size: 1024,
   read_in_order_use_buffering: 0,
   output_format_parallel_formatting: 0,
+  // With a limit the engine would gather all rows before it hands out the first.
+  query_plan_optimize_lazy_materialization: 0,
 };

@@ -1,6 +1,8 @@
-import { type ByteFlow, flowWith } from '../base/byte-flow.ts';
-import { limits } from './limits.ts';
+import type { ByteFlow } from '../base/byte-flow.ts';
+import { EngineError } from '../base/engine-error.ts';
 import type { BytesOptions, HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
+import { limits } from './limits.ts';
+import { heldWhole } from './plans.ts';
 
 /**
  * The body of an answer: whole, in memory that `release` gives back, so that a failure of the engine is still
@@ -17,28 +19,50 @@ export interface BodyEnvelope {
   readonly after: string;
 }
 
-/** How the envelope follows from the engine's bytes: from all of them, or, when they are very many, from the first. */
-export interface EnvelopeOf {
-  ofWhole(rows: Uint8Array): BodyEnvelope | Promise<BodyEnvelope>;
-  ofStart(rows: Uint8Array): BodyEnvelope;
-}
+/** Code of the engine: a query needs more memory than it may have. */
+const memoryLimitExceeded = 241;
 
 /** Room around the held bytes, for `before` and `after`. */
 const room = { headroom: 64, tailroom: 1024 };
 
-/** Reads a result and puts its envelope around it. Rejects with EngineError. */
+/**
+ * Reads a result that is to be held; undefined where it is too large for that, here or in the engine. Rejects with
+ * EngineError.
+ */
+export async function readWhole(
+  storage: Storage,
+  query: string,
+  parameters: Parameters,
+  options: BytesOptions,
+): Promise<HeldBytes | undefined> {
+  const settings = { ...heldWhole, ...options.settings };
+  try {
+    const result = await storage.bytes(query, parameters, { ...options, settings });
+    if ('release' in result) return result;
+    result.destroy();
+    return undefined;
+  } catch (error) {
+    if (error instanceof EngineError && error.engineCode === memoryLimitExceeded) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Reads a result and puts its envelope around it, which follows from the engine's bytes; undefined where it is too large
+ * to be held. Rejects with EngineError.
+ */
 export async function readEnveloped(
   storage: Storage,
   query: string,
   parameters: Parameters,
   options: QueryOptions,
-  envelopeOf: EnvelopeOf,
-): Promise<ReadBody> {
-  const holding: BytesOptions = { ...options, ...room, bytesMax: limits.pageBufferedBytesMax };
-  const result = await storage.bytes(query, parameters, holding);
-  if (!('release' in result)) return { flow: envelopFlow(result, envelopeOf) };
+  envelopeOf: (rows: Uint8Array) => BodyEnvelope | Promise<BodyEnvelope>,
+  bytesMax: number = limits.pageBufferedBytesMax,
+): Promise<{ readonly bytes: Uint8Array; readonly release: () => void } | undefined> {
+  const result = await readWhole(storage, query, parameters, { ...options, ...room, bytesMax });
+  if (result === undefined) return undefined;
   try {
-    const envelope = await envelopeOf.ofWhole(result.buffer.subarray(result.start, result.end));
+    const envelope = await envelopeOf(result.buffer.subarray(result.start, result.end));
     return { bytes: envelopHeld(result, envelope), release: result.release };
   } catch (error) {
     result.release();
@@ -53,25 +77,4 @@ function envelopHeld({ buffer, start, end }: HeldBytes, { skip, before, after }:
     throw new RangeError('no room for the envelope');
   bytes.write(before, from);
   return bytes.subarray(from, end + bytes.write(after, end));
-}
-
-/** The first piece of a flow is as long as what is held at most. */
-function envelopFlow(flow: ByteFlow, envelopeOf: EnvelopeOf): ByteFlow {
-  return flowWith(flow, (sink) => {
-    let after: string | undefined;
-    flow.to({
-      data(piece) {
-        if (after !== undefined) return sink.data(piece);
-        const envelope = envelopeOf.ofStart(piece);
-        ({ after } = envelope);
-        const wanted = sink.data(Buffer.from(envelope.before));
-        return sink.data(piece.subarray(envelope.skip)) && wanted;
-      },
-      end() {
-        sink.data(Buffer.from(after ?? ''));
-        sink.end();
-      },
-      failed: (error) => sink.failed(error),
-    });
-  });
 }

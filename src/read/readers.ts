@@ -3,7 +3,7 @@ import { memoizeFor } from '../base/single-flight.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { EventEnvelope } from './envelope.ts';
 import { createExportReader, createStandardExportReader, type ExportReader } from './export.ts';
-import { exportSlots, inTurn, readQueue, sourceStreamSlots } from './fair-queue.ts';
+import { exportSlots, inTurn, readQueue, sourceStreamSlots, turnOf } from './fair-queue.ts';
 import { createFeedReader, type FeedReader } from './feed.ts';
 import { createFeedCursors } from './feed-cursor.ts';
 import { createHistogramReader, type HistogramReader } from './histogram.ts';
@@ -11,7 +11,6 @@ import { createLegacyReader, type LegacyReader } from './legacy.ts';
 import type { AuditFilter, EventSchema } from './filter.ts';
 import { limits } from './limits.ts';
 import { createPageReader, createStandardPageReader, type PageReader } from './page.ts';
-import type { ReadBody } from './read-body.ts';
 import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
 import { createSourceEventsReader } from './source-events.ts';
 import type { StandardPool } from './standard/pool.ts';
@@ -58,10 +57,10 @@ export function createReaders(options: ReadersOptions): Readers {
   const settled = memoizeFor(limits.feedSettledMs, () => order.settledBefore());
   const keptFrom = (organization: string) => options.keptFrom(organization);
   const { ofKept, byKept } = keepingTo(keptFrom);
-  const page = createPageReader(storage, envelope, clock);
-  const flowOf = (body: ReadBody) => ('flow' in body ? body.flow : undefined);
+  const turn = turnOf(queue);
+  const page = createPageReader(storage, envelope, clock, turn);
   return {
-    page: inTurn(queue, ofKept(bySchema(page, createStandardPageReader(options))), flowOf),
+    page: inTurn(queue, ofKept(bySchema(page, createStandardPageReader(options, turn)))),
     export: inTurn(
       exportSlots(),
       ofKept(bySchema(createExportReader(storage, envelope), createStandardExportReader(options))),
@@ -83,7 +82,7 @@ export function createReaders(options: ReadersOptions): Readers {
     receipts: inTurn(queue, createReceiptsReader(storage, keptFrom)),
     histogram: inTurn(queue, byKept(createHistogramReader(storage))),
     topValues: inTurn(queue, byKept(createTopValuesReader(storage))),
-    sourceEvents: inTurn(queue, ofKept(createSourceEventsReader(storage, envelope, clock)), flowOf),
+    sourceEvents: inTurn(queue, ofKept(createSourceEventsReader(storage, envelope, clock, turn))),
   };
 }
 

@@ -1,14 +1,12 @@
 import { buffers } from '../../base/buffer-pool.ts';
-import { flowWith, type ByteFlow } from '../../base/byte-flow.ts';
-import type { Parameters, QueryOptions, Storage } from '../../storage/storage.ts';
+import type { HeldBytes, Parameters, QueryOptions, Storage } from '../../storage/storage.ts';
+import { between } from '../envelope.ts';
 import { limits } from '../limits.ts';
-import type { ReadBody } from '../read-body.ts';
-import { StandardFlow } from './flow.ts';
+import { checkRows } from '../page-slices.ts';
+import { readWhole } from '../read-body.ts';
+import type { SliceBytes } from '../sliced-flow.ts';
 import type { MappedEvents, StandardPool } from './pool.ts';
-import { taskRows, totalOf } from './rows.ts';
-
-const between = ',\n';
-const inList = { between, behind: '' };
+import { countRows, taskRows, totalOf } from './rows.ts';
 
 /** What stands behind the events of an answer: by the total that each row has, or where there is no row. */
 export interface Tail {
@@ -23,8 +21,8 @@ export interface StandardReads {
 }
 
 /**
- * Reads rows and answers their events: `before`, events, `tail`. Held
- * until all is mapped, so that a failure is still answered; very much is streamed. Rejects with EngineError.
+ * Reads rows and answers their events: `before`, events, `tail`. Held until all is mapped, so that a failure is still
+ * answered; undefined where there is too much for that. Rejects with EngineError.
  */
 export async function readStandard(
   { storage, pool }: StandardReads,
@@ -32,20 +30,48 @@ export async function readStandard(
   [query, parameters, options]: readonly [string, Parameters, QueryOptions],
   before: string,
   tail: Tail,
-): Promise<ReadBody> {
+): Promise<SliceBytes | undefined> {
   const holding = { ...options, headroom: 0, tailroom: 0, bytesMax: limits.standardPageBytesMax };
-  const rows = await storage.bytes(query, parameters, holding);
-  if (!('release' in rows)) return { flow: streamed(rows, pool, organization, before, tail) };
-  let mapped: MappedEvents[] = [];
+  const rows = await readWhole(storage, query, parameters, holding);
+  if (rows === undefined) return undefined;
   try {
     const bytes = rows.buffer.subarray(rows.start, rows.end);
     if (bytes.length === 0) return joined(before, [], await tail.ofNone());
     const after = tail.of(totalOf(bytes, 0));
-    mapped = await mapAll(pool, organization, bytes);
-    return joined(before, mapped, after);
+    return await mapped(pool, organization, bytes, before, after);
   } finally {
     rows.release();
-    for (const one of mapped) one.release();
+  }
+}
+
+/** The events of a slice's rows, which are released. */
+export async function standardSlice(
+  pool: StandardPool,
+  organization: string,
+  rows: HeldBytes,
+  wanted: number,
+): Promise<SliceBytes> {
+  const bytes = rows.buffer.subarray(rows.start, rows.end);
+  checkRows(rows, countRows(bytes), wanted);
+  try {
+    return await mapped(pool, organization, bytes, '', '');
+  } finally {
+    rows.release();
+  }
+}
+
+async function mapped(
+  pool: StandardPool,
+  organization: string,
+  bytes: Uint8Array,
+  before: string,
+  after: string,
+): Promise<SliceBytes> {
+  const events = await mapAll(pool, organization, bytes);
+  try {
+    return joined(before, events, after);
+  } finally {
+    for (const one of events) one.release();
   }
 }
 
@@ -69,7 +95,7 @@ async function mapAll(pool: StandardPool, organization: string, bytes: Uint8Arra
   }
 }
 
-function joined(before: string, mapped: readonly MappedEvents[], after: string): ReadBody {
+function joined(before: string, mapped: readonly MappedEvents[], after: string): SliceBytes {
   const length = mapped.reduce((sum, { bytes }) => sum + bytes.length, before.length + after.length);
   const lease = buffers.take(length);
   const body = Buffer.from(lease.memory, 0, length);
@@ -80,36 +106,4 @@ function joined(before: string, mapped: readonly MappedEvents[], after: string):
   }
   body.write(after, end, 'latin1');
   return { bytes: body, release: () => lease.release() };
-}
-
-/** The first piece of such a flow is as long as what is held at most, so it has the first row. */
-function streamed(
-  rows: ByteFlow,
-  pool: StandardPool,
-  organization: string,
-  before: string,
-  tail: Tail,
-): ByteFlow {
-  let after: string | undefined;
-  const noted = flowWith(rows, (sink) =>
-    rows.to({
-      data(piece) {
-        after ??= tail.of(totalOf(piece, 0));
-        return sink.data(piece);
-      },
-      end: () => sink.end(),
-      failed: (error) => sink.failed(error),
-    }),
-  );
-  const events = new StandardFlow(noted, pool, organization, { ...inList, before, after: '' });
-  return flowWith(events, (sink) =>
-    events.to({
-      data: (piece) => sink.data(piece),
-      end() {
-        sink.data(Buffer.from(after ?? ''));
-        sink.end();
-      },
-      failed: (error) => sink.failed(error),
-    }),
-  );
 }

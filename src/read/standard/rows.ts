@@ -38,6 +38,14 @@ export function findSource(bytes: Uint8Array, at: number, end: number, place: So
   return false;
 }
 
+/** How many rows there are, all of them whole. */
+export function countRows(bytes: Uint8Array): number {
+  const place: SourcePlace = { start: 0, end: 0 };
+  let rows = 0;
+  for (let at = 0; findSource(bytes, at, bytes.length, place); at = place.end) rows++;
+  return rows;
+}
+
 /** The total that a row begins with. */
 export function totalOf(bytes: Uint8Array, at: number): number {
   return Number(viewOf(bytes).getBigUint64(at, true));

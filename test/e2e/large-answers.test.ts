@@ -1,0 +1,168 @@
+import { strict as assert } from 'node:assert';
+import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { createClient } from '../../src/client/client.ts';
+import { limits } from '../../src/read/limits.ts';
+import { forward } from '../cli/forward-support.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { eventually, type Page } from '../support/http.ts';
+import { rounds } from '../support/rounds.ts';
+import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
+
+/** Answers that are larger than the memory that service and engine have for one (contract: Read). */
+
+const mebibyte = 1024 * 1024;
+const events = rounds(400, 1000);
+/** The text stands twice in an audit event, so that one has 1 MiB. */
+const textBytes = mebibyte / 2;
+const year = { startTime: '2024-01-01T00:00:00Z', endTime: '2024-12-31T00:00:00Z' };
+/** Beside what the service has anyhow: slices, and what the allocator has not given back of them. */
+const growthMebibytesMax = 160;
+/** The heaps of threads that map events of OCSF have bounds of their own. */
+const mappingMebibytesMax = 2 * limits.standardHeapMegabytesMax;
+
+let server: TestServer;
+let tenant: Tenant;
+let directory: string;
+
+const statusOf = (pid: number, name: string): number =>
+  Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+
+/** How many MiB more than before were resident at most while the work went on. */
+async function growthDuring(work: () => Promise<void>): Promise<number> {
+  writeFileSync(`/proc/${server.pid}/clear_refs`, '5');
+  const begun = statusOf(server.pid, 'VmRSS');
+  await work();
+  return statusOf(server.pid, 'VmHWM') - begun;
+}
+
+function ask(path: string): Promise<Response> {
+  return fetch(`${server.url}/api/v1/${path}`, { headers: { 'x-api-key': tenant.key } });
+}
+
+/** Lines of an answer, its length, and its end. */
+async function readThrough(path: string): Promise<{ lines: number; bytes: number; end: string }> {
+  const answer = await ask(path);
+  assert.equal(answer.status, 200);
+  let [lines, bytes, end] = [1, 0, ''];
+  for await (const piece of answer.body as unknown as AsyncIterable<Uint8Array>) {
+    const part = Buffer.from(piece);
+    bytes += part.length;
+    for (let at = part.indexOf(10); at !== -1; at = part.indexOf(10, at + 1)) lines++;
+    end = (end + part.subarray(-200).toString('latin1')).slice(-200);
+  }
+  return { lines, bytes, end };
+}
+
+const query = (more: Readonly<Record<string, string>>) =>
+  new URLSearchParams({ ...year, ...more }).toString();
+
+describe('answers that are larger than memory', { concurrency: false }, () => {
+  before(async () => {
+    directory = await temporaryDirectory();
+    server = await startServer();
+    tenant = await createTenant(server, 'large-answers');
+    const text = 'x'.repeat(textBytes);
+    for (let from = 0; from < events; from += 20) {
+      const batch = Array.from({ length: 20 }, (_, at) => ({
+        message: {
+          timestamp: '2024-05-06T07:08:09Z',
+          action: 2001,
+          actor: 'a@x',
+          extra: { n: from + at, text },
+        },
+      }));
+      const answer = await tenant.post(gzipSync(JSON.stringify(batch), { level: 1 }), {
+        'content-encoding': 'gzip',
+      });
+      assert.equal(answer.status, 202);
+    }
+    await eventually(
+      'all events',
+      async () => ((await tenant.page({ ...year, limit: '1' })).meta.total === events ? true : undefined),
+      120_000,
+    );
+  });
+  after(async () => {
+    await server?.stop();
+    await removeDirectory(directory);
+  });
+
+  for (const [what, more] of [
+    ['of all events', {}],
+    ['of an actor', { actor: 'a@x' }],
+    ['of events of OCSF', { schema: 'ocsf' }],
+  ] as const)
+    test(`a page ${what} comes whole, with its total, in bounded memory`, async () => {
+      const growth = await growthDuring(async () => {
+        const { lines, bytes, end } = await readThrough(`audit?${query({ ...more, limit: '1000' })}`);
+        assert.equal(lines, events);
+        assert.ok(bytes > events * textBytes);
+        assert.ok(end.endsWith(`],"meta":{"total":${events},"limit":1000,"offset":0}}`), end);
+      });
+      const isMapped = 'schema' in more;
+      assert.ok(growth < growthMebibytesMax + (isMapped ? mappingMebibytesMax : 0), `${growth} MiB`);
+    });
+
+  test('pages that meet have each event once, and compressed ones too', async () => {
+    const seen: unknown[] = [];
+    for (let offset = 0; offset < 120; offset += 60) {
+      const answer = await ask(`audit?${query({ limit: '60', offset: String(offset) })}`);
+      assert.notEqual(answer.headers.get('content-encoding'), null);
+      const page = (await answer.json()) as Page;
+      assert.deepEqual(page.meta, { total: events, limit: 60, offset });
+      seen.push(...page.data.map((event) => (event['extra_map'] as { n: number }).n));
+    }
+    assert.equal(seen.length, 120);
+    assert.equal(new Set(seen).size, 120);
+  });
+
+  for (const schema of ['default', 'ocsf'] as const)
+    test(`a follower of the feed gets every event, in pages of bounded size (${schema})`, async () => {
+      const client = createClient({ url: server.url, apiKey: tenant.key });
+      const growth = await growthDuring(async () => {
+        let count = 0;
+        for await (const page of client.feed({ schema, limit: 1000, follow: false })) {
+          const bytes = page.texts.reduce((sum, text) => sum + text.length, 0);
+          assert.ok(bytes <= 1.5 * limits.feedPageBytesMax, `${bytes} bytes in a page`);
+          count += page.texts.filter((text) => text.length > textBytes).length;
+        }
+        assert.equal(count, events);
+      });
+      const isMapped = schema === 'ocsf';
+      assert.ok(growth < growthMebibytesMax + (isMapped ? mappingMebibytesMax : 0), `${growth} MiB`);
+    });
+
+  test('forward gets past them', async () => {
+    const file = join(directory, 'events.ndjson');
+    const run = await forward(['--url', server.url, '--once', '--to', `file:${file}`], {
+      environment: { AUDITLOG_API_KEY: tenant.key },
+    });
+    assert.equal(run.code, 0, run.error);
+    assert.ok((await stat(file)).size > 2 * events * textBytes);
+    let lines = 0;
+    for await (const piece of createReadStream(file) as AsyncIterable<Buffer>)
+      for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) lines++;
+    assert.ok(lines >= events, `${lines} lines`);
+  });
+
+  test('readers that stand still cost a bounded part of memory, and nobody else waits for them', async () => {
+    const sockets: Socket[] = [];
+    const growth = await growthDuring(async () => {
+      for (let n = 0; n < 40; n++) {
+        const path = n % 2 === 0 ? `audit?${query({ limit: '1000' })}` : 'audit/feed?limit=1000';
+        const socket = connect(server.port, '127.0.0.1').on('error', () => undefined);
+        socket.write(`GET /api/v1/${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${tenant.key}\r\n\r\n`);
+        await new Promise((resolve) => socket.once('readable', resolve));
+        sockets.push(socket);
+      }
+      assert.equal((await tenant.page({ ...year, limit: '5' })).meta.total, events);
+    });
+    for (const socket of sockets) socket.destroy();
+    assert.ok(growth < 256 + growthMebibytesMax, `${growth} MiB`);
+  });
+});
