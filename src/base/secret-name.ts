@@ -1,4 +1,10 @@
-/** A member's name as it is compared with the names of secrets: lower case, without spaces, `_`, `-` and `.`. */
+/** What nobody sees in a name, or what only separates its words. */
+const unseen = /[\p{White_Space}\p{Cf}\p{Default_Ignorable_Code_Point}_.-]/gu;
+
+/**
+ * A member's name as it is compared with the names of secrets: lower case, without white space, zero-width characters,
+ * `_`, `-` and `.`.
+ */
 export function plainName(name: string): string {
-  return name.toLowerCase().replace(/[ _.-]/g, '');
+  return name.toLowerCase().replace(unseen, '');
 }

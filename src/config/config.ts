@@ -216,5 +216,6 @@ export function loadConfig(environment: Environment) {
     ...evidenceOf(values),
     /** In lower case. */
     redactKeys: Object.freeze(values.REDACT_KEYS ?? []),
+    redactValues: values.REDACT_VALUES,
   });
 }

@@ -261,8 +261,13 @@ export const variables = {
   ),
   REDACT_KEYS: optional(
     'none',
-    'names in message.extra whose values are never stored, separated by commas, beside the usual ones; !name keeps the values of a usual one',
+    'names of members whose values are never stored, separated by commas, beside the usual ones; !name keeps the values of a usual one',
     secretNames(1000, 200),
+  ),
+  REDACT_VALUES: setting(
+    'on',
+    'whether values are never stored that are secrets by their shape: JSON Web Tokens, AWS access keys, private keys, tokens of GitHub and Slack, API keys',
+    mapped(oneOf(['on', 'off']), (word) => word === 'on'),
   ),
 } as const;
 

@@ -1,11 +1,10 @@
 import { Mapper, type MappedEvent } from '../ocsf/audit-event.ts';
 import { fromByteText, windowOf } from '../ocsf/byte-text.ts';
 import { eventHead, eventTail, type ProductNames } from '../ocsf/envelope.ts';
-import { alwaysRedacted } from '../ocsf/redact.ts';
+import { redactionOf, type RedactionSettings } from '../ocsf/redact.ts';
 
-export interface PreviewOptions extends ProductNames {
+export interface PreviewOptions extends ProductNames, RedactionSettings {
   readonly appName: string;
-  readonly redactKeys: readonly string[];
 }
 
 /** What a source event would be read back as, without storing it. Which organizations there are is not known here. */
@@ -13,8 +12,8 @@ export class Preview {
   readonly #mapper: Mapper;
   readonly #tail: string;
 
-  constructor({ appName, redactKeys, ...names }: PreviewOptions) {
-    this.#mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+  constructor({ appName, redactKeys, redactValues, ...names }: PreviewOptions) {
+    this.#mapper = new Mapper({ appName, redaction: redactionOf({ redactKeys, redactValues }) });
     this.#tail = eventTail(names);
   }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { limits } from './limits.ts';
+import type { RedactionSettings } from '../ocsf/redact.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { SegmentSink } from '../base/segment-insert.ts';
@@ -19,7 +20,7 @@ import { RejectionLog } from './rejections.ts';
 import type { Unsettled } from './sealed-segments.ts';
 import { Wal } from './wal.ts';
 
-export interface IngestOptions {
+export interface IngestOptions extends RedactionSettings {
   /** Holds the folders `wal` and `idempotency`; the caller makes sure that no other process uses it. */
   readonly dataDir: string;
   readonly log: Logger;
@@ -27,7 +28,6 @@ export interface IngestOptions {
   /** URL of another worker module than the one beside this: of tests, which have one that starts faster. */
   readonly workerFile?: string | undefined;
   readonly appName: string;
-  readonly redactKeys: readonly string[];
   readonly bodyBytesMax: number;
   readonly flushIntervalMs: number;
   readonly segmentBytes: number;
@@ -171,8 +171,8 @@ async function openAnswers(dataDir: string, wal: Wal, log: Logger): Promise<Idem
 }
 
 function startPools(options: IngestOptions, throttle: Throttle): Pools {
-  const { appName, redactKeys, workers, log, workerFile: filename } = options;
-  const worker = { appName, redactKeys };
+  const { appName, redactKeys, redactValues, workers, log, workerFile: filename } = options;
+  const worker = { appName, redactKeys, redactValues };
   return {
     // One thread is enough for small bodies: receiving them costs more than mapping them.
     small: new WorkerPool({ name: 'small', threads: 1, worker, log, filename, throttle: throttle.small }),

@@ -3,7 +3,7 @@ import type { OrganizationFacts } from '../base/organization-facts.ts';
 import { traced } from '../base/trace.ts';
 import { Mapper, type OrgReference } from '../ocsf/audit-event.ts';
 import { toWindow } from '../ocsf/byte-text.ts';
-import { alwaysRedacted } from '../ocsf/redact.ts';
+import { redactionOf } from '../ocsf/redact.ts';
 import type { Arrivals } from './arrivals.ts';
 import { BlockBuilder } from './native-block.ts';
 import type { WorkerSettings } from './task.ts';
@@ -17,8 +17,8 @@ export class OwnEvents {
   readonly #mapper: Mapper;
   readonly #block = new BlockBuilder({ own: true });
 
-  constructor({ appName, redactKeys }: WorkerSettings) {
-    this.#mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+  constructor({ appName, ...redaction }: WorkerSettings) {
+    this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction) });
   }
 
   /**

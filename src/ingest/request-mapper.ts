@@ -4,7 +4,7 @@ import { refusalIn } from '../foreign/otlp/record.ts';
 import { type MappedEvent, Mapper, type ResolveOrg } from '../ocsf/audit-event.ts';
 import { fromByteText, toWindow, type Window } from '../ocsf/byte-text.ts';
 import { quote } from '../ocsf/json-cursor.ts';
-import { alwaysRedacted } from '../ocsf/redact.ts';
+import { redactionOf } from '../ocsf/redact.ts';
 import { BlockOutput } from './block-output.ts';
 import { BlockBuilder } from './native-block.ts';
 import { OrganizationLookup } from './organization-lookup.ts';
@@ -20,8 +20,8 @@ export class RequestMapper {
   readonly #sharedRows = new BlockBuilder();
   readonly #ownRows = new BlockBuilder();
 
-  constructor({ appName, redactKeys }: WorkerSettings) {
-    this.#mapper = new Mapper({ appName, redactKeys: [...alwaysRedacted, ...redactKeys] });
+  constructor({ appName, ...redaction }: WorkerSettings) {
+    this.#mapper = new Mapper({ appName, redaction: redactionOf(redaction) });
   }
 
   map(task: MapTask): MapResult {

@@ -3,6 +3,7 @@ import type { OrganizationFacts, SharedDirectory } from '../base/organization-fa
 import type { ProblemCode } from '../base/problem.ts';
 import type { MappingName } from '../foreign/definition.ts';
 import type { OtlpForm } from '../foreign/otlp/export.ts';
+import type { RedactionSettings } from '../ocsf/redact.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
 import { limits } from './limits.ts';
@@ -117,9 +118,8 @@ export interface SplitResult {
 }
 
 /** What a worker is started with. */
-export interface WorkerSettings {
+export interface WorkerSettings extends RedactionSettings {
   readonly appName: string;
-  readonly redactKeys: readonly string[];
 }
 
 /** All organizations, for keys that belong to none; the same object until something changes. */

@@ -2,15 +2,14 @@ import { faultText } from '../base/fault.ts';
 import { limits } from './limits.ts';
 import { activityName } from './activities.ts';
 import { Arena, OutOfRoom, type Piece, putLower, putText, samePiece } from './byte-sink.ts';
-import type { Window } from './byte-text.ts';
+import { type Window, windowOf } from './byte-text.ts';
 import { firstToken, lastToken } from './json-array.ts';
 import { noBytes } from './json-cursor.ts';
-import { createKeyTest } from './redact.ts';
+import type { Redaction } from './redact.ts';
 import { Renderer, type Severity, type Status } from './render.ts';
 import { hasExpired } from './retention.ts';
 import { eventOf, isSurelyValid, microsOf, SourceValidator } from './source-event.ts';
 import { kind, numberOf, readSource, releaseReading, SourceReading, slot, textOf } from './source-fields.ts';
-import { areJson } from './stored-json.ts';
 
 export interface OrgReference {
   /** UUID of the organization. */
@@ -57,8 +56,8 @@ export interface MappedEvent {
 export interface MapperOptions {
   /** Fixed text of `actor.app_name`. */
   readonly appName: string;
-  /** Names whose values in `extra` are never stored: see `createKeyTest`. */
-  readonly redactKeys: readonly string[];
+  /** Undefined for events that have been redacted before they were stored. */
+  readonly redaction?: Redaction | undefined;
   /** Unix milliseconds; by default the system's clock. */
   readonly now?: () => number;
 }
@@ -97,13 +96,15 @@ export class Mapper {
   readonly #validator = new SourceValidator();
   readonly #renderer: Renderer;
   readonly #arena: Arena;
+  readonly #redaction: Redaction | undefined;
   readonly #now: () => number;
   readonly #row: Row;
   readonly #names: Pair = [noPiece(), noPiece()];
   readonly #fileHashes: Pair = [noPiece(), noPiece()];
 
-  constructor({ appName, redactKeys, now = Date.now }: MapperOptions) {
-    this.#reading = new SourceReading(createKeyTest(redactKeys));
+  constructor({ appName, redaction, now = Date.now }: MapperOptions) {
+    this.#redaction = redaction;
+    this.#reading = new SourceReading(redaction);
     this.#renderer = new Renderer(appName);
     this.#arena = new Arena(this.#renderer.constants);
     this.#now = now;
@@ -133,9 +134,8 @@ export class Mapper {
   }
 
   #mapText(window: Window, start: number, end: number, org: ResolveOrg | OrgReference): MappedEvent | string {
-    this.#arena.open(window.bytes, start, end, this.#renderer.bytesMax(end - start));
     try {
-      const fault = readSource(this.#reading, this.#arena, window.text, start);
+      const fault = this.#read(window, start, end) ?? this.#redact(window, start, end);
       return fault ?? (typeof org === 'function' ? this.#mapNew(org) : this.#mapAgain(org));
     } catch (error) {
       // Rather refused than stored damaged; with regions of the right size it never comes to this.
@@ -144,6 +144,21 @@ export class Mapper {
     } finally {
       releaseReading(this.#reading);
     }
+  }
+
+  #read({ bytes, text }: Window, start: number, end: number): string | undefined {
+    this.#arena.open(bytes, start, end, this.#renderer.bytesMax(end - start));
+    return readSource(this.#reading, this.#arena, text, start);
+  }
+
+  /** Of an event with secrets, only what is left without them is mapped. */
+  #redact(window: Window, start: number, end: number): string | undefined {
+    if (!this.#reading.cursor.suspect) return undefined;
+    const redacted = this.#redaction?.redacted(window, start, end);
+    if (redacted === undefined) return undefined;
+    releaseReading(this.#reading);
+    const left = windowOf(Buffer.from(redacted, 'latin1'));
+    return this.#read(left, 0, left.bytes.length);
   }
 
   #mapNew(resolveOrg: ResolveOrg): MappedEvent | string {
@@ -192,7 +207,6 @@ export class Mapper {
     this.#renderer.render(rendered, reading, row, knownName);
     ocsf.bytes = rendered.bytes;
     ocsf.end = rendered.length;
-    if (reading.cursor.redacted && !areJson(ocsf, row.source)) return ': could not be redacted';
     return row;
   }
 

@@ -112,12 +112,7 @@ export function samePiece(one: Piece, two: Piece): boolean {
 const keptBytesMax = 1024 * 1024;
 const smallestBytes = 64 * 1024;
 
-/**
- * What a byte of the event can become in its minified copy: `"k":1,` is six bytes, and seventeen when the value is
- * replaced. (A configured name may be one letter.)
- */
-const minifiedGrowthMax = 3;
-/** The same for texts in lower case: one without its escapes, then with small letters of three bytes for two. */
+/** What a byte of the event can become in lower case: one without its escapes, then with small letters of three bytes for two. */
 const loweredGrowthMax = 3;
 
 /**
@@ -145,7 +140,7 @@ export class Arena {
   open(event: Uint8Array, start: number, end: number, renderedBytesMax: number): void {
     const length = end - start;
     const minified = this.eventStart + length;
-    const lowered = minified + length * minifiedGrowthMax;
+    const lowered = minified + length;
     const rendered = lowered + length * loweredGrowthMax;
     const room = rendered + renderedBytesMax;
     const size = this.bytes.length;

@@ -28,11 +28,30 @@ const lowSurrogatesFrom = 0xdc00;
 /** Integers of up to 308 digits lie within the range of a double. */
 const numberCharactersSafe = 308;
 
+/** What a character of a string is, as bits; all characters of a string together tell what it may hold. */
+export const mark = {
+  plain: 1,
+  wide: 2,
+  letterJ: 4,
+  letterI: 8,
+  letterX: 16,
+  underscore: 32,
+  hyphen: 64,
+} as const;
+
+/** By byte; 0 where a string may end, or where something is escaped or must be. */
+const marks = Uint8Array.from({ length: 256 }, (_, code) => {
+  if (code < space || code === quote || code === backslash) return 0;
+  if (code > 0x7f) return mark.wide;
+  const marked = { J: mark.letterJ, I: mark.letterI, x: mark.letterX, _: mark.underscore, '-': mark.hyphen };
+  return new Map<string, number>(Object.entries(marked)).get(String.fromCharCode(code)) ?? mark.plain;
+});
+
 export const noBytes = new Uint8Array(0);
 
 /**
  * What is read, and how far. The minified copy grows as `out` + text[from, position): nothing is copied until there is
- * whitespace to leave out or a value to replace, so the copy of an event without either is one slice.
+ * whitespace to leave out, so the copy of an event without any is one slice.
  */
 export class Cursor {
   bytes: Uint8Array = noBytes;
@@ -43,12 +62,12 @@ export class Cursor {
   end = 0;
   out = '';
   from = 0;
-  /** A value was replaced in the copy. */
-  redacted = false;
+  /** Something in the value may be a secret: see redact.ts. */
+  suspect = false;
   /** Set by `scanString`: the string has escapes, so its text is not its value. */
   escaped = false;
-  /** Also set by `scanString`: the string has characters beyond ASCII. */
-  wide = false;
+  /** Also set by `scanString`: the `mark` of every character of the string that is no escape. */
+  marks = 0;
   /** Set by `scanKey`: the name between its quotes. */
   keyStart = 0;
   keyEnd = 0;
@@ -70,7 +89,7 @@ export class Cursor {
     this.end = end;
     this.out = '';
     this.from = start;
-    this.redacted = false;
+    this.suspect = false;
     this.fault = '';
     return skipSpace(this, start);
   }
@@ -96,14 +115,6 @@ export function failExpected(c: Cursor, at: number, what: string): -1 {
 /** The character at `at`, or -1 at the end of the value. */
 export function codeAt(c: Cursor, at: number): number {
   return at < c.end ? (c.bytes[at] as number) : -1;
-}
-
-/** Takes what has been copied so far, up to `at`, away from the cursor: the copy goes on, empty, from there. */
-export function takeCopy(c: Cursor, at: number): string {
-  const copy = c.out + textSlice(c, c.from, at);
-  c.out = '';
-  c.from = at;
-  return copy;
 }
 
 /** Where text[at] stands in the minified copy. */
@@ -135,13 +146,13 @@ export function scanString(c: Cursor, at: number): number {
   let next = at + 1;
   while (next < end) {
     const code = bytes[next] as number;
-    if (code === quote) {
-      c.wide = all > 0x7f;
-      return next + 1;
-    }
-    if (code >= space && code !== backslash) {
-      all |= code;
+    const found = marks[code] as number;
+    if (found !== 0) {
+      all |= found;
       next++;
+    } else if (code === quote) {
+      c.marks = all;
+      return next + 1;
     } else {
       next = code === backslash ? scanEscape(c, next) : failControl(c, next, code);
       if (next < 0) return -1;
@@ -260,7 +271,7 @@ export function scanKey(c: Cursor, at: number): number {
   c.keyStart = at + 1;
   c.keyEnd = after - 1;
   c.keyEscaped = c.escaped;
-  c.keyWide = c.wide;
+  c.keyWide = (c.marks & mark.wide) !== 0;
   const next = skipSpace(c, after);
   if (codeAt(c, next) !== colon) return failExpected(c, next, '":"');
   return skipSpace(c, next + 1);

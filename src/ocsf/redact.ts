@@ -1,94 +1,187 @@
+import { fromByteText, toByteText, type Window } from './byte-text.ts';
 import { plainName } from '../base/secret-name.ts';
-import { fromByteText } from './byte-text.ts';
-import { type Cursor, stringValue } from './json-cursor.ts';
+import {
+  Cursor,
+  closeBrace,
+  closeBracket,
+  codeAt,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+  scanKey,
+  scanScalar,
+  scanString,
+  skipSpace,
+  stringValue,
+  textSlice,
+} from './json-cursor.ts';
+import type { Watch } from './json-text.ts';
+import { alwaysRedacted, pairNames, pairValue, SecretNames } from './secret-names.ts';
+import { mayHoldSecret, redactedText, withoutSecrets } from './secret-shapes.ts';
+import { eventMembers, type Field, fieldOfKey, type Members } from './source-fields.ts';
 
-/** Whether the member whose name the cursor holds must lose its value. */
-export type KeyTest = (c: Cursor) => boolean;
-
-/** What stands in for the value, as JSON. */
-export const redactedText = '"[redacted]"';
-
-/** Names that lose their values (contract: Ingest), as `plainName` has them; configuration adds and takes out. */
-export const alwaysRedacted = [
-  'password',
-  'passwd',
-  'pwd',
-  'passphrase',
-  'oldpassword',
-  'newpassword',
-  'currentpassword',
-  'userpassword',
-  'mfasecret',
-  'otp',
-  'totp',
-  'secret',
-  'clientsecret',
-  'secretkey',
-  'secretaccesskey',
-  'token',
-  'accesstoken',
-  'refreshtoken',
-  'idtoken',
-  'sessiontoken',
-  'authtoken',
-  'apikey',
-  'xapikey',
-  'authorization',
-  'proxyauthorization',
-  'cookie',
-  'setcookie',
-  'privatekey',
-  'credentials',
-  'recoverycodes',
-] as const;
-
-/** The names that `keys` come to, in any spelling; one with a leading `!` takes its name out. */
-function namesOf(keys: readonly string[]): Set<string> {
-  const names = new Set(keys.filter((key) => !key.startsWith('!')).map(plainName));
-  for (const key of keys) if (key.startsWith('!')) names.delete(plainName(key.slice(1)));
-  return names;
+export interface RedactionSettings {
+  /** Names beside those of every installation; one with a leading `!` is taken out. */
+  readonly redactKeys: readonly string[];
+  /** Whether values go that are secrets by their shape; true by default. */
+  readonly redactValues?: boolean | undefined;
 }
 
-const separators = ' _.-';
-const ascii = 128;
-
-/**
- * For the first and the last character of a name, both ASCII: whether it may be one of `names`. Nearly every name is
- * settled by this alone. One that begins or ends with a separator may always be.
- */
-function candidatesOf(names: ReadonlySet<string>): Uint8Array {
-  const candidates = new Uint8Array(ascii * ascii);
-  const mark = (first: string, last: string): void => {
-    const index = first.charCodeAt(0) * ascii + last.charCodeAt(0);
-    if (first < '\u0080' && last < '\u0080') candidates[index] = 1;
-  };
-  for (const name of names) {
-    const [first = '', last = ''] = [name.at(0), name.at(-1)];
-    for (const one of [first, first.toUpperCase()])
-      for (const other of [last, last.toUpperCase()]) mark(one, other);
-  }
-  for (const separator of separators) {
-    for (let code = 0; code < ascii; code++) {
-      mark(separator, String.fromCharCode(code));
-      mark(String.fromCharCode(code), separator);
-    }
-  }
-  return candidates;
+/** What an installation redacts. */
+export function redactionOf({ redactKeys, redactValues = true }: RedactionSettings): Redaction {
+  return new Redaction([...alwaysRedacted, ...redactKeys], redactValues);
 }
 
 /**
- * A test for names that are one of `keys`, however they are spelled and escaped (contract: Ingest). A key with a
- * leading `!` takes its name out.
+ * Takes secrets out of source events (contract: Ingest). While an event is read for the first time, this looks for
+ * what may be a secret; where it saw something, the event is gone through once more, and what is left of it is read
+ * anew:
+ *
+ *     read ─▶ suspect? ─no─────────────────────────────────▶ rows
+ *                └yes─▶ without its secrets ─▶ read again ─▶ rows
+ *
+ * So nothing that makes rows ever sees a secret, and a redacted event is JSON like any other.
  */
-export function createKeyTest(keys: readonly string[]): KeyTest {
-  const names = namesOf(keys);
-  const candidates = candidatesOf(names);
-  return (c) => {
-    const { bytes, keyStart, keyEnd } = c;
-    if (!c.keyEscaped && !c.keyWide) {
-      const first = bytes[keyStart] as number;
-      if (candidates[first * ascii + (bytes[keyEnd - 1] as number)] === 0) return false;
+export class Redaction implements Watch {
+  readonly #names: SecretNames;
+  readonly #hasShapes: boolean;
+
+  constructor(keys: readonly string[], hasShapes = true) {
+    this.#names = new SecretNames(keys);
+    this.#hasShapes = hasShapes;
+  }
+
+  onName(c: Cursor): void {
+    if (!c.suspect && this.#names.isSuspect(c)) c.suspect = true;
+  }
+
+  onText(c: Cursor, start: number, end: number): void {
+    if (this.#hasShapes && !c.suspect && mayHoldSecret(c, start, end)) c.suspect = true;
+  }
+
+  /** The source event in [start, end), which has been read without a fault, as byte text; undefined where it has no secret. */
+  redacted(window: Window, start: number, end: number): string | undefined {
+    const walk = new Walk(window, start, end, this.#names, this.#hasShapes);
+    return walk.redacted();
+  }
+}
+
+/** A value, and what takes its place. */
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly token: string;
+}
+
+/** What begins with this is true, false or null: they say whether there is a secret, and are none. */
+function isLiteral(code: number): boolean {
+  return code === 0x74 || code === 0x66 || code === 0x6e;
+}
+
+/** One way through an event that is known to be JSON, nested no deeper than allowed. */
+class Walk {
+  readonly #c = new Cursor();
+  readonly #start: number;
+  readonly #names: SecretNames;
+  readonly #hasShapes: boolean;
+  readonly #edits: Edit[] = [];
+
+  constructor({ bytes, text }: Window, start: number, end: number, names: SecretNames, hasShapes: boolean) {
+    this.#start = this.#c.open(bytes, start, end, text, start);
+    this.#names = names;
+    this.#hasShapes = hasShapes;
+  }
+
+  redacted(): string | undefined {
+    const end = this.#value(this.#start, eventMembers);
+    if (this.#edits.length === 0) return undefined;
+    const parts: string[] = [];
+    let from = this.#start;
+    // What is within a value that goes is gone with it; of two edits of one value the later one takes it whole.
+    const edits = this.#edits.toReversed().toSorted((a, b) => a.start - b.start || b.end - a.end);
+    for (const { start, end, token } of edits) {
+      if (start < from) continue;
+      parts.push(textSlice(this.#c, from, start), token);
+      from = end;
     }
-    return names.has(plainName(fromByteText(stringValue(c, keyStart, keyEnd, c.keyEscaped))));
-  };
+    parts.push(textSlice(this.#c, from, end));
+    return parts.join('');
+  }
+
+  /** Returns the position after the value; `known` are the fields among its members. */
+  #value(at: number, known?: Members): number {
+    const c = this.#c;
+    switch (codeAt(c, at)) {
+      case quote:
+        return this.#text(at);
+      case openBrace:
+        return this.#object(at, known);
+      case openBracket:
+        return this.#array(at);
+      default:
+        return scanScalar(c, at);
+    }
+  }
+
+  #text(at: number): number {
+    const c = this.#c;
+    const end = scanString(c, at);
+    if (!this.#hasShapes || !mayHoldSecret(c, at, end)) return end;
+    const value = stringValue(c, at + 1, end - 1, c.escaped);
+    const shown = withoutSecrets(value);
+    if (shown === value) return end;
+    const token = c.escaped ? toByteText(JSON.stringify(fromByteText(shown))) : `"${shown}"`;
+    this.#edits.push({ start: at, end, token });
+    return end;
+  }
+
+  #array(at: number): number {
+    const c = this.#c;
+    let next = skipSpace(c, at + 1);
+    while (codeAt(c, next) !== closeBracket) {
+      next = skipSpace(c, this.#value(next));
+      if (codeAt(c, next) === comma) next = skipSpace(c, next + 1);
+    }
+    return next + 1;
+  }
+
+  /** In a pair the value may stand before the name: what goes is known at the end. */
+  #object(at: number, known: Members | undefined): number {
+    const c = this.#c;
+    const values: number[] = [];
+    let isSecretPair = false;
+    let next = skipSpace(c, at + 1);
+    while (codeAt(c, next) !== closeBrace) {
+      const start = scanKey(c, next);
+      const field = known && fieldOfKey(c, known);
+      const name = this.#names.roleOf(c);
+      next = this.#member(start, field);
+      if (field === undefined && this.#names.has(name)) this.#hide(start, next);
+      if (name === pairValue) values.push(start, next);
+      if (pairNames.has(name) && this.#isSecretName(start, next)) isSecretPair = true;
+      next = skipSpace(c, next);
+      if (codeAt(c, next) === comma) next = skipSpace(c, next + 1);
+    }
+    if (isSecretPair)
+      for (let i = 0; i < values.length; i += 2) this.#hide(values[i] as number, values[i + 1] as number);
+    return next + 1;
+  }
+
+  #member(at: number, field: Field | undefined): number {
+    const isPlain = field?.mayHoldSecret === false && codeAt(this.#c, at) === quote;
+    return isPlain ? scanString(this.#c, at) : this.#value(at, field?.members);
+  }
+
+  /** Whether the value that has just been read is a string, and the name of a secret. */
+  #isSecretName(start: number, end: number): boolean {
+    const c = this.#c;
+    if (codeAt(c, start) !== quote) return false;
+    return this.#names.has(plainName(fromByteText(stringValue(c, start + 1, end - 1, c.escaped))));
+  }
+
+  #hide(start: number, end: number): void {
+    if (isLiteral(codeAt(this.#c, start))) return;
+    this.#edits.push({ start, end, token: `"${redactedText}"` });
+  }
 }

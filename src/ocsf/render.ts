@@ -93,12 +93,12 @@ export class Renderer {
   }
 
   /**
-   * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra` whose values
-   * are replaced: `"k":1,` is six bytes and becomes fifty-two, of which thirty-five are the enrichment. Constants and
-   * the names that we add are the rest.
+   * Bytes that rendering an event of `length` bytes may take. The worst is many small members of `extra`:
+   * `"":1,` is five bytes and becomes twenty-nine, of which twenty-four are the enrichment. Constants and the names that
+   * we add are the rest.
    */
   bytesMax(length: number): number {
-    return length * 9 + this.#appName.end - this.#appName.start + 2048;
+    return length * 6 + this.#appName.end - this.#appName.start + 2048;
   }
 
   /** `activityName` (ASCII) stands where the producer gave none. */

@@ -20,8 +20,7 @@ import {
   stringValue,
   textSlice,
 } from './json-cursor.ts';
-import { describeFault, finish, isAtEnd, isTooDeep, skipMember, skipValue } from './json-text.ts';
-import type { KeyTest } from './redact.ts';
+import { describeFault, finish, isAtEnd, isTooDeep, skipMember, skipValue, type Watch } from './json-text.ts';
 
 /** What stands in a slot. Null and the empty string count as absent (contract: Ingest). */
 export const kind = {
@@ -47,8 +46,8 @@ const object = maskOf(kind.object);
 const integer = maskOf(kind.integer);
 
 /**
- * One pass over a source event: checks every token, minifies, redacts, and keeps the values of the fields that the
- * service knows. What they are and where they stand goes into slots, one a field, numbered in the order of this list:
+ * One pass over a source event: checks every token, minifies, and keeps the values of the fields that the service
+ * knows. What they are and where they stand goes into slots, one a field, numbered in the order of this list:
  *
  *   time · level · msg · message ┬ timestamp
  *                                ├ actor ┬ id
@@ -116,10 +115,12 @@ export interface Field {
   readonly isExtra: boolean;
   /** It is `extra`, or `extra` is among its members. */
   readonly holdsExtra: boolean;
+  /** Not where the text has a form of its own, as a time. */
+  readonly mayHoldSecret: boolean;
   readonly members: Members;
 }
 
-interface Members {
+export interface Members {
   /** The slot of the object that they are members of; -1 for the event itself. */
   readonly owner: number;
   readonly all: readonly Field[];
@@ -128,6 +129,9 @@ interface Members {
 }
 
 const [extraPath] = fields.extra;
+const formedPaths: readonly string[] = [fields.time, fields.timestamp, fields.flowId, fields.org].map(
+  ([path]) => path,
+);
 const fileHashName = Buffer.from('fileHash');
 
 const bucketCount = 64;
@@ -151,6 +155,7 @@ function membersBelow(prefix: string): Members {
         slotEnd,
         isExtra: path === extraPath,
         holdsExtra: `${extraPath}.`.startsWith(`${path}.`),
+        mayHoldSecret: !formedPaths.includes(path),
         members,
       };
     });
@@ -166,12 +171,12 @@ export const eventMembers = membersBelow('');
 export class SourceReading {
   readonly cursor = new Cursor();
   /** Undefined for events that have been redacted before they were stored. */
-  readonly isRedacted: KeyTest | undefined;
+  readonly watch: Watch | undefined;
   /** By slot: what is there (see `kind`), and where it stands in the window, quotes of strings left out; not of arrays. */
   readonly kinds = new Uint8Array(slot.fileHash + 1);
   readonly starts = new Int32Array(slot.fileHash + 1);
   readonly ends = new Int32Array(slot.fileHash + 1);
-  /** The event, minified and redacted. */
+  /** The event, minified. */
   readonly source: Piece = { bytes: noBytes, start: 0, end: 0 };
   /** Where `extra` stands in `source`, counted from its start. */
   extraStart = 0;
@@ -184,8 +189,8 @@ export class SourceReading {
    */
   readonly others: number[] | undefined;
 
-  constructor(isRedacted: KeyTest | undefined, others?: number[]) {
-    this.isRedacted = isRedacted;
+  constructor(watch?: Watch, others?: number[]) {
+    this.watch = watch;
     this.others = others;
   }
 }
@@ -239,7 +244,7 @@ export function readSource(
   return fault ?? (isObject ? undefined : faultText('event', '', 'must be an object'));
 }
 
-/** Without whitespace to leave out or values to replace, the source is where it was; else it is a copy. */
+/** Without whitespace to leave out the source is where it was; else it is a copy. */
 function keepSource({ cursor: c, source }: SourceReading, { minified }: EventPlace): void {
   source.bytes = c.bytes;
   if (c.out === '') {
@@ -263,7 +268,7 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
     if (next < 0) return -1;
     const field = fieldOfKey(c, members);
     const name = c.keyStart - 1;
-    next = field === undefined ? skipValue(c, next, depth) : readField(r, field, next, depth);
+    next = field === undefined ? skipMember(c, next, depth, r.watch) : readField(r, field, next, depth);
     if (next < 0) return -1;
     if (field === undefined) r.others?.push(members.owner, name, next);
     next = skipSpace(c, next);
@@ -274,7 +279,8 @@ function readObject(r: SourceReading, members: Members, at: number, depth: numbe
   }
 }
 
-function fieldOfKey(c: Cursor, { all, buckets }: Members): Field | undefined {
+/** The field among `members` whose name the cursor holds. */
+export function fieldOfKey(c: Cursor, { all, buckets }: Members): Field | undefined {
   if (c.keyEscaped) {
     const name = stringValue(c, c.keyStart, c.keyEnd, true);
     return all.find((field) => field.name === name);
@@ -292,6 +298,7 @@ function readField(r: SourceReading, field: Field, at: number, depth: number): n
   const code = codeAt(c, at);
   if (code === quote) {
     const next = scanString(c, at);
+    if (field.mayHoldSecret) r.watch?.onText(c, at, next);
     if (next > at + 2) keep(r, own, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
     return next;
   }
@@ -302,7 +309,7 @@ function readField(r: SourceReading, field: Field, at: number, depth: number): n
   }
   if (code === openBracket) {
     kinds[own] = kind.array;
-    return skipValue(c, at, depth, field.isExtra ? r.isRedacted : undefined);
+    return skipValue(c, at, depth, r.watch);
   }
   const next = scanScalar(c, at);
   if (next < 0) return -1;
@@ -316,7 +323,7 @@ function readMembers(r: SourceReading, field: Field, at: number, depth: number):
   if (field.isExtra) return readExtra(r, at, depth + 1);
   return field.members.all.length > 0
     ? readObject(r, field.members, at, depth + 1)
-    : skipValue(r.cursor, at, depth);
+    : skipValue(r.cursor, at, depth, r.watch);
 }
 
 function keep(r: SourceReading, at: number, what: number, start: number, end: number): void {
@@ -325,7 +332,7 @@ function keep(r: SourceReading, at: number, what: number, start: number, end: nu
   r.ends[at] = end;
 }
 
-/** `extra`: redacted at any depth, its members noted by where they stand in the minified copy. */
+/** `extra`: its members noted by where they stand in the minified copy. */
 function readExtra(r: SourceReading, at: number, depth: number): number {
   const { cursor: c, extraMembers } = r;
   extraMembers.length = 0;
@@ -354,13 +361,12 @@ function readExtraMember(r: SourceReading, name: number, at: number, depth: numb
   const nameEnd = name + c.keyEnd - c.keyStart + 2;
   const value = outPosition(c, at);
   const isFileHash = keyIs(c, fileHashName);
-  const isHidden = isFileHash && r.isRedacted?.(c) === true;
-  const next = skipMember(c, at, depth, r.isRedacted);
+  const next = skipMember(c, at, depth, r.watch);
   if (next < 0) return -1;
   extraMembers.push(name, nameEnd, value, outPosition(c, next));
   if (isFileHash) {
     r.kinds[slot.fileHash] = kind.absent;
-    const isText = !isHidden && codeAt(c, at) === quote && next > at + 2;
+    const isText = codeAt(c, at) === quote && next > at + 2;
     if (isText) keep(r, slot.fileHash, c.escaped ? kind.escaped : kind.text, at + 1, next - 1);
   }
   return next;

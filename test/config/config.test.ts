@@ -61,6 +61,7 @@ describe('defaults', () => {
       metricsPublic: false,
       traces: { url: undefined, sampled: 1 },
       redactKeys: [],
+      redactValues: true,
     });
   });
 
@@ -151,6 +152,7 @@ const good: readonly (readonly [
     ],
   ],
   [{ REDACT_KEYS: 'IBAN, ssn,i_ban' }, (c) => c.redactKeys, ['iban', 'ssn']],
+  [{ REDACT_VALUES: 'off' }, (c) => c.redactValues, false],
   [{ REDACT_KEYS: 'Card Number,! Id-Token' }, (c) => c.redactKeys, ['cardnumber', '!idtoken']],
 ];
 
@@ -235,6 +237,7 @@ const bad: readonly (readonly [name: string, value: string])[] = [
     `w+0a1b2c3d+B${'A'.repeat(43)} https://a.example,w+0a1b2c3d+B${'A'.repeat(43)} https://b.example`,
   ].map((value) => ['EVIDENCE_WITNESSES', value] as const),
   ...['a,,b', ',', '!', '_-', '!.', 'x'.repeat(201)].map((value) => ['REDACT_KEYS', value] as const),
+  ['REDACT_VALUES', '0'],
 ];
 
 function messageOf(environment: Environment): string {

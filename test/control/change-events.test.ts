@@ -101,7 +101,7 @@ test('an operator’s and a user’s change differ in who and where from, and in
 });
 
 test('every event is one that ingest takes, and holds no digest', () => {
-  const mapper = new Mapper({ appName: 'Test', redactKeys: [] });
+  const mapper = new Mapper({ appName: 'Test' });
   const words = fc
     .string({ unit: 'grapheme', minLength: 1, maxLength: 50 })
     .filter((text) => !text.includes('\0'));

@@ -119,6 +119,8 @@ test('secrets are replaced before anything is stored, those of REDACT_KEYS as we
   await tenant.record([
     sourceEvent({
       flow_id: flow,
+      actor: { email: 'ann@example.com', Session_Token: secret, user: extra },
+      result: { detail: `failed with ghp_${secret}${secret} in the header` },
       extra: { ...extra, nested: [{ ...extra }], kept: 'yes', cookie: 'consent' },
     }),
   ]);

@@ -55,6 +55,17 @@ function storedOf(
   return typeof row === 'string' ? assert.fail(row) : row;
 }
 
+test('actor and user of a record, which are copied whole, are redacted in each place', () => {
+  const secret = 'hunter2';
+  const person = { id: '1', email: 'ann@example.com', password: secret, sessionToken: secret };
+  const time = '2024-06-01T10:00:00.000Z';
+  for (const from of ['actor', 'user', 'target', 'result', 'request']) {
+    const record = { time, message: 'saved', action: 'document.save', access_token: secret, [from]: person };
+    const { source } = storedOf('json', JSON.stringify(record));
+    assert.ok(source.includes('ann@example.com') && !source.includes(secret), source);
+  }
+});
+
 const digits =
   '{"z":1.50,"a":12345678901234567890.10,"e":1E+2,"n":null,"7":-0.0,"l":[null,{"b":1,"a":2}],"t":"\\u00e9"}';
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { storableString } from '../ocsf/arbitrary.ts';
+import { shapedSecrets } from './model.ts';
 import { leaf, type Member, type Node, printTree } from './tree.ts';
 
 /** Source events at random, rich in secrets: of every type and length, at every place, in every spelling. */
@@ -49,7 +50,12 @@ function stringToken(text: fc.Arbitrary<string>): fc.Arbitrary<string> {
 
 /** A name that must lose its value, in letters of any case and with separators anywhere. */
 const secretName = fc
-  .tuple(fc.constantFrom(...spelledNames), fc.nat(3), fc.nat(), fc.constantFrom('_', '-', '.', ' '))
+  .tuple(
+    fc.constantFrom(...spelledNames),
+    fc.nat(3),
+    fc.nat(),
+    fc.constantFrom('_', '-', '.', ' ', '\t', '\u00a0', '\u200b', '\ufeff', '\u00ad'),
+  )
   .chain(([name, way, place, separator]) => {
     if (way < 2) return fc.constant(name);
     if (way === 2) return fc.mixedCase(fc.constant(name));
@@ -63,6 +69,17 @@ const anyName = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...plainNames) },
   { weight: 1, arbitrary: storableString },
 );
+
+/** Text with secrets by their shape, whole or between what is no part of them. */
+const shapedText = fc
+  .array(
+    fc.constantFrom(...shapedSecrets, 'Bearer', 'é', 'key:', '"', '\\', 'plain', 'eyJ', 'ghp_short', 'AKIA'),
+    {
+      minLength: 1,
+      maxLength: 5,
+    },
+  )
+  .chain((words) => fc.constantFrom(' ', '/', '=', '\n', ' é ', '"').map((between) => words.join(between)));
 
 const numberTokens = [
   '0',
@@ -81,6 +98,7 @@ const leafNode: fc.Arbitrary<Node> = fc
     fc.constantFrom('true', 'false', 'null', '""', '"x"', '"123456"', '"Bearer abc.def"'),
     fc.constantFrom(...numberTokens),
     stringToken(storableString),
+    stringToken(shapedText),
     fc.nat(300).map((length) => `"${'s'.repeat(length)}"`),
   )
   .map(leaf);
@@ -118,17 +136,25 @@ const extraNode: fc.Arbitrary<Node> = fc
   .array(memberOfTokens(anyName, fc.oneof(anyNode.node, anyNode.pair)), { maxLength: 7 })
   .map((members) => ({ kind: 'object', members }));
 
-const textNode = stringToken(storableString).map(leaf);
+const textNode = stringToken(
+  fc.oneof({ weight: 6, arbitrary: storableString }, { weight: 1, arbitrary: shapedText }),
+).map(leaf);
 const integerNode = (min: number, max: number) => fc.integer({ min, max }).map((n) => leaf(String(n)));
 
-/** An object of some of these members in any order. */
+const unknownMember = memberOfTokens(
+  fc.oneof(secretName, fc.constantFrom('Value', 'KEY', 'value')),
+  fc.oneof(anyNode.node, anyNode.pair),
+);
+
+/** An object of some of these members in any order, and perhaps one that nobody knows. */
 function someOf(
   members: Readonly<Record<string, fc.Arbitrary<Node>>>,
   required: readonly string[] = [],
 ): fc.Arbitrary<Node> {
-  const all = Object.entries(members).map(([name, value]) =>
+  const known = Object.entries(members).map(([name, value]) =>
     value.map((node) => member(JSON.stringify(name), node)),
   );
+  const all = [...known, unknownMember];
   return fc
     .tuple(...all)
     .chain((drawn) => {
@@ -201,7 +227,7 @@ export function eventNode({ fromMicros, lengthMicros, actors }: EventPlan): fc.A
       sender: someOf({ file: textNode, email: textNode, hash: textNode }),
       extra: extraNode,
       log: someOf({ provider: textNode, version: textNode }),
-      password: fc.constant(leaf('"kept: not in extra"')),
+      password: fc.constant(leaf('"gone"')),
     },
     ['timestamp', 'action', 'flow_id', 'extra'],
   );

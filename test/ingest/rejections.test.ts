@@ -13,7 +13,7 @@ import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { type LoggedLine, recordingLogger } from '../http/support.ts';
 
-const mapper = new Mapper({ appName: 'Test', redactKeys: [] });
+const mapper = new Mapper({ appName: 'Test' });
 
 /** Why the mapper rejects a text. */
 function errorOf(text: string): string {

@@ -2,13 +2,23 @@ import * as fc from 'fast-check';
 import type { Piece } from '../../src/ocsf/byte-sink.ts';
 import { fromByteText, toWindow } from '../../src/ocsf/byte-text.ts';
 import { Mapper, type MappedEvent } from '../../src/ocsf/audit-event.ts';
+import { Redaction } from '../../src/ocsf/redact.ts';
 import { namesOf } from '../support/names.ts';
 
-export const redactKeys = ['password', 'mfa_secret', 'otp', 'secret', 'token', 'authorization'];
+export const redactKeys = [
+  'password',
+  'mfa_secret',
+  'otp',
+  'secret',
+  'token',
+  'authorization',
+  'session_token',
+  'access_token',
+];
 
 export const organization = { id: '0b5e2a34-9a66-4a6f-8f5d-2f4f7f6f9a01', retentionDays: 65_000 };
 
-const mapper = new Mapper({ appName: 'Test "App"', redactKeys });
+const mapper = new Mapper({ appName: 'Test "App"', redaction: new Redaction(redactKeys) });
 
 /** Maps an event given as text or as a value. */
 export function map(event: unknown): Row | string {

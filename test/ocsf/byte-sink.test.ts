@@ -11,10 +11,9 @@ import {
   putText,
 } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
-import { createKeyTest } from '../../src/ocsf/redact.ts';
+import { Redaction } from '../../src/ocsf/redact.ts';
 import { Renderer } from '../../src/ocsf/render.ts';
 import { SourceReading, readSource } from '../../src/ocsf/source-fields.ts';
-import { areJson } from '../../src/ocsf/stored-json.ts';
 
 const letters = Buffer.from('"A\\Bcdefghijklmnop"ÄİȺ');
 const neighbour = 0xee;
@@ -55,7 +54,7 @@ test('a rendering that does not fit is an error at every length short of it, and
   const renderer = new Renderer('App');
   const arena = new Arena(renderer.constants);
   arena.open(bytes, 0, bytes.length, renderer.bytesMax(bytes.length));
-  const reading = new SourceReading(createKeyTest(['otp']));
+  const reading = new SourceReading(new Redaction(['otp']));
   assert.equal(readSource(reading, arena, byteText, 0), undefined);
   const { rendered } = arena;
   const noFlow = { bytes, start: 0, end: 0 };
@@ -76,18 +75,4 @@ test('a rendering that does not fit is an error at every length short of it, and
     assert.throws(() => renderer.render(rendered, reading, row, 'Activity -12'), OutOfRoom);
     assert.ok(arena.bytes.subarray(start + room, start + whole + 64).every((byte) => byte === neighbour));
   }
-});
-
-test('texts that are no JSON are told', () => {
-  const piece = (text: string) => {
-    const bytes = Buffer.from(`x${text}x`);
-    return { bytes, start: 1, end: bytes.length - 1 };
-  };
-  const ocsf = piece('"time":0,"message":"ä \u2028","metadata":{');
-  const source = piece('{"a":"ä"}');
-  assert.ok(areJson(ocsf, source));
-  assert.ok(areJson(piece('"time":0,"metadata":{"log_version":"2",'), source));
-  for (const broken of ['{"a":"[reda', '{"a":1}ä', '']) assert.ok(!areJson(ocsf, piece(broken)), broken);
-  for (const broken of ['"time":0,"message":"m', '"time":0},{"metadata":{', '"metadata":{"log"'])
-    assert.ok(!areJson(piece(broken), source), broken);
 });

@@ -6,28 +6,13 @@ import { fromByteText, toByteText } from '../../src/ocsf/byte-text.ts';
 import { Cursor } from '../../src/ocsf/json-cursor.ts';
 import { describeFault, finish, isAtEnd, skipValue } from '../../src/ocsf/json-text.ts';
 import { splitArray } from '../../src/ocsf/json-array.ts';
-import { createKeyTest } from '../../src/ocsf/redact.ts';
-import {
-  isWellFormed,
-  redactKeys,
-  spelledJson,
-  storableJson,
-  storableName,
-  storableString,
-} from './arbitrary.ts';
+import { isWellFormed, spelledJson, storableJson } from './arbitrary.ts';
 import { rounds } from '../support/rounds.ts';
 
-const isRedacted = createKeyTest(redactKeys);
-
 /** The minified text of one JSON value, or undefined and why. */
-function scan(text: string, redact = false, start = 0, end = Buffer.byteLength(text)) {
+function scan(text: string, start = 0, end = Buffer.byteLength(text)) {
   const c = new Cursor();
-  const at = skipValue(
-    c,
-    c.open(Buffer.from(text), start, end, toByteText(text), start),
-    0,
-    redact ? isRedacted : undefined,
-  );
+  const at = skipValue(c, c.open(Buffer.from(text), start, end, toByteText(text), start), 0);
   return isAtEnd(c, at)
     ? { text: fromByteText(finish(c)), fault: '' }
     : { text: undefined, fault: describeFault(c, start) };
@@ -167,74 +152,10 @@ test('nesting has a bound, and ten thousand levels are an error, not a crash', (
 
 test('reads no further than the end it is given', () => {
   const text = 'xx{"a":"b"}yy';
-  assert.equal(scan(text, false, 2, 11).text, '{"a":"b"}');
-  for (let end = 3; end < 11; end++) assert.equal(scan(text, false, 2, end).text, undefined, String(end));
-  assert.match(scan('12345', false, 0, 3).text ?? '', /^123$/);
-  assert.equal(scan('true', false, 0, 3).text, undefined);
-});
-
-function isSecretName(name: string): boolean {
-  const plain = (text: string) => text.toLowerCase().replace(/[ _.-]/g, '');
-  return redactKeys.map(plain).includes(plain(name));
-}
-
-/** The value with what must not be stored replaced, by another way than the scanner's. */
-function redacted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(redacted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([name, item]): [string, unknown] => [
-    name,
-    isSecretName(name) && item !== null && typeof item !== 'boolean' ? '[redacted]' : redacted(item),
-  ]);
-  return Object.fromEntries(entries);
-}
-
-test('redaction finds the keys at any depth, in any case and spelling, and nothing else', () => {
-  const key = fc.oneof(
-    fc.constantFrom(...redactKeys).chain((name) => fc.mixedCase(fc.constant(name))),
-    fc.constantFrom('passwords', 'toke', 'to\u212aen', 'pass word', 'user', 'tokens', 'otq', ''),
-    storableName,
-  );
-  const tree = fc.letrec<{ value: unknown }>((tie) => ({
-    value: fc.oneof(
-      { depthSize: 'small' },
-      storableString,
-      fc.integer(),
-      fc.array(tie('value'), { maxLength: 3 }),
-      fc.dictionary(key, tie('value'), { maxKeys: 5 }),
-    ),
-  })).value;
-  fc.assert(
-    fc.property(spelledJson(tree), ({ value, text }) => {
-      const { text: minified, fault } = scan(text, true);
-      assert.equal(fault, '');
-      assert.deepEqual(JSON.parse(minified ?? ''), JSON.parse(JSON.stringify(redacted(value))));
-    }),
-    { numRuns: rounds(900, 3000) },
-  );
-});
-
-test('redaction covers doubled names and whole containers', () => {
-  assert.equal(
-    scan('{"token": {"a": [1, {"b":2}]}, "token" :1, "x":[{"OTP" : ""}, {"otp": null}] }', true).text,
-    '{"token":"[redacted]","token":"[redacted]","x":[{"OTP":"[redacted]"},{"otp":null}]}',
-  );
-  assert.equal(scan('{"token":{"a":}}', true).text, undefined);
-});
-
-test('configured keys may be of any length and letters', () => {
-  const long = 'k'.repeat(100);
-  const test = createKeyTest(['İd', 'ÄÖ', long, 'Key']);
-  const covers = (name: string) => {
-    const c = new Cursor();
-    const text = JSON.stringify({ [name]: 1 });
-    const bytes = Buffer.from(text);
-    skipValue(c, c.open(bytes, 0, bytes.length, toByteText(text), 0), 0, test);
-    return c.out.includes('[redacted]');
-  };
-  for (const name of ['İd', 'i\u0307D', 'äö', 'ÄÖ', long.toUpperCase(), 'KEY', '\u212aey'])
-    assert.ok(covers(name), name);
-  for (const name of ['id', 'ao', 'k', `${long}k`, 'keys']) assert.ok(!covers(name), name);
+  assert.equal(scan(text, 2, 11).text, '{"a":"b"}');
+  for (let end = 3; end < 11; end++) assert.equal(scan(text, 2, end).text, undefined, String(end));
+  assert.match(scan('12345', 0, 3).text ?? '', /^123$/);
+  assert.equal(scan('true', 0, 3).text, undefined);
 });
 
 function split(text: string): string[] | string {

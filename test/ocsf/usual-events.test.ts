@@ -4,13 +4,13 @@ import build from 'fast-json-stringify';
 import * as fc from 'fast-check';
 import { Arena } from '../../src/ocsf/byte-sink.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
-import { createKeyTest } from '../../src/ocsf/redact.ts';
+import { Redaction } from '../../src/ocsf/redact.ts';
 import { SourceValidator, eventOf, isSurelyValid, readSchema } from '../../src/ocsf/source-event.ts';
 import { SourceReading, readSource, releaseReading } from '../../src/ocsf/source-fields.ts';
 import { mapped, spelledJson, storableString } from './arbitrary.ts';
 import { rounds } from '../support/rounds.ts';
 
-const reading = new SourceReading(createKeyTest([]));
+const reading = new SourceReading(new Redaction([]));
 const arena = new Arena(new Uint8Array(0));
 const validator = new SourceValidator();
 

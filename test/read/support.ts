@@ -11,6 +11,7 @@ import { eventColumns } from '../../src/base/event-columns.ts';
 import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
+import { Redaction } from '../../src/ocsf/redact.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
@@ -41,7 +42,7 @@ interface RecorderOptions {
 
 export function createRecorder(storage: Storage, options: RecorderOptions = {}): Recorder {
   const { now = Date.now, retentionDays, without } = options;
-  const mapper = new Mapper({ appName: 'Test', redactKeys: ['password'], now });
+  const mapper = new Mapper({ appName: 'Test', redaction: new Redaction(['password']), now });
   const insert =
     without === undefined ? createSegmentInsert(storage, silentLog) : insertWithout(storage, without);
   let segment = 0;

@@ -154,7 +154,7 @@ export class Planner {
     if (found !== undefined) return found;
     if (this.#mappers.size >= limits.verifyAppNamesMax) this.#mappers.clear();
     // What had to be redacted has been, by the list of its time.
-    const mapper = new Mapper({ appName, redactKeys: [] });
+    const mapper = new Mapper({ appName });
     this.#mappers.set(appName, mapper);
     return mapper;
   }

@@ -47,9 +47,8 @@ interface Part {
  * Renders each event once more from its source event, as ingest did, and compares every column that follows from it with
  * what is stored. Events whose source is not what the tree says are passed over: they are known to be altered.
  *
- * Two things in a row come from the configuration of its time. The name of the application is taken over from the row,
- * and told where it is not today's. A producer's `fileHash` that was redacted is `"[redacted]"` in the source event and
- * in no column, or it is so in both, as the producer has sent just that: either will do.
+ * One thing in a row comes from the configuration of its time: the name of the application is taken over from the row,
+ * and told where it is not today's.
  */
 export class RenderingAudit {
   readonly #options: RenderingOptions;
@@ -121,7 +120,7 @@ export class RenderingAudit {
   }
 
   #examine(window: Window, part: Part): void {
-    const mapped = this.#map(window, this.#options.appName, false);
+    const mapped = this.#map(window, this.#options.appName);
     const differing = typeof mapped === 'string' ? mapped : this.#row.differingFrom(mapped);
     if (differing.length === 0) return;
     const { entries, position } = part;
@@ -145,34 +144,25 @@ export class RenderingAudit {
     return this.#options.erasures.allows(entryAt(entries, place), sha256(source));
   }
 
-  /** The columns that differ under the configuration under which the fewest do. */
+  /** The columns that differ, under the name of the application that is shown where these are fewer. */
   #leastOf(window: Window, differing: RenderedColumn[]): RenderedColumn[] {
     const { appName } = this.#options;
     const shownName = appNameIn(this.#row.ocsf());
-    const [start, end] = this.#row.source;
-    const hidesHash = window.text.slice(start, end).includes('"fileHash":"[redacted]"');
-    let least = differing;
-    for (const name of new Set([appName, shownName ?? appName]))
-      for (const isHashHidden of hidesHash ? [false, true] : [false]) {
-        const mapped = this.#map(window, name, isHashHidden);
-        const columns = typeof mapped === 'string' ? differing : this.#row.differingFrom(mapped);
-        if (columns.length < least.length) least = columns;
-        if (columns.length > 0) continue;
-        if (name !== appName) this.#appNames.set(name, (this.#appNames.get(name) ?? 0) + 1);
-        return [];
-      }
-    return least;
+    if (shownName === undefined || shownName === appName) return differing;
+    const mapped = this.#map(window, shownName);
+    const columns = typeof mapped === 'string' ? differing : this.#row.differingFrom(mapped);
+    if (columns.length === 0) this.#appNames.set(shownName, (this.#appNames.get(shownName) ?? 0) + 1);
+    return columns.length < differing.length ? columns : differing;
   }
 
   /** The event that the source makes, or why it makes none. */
-  #map(window: Window, appName: string, isHashHidden: boolean): MappedEvent | string {
-    const key = `${isHashHidden ? 'hidden' : 'shown'} ${appName}`;
-    let mapper = this.#mappers.get(key);
+  #map(window: Window, appName: string): MappedEvent | string {
+    let mapper = this.#mappers.get(appName);
     if (mapper === undefined) {
       if (this.#mappers.size >= limits.verifyAppNamesMax) return 'the application has too many names';
       // What had to be redacted has been, by the list of its time.
-      mapper = new Mapper({ appName, redactKeys: isHashHidden ? ['fileHash'] : [] });
-      this.#mappers.set(key, mapper);
+      mapper = new Mapper({ appName });
+      this.#mappers.set(appName, mapper);
     }
     return mapper.mapStored(window, ...this.#row.source, {
       id: this.#options.organization,

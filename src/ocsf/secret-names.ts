@@ -1,0 +1,119 @@
+import { plainName } from '../base/secret-name.ts';
+import { fromByteText } from './byte-text.ts';
+import { type Cursor, stringValue } from './json-cursor.ts';
+
+/** Names that lose their values (contract: Ingest), as `plainName` has them; configuration adds and takes out. */
+export const alwaysRedacted = [
+  'password',
+  'passwd',
+  'pwd',
+  'passphrase',
+  'oldpassword',
+  'newpassword',
+  'currentpassword',
+  'userpassword',
+  'mfasecret',
+  'otp',
+  'totp',
+  'secret',
+  'clientsecret',
+  'secretkey',
+  'secretaccesskey',
+  'token',
+  'accesstoken',
+  'refreshtoken',
+  'idtoken',
+  'sessiontoken',
+  'authtoken',
+  'apikey',
+  'xapikey',
+  'authorization',
+  'proxyauthorization',
+  'cookie',
+  'setcookie',
+  'privatekey',
+  'credentials',
+  'recoverycodes',
+] as const;
+
+/** The members of a pair: `{"name": "Authorization", "value": …}`. */
+export const pairNames: ReadonlySet<string> = new Set(['name', 'key']);
+export const pairValue = 'value';
+
+/** The names that `keys` come to, in any spelling; one with a leading `!` takes its name out. */
+function namesOf(keys: readonly string[]): Set<string> {
+  const names = new Set(keys.filter((key) => !key.startsWith('!')).map(plainName));
+  for (const key of keys) if (key.startsWith('!')) names.delete(plainName(key.slice(1)));
+  return names;
+}
+
+const separators = ' _.-';
+const ascii = 128;
+
+/**
+ * For the first and the last character of a name, both ASCII: whether it may be one of `names`. Nearly every name is
+ * settled by this alone. One that begins or ends with a separator may always be.
+ */
+function candidatesOf(names: Iterable<string>): Uint8Array {
+  const candidates = new Uint8Array(ascii * ascii);
+  const mark = (first: string, last: string): void => {
+    const index = first.charCodeAt(0) * ascii + last.charCodeAt(0);
+    if (first < '\u0080' && last < '\u0080') candidates[index] = 1;
+  };
+  for (const name of names) {
+    const [first = '', last = ''] = [name.at(0), name.at(-1)];
+    for (const one of [first, first.toUpperCase()])
+      for (const other of [last, last.toUpperCase()]) mark(one, other);
+  }
+  for (const separator of separators) {
+    for (let code = 0; code < ascii; code++) {
+      mark(separator, String.fromCharCode(code));
+      mark(String.fromCharCode(code), separator);
+    }
+  }
+  return candidates;
+}
+
+function isCandidate(
+  { bytes, keyStart, keyEnd, keyEscaped, keyWide }: Cursor,
+  candidates: Uint8Array,
+): boolean {
+  if (keyEscaped || keyWide) return true;
+  return candidates[(bytes[keyStart] as number) * ascii + (bytes[keyEnd - 1] as number)] === 1;
+}
+
+/** The name that the cursor holds, as `plainName` has it. */
+function plainKey(c: Cursor): string {
+  return plainName(fromByteText(stringValue(c, c.keyStart, c.keyEnd, c.keyEscaped)));
+}
+
+/** Names of members whose values are secrets, however they are spelled and escaped (contract: Ingest). */
+export class SecretNames {
+  readonly #names: ReadonlySet<string>;
+  readonly #suspects: Uint8Array;
+  readonly #roles: Uint8Array;
+
+  /** A key with a leading `!` takes its name out. */
+  constructor(keys: readonly string[]) {
+    this.#names = namesOf(keys);
+    this.#suspects = candidatesOf([...this.#names, pairValue]);
+    this.#roles = candidatesOf([...this.#names, pairValue, ...pairNames]);
+  }
+
+  /** Whether a name, as `plainName` has it, is one of them. */
+  has(plain: string): boolean {
+    return this.#names.has(plain);
+  }
+
+  /** Whether the name that the cursor holds is one of them, or that of the value in a pair, which may be named so. */
+  isSuspect(c: Cursor): boolean {
+    if (!isCandidate(c, this.#suspects)) return false;
+    const plain = plainKey(c);
+    return this.#names.has(plain) || plain === pairValue;
+  }
+
+  /** The name that the cursor holds, as `plainName` has it; empty where it neither is one of them nor makes a pair. */
+  roleOf(c: Cursor): string {
+    return isCandidate(c, this.#roles) ? plainKey(c) : '';
+  }
+}

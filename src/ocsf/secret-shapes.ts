@@ -1,0 +1,106 @@
+import { type Cursor, mark, textSlice } from './json-cursor.ts';
+import { limits } from './limits.ts';
+
+/** What stands in for a secret. */
+export const redactedText = '[redacted]';
+
+/**
+ * Values that are secrets by their shape (contract: Ingest), as a whole or between characters that cannot belong to
+ * them: nothing of a longer word is taken for one.
+ */
+const shapes = new RegExp(
+  [
+    // JSON Web Tokens, signed or encrypted.
+    String.raw`(?<![\w-])eyJ[\w-]{8,}(?:\.[\w-]*){2,4}`,
+    // Identifiers of AWS access keys.
+    String.raw`(?<![\w-])A[KS]IA[0-9A-Z]{16}(?![\w-])`,
+    // Tokens of GitHub.
+    String.raw`(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})(?![\w-])`,
+    // Tokens of Slack.
+    String.raw`(?<![\w-])xox[a-z]-[A-Za-z0-9-]{14,}(?!\w)`,
+    // Our own keys.
+    String.raw`(?<![\w-])ak_[0-9a-z]{16}_[\w-]{43}(?![\w-])`,
+    // Private keys in PEM; one that was cut off goes to the end.
+    String.raw`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)`,
+  ].join('|'),
+  'g',
+);
+
+/** The text with `[redacted]` for each secret in it; bytes or characters, as all that counts is ASCII. */
+export function withoutSecrets(text: string): string {
+  return text.replace(shapes, (found) => (isNoToken(found) ? found : redactedText));
+}
+
+/** What looks like a JSON Web Token names an algorithm in its first part, or it is none. */
+function isNoToken(found: string): boolean {
+  if (!found.startsWith('eyJ')) return false;
+  const head = found.slice(0, found.indexOf('.'));
+  return !/"alg"\s*:/.test(Buffer.from(head, 'base64url').toString());
+}
+
+/** By byte: whether it may stand in a token. */
+const inToken = Uint8Array.from({ length: 256 }, (_, code) =>
+  /[\w-]/.test(String.fromCharCode(code)) ? 1 : 0,
+);
+
+/**
+ * Of a string with escapes: an escaped character that may stand in a token, or the beginning of a secret. After an
+ * escape a token begins in the middle of a word.
+ */
+const suspectWhereEscaped =
+  /\\u00(?:2d|3\d|[46][1-9a-f]|[57][\da]|5f)|eyJ|A[KS]IA|gh[pousr]_|github_pat_|xox|ak_|-----BEGIN /i;
+
+/**
+ * Whether the string whose token is [start, end), quotes included, may hold a secret: false for nearly all that hold
+ * none, after a look at a fraction of their bytes. Every secret is long, and begins with a few letters:
+ *
+ *     report of 2024-05-06 uploaded by ghp_16C7e42F292c6912E7…
+ *                   ↑ no character of a token among the last sixteen: the next look is sixteen further on
+ *                                               ↑ sixteen of them: how does the word begin?
+ */
+export function mayHoldSecret(c: Cursor, start: number, end: number): boolean {
+  const { bytes } = c;
+  const bytesMin = limits.secretRunBytesMin;
+  if (end - start < bytesMin) return false;
+  if (c.escaped) return suspectWhereEscaped.test(textSlice(c, start, end));
+  if (end - start >= limits.secretPemBytesMin && textSlice(c, start, end).includes('-----BEGIN '))
+    return true;
+  if (!hasMarks(c.marks)) return false;
+  let from = start + 1;
+  for (let at = from + bytesMin - 1; at < end; at = from + bytesMin - 1) {
+    let back = at;
+    while (back >= from && inToken[bytes[back] as number] === 1) back--;
+    if (back < from) {
+      if (beginsSecret(bytes, from)) return true;
+      // The quote at the end is in no token.
+      while (inToken[bytes[at] as number] === 1) at++;
+      from = at + 1;
+    } else from = back + 1;
+  }
+  return false;
+}
+
+/** Whether there is a letter of each beginning: the J of `eyJ`, the I of `AKIA`, the underscore of `ghp_`, … */
+function hasMarks(marks: number): boolean {
+  const isSlack = (marks & mark.letterX) !== 0 && (marks & mark.hyphen) !== 0;
+  return isSlack || (marks & (mark.letterJ | mark.letterI | mark.underscore)) !== 0;
+}
+
+function beginsSecret(bytes: Uint8Array, at: number): boolean {
+  const second = bytes[at + 1];
+  const third = bytes[at + 2];
+  switch (bytes[at] as number) {
+    case 0x65: // eyJ
+      return second === 0x79 && third === 0x4a;
+    case 0x41: // AKIA, ASIA
+      return (second === 0x4b || second === 0x53) && third === 0x49;
+    case 0x67: // ghp_, github_pat_
+      return (second === 0x68 && bytes[at + 3] === 0x5f) || (second === 0x69 && third === 0x74);
+    case 0x78: // xoxb-
+      return second === 0x6f && third === 0x78;
+    case 0x61: // ak_
+      return second === 0x6b && third === 0x5f;
+    default:
+      return false;
+  }
+}
