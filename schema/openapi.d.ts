@@ -834,6 +834,21 @@ export interface Schemas {
     /** Newest format of the write-ahead log that this release reads; it writes this one. */
     readonly log_format: number;
   };
+  /** `status`: the server on the data directory. Null is what is not known until it listens. */
+  readonly CliStatus: {
+    readonly running: boolean;
+    readonly pid: number | null;
+    readonly url: string | null;
+    readonly started_at: string | null;
+    /** `/readyz` is 200. */
+    readonly ready: boolean;
+    /** Those of `/readyz`. */
+    readonly checks: Readonly<Record<string, unknown>>;
+  };
+  /** `stop`: the process that has ended. */
+  readonly CliStop: {
+    readonly pid: number;
+  };
   /** `top`: one interval. What cannot be told is null, and so are times where nothing was asked. */
   readonly CliTop: {
     readonly at: Schemas['CliMoment'];

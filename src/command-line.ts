@@ -1,24 +1,37 @@
-import { once } from 'node:events';
 import { fileErrorWords } from './base/system-error.ts';
 import { runCli } from './cli/program.ts';
 import { readEnvironment } from './config/env.ts';
 import { eventHead, eventTail } from './ocsf/envelope.ts';
 
-/** The first signal asks for an orderly end; a second one takes the system's default and ends at once. */
-async function untilStopped(): Promise<void> {
-  const listening = new AbortController();
-  const { signal } = listening;
-  await Promise.race([once(process, 'SIGINT', { signal }), once(process, 'SIGTERM', { signal })]);
-  listening.abort();
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** npm hands on a Ctrl-C that the terminal has sent to all of the group already. */
+const sameSignalMs = 1000;
+
+/**
+ * The first signal asks for an orderly end, and so does a terminal that is closed. More of them within a second are the
+ * same one; a later one takes the system's default and ends at once.
+ */
+function untilStopped(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (): void => {
+      resolve();
+      setTimeout(() => {
+        for (const signal of stopSignals) process.off(signal, stop);
+      }, sameSignalMs).unref();
+    };
+    for (const signal of stopSignals) process.on(signal, stop);
+  });
 }
 
-// A reader that has gone away, such as `head`, is no reason to fail; a full disk is.
+// A reader that has gone away, such as `head` or a terminal that was closed, is no reason to fail; a full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') return;
+  if (error.code === 'EPIPE' || error.code === 'EIO') return;
   const words = fileErrorWords(Object.assign(error, { path: 'standard output' }));
   process.stderr.write(`auditlog: ${words ?? `standard output: ${error.message}`}\n`);
   process.exit(1);
 });
+// There is nowhere left to tell it.
+process.stderr.on('error', () => undefined);
 
 const code = await runCli(process.argv.slice(2), {
   environment: readEnvironment(),

@@ -20,7 +20,7 @@ let stop = (): void => undefined;
 const stopped = new Promise<void>((resolve) => {
   stop = resolve;
 });
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
 
 async function run(): Promise<void> {
   const damage = new DamageRegister();

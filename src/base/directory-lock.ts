@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readlinkSync } from 'node:fs';
 import { type FileHandle, open, readdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -19,6 +20,17 @@ export interface DirectoryLock {
 
 type State = 'trying' | 'held';
 
+/** What has a directory: a server as long as it runs, or a command for the time that it takes. */
+export type HolderKind = 'server' | 'command';
+
+/** The process that holds a lock, by its own word. */
+export interface LockHolder {
+  readonly kind: HolderKind;
+  readonly pid: number;
+  /** Whether processes here have the same ids: in another container `pid` is another process, or none. */
+  readonly isHere: boolean;
+}
+
 const namePrefix = 'lock.';
 
 /** How long a process that tries is waited for; it needs milliseconds. */
@@ -36,14 +48,39 @@ function pathOf(handle: FileHandle, directory: string): string {
  * file, but nobody listens there. Rejects where there is no directory.
  */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
+  return (await statesOf(directory)).length > 0;
+}
+
+/** Who holds the lock of this very directory; undefined where nobody does, or it is too busy to tell. */
+export async function lockHolder(directory: string): Promise<LockHolder | undefined> {
+  for (const state of await statesOf(directory)) {
+    const [, kind, pid, namespace = ''] = /^held (server|command) (\d+) (.*)$/.exec(state) ?? [];
+    if (kind === 'server' || kind === 'command')
+      return { kind, pid: Number(pid), isHere: namespace === processNamespace() };
+  }
+  return undefined;
+}
+
+/** What those say that listen in the directory. */
+async function statesOf(directory: string): Promise<string[]> {
   const handle = await open(directory, 'r');
   try {
     const path = pathOf(handle, directory);
-    for (const name of await readdir(path))
-      if (name.startsWith(namePrefix) && (await ask(join(path, name))) !== undefined) return true;
-    return false;
+    const names = (await readdir(path)).filter((name) => name.startsWith(namePrefix));
+    const states = await Promise.all(names.map((name) => ask(join(path, name))));
+    return states.filter((state) => state !== undefined);
   } finally {
     await handle.close();
+  }
+}
+
+/** In which the ids of processes count; '' where the system has no such thing. */
+function processNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return '';
   }
 }
 
@@ -56,21 +93,22 @@ export async function isDirectoryLocked(directory: string): Promise<boolean> {
  * that tries gives up; who sees a higher one waits until that has given up or got the lock. So two cannot miss each
  * other, and one of them always gets it.
  */
-export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+export async function lockDirectory(directory: string, kind: HolderKind = 'command'): Promise<DirectoryLock> {
   const handle = await open(directory, 'r');
   const path = pathOf(handle, directory);
   const name = `${namePrefix}${randomBytes(16).toString('hex')}`;
   let state: State = 'trying';
   let server: Server | undefined;
   try {
-    server = await listen(join(path, name), () => state);
+    const held = `held ${kind} ${process.pid} ${processNamespace()}`;
+    server = await listen(join(path, name), () => (state === 'held' ? held : state));
     for (const other of await readdir(path)) {
       if (!other.startsWith(namePrefix) || other === name) continue;
       if (!(await yields(path, other, name))) throw new DirectoryInUseError(directory);
     }
     state = 'held';
-    const held = server;
-    return { release: () => release(held, handle) };
+    const listening = server;
+    return { release: () => release(listening, handle) };
   } catch (error) {
     if (server === undefined) await handle.close();
     else await release(server, handle);
@@ -127,7 +165,7 @@ function ask(path: string): Promise<string | undefined> {
   });
 }
 
-function listen(path: string, state: () => State): Promise<Server> {
+function listen(path: string, state: () => string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       socket.on('error', () => socket.destroy());

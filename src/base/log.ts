@@ -17,9 +17,12 @@ export interface Logger {
  * the process, where a server has several.
  */
 export function createLogger(level: LogLevel, process?: number): Logger {
+  const destination = pino.destination({ fd: 2, sync: true });
+  // A terminal that was closed, or a full disk: there is nowhere left to tell it, and it is no reason to lose the service.
+  destination.on('error', () => undefined);
   return pino(
     { level, base: process === undefined ? null : { process }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ fd: 2, sync: true }),
+    destination,
   );
 }
 

@@ -6,9 +6,11 @@ import { isDiskFull } from './system-error.ts';
 import { readIfThere, replaceFile } from './durable-file.ts';
 
 /** What `DATA_DIR/server.json` says while a server runs: where it answers on this machine, and its process id. */
-interface ServerFile {
+export interface ServerFile {
   readonly url: string;
   readonly pid: number;
+  /** RFC 3339. */
+  readonly started_at: string;
   /** SHA-256 of its certificate, with TLS. Commands trust this one, whatever host it is for. */
   readonly certificate?: string | undefined;
 }
@@ -25,7 +27,7 @@ function serverFilePath(dataDir: string): string {
  * reading.
  */
 export async function writeServerFile(dataDir: string, server: ServerAddress, log: Logger): Promise<void> {
-  const file: ServerFile = { ...server, pid: process.pid };
+  const file: ServerFile = { ...server, pid: process.pid, started_at: startedAt() };
   try {
     await replaceFile(serverFilePath(dataDir), `${JSON.stringify(file, undefined, 2)}\n`);
   } catch (error) {
@@ -45,15 +47,24 @@ export async function readServerFile(
   dataDir: string,
   doesAnswer: (server: ServerAddress) => Promise<boolean>,
 ): Promise<ServerAddress | undefined> {
+  const server = await parseServerFile(dataDir);
+  if (server === undefined) return undefined;
+  return (await isDirectoryLocked(dataDir)) && (await doesAnswer(server)) ? server : undefined;
+}
+
+/** The file as it is there, whoever has written it; undefined where there is none. */
+export async function parseServerFile(dataDir: string): Promise<ServerFile | undefined> {
   const text = await readIfThere(serverFilePath(dataDir));
-  if (text === undefined) return undefined;
-  let server: ServerAddress;
   try {
-    server = JSON.parse(text) as ServerFile;
+    return text === undefined ? undefined : (JSON.parse(text) as ServerFile);
   } catch {
     return undefined;
   }
-  return (await isDirectoryLocked(dataDir)) && (await doesAnswer(server)) ? server : undefined;
+}
+
+/** When this process began, by the clock of now. */
+function startedAt(): string {
+  return new Date(Date.now() - process.uptime() * 1000).toISOString();
 }
 
 /** Whether a server is up at a URL. */

@@ -30,6 +30,10 @@ export const limits = {
   /** Records that a dry run shows. */
   importShownMax: 5,
   importHeadBytes: 64 * 1024,
+  /** `status --wait`, a first start included; `stop`, which waits for requests, the log and the engine. */
+  statusWaitMs: 120_000,
+  statusPollMs: 100,
+  stopServerMsMax: 180_000,
   demoBodiesAtOnceMax: 4,
   demoFlushMsMax: 60_000,
   forwardBatchEventsMax: 1000,

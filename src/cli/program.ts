@@ -21,6 +21,8 @@ import { registerSignOn } from './sign-on.ts';
 import { variablesText } from './output.ts';
 import { registerRestore } from './restore.ts';
 import { registerServe } from './serve.ts';
+import { registerStatus } from './status.ts';
+import { registerStop } from './stop.ts';
 import { registerTop } from './top.ts';
 import { registerUser } from './user.ts';
 import { registerVerify } from './verify.ts';
@@ -51,6 +53,8 @@ function createProgram(deps: CliDeps): Command {
     })
     .addHelpText('after', variablesText);
   registerServe(program, deps);
+  registerStatus(program, deps);
+  registerStop(program, deps);
   registerDemo(program, deps);
   registerInit(program, deps);
   registerOrg(program, deps);

@@ -139,12 +139,12 @@ export async function prepareDataDir(dataDir: string, log: Warn): Promise<void> 
   }
 }
 
-/** Locks a directory; one that another process has is waited for, as that may be about to end. */
+/** Locks a directory for a server; one that another process has is waited for, as that may be about to end. */
 export async function lockWithin(directory: string, waitMs: number): Promise<DirectoryLock> {
   const deadline = performance.now() + waitMs;
   for (;;) {
     try {
-      return await lockDirectory(directory);
+      return await lockDirectory(directory, 'server');
     } catch (error) {
       if (!(error instanceof DirectoryInUseError) || performance.now() >= deadline) throw error;
     }

@@ -5,7 +5,7 @@ import { link, mkdir, open, readdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { lockDirectory } from '../../src/base/directory-lock.ts';
+import { lockDirectory, lockHolder } from '../../src/base/directory-lock.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /** Of eight that ask at once exactly one gets the lock; the others are told that it is in use. */
@@ -48,6 +48,14 @@ describe('lock of the data directory', () => {
     await (await lockDirectory(directory)).release();
   });
 
+  it('tells who holds it, and for what', async () => {
+    assert.equal(await lockHolder(directory), undefined);
+    const lock = await lockDirectory(directory, 'server');
+    assert.deepEqual(await lockHolder(directory), { kind: 'server', pid: process.pid, isHere: true });
+    await lock.release();
+    assert.equal(await lockHolder(directory), undefined);
+  });
+
   it('is released also while somebody who asked for it does not hang up', async () => {
     const lock = await lockDirectory(directory);
     const handle = await open(directory, 'r');
@@ -55,7 +63,7 @@ describe('lock of the data directory', () => {
     const path = join(`/proc/self/fd/${handle.fd}`, name ?? '');
     const asking = connect({ path, allowHalfOpen: true });
     const [state] = (await once(asking, 'data')) as [Buffer];
-    assert.equal(state.toString(), 'held');
+    assert.match(state.toString(), /^held command /);
     await lock.release();
     asking.destroy();
     await handle.close();

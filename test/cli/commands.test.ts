@@ -387,6 +387,8 @@ describe('exit codes', () => {
     );
     const commands = [
       'serve',
+      'status',
+      'stop',
       'demo',
       'init',
       'org',

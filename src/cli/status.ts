@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { parseDurationMs } from '../base/durations.ts';
+import type { Answer } from '../contract/document.ts';
+import { loadConfig } from '../config/config.ts';
+import type { CliDeps } from './context.ts';
+import { limits } from './limits.ts';
+import { wrong } from './option.ts';
+import { type JsonOption, printJson } from './output.ts';
+import { statusOf } from './running-server.ts';
+
+interface StatusOptions extends JsonOption {
+  readonly dataDir?: string;
+  /** True without a duration. */
+  readonly wait?: string | true;
+}
+
+/** The data directory that an option or the environment names. */
+export function dataDirOf(deps: CliDeps, { dataDir }: { readonly dataDir?: string }): string {
+  return loadConfig({ ...deps.environment, ...(dataDir !== undefined && { DATA_DIR: dataDir }) }).dataDir;
+}
+
+async function status(deps: CliDeps, options: StatusOptions): Promise<void> {
+  const dataDir = dataDirOf(deps, options);
+  const deadline = performance.now() + waitMs(options);
+  let found = await statusOf(dataDir);
+  while (!found.ready && performance.now() < deadline) {
+    await sleep(limits.statusPollMs);
+    found = await statusOf(dataDir);
+  }
+  if (options.json === true) printJson(deps, 'CliStatus', found);
+  if (!found.ready) throw new Error(troubleOf(found, dataDir));
+  if (options.json === undefined)
+    deps.io.out(`${found.url} is ready: process ${found.pid}, since ${found.started_at}\n`);
+}
+
+function waitMs({ wait }: StatusOptions): number {
+  if (wait === undefined) return 0;
+  if (wait === true) return limits.statusWaitMs;
+  return parseDurationMs(wait) ?? fail();
+}
+
+function fail(): never {
+  throw wrong('--wait', 'a duration such as 30s or 5m');
+}
+
+function troubleOf({ running, pid, url, checks }: Answer<'CliStatus'>, dataDir: string): string {
+  if (!running) return `no server runs on DATA_DIR ${dataDir}`;
+  if (url === null) return `a server is starting on DATA_DIR ${dataDir}: process ${pid}`;
+  const failing = Object.keys(checks).filter((name) => checks[name] === false);
+  const why = failing.length === 0 ? 'it does not answer' : failing.join(', ');
+  return `${url} is not ready (${why}): process ${pid}`;
+}
+
+/** `status` (contract: Command line): the server on the data directory; exit code 0 where it is ready. */
+export function registerStatus(program: Command, deps: CliDeps): void {
+  program
+    .command('status')
+    .description(
+      'tell the process, address and readiness of the server on DATA_DIR; exit code 0 where it is ready',
+    )
+    .option('--data-dir <directory>', 'of the server (default: DATA_DIR)')
+    .option('--wait [duration]', 'wait until it is ready (default: up to 2m)')
+    .option('--json', 'print JSON')
+    .action((options: StatusOptions) => status(deps, options));
+}

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { errorCode } from '../base/system-error.ts';
+import type { CliDeps } from './context.ts';
+import { limits } from './limits.ts';
+import { type JsonOption, print } from './output.ts';
+import { serverOn } from './running-server.ts';
+import { dataDirOf } from './status.ts';
+
+interface StopOptions extends JsonOption {
+  readonly dataDir?: string;
+}
+
+async function stop(deps: CliDeps, options: StopOptions): Promise<void> {
+  const dataDir = dataDirOf(deps, options);
+  const server = await serverOn(dataDir);
+  if (server === undefined) throw new Error(`no server runs on DATA_DIR ${dataDir}`);
+  const { pid, isHere } = server;
+  if (!isHere) throw new Error(`the server on DATA_DIR ${dataDir} runs in another container: stop that`);
+  askToEnd(pid);
+  const deadline = performance.now() + limits.stopServerMsMax;
+  // The lock goes with the process, however that ends.
+  while ((await serverOn(dataDir))?.pid === pid) {
+    if (performance.now() > deadline)
+      throw new Error(`process ${pid} was asked to end and has not after ${limits.stopServerMsMax / 1000} s`);
+    await sleep(limits.statusPollMs);
+  }
+  print(deps, options, 'CliStop', { pid }, `the server has ended: process ${pid}`);
+}
+
+function askToEnd(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if (errorCode(error) === 'EPERM')
+      throw new Error(`process ${pid} is another user's: stop it as that user`, { cause: error });
+    // It has just ended.
+    if (errorCode(error) !== 'ESRCH') throw error;
+  }
+}
+
+/** `stop` (contract: Command line): what SIGTERM to the server on the data directory does, and waits for its end. */
+export function registerStop(program: Command, deps: CliDeps): void {
+  program
+    .command('stop')
+    .description('stop the server on DATA_DIR, in good order, and wait for its end')
+    .option('--data-dir <directory>', 'of the server (default: DATA_DIR)')
+    .option('--json', 'print JSON')
+    .action((options: StopOptions) => stop(deps, options));
+}
