@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 /** What starts a service, an engine or a command for the file alone. */
 const starts =
-  /support\/(server|kept-service|engine|plain-engine|chosen-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService)\b/;
+  /support\/(server|kept-service|engine|plain-engine|chosen-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|EventsService|runPlan)\b/;
 /**
  * These look at the memory of their process, let it run out in a thread, or set its timers, on which connections of others
  * in the process depend.
@@ -31,7 +31,7 @@ function kindOf(path) {
   if (/\bsharedServer\(/.test(text)) return 'server';
   if (/\bsharedEngine\(/.test(text)) return 'engine';
   if (!starts.test(text)) return 'plain';
-  return /^test\/(e2e|cli|fuzz)\//.test(path) ? 'service' : 'part';
+  return /^test\/(e2e|cli|fuzz|simulator)\//.test(path) ? 'service' : 'part';
 }
 
 /**

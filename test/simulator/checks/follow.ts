@@ -1,0 +1,75 @@
+import { idIn } from '../events.ts';
+import { brief, hold } from '../finding.ts';
+import type { ModelOrganization } from '../model.ts';
+import { patiently, until } from '../waiting.ts';
+import { limits } from '../limits.ts';
+import type { World } from '../world.ts';
+import { elementsOf } from './json-elements.ts';
+import { holdRendering } from './rendering.ts';
+
+/** One who follows the feed of an organization from the beginning. All must see the same, in the same order. */
+export class Follower {
+  readonly organization: ModelOrganization;
+  readonly #limit: number;
+  #cursor = '';
+  readonly #ids = new Set<string>();
+  /** Events of the simulator that it was given, in their order. */
+  readonly seen: string[] = [];
+
+  constructor(organization: ModelOrganization, limit: number) {
+    this.organization = organization;
+    this.#limit = limit;
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /** One page; whether there was more. */
+  async poll(world: World, waitSeconds = 0): Promise<boolean> {
+    const query = new URLSearchParams({
+      cursor: this.#cursor,
+      limit: String(this.#limit),
+      wait: String(waitSeconds),
+    });
+    const answer = await world.read(this.organization, `/api/v1/audit/feed?${query.toString()}`);
+    if (answer === undefined) return false;
+    const { meta } = JSON.parse(answer.text) as { meta: { next_cursor: string; has_more: boolean } };
+    const texts = elementsOf(answer.text, '"data":[');
+    this.#cursor = meta.next_cursor;
+    for (const text of texts) this.#take(world, text);
+    return meta.has_more;
+  }
+
+  #take(world: World, text: string): void {
+    const id = idIn(text);
+    if (id === undefined) return;
+    hold(!this.#ids.has(id), 'the feed gives each event once', () => `${id} was given again`);
+    const known = this.organization.events.get(id);
+    hold(known !== undefined, 'every event was sent by somebody', () => `${id}: ${brief(text)}`);
+    hold(
+      known.batch.state !== 'absent' || known.batch.idempotencyKey !== undefined,
+      'nothing comes below what the feed has handed out',
+      () => `${id} was not there when later events were`,
+    );
+    holdRendering(world, this.organization, known.event, text, 'the feed');
+    this.#ids.add(id);
+    this.seen.push(id);
+  }
+
+  /** Until it has been given an event. */
+  async sees(world: World, id: string): Promise<void> {
+    const since = performance.now();
+    await until(
+      'the feed goes on',
+      () => `${this.organization.slug}: ${id} did not come, after ${this.seen.length} others`,
+      async () => {
+        while (!this.has(id) && (await this.poll(world))) {
+          // A feed that goes on is not one that stands still.
+          if (performance.now() - since > patiently(limits.operationMsMax)) return undefined;
+        }
+        return this.has(id) || undefined;
+      },
+    );
+  }
+}

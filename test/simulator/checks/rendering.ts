@@ -1,0 +1,54 @@
+import { meaning, parseTree } from '../../fuzz/tree.ts';
+import { difference, hold } from '../finding.ts';
+import type { ModelEvent, ModelOrganization } from '../model.ts';
+import type { World } from '../world.ts';
+
+/** Texts that were held against the model once: afterwards the same event must have the same bytes everywhere. */
+const rendered = new WeakMap<ModelOrganization, Map<string, string>>();
+const opaque = new WeakMap<ModelEvent, string>();
+
+/** What an audit event says, but for the time at which it was read. */
+export const withoutReadTime = (text: string): string => text.replace(/"logged_time":\d+,?/, '');
+
+/** Holds the text of an audit event to what was sent. */
+export function holdRendering(
+  world: World,
+  organization: ModelOrganization,
+  event: ModelEvent,
+  text: string,
+  way: string,
+): void {
+  const shown = withoutReadTime(text);
+  let known = rendered.get(organization);
+  if (known === undefined) rendered.set(organization, (known = new Map()));
+  if (known.get(event.id) === shown) return;
+  if (event.isOpaque) {
+    const before = opaque.get(event);
+    if (before === undefined) opaque.set(event, shown);
+    hold(
+      before === undefined || before === shown,
+      'an event is the same on every way',
+      () => `${way}: ${event.id} ${difference(shown, before)}`,
+    );
+    return;
+  }
+  const said = meaning(parseTree(shown));
+  const expected = meaning(parseTree(organization.shown(event).expected.audit));
+  if (said !== expected && isUnderErasure(world, event)) return;
+  hold(
+    said === expected,
+    'events are what was sent',
+    () => `${way}: ${event.id} ${difference(said, expected)}`,
+  );
+  known.set(event.id, shown);
+}
+
+/** Whether either form may be shown: a person is being taken out, or was until a moment ago. */
+export function isUnderErasure(world: World, event: ModelEvent): boolean {
+  const now = Date.now();
+  return event.persons.some(
+    ({ state, email }) =>
+      state === 'erasing' ||
+      (state === 'erased' && world.erased.some(({ text, fromMs }) => text === email && now < fromMs)),
+  );
+}

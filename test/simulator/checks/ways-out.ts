@@ -1,0 +1,235 @@
+import { parse as parseCsv } from 'csv-parse/sync';
+import type { Draw } from '../draw.ts';
+import { idIn } from '../events.ts';
+import { difference, hold } from '../finding.ts';
+import type { ModelEvent, ModelOrganization } from '../model.ts';
+import type { World } from '../world.ts';
+import { elementsOf } from './json-elements.ts';
+import { holdRendering } from './rendering.ts';
+
+/**
+ * Every way out of an organization at rest, held to the model: the same events, in one order, whole. Times end before
+ * anything that the service recorded of itself, so that all of an answer is known.
+ */
+
+const dayMs = 86_400_000;
+
+export interface Rest {
+  readonly organization: ModelOrganization;
+  /** Newest first, as far as they are to be shown or may be. */
+  readonly events: readonly { readonly event: ModelEvent; readonly isSure: boolean }[];
+  readonly endTime: string;
+}
+
+/** What is to be shown of an organization whose requests have all ended and whose feed has been read to its end. */
+export function atRest(world: World, organization: ModelOrganization): Rest {
+  const place = new Map(organization.order.map((id, at) => [id, at]));
+  const events = [...organization.events.values()]
+    .filter(({ batch }) => batch.state === 'stored')
+    .map(({ event }) => ({ event, visibility: organization.visibility(event, world.service.aheadDays) }))
+    .filter(({ visibility }) => visibility !== 'never')
+    .sort(
+      (a, b) =>
+        b.event.micros - a.event.micros || (place.get(b.event.id) ?? 0) - (place.get(a.event.id) ?? 0),
+    )
+    .map(({ event, visibility }) => ({ event, isSure: visibility === 'must' }));
+  return {
+    organization,
+    events,
+    endTime: new Date(world.model.beganMicros / 1000 - 20 * dayMs).toISOString(),
+  };
+}
+
+/** Holds a list of ids, newest first, to what is to be shown; its events, in that order. */
+function holdIds(rest: Rest, way: string, shown: readonly (string | undefined)[]): ModelEvent[] {
+  const held: ModelEvent[] = [];
+  let next = 0;
+  for (const id of shown) {
+    while (
+      next < rest.events.length &&
+      rest.events[next]?.event.id !== id &&
+      rest.events[next]?.isSure === false
+    )
+      next += 1;
+    const one = rest.events[next];
+    hold(
+      one !== undefined,
+      'nothing is shown that is not there',
+      () => `${way} of ${rest.organization.slug}: ${id} at place ${held.length}`,
+    );
+    hold(
+      one.event.id === id,
+      'every event is there, in one order',
+      () =>
+        `${way} of ${rest.organization.slug} has ${id} where ${one.event.id} is, at place ${held.length} of ${shown.length}`,
+    );
+    held.push(one.event);
+    next += 1;
+  }
+  const missing = rest.events.slice(next).find(({ isSure }) => isSure);
+  hold(
+    missing === undefined,
+    'every event is there, in one order',
+    () =>
+      `${way} of ${rest.organization.slug} ends before ${missing?.event.id}, after ${shown.length} of ${rest.events.length}`,
+  );
+  return held;
+}
+
+function holdTexts(world: World, rest: Rest, way: string, texts: readonly string[]): number {
+  const events = holdIds(rest, way, texts.map(idIn));
+  for (const [at, event] of events.entries())
+    holdRendering(world, rest.organization, event, texts[at] ?? '', way);
+  return events.length;
+}
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+async function wholeExport(
+  world: World,
+  rest: Rest,
+  format: string,
+  query = '',
+): Promise<string | undefined> {
+  const path = `/api/v1/audit/export?format=${format}&endTime=${rest.endTime}${query}`;
+  const answer = await world.read(rest.organization, path);
+  if (answer === undefined) return undefined;
+  return answer.text;
+}
+
+/** Exports as lines: also what all other ways are counted against. */
+export async function checkLines(world: World, rest: Rest): Promise<void> {
+  const text = await wholeExport(world, rest, 'ndjson');
+  if (text !== undefined) holdTexts(world, rest, 'the NDJSON export', lines(text));
+}
+
+export async function checkArray(world: World, rest: Rest): Promise<void> {
+  const text = await wholeExport(world, rest, 'json');
+  if (text !== undefined) holdTexts(world, rest, 'the JSON export', elementsOf(text, '['));
+}
+
+export async function checkCsv(world: World, rest: Rest): Promise<void> {
+  const text = await wholeExport(world, rest, 'csv');
+  if (text === undefined) return;
+  const rows = parseCsv<Record<string, string>>(text, { columns: true, record_delimiter: '\r\n' });
+  const events = holdIds(
+    rest,
+    'the CSV export',
+    rows.map((row) => idIn(row['extra_map'] ?? '') ?? idIn(row['message'] ?? '')),
+  );
+  for (const [at, event] of events.entries()) {
+    if (event.isOpaque) continue;
+    const { csv, isAmbiguous } = rest.organization.shown(event).expected;
+    const unknown = isAmbiguous ? { target_name: '?', file_name: '?' } : {};
+    const [shown, expected] = [rows[at], csv].map((row) => JSON.stringify({ ...row, ...unknown }));
+    hold(
+      shown === expected,
+      'events are what was sent',
+      () => `the CSV export: ${event.id} ${difference(shown, expected)}`,
+    );
+  }
+}
+
+/** The same bytes each time that they are read, in the order of all others. */
+const standard = new WeakMap<ModelEvent, string>();
+export async function checkStandard(world: World, rest: Rest): Promise<void> {
+  const text = await wholeExport(world, rest, 'ndjson', '&schema=ocsf');
+  if (text === undefined) return;
+  const texts = lines(text);
+  const events = holdIds(rest, 'the OCSF export', texts.map(idIn));
+  for (const [at, event] of events.entries()) {
+    const shown = texts[at] ?? '';
+    const before = standard.get(event);
+    const mayDiffer = event.persons.some(({ state }) => state !== 'here');
+    hold(
+      before === undefined || before === shown || mayDiffer,
+      'an event has the same bytes for ever',
+      () => `the OCSF export: ${event.id} ${difference(shown, before)}`,
+    );
+    standard.set(event, shown);
+  }
+}
+
+/** Pages of a drawn size from the first to the last; their total is exact. */
+export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<void> {
+  const count = rest.events.length;
+  const limit = Math.max(draw.pick([7, 50, 333, 1000, 1000]), Math.ceil(count / 12));
+  const texts: string[] = [];
+  for (;;) {
+    const query = `limit=${limit}&offset=${texts.length}&endTime=${rest.endTime}`;
+    const answer = await world.read(rest.organization, `/api/v1/audit?${query}`);
+    if (answer === undefined) return;
+    const { meta } = JSON.parse(answer.text) as { meta: { total: number } };
+    const page = elementsOf(answer.text, '"data":[');
+    texts.push(...page);
+    const sure = rest.events.filter(({ isSure }) => isSure).length;
+    hold(
+      meta.total >= sure && meta.total <= count,
+      'totals are exact',
+      () =>
+        `${rest.organization.slug}: a total of ${meta.total}, where ${sure} to ${count} are to be shown (${query})`,
+    );
+    if (page.length === 0 || texts.length >= meta.total) break;
+  }
+  holdTexts(world, rest, 'the pages', texts);
+}
+
+/** Filters select what they say, with a total that is exact; so does a page far down. */
+export async function checkFilters(world: World, rest: Rest, draw: Draw): Promise<void> {
+  const sure = rest.events.filter(({ event, isSure }) => isSure && !event.isOpaque && event.flow !== '');
+  if (sure.length !== rest.events.filter(({ event }) => !event.isOpaque && event.flow !== '').length) return;
+  const one = draw.pickAny(sure);
+  if (one === undefined) return;
+  const flowTotal = sure.filter(({ event }) => event.flow === one.event.flow).length;
+  await checkTotal(world, rest, `flowId=${one.event.flow}`, flowTotal, one.event);
+  const offset = draw.int(0, rest.events.length - 1);
+  const answer = await world.read(
+    rest.organization,
+    `/api/v1/audit?limit=1&offset=${offset}&endTime=${rest.endTime}`,
+  );
+  if (answer === undefined || rest.events.some(({ isSure }) => !isSure)) return;
+  hold(
+    idIn(answer.text) === rest.events[offset]?.event.id,
+    'every event is there, in one order',
+    () => `the page at offset ${offset} has ${idIn(answer.text)}, not ${rest.events[offset]?.event.id}`,
+  );
+}
+
+async function checkTotal(
+  world: World,
+  rest: Rest,
+  query: string,
+  total: number,
+  event: ModelEvent,
+): Promise<void> {
+  const answer = await world.read(rest.organization, `/api/v1/audit?${query}&limit=1000`);
+  if (answer === undefined) return;
+  const { meta } = JSON.parse(answer.text) as { meta: { total: number } };
+  hold(meta.total === total, 'totals are exact', () => `${query}: ${meta.total}, not ${total}`);
+  hold(
+    answer.text.includes(`sim=${event.id}=`),
+    'filters select what they say',
+    () => `${query} without ${event.id}`,
+  );
+}
+
+/** Producers' events as they were sent, by somebody who is signed in. */
+export async function checkSources(world: World, rest: Rest): Promise<void> {
+  const user = rest.organization.users.find(({ state }) => state === 'good');
+  if (user === undefined) return;
+  const path = `/api/v1/dashboard/organization/get-events-in-org?endTime=${rest.endTime}`;
+  const answer = await world.ask(path, { organization: rest.organization, headers: { cookie: user.cookie } });
+  if (answer === undefined) return;
+  hold(answer.status === 200, 'a good session reads', () => `${path}: ${answer.status}`);
+  const texts = elementsOf(answer.text, '"data":[');
+  const events = holdIds(rest, 'the legacy endpoint', texts.map(idIn));
+  for (const [at, event] of events.entries()) {
+    if (event.isOpaque) continue;
+    const { source } = rest.organization.shown(event);
+    hold(
+      texts[at] === source,
+      'events are what was sent',
+      () => `the legacy endpoint: ${event.id} ${difference(texts[at], source)}`,
+    );
+  }
+}

@@ -1,0 +1,147 @@
+import * as fc from 'fast-check';
+import { eventNode } from '../fuzz/arbitrary.ts';
+import { leaf, memberOf, type Node, printTree } from '../fuzz/tree.ts';
+import type { Draw } from './draw.ts';
+import { limits } from './limits.ts';
+import { dayMicros, type ModelEvent, type ModelOrganization, type Person } from './model.ts';
+
+/** Source events, each with its id in it. */
+
+/** Stands in every secret: nothing that the service says or stores may have it. */
+export const secretMark = 'hush-hush-';
+
+export const idPattern = /sim=([a-z0-9]+)\.(\d+)\.(\d+)=/g;
+
+/** The id of the first event in a text. */
+export function idIn(text: string): string | undefined {
+  return /sim=([a-z0-9]+\.\d+\.\d+)=/.exec(text)?.[1];
+}
+
+export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'statement';
+
+interface Place {
+  readonly organization: ModelOrganization;
+  readonly batch: number;
+  readonly index: number;
+  readonly beganMicros: number;
+  readonly ageDays: number;
+}
+
+const hourMicros = dayMicros / 24;
+
+function uuid(draw: Draw): string {
+  const hex = (length: number) => Array.from({ length }, () => draw.int(0, 15).toString(16)).join('');
+  return `${hex(8)}-${hex(4)}-4${hex(3)}-a${hex(3)}-${hex(12)}`;
+}
+
+/** Times are few, so that many events share one and the order of ingest decides. */
+function microsOf(draw: Draw, { beganMicros, ageDays }: Place): number {
+  const middleOfDay = Math.floor(beganMicros / dayMicros) * dayMicros + 12 * hourMicros - ageDays * dayMicros;
+  return middleOfDay + (draw.chance(0.5) ? draw.int(0, 5) : draw.int(0, 1_000_000_000));
+}
+
+const actions = [1001, 1002, 2000, 2001, 2003, 3001, 6001, 9999];
+/** Codes by which the service states policies, holds and erasures: from a body they are events like any other. */
+const statements = [5013, 5014, 5015, 5016];
+
+function extraOf(draw: Draw, kind: Kind, { organization }: Place, persons: readonly Person[]): object {
+  const filler = (bytes: number) =>
+    `${organization.slug}~`.repeat(Math.ceil(bytes / (organization.slug.length + 1)));
+  if (kind === 'big') return { filler: filler(draw.int(limits.bigEventBytes / 10, limits.bigEventBytes)) };
+  if (kind === 'person')
+    return { note: `seen by ${persons.map(({ email }) => email).join(' and ')}`, filler: filler(40) };
+  if (kind === 'secret') {
+    const secret = `${secretMark}${draw.int(0, 1e9)}${'x'.repeat(draw.int(0, 40))}`;
+    return {
+      'Pass-Word': secret,
+      deep: [{ api_key: { inner: secret } }, { name: 'Authorization', value: secret }],
+    };
+  }
+  if (kind === 'statement') {
+    const policy = { version: draw.int(1, 9), days: draw.pick([1, 30, null]), held: draw.chance(0.5) };
+    const erasure = {
+      id: uuid(draw),
+      pseudonym: `erased-${'0'.repeat(20)}`,
+      events: 3,
+      digest: 'A'.repeat(43),
+    };
+    return { policy, erasure };
+  }
+  return { filler: filler(draw.int(0, 300)), size: draw.int(0, 1e12) };
+}
+
+function isDoubled(node: Node): boolean {
+  if (node.kind === 'leaf') return false;
+  if (node.kind === 'list') return node.items.some(isDoubled);
+  const names = node.members.map(({ name }) => name);
+  return new Set(names).size < names.length || node.members.some(({ value }) => isDoubled(value));
+}
+
+function richText(draw: Draw, place: Place, id: string, micros: number): string {
+  const arbitrary = eventNode({ fromMicros: micros, lengthMicros: 1, actors: [] });
+  const [drawn] = fc.sample(arbitrary, { seed: draw.int(0, 1e9), numRuns: 1 });
+  if (drawn?.kind !== 'object') throw new Error('an event is an object');
+  const mark = { token: '"sim"', name: 'sim', value: leaf(JSON.stringify(`sim=${id}=`)) };
+  const marked = (node: Node): Node =>
+    node.kind === 'object'
+      ? { ...node, members: [mark, ...node.members.filter(({ name }) => name !== 'sim')] }
+      : node;
+  const within = (node: Node, name: string, change: (value: Node) => Node): Node =>
+    node.kind === 'object'
+      ? {
+          ...node,
+          members: node.members.map((one) =>
+            one.name === name ? { ...one, value: change(one.value) } : one,
+          ),
+        }
+      : node;
+  const tree = within(drawn, 'message', (message) => within(message, 'extra', marked));
+  const gap = draw.chance(0.3) ? ' ' : '';
+  // Of doubled names the ways out may take different ones.
+  return isDoubled(tree) || memberOf(memberOf(memberOf(tree, 'message'), 'extra'), 'sim') === undefined
+    ? plainText(draw, place, id, micros, 'plain', [], uuid(draw), 2001)
+    : printTree(tree, () => gap);
+}
+
+function plainText(
+  draw: Draw,
+  place: Place,
+  id: string,
+  micros: number,
+  kind: Kind,
+  persons: readonly Person[],
+  flow: string,
+  action: number,
+): string {
+  const [first] = persons;
+  return JSON.stringify({
+    level: draw.pick(['INFO', 'WARN', 'ERROR', 'other']),
+    message: {
+      timestamp: micros,
+      action,
+      actor: first?.email ?? `user-${draw.int(1, 5)}@${place.organization.slug}.example`,
+      target: draw.pick(['report.pdf', { name: 'plan "B".txt', type: 'file' }, 'Größe.txt']),
+      result: { title: 'done', code: draw.pick([200, 201, 403, 500]) },
+      flow_id: flow,
+      extra: { sim: `sim=${id}=`, ...extraOf(draw, kind, place, persons) },
+    },
+  });
+}
+
+export function makeEvent(draw: Draw, kind: Kind, place: Place): ModelEvent {
+  const { organization, batch, index, ageDays } = place;
+  const id = `${organization.slug}.${batch}.${index}`;
+  const micros = microsOf(draw, place);
+  const free = organization.persons.filter(({ state }) => state === 'here');
+  const persons =
+    kind === 'person'
+      ? [...new Set([draw.pickAny(free), draw.pickAny(free)])].filter((one) => one !== undefined)
+      : [];
+  const flow = uuid(draw);
+  const action = kind === 'statement' ? draw.pick(statements) : draw.pick(actions);
+  const text =
+    kind === 'rich'
+      ? richText(draw, place, id, micros)
+      : plainText(draw, place, id, micros, kind, persons, flow, action);
+  return { id, text, isOpaque: false, micros, ageDays, persons, flow: kind === 'rich' ? '' : flow, action };
+}

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../limits.ts';
+import { anyWriter, postEvents, send } from '../operations/post.ts';
+import type { Operation, World } from '../world.ts';
+
+/** Wall clocks that are wrong. Nothing is removed or forgotten by one, and the feed does not care. */
+
+const hourMs = 3_600_000;
+const jumps = [60 * 24, 30, 2, -3].map((hours) => hours * hourMs);
+
+const told = [/clock/i];
+
+async function restartAt(world: World, clockAheadMs: number): Promise<void> {
+  await world.service.stop();
+  await world.service.start({ ...world.service.settings, clockAheadMs });
+}
+
+export const clocks: readonly Operation[] = [
+  {
+    name: 'start with a wrong clock',
+    weight: 0.7,
+    kind: 'alone',
+    run: async (world, draw) => {
+      world.expect(...told);
+      const isWrong = world.service.settings.clockAheadMs !== 0;
+      const clockAheadMs = isWrong ? 0 : draw.pick(jumps);
+      await restartAt(world, clockAheadMs);
+      return `the clock is ${clockAheadMs / hourMs} hours ahead`;
+    },
+  },
+  {
+    name: 'a clock that was far ahead for a while',
+    weight: 0.7,
+    kind: 'alone',
+    run: async (world, draw) => {
+      if (world.service.settings.clockAheadMs !== 0) return undefined;
+      world.expect(...told);
+      const organization = anyWriter(world, draw);
+      if (organization === undefined) return undefined;
+      // Days that are not over, and would be by that clock.
+      if (organization.days === undefined && !organization.held) {
+        if (
+          (await world.done([
+            'org',
+            'set',
+            organization.slug,
+            '--retention',
+            '300d',
+            '--confirm',
+            String(await wouldRemove(world, organization.slug)),
+          ])) === undefined
+        )
+          return undefined;
+        organization.days = 300;
+        organization.noteOver();
+        organization.policyKnownAtMs = Date.now() + limits.graceMs;
+      }
+      await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 20), ages: [250] });
+      const { batch } = await postEvents(world, organization, draw, {
+        kinds: ['plain'],
+        count: draw.int(1, 20),
+        ages: [50],
+        isKeyed: true,
+      });
+      await restartAt(world, jumps[0] ?? 0);
+      await sleep(limits.graceMs / 2);
+      await send(world, organization, batch);
+      await restartAt(world, 0);
+      await send(world, organization, batch);
+      return `${organization.slug}: request ${batch.number} before, during and after a clock that was 60 days ahead`;
+    },
+  },
+];
+
+async function wouldRemove(world: World, slug: string): Promise<number> {
+  const row = (await world.done(['org', 'set', slug, '--retention', '300d', '--dry-run'])) as
+    | { would_remove: number }
+    | undefined;
+  return row?.would_remove ?? 0;
+}

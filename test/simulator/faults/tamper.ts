@@ -1,0 +1,66 @@
+import { hold } from '../finding.ts';
+import { operationByName } from '../operations/by-name.ts';
+import type { ModelOrganization } from '../model.ts';
+import type { Draw } from '../draw.ts';
+import type { Operation, World } from '../world.ts';
+
+/** Somebody who changes what is stored past the service: `verify` must see it, and nobody else may suffer from it. */
+
+/** One organization at most, so that there are always others. */
+function victim(world: World, draw: Draw): ModelOrganization | undefined {
+  if (world.model.here.some(({ tampered }) => tampered !== undefined)) return undefined;
+  const hasEvents = world.model.here.filter(({ order, held }) => order.length > 0 && !held);
+  return world.model.here.length > 1 ? draw.pickAny(hasEvents) : undefined;
+}
+
+export const tamperings: readonly Operation[] = [
+  {
+    name: 'harm the tree of an organization',
+    weight: 0.6,
+    kind: 'alone',
+    run: async (world, draw) => {
+      const organization = victim(world, draw);
+      if (organization === undefined) return undefined;
+      const where = `org = '${organization.id}'`;
+      const tiles = Number(await world.service.ask(`SELECT count() FROM evidence_tiles WHERE ${where}`));
+      if (tiles === 0) return undefined;
+      await world.service.ask(
+        `ALTER TABLE evidence_tiles UPDATE content = reverse(content) WHERE ${where} AND level = 0`,
+      );
+      organization.tampered = 'tiles were turned round';
+      world.isDamaged = true;
+      world.expect(/evidence|tree|tile|checkpoint/i);
+      await world.service.stop();
+      await world.service.start();
+      // Others are served as before: their persons are taken out, and that waits for their trees.
+      const others = await operationByName('erase a person').run(world, draw);
+      return `${organization.slug}: ${tiles} tiles turned round; ${others ?? 'nobody was erased'}`;
+    },
+  },
+  {
+    name: 'remove a row past the service',
+    weight: 0.6,
+    kind: 'alone',
+    run: async (world, draw) => {
+      const organization = victim(world, draw);
+      if (organization === undefined) return undefined;
+      const candidates = organization.order.filter(
+        (id) => organization.events.get(id)?.event.isOpaque === false && !organization.everOver.has(id),
+      );
+      const id = draw.pickAny(candidates);
+      if (id === undefined) return undefined;
+      const where = `org = '${organization.id}' AND position(ocsf, 'sim=${id}=') > 0`;
+      hold(
+        Number(await world.service.ask(`SELECT count() FROM events WHERE ${where}`)) === 1,
+        'each event is stored once',
+        () => id,
+      );
+      await world.service.ask(`ALTER TABLE events DELETE WHERE ${where}`);
+      organization.tampered = `the row of ${id} was removed`;
+      organization.removed.add(id);
+      world.isDamaged = true;
+      world.expect(/missing|lost|ledger|fewer|damage/i);
+      return `${organization.slug}: the row of ${id} removed`;
+    },
+  },
+];

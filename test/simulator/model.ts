@@ -1,0 +1,191 @@
+import { expectedOf, type Expected, hiddenNames } from '../fuzz/model.ts';
+import { parseTree } from '../fuzz/tree.ts';
+
+/**
+ * What must be true, in the plainest form: lists and flags in memory. It knows nothing of segments, processes or
+ * tables, only of what was asked and what was answered.
+ */
+
+export const names = { appName: 'App', vendorName: 'Vendor', productName: 'Product' };
+const modelOptions = { ...names, hides: hiddenNames() };
+
+export const dayMicros = 86_400_000_000;
+
+/** One event that was sent. */
+export interface ModelEvent {
+  /** Stands in its text, so that every way out can be told by it: `sim=slug.batch.index=`. */
+  readonly id: string;
+  /** As it was sent. */
+  readonly text: string;
+  /** The rendering is not predicted, only held to be the same everywhere: records of other programs. */
+  readonly isOpaque: boolean;
+  readonly micros: number;
+  /** Whole days from its time to the beginning of the run, always far from a multiple of 100. */
+  readonly ageDays: number;
+  readonly persons: readonly Person[];
+  readonly flow: string;
+  readonly action: number;
+}
+
+export interface Person {
+  readonly email: string;
+  state: 'here' | 'erasing' | 'erased';
+  /** Requests that have this person and whose end is not known. */
+  pending: number;
+  pseudonym?: string;
+}
+
+/** How the events of one request fared. */
+export class Batch {
+  readonly number: number;
+  readonly events: readonly ModelEvent[];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly path: string;
+  readonly body: Buffer;
+  readonly idempotencyKey: string | undefined;
+  /** `maybe`: no answer came. All of it is stored, or nothing. */
+  state: 'maybe' | 'stored' | 'absent' = 'maybe';
+  answer: string | undefined;
+  /** A file may be stored in part. */
+  isWhole = true;
+  /** Whether all processes know its Idempotency-Key: not where the engine was away and there are several. */
+  isShared = true;
+
+  constructor(fields: Pick<Batch, 'number' | 'events' | 'headers' | 'path' | 'body' | 'idempotencyKey'>) {
+    this.number = fields.number;
+    this.events = fields.events;
+    this.headers = fields.headers;
+    this.path = fields.path;
+    this.body = fields.body;
+    this.idempotencyKey = fields.idempotencyKey;
+  }
+}
+
+export interface ModelKey {
+  readonly id: string;
+  text: string;
+  /** Secrets that a rotation ended at once. */
+  readonly ended: string[];
+  readonly scopes: string;
+  state: 'good' | 'revoked' | 'unsure';
+}
+
+export interface ModelUser {
+  readonly email: string;
+  readonly password: string;
+  cookie: string;
+  state: 'good' | 'disabled' | 'unsure';
+}
+
+/** An event in the form that readers are shown, without what differs from reading to reading. */
+export interface Shown {
+  /** With the texts of persons who were erased replaced. */
+  readonly source: string;
+  readonly expected: Expected;
+}
+
+export class ModelOrganization {
+  readonly slug: string;
+  readonly id: string;
+  state: 'here' | 'deleting' | 'deleted' = 'here';
+  /** Something of it was changed past the service: nobody may call it healthy any more. */
+  tampered: string | undefined;
+  days: number | undefined;
+  held = false;
+  /** A change of the policy whose end is not known. */
+  isPolicyUnknown = false;
+  /** Until then a change of it may not be known everywhere. */
+  policyKnownAtMs = 0;
+  readonly keys: ModelKey[] = [];
+  readonly users: ModelUser[] = [];
+  readonly persons: Person[] = [];
+  readonly batches: Batch[] = [];
+  readonly events = new Map<string, { readonly event: ModelEvent; readonly batch: Batch }>();
+  /** Events that were over once: they may be gone for good. */
+  readonly everOver = new Set<string>();
+  /** Events whose rows were taken away past the service. */
+  readonly removed = new Set<string>();
+  /** The order that the first follower saw; all others must see the same. */
+  readonly order: string[] = [];
+  readonly #shown = new Map<string, { readonly key: string; readonly shown: Shown }>();
+
+  constructor(slug: string, id: string) {
+    this.slug = slug;
+    this.id = id;
+  }
+
+  add(batch: Batch): void {
+    this.batches.push(batch);
+    for (const event of batch.events) this.events.set(event.id, { event, batch });
+  }
+
+  /** What readers must be shown of an event now. */
+  shown(event: ModelEvent): Shown {
+    const erased = event.persons.filter(({ pseudonym }) => pseudonym !== undefined);
+    const key = erased.map(({ pseudonym }) => pseudonym).join();
+    const known = this.#shown.get(event.id);
+    if (known?.key === key) return known.shown;
+    const text = erased.reduce(
+      (source, { email, pseudonym }) => source.replaceAll(email, `${pseudonym}@erased.invalid`),
+      event.text,
+    );
+    const expected = expectedOf(parseTree(text), modelOptions);
+    const shown = { source: expected.source, expected };
+    this.#shown.set(event.id, { key, shown });
+    return shown;
+  }
+
+  get policyUnsure(): boolean {
+    return this.isPolicyUnknown || Date.now() < this.policyKnownAtMs;
+  }
+
+  /** `aheadDays`: how far the service's clock is ahead, by which it may hide what is not over. */
+  visibility(event: ModelEvent, aheadDays: number): 'must' | 'may' | 'never' {
+    if (this.removed.has(event.id)) return 'never';
+    if (this.policyUnsure) return 'may';
+    const isOver = this.days !== undefined && !this.held && event.ageDays > this.days;
+    if (isOver) return 'never';
+    if (this.everOver.has(event.id)) return 'may';
+    const isNearlyOver = this.days !== undefined && !this.held && event.ageDays + aheadDays > this.days;
+    return isNearlyOver ? 'may' : 'must';
+  }
+
+  /** Notes what the policy of this moment ends. */
+  noteOver(): void {
+    if (this.days === undefined || this.held) return;
+    for (const { event } of this.events.values()) if (event.ageDays > this.days) this.everOver.add(event.id);
+  }
+
+  get goodKeys(): readonly ModelKey[] {
+    return this.keys.filter(({ state }) => state === 'good');
+  }
+}
+
+export class Model {
+  readonly organizations: ModelOrganization[] = [];
+  /** The moment that ages are counted from, Unix microseconds. */
+  readonly beganMicros: number;
+  #batches = 0;
+  #slugs = 0;
+  events = 0;
+
+  constructor(beganMicros: number) {
+    this.beganMicros = beganMicros;
+  }
+
+  nextSlug(): string {
+    return `org${++this.#slugs}x`;
+  }
+
+  nextBatch(): number {
+    return ++this.#batches;
+  }
+
+  get here(): readonly ModelOrganization[] {
+    return this.organizations.filter(({ state }) => state === 'here');
+  }
+
+  organization(slug: string): ModelOrganization | undefined {
+    return this.organizations.find((one) => one.slug === slug);
+  }
+}

@@ -1,0 +1,40 @@
+import { clocks } from '../faults/clock.ts';
+import { damages } from '../faults/damage.ts';
+import { kills } from '../faults/kills.ts';
+import { tamperings } from '../faults/tamper.ts';
+import type { Operation } from '../world.ts';
+import { backups } from './backup.ts';
+import { operationByName, register } from './by-name.ts';
+import { controls } from './control.ts';
+import { looks } from './doctor.ts';
+import { erasures } from './erase.ts';
+import { foreign } from './foreign.ts';
+import { transfers } from './import.ts';
+import { killedCommands } from './killed-command.ts';
+import { posts } from './post.ts';
+import { reads } from './read.ts';
+import { repeats } from './repeat.ts';
+import { policies } from './retention.ts';
+
+/** Everything that a run can do, by name. */
+export const operations: readonly Operation[] = [
+  ...posts,
+  ...repeats,
+  ...foreign,
+  ...reads,
+  ...controls,
+  ...policies,
+  ...erasures,
+  ...killedCommands,
+  ...transfers,
+  ...backups,
+  ...looks,
+  ...kills,
+  ...clocks,
+  ...damages,
+  ...tamperings,
+];
+
+register(operations);
+
+export const operationOf = operationByName;

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { printed, runCliHere } from '../../support/server.ts';
+import { brief, hold } from '../finding.ts';
+import { limits } from '../limits.ts';
+import { ending } from '../waiting.ts';
+import type { Operation, World } from '../world.ts';
+import { postEvents } from './post.ts';
+
+/** Backups beside whatever is under way, and going on elsewhere from what was restored. */
+
+const placeOf = (world: World): string => join(world.directory, 'backups');
+
+function backUp(world: World): Promise<unknown> {
+  return world.alone('backup', () =>
+    world.done(['backup', '--to', placeOf(world), '--with-secrets', '--full-speed']),
+  );
+}
+
+const backup: Operation = {
+  name: 'back up',
+  weight: 1,
+  kind: 'actor',
+  run: async (world) => ((await backUp(world)) === undefined ? 'a backup was cut short' : 'backed up'),
+};
+
+let directories = 0;
+
+const restore: Operation = {
+  name: 'restore elsewhere and go on there',
+  weight: 0.7,
+  kind: 'alone',
+  run: async (world, draw) => {
+    await world.calm();
+    const stored = new Set(
+      world.model.here.flatMap(({ batches }) => batches.filter(({ state }) => state === 'stored')),
+    );
+    if ((await backUp(world)) === undefined) return undefined;
+    // What comes after the backup is lost by the restore.
+    for (const organization of world.model.here)
+      if (organization.goodKeys.length > 0)
+        await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 10), ages: [50] });
+    if (draw.chance(0.5)) await world.service.kill();
+    else await world.service.stop();
+    const dataDir = join(world.directory, `restored-${++directories}`);
+    const answer = await ending(
+      'a restore',
+      limits.operationMsMax,
+      runCliHere(['restore', '--from', placeOf(world), '--json'], { dataDir }),
+    );
+    hold(answer.code === 0, 'a backup can be restored', () => brief(answer.stderr));
+    const { notes } = printed(answer) as { notes: readonly string[] };
+    world.service.continueIn(dataDir);
+    for (const organization of world.model.here) {
+      for (const batch of organization.batches) {
+        if (stored.has(batch)) continue;
+        if (batch.state === 'stored')
+          for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending += 1;
+        batch.state = 'maybe';
+      }
+      organization.order.splice(0);
+    }
+    world.followers.clear();
+    await world.service.start();
+    world.expect(/restored/i);
+    return `restored elsewhere${notes.length > 0 ? `: ${notes.join('; ')}` : ''}`;
+  },
+};
+
+export const backups: readonly Operation[] = [backup, restore];

@@ -1,0 +1,122 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { idIn, makeEvent } from '../events.ts';
+import { hold } from '../finding.ts';
+import { limits } from '../limits.ts';
+import { Batch } from '../model.ts';
+import type { Operation } from '../world.ts';
+import { runAndKill } from './killed-command.ts';
+import { anyWriter } from './post.ts';
+
+/** Imports and forwards that are killed and taken up: nothing is lost, and nothing is there twice. */
+
+const triesMax = 4;
+
+const importFile: Operation = {
+  name: 'import a file, with kills',
+  weight: 1.5,
+  kind: 'actor',
+  run: async (world, draw) => {
+    const organization = anyWriter(world, draw);
+    if (organization === undefined || world.isDisturbed || world.model.events > limits.eventsOfRunMax)
+      return undefined;
+    const number = world.model.nextBatch();
+    const { beganMicros } = world.model;
+    const events = Array.from({ length: draw.int(50, 3000) }, (_, index) =>
+      makeEvent(draw, 'plain', { organization, batch: number, index, beganMicros, ageDays: 50 }),
+    );
+    const file = join(world.directory, `import-${number}.ndjson`);
+    writeFileSync(file, events.map(({ text }) => text).join('\n'));
+    const batch = new Batch({
+      number,
+      events,
+      headers: {},
+      path: 'import',
+      body: Buffer.alloc(0),
+      idempotencyKey: undefined,
+    });
+    batch.isWhole = false;
+    world.model.events += events.length;
+    organization.add(batch);
+    const kills: string[] = [];
+    for (let tries = 0; tries < triesMax; tries++) {
+      const isLast = tries === triesMax - 1;
+      const afterMs = isLast ? limits.commandMsMax : draw.int(200, 4000);
+      const { code, isKilled } = await runAndKill(
+        world,
+        ['import', file, '--org', organization.slug],
+        afterMs,
+      );
+      hold(code === 0 || isKilled, 'a command without a fault succeeds', () => `import: ${code}`);
+      if (code === 0) {
+        batch.state = 'stored';
+        return `${organization.slug}: ${events.length} events imported as ${number}, killed ${kills.join(', ') || 'never'}`;
+      }
+      kills.push(`after ${afterMs} ms`);
+    }
+    return `${organization.slug}: the import ${number} of ${events.length} events did not end`;
+  },
+};
+
+const forwardFile: Operation = {
+  name: 'forward to a file, with kills',
+  weight: 1,
+  kind: 'actor',
+  run: async (world, draw) => {
+    const organization = draw.pickAny(world.model.here);
+    const key = organization?.goodKeys.find(({ scopes }) => scopes.includes('read'));
+    if (organization === undefined || key === undefined || world.isDisturbed) return undefined;
+    const before = [...organization.order].filter((id) => !organization.everOver.has(id));
+    const name = `forward-${organization.slug}-${draw.int(0, 1e9)}`;
+    const [target, keyFile] = [join(world.directory, name), join(world.directory, `${name}.key`)];
+    writeFileSync(keyFile, `${key.text}\n`, { mode: 0o600 });
+    const { url } = await world.service.up();
+    const args = [
+      'forward',
+      '--url',
+      url,
+      '--key-file',
+      keyFile,
+      '--to',
+      `file:${target}`,
+      '--checkpoint',
+      `${target}.checkpoint`,
+      '--once',
+      '--batch',
+      '50',
+    ];
+    let code: number | null = null;
+    for (let tries = 0; tries < triesMax && code !== 0; tries++) {
+      const ended = await runAndKill(
+        world,
+        args,
+        tries === triesMax - 1 ? limits.commandMsMax : draw.int(300, 3000),
+      );
+      hold(
+        ended.isKilled || ended.code === 0 || key.state !== 'good',
+        'a command without a fault succeeds',
+        () => `forward: ${ended.code}`,
+      );
+      ({ code } = ended);
+      if (!ended.isKilled) break;
+    }
+    if (code !== 0) return undefined;
+    const ids = readFileSync(target, 'utf8')
+      .split('\n')
+      .map(idIn)
+      .filter((id) => id !== undefined);
+    const held = new Set(ids);
+    hold(
+      held.size === ids.length,
+      'a file has each event once',
+      () => `${ids.length - held.size} are there twice`,
+    );
+    const missing = before.find(
+      (id) => !held.has(id) && !organization.everOver.has(id) && !organization.policyUnsure,
+    );
+    hold(missing === undefined, 'forward loses nothing', () => `${missing} is not in the file`);
+    return `${organization.slug}: ${ids.length} events forwarded to a file`;
+  },
+};
+
+export const transfers: readonly Operation[] = [importFile, forwardFile];

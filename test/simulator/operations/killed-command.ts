@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cliCommand } from '../../support/cli-command.ts';
+import { limits } from '../limits.ts';
+import { patiently } from '../waiting.ts';
+import type { Operation, World } from '../world.ts';
+
+/** Commands of their own process that are killed: at any moment, or just when they say that they are about to write. */
+
+const killAfterMsMax = 2_500;
+
+/** Commands make this file longer before they take their place in the order. */
+const writesOf = (dataDir: string): number => {
+  const file = join(dataDir, 'writes-of-commands');
+  return existsSync(file) ? statSync(file).size : 0;
+};
+
+export interface Killed {
+  readonly code: number | null;
+  readonly isKilled: boolean;
+}
+
+/** Runs a command, and kills it after so long; undefined: when it begins to write. */
+export async function runAndKill(
+  world: World,
+  args: readonly string[],
+  afterMs: number | undefined,
+  stdin = '',
+): Promise<Killed> {
+  const { dataDir } = await world.service.up();
+  const { NODE_OPTIONS: _, CLOCK_SHIFT_MS: __, ...environment } = world.service.environment;
+  const before = writesOf(dataDir);
+  const child = spawn(process.execPath, [...cliCommand, ...args], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment, DATA_DIR: dataDir },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(stdin);
+  const exit = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  const deadline = performance.now() + patiently(afterMs ?? limits.commandMsMax);
+  while (child.exitCode === null && performance.now() < deadline) {
+    if (afterMs === undefined && writesOf(dataDir) > before) break;
+    await sleep(1);
+  }
+  if (child.exitCode === null) child.kill('SIGKILL');
+  const code = await exit;
+  return { code, isKilled: code === null };
+}
+
+const killCommand: Operation = {
+  name: 'kill a command',
+  weight: 2,
+  kind: 'actor',
+  run: async (world, draw) => {
+    const organization = draw.pickAny(world.model.here);
+    if (organization === undefined) return undefined;
+    const { slug } = organization;
+    const args = draw.pick([
+      ['key', 'create', '--org', slug, '--scopes', 'read'],
+      [
+        'user',
+        'create',
+        '--org',
+        slug,
+        '--email',
+        `nobody-${draw.int(0, 1e6)}@${slug}.example`,
+        '--name',
+        'N',
+        '--role',
+        'member',
+        '--password-stdin',
+      ],
+      ['org', 'set', slug, '--name', `Named ${draw.int(0, 99)}`],
+    ]);
+    const afterMs = draw.chance(0.6) ? undefined : draw.int(100, killAfterMsMax);
+    const { isKilled } = await runAndKill(world, args, afterMs, 'a long enough password\n');
+    return `${slug}: ${args.slice(0, 2).join(' ')} ${isKilled ? `killed ${afterMs === undefined ? 'as it began to write' : `after ${afterMs} ms`}` : 'was quicker'}`;
+  },
+};
+
+export const killedCommands: readonly Operation[] = [killCommand];

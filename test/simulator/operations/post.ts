@@ -1,0 +1,179 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { Zstd } from '@hpcc-js/wasm-zstd';
+import type { HttpAnswer } from '../../support/http.ts';
+import type { Draw } from '../draw.ts';
+import { type Kind, makeEvent } from '../events.ts';
+import { brief, hold } from '../finding.ts';
+import { limits } from '../limits.ts';
+import { Batch, type ModelOrganization } from '../model.ts';
+import type { Operation, World } from '../world.ts';
+
+/** Events that are sent in every form and coding, with and without an Idempotency-Key. */
+
+const zstd = await Zstd.load();
+
+const codings = {
+  identity: (body: Buffer) => body,
+  gzip: (body: Buffer) => gzipSync(body, { level: 1 }),
+  deflate: (body: Buffer) => deflateSync(body, { level: 1 }),
+  br: (body: Buffer) => brotliCompressSync(body, { params: { 1: 1 } }),
+  zstd: (body: Buffer) => Buffer.from(zstd.compress(body)),
+} as const;
+
+interface Wanted {
+  readonly kinds: readonly Kind[];
+  readonly count: number;
+  readonly ages: readonly number[];
+  readonly isKeyed?: boolean;
+}
+
+function drawIdempotencyKey(draw: Draw, isKeyed: boolean | undefined, number: number): string | undefined {
+  if (isKeyed === false || (isKeyed === undefined && draw.chance(0.5))) return undefined;
+  return draw.chance(0.2) ? 'body' : `request-${number}`;
+}
+
+function makeBatch(
+  world: World,
+  organization: ModelOrganization,
+  draw: Draw,
+  wanted: Wanted,
+  keyText: string,
+): Batch {
+  const number = world.model.nextBatch();
+  const { beganMicros } = world.model;
+  const events = Array.from({ length: wanted.count }, (_, index) => {
+    const place = { organization, batch: number, index, beganMicros, ageDays: draw.pick(wanted.ages) };
+    return makeEvent(draw, draw.pick(wanted.kinds), place);
+  });
+  const form = wanted.count === 1 ? draw.pick(['object', 'array', 'lines']) : draw.pick(['array', 'lines']);
+  const texts = events.map(({ text }) => text);
+  const body = form === 'array' ? `[${texts.join(draw.pick([',', ' , ', ',\n']))}]` : texts.join('\n');
+  const coding = draw.pick(Object.keys(codings) as (keyof typeof codings)[]);
+  const idempotencyKey = drawIdempotencyKey(draw, wanted.isKeyed, number);
+  const headers = {
+    'x-api-key': keyText,
+    'content-type': form === 'lines' ? 'application/x-ndjson' : 'application/json',
+    ...(coding !== 'identity' && { 'content-encoding': coding }),
+    ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+  };
+  return new Batch({
+    number,
+    events,
+    headers,
+    path: '/api/v1/audit',
+    body: codings[coding](Buffer.from(body)),
+    idempotencyKey,
+  });
+}
+
+/** Sends a request of the model, perhaps once more, and notes what came of it. */
+export async function send(
+  world: World,
+  organization: ModelOrganization,
+  batch: Batch,
+): Promise<HttpAnswer | undefined> {
+  if (world.isDisturbed && world.service.settings.processes > 1) batch.isShared = false;
+  const answer = await world.ask(batch.path, {
+    organization,
+    method: 'POST',
+    headers: { ...batch.headers, connection: 'close' },
+    body: batch.body,
+    mayBeBusy: true,
+  });
+  if (world.isDisturbed && world.service.settings.processes > 1) batch.isShared = false;
+  if (answer === undefined || [408, 429, 503].includes(answer.status)) return undefined;
+  if (answer.status === 401 && organization.state !== 'here') return answer;
+  const isOldKey =
+    answer.status === 401 && !organization.goodKeys.some(({ text }) => text === batch.headers['x-api-key']);
+  if (isOldKey) return answer;
+  if (batch.path === '/v1/logs') return noteOtlp(batch, answer);
+  hold(
+    answer.status === 202,
+    'good events are accepted',
+    () => `request ${batch.number} of ${organization.slug}: ${answer.status} ${brief(answer.text)}`,
+  );
+  hold(
+    batch.answer === undefined || batch.answer === answer.text,
+    'a repeat is answered as the first was',
+    () => `request ${batch.number}: ${brief(answer.text)}, not ${brief(batch.answer ?? '')}`,
+  );
+  const { accepted } = JSON.parse(answer.text) as { accepted: number };
+  hold(
+    accepted === batch.events.length,
+    'good events are accepted',
+    () => `request ${batch.number}: ${brief(answer.text)}`,
+  );
+  if (batch.state === 'maybe')
+    for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending -= 1;
+  batch.answer = answer.text;
+  batch.state = 'stored';
+  return answer;
+}
+
+function noteOtlp(batch: Batch, answer: HttpAnswer): HttpAnswer {
+  hold(
+    answer.status === 200 && !answer.text.includes('rejected'),
+    'good events are accepted',
+    () => `request ${batch.number}: ${answer.status} ${brief(answer.text)}`,
+  );
+  batch.state = 'stored';
+  return answer;
+}
+
+export async function postEvents(
+  world: World,
+  organization: ModelOrganization,
+  draw: Draw,
+  wanted: Wanted,
+): Promise<{ batch: Batch; status: number | undefined }> {
+  const key = draw.pick(organization.goodKeys.filter(({ scopes }) => scopes.includes('write')));
+  const batch = makeBatch(world, organization, draw, wanted, key.text);
+  for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending += 1;
+  world.model.events += batch.events.length;
+  organization.add(batch);
+  const answer = await send(world, organization, batch);
+  return { batch, status: answer?.status };
+}
+
+/** An organization that takes events, and ages of events that it neither refuses nor removes. */
+export function anyWriter(world: World, draw: Draw): ModelOrganization | undefined {
+  const writers = world.model.here.filter(({ goodKeys }) =>
+    goodKeys.some(({ scopes }) => scopes.includes('write')),
+  );
+  return draw.pickAny(writers);
+}
+
+const usualAges = [50, 150];
+
+function posting(name: string, weight: number, wantedOf: (draw: Draw) => Omit<Wanted, 'ages'>): Operation {
+  return {
+    name,
+    weight,
+    kind: 'actor',
+    run: async (world, draw) => {
+      const organization = anyWriter(world, draw);
+      const wanted = wantedOf(draw);
+      if (organization === undefined || world.model.events + wanted.count > limits.eventsOfRunMax)
+        return undefined;
+      const { batch, status } = await postEvents(world, organization, draw, { ...wanted, ages: usualAges });
+      const form = [
+        batch.headers['content-type'],
+        batch.headers['content-encoding'],
+        batch.idempotencyKey,
+      ].filter((one) => one !== undefined);
+      return `${organization.slug}: request ${batch.number}, ${wanted.count} events (${form.join(', ')}): ${status ?? 'no answer'}`;
+    },
+  };
+}
+
+export const posts: readonly Operation[] = [
+  posting('post a few', 8, (draw) => ({
+    kinds: ['plain', 'person', 'secret', 'rich'],
+    count: draw.int(1, limits.smallBatchEvents),
+  })),
+  posting('post persons', 4, (draw) => ({ kinds: ['person', 'plain'], count: draw.int(1, 20) })),
+  posting('post many', 3, (draw) => ({ kinds: ['plain'], count: draw.int(200, limits.largeBatchEvents) })),
+  posting('post very many', 0.3, () => ({ kinds: ['plain'], count: limits.hugeBatchEvents })),
+  posting('post big events', 1.5, (draw) => ({ kinds: ['big', 'plain'], count: draw.int(1, 40) })),
+  posting('post statements', 1.5, (draw) => ({ kinds: ['statement', 'plain'], count: draw.int(1, 8) })),
+];

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { printed } from '../../support/server.ts';
+import { hold } from '../finding.ts';
+import type { ModelOrganization } from '../model.ts';
+import type { World } from '../world.ts';
+import { limits } from '../limits.ts';
+import { finishErasures } from './erase.ts';
+
+/** What came of changes that a kill cut short: each was made, or was not, and stays so. */
+
+async function listed(world: World, args: readonly string[]): Promise<readonly Record<string, unknown>[]> {
+  return printed(await world.command([...args, '--json'])) as Record<string, unknown>[];
+}
+
+async function resolveOrganization(world: World, organization: ModelOrganization): Promise<void> {
+  if (organization.keys.some(({ state }) => state === 'unsure')) {
+    const keys = await listed(world, ['key', 'list', '--org', organization.slug]);
+    for (const key of organization.keys.filter(({ state }) => state === 'unsure'))
+      key.state = keys.find(({ id }) => id === key.id)?.['revoked_at'] === null ? 'good' : 'revoked';
+  }
+  if (organization.users.some(({ state }) => state === 'unsure')) {
+    const users = await listed(world, ['user', 'list', '--org', organization.slug]);
+    for (const user of organization.users.filter(({ state }) => state === 'unsure'))
+      user.state =
+        users.find(({ email }) => email === user.email)?.['disabled_at'] === null ? 'good' : 'disabled';
+  }
+}
+
+async function resolvePolicies(world: World): Promise<void> {
+  const unsure = world.model.here.filter(({ isPolicyUnknown }) => isPolicyUnknown);
+  if (unsure.length === 0) return;
+  const organizations = await listed(world, ['org', 'list']);
+  for (const organization of unsure) {
+    const row = organizations.find(({ slug }) => slug === organization.slug);
+    hold(row !== undefined, 'organizations stay', () => `${organization.slug} is not listed`);
+    const days = row['kept_days'];
+    organization.noteOver();
+    organization.days = typeof days === 'number' ? days : undefined;
+    organization.held = row['hold'] !== null;
+    organization.noteOver();
+    organization.isPolicyUnknown = false;
+    organization.policyKnownAtMs = Date.now() + limits.graceMs;
+  }
+}
+
+async function resolveDeletions(world: World): Promise<void> {
+  const unsure = world.model.organizations.filter(({ state }) => state === 'deleting');
+  if (unsure.length === 0) return;
+  const organizations = await listed(world, ['org', 'list']);
+  for (const organization of unsure)
+    organization.state = organizations.some(({ slug }) => slug === organization.slug) ? 'here' : 'deleted';
+}
+
+/** Until every change is known everywhere, with what was read ahead for followers. */
+async function untilKnown(world: World): Promise<void> {
+  const moments = [
+    ...world.model.organizations.map(({ policyKnownAtMs }) => policyKnownAtMs),
+    ...world.erased.map(({ fromMs }) => fromMs),
+  ];
+  await sleep(Math.max(0, ...moments.map((moment) => moment - Date.now())));
+}
+
+export async function resolveUnsure(world: World): Promise<void> {
+  await resolveDeletions(world);
+  await resolvePolicies(world);
+  for (const organization of world.model.here) {
+    await resolveOrganization(world, organization);
+    await finishErasures(world, organization);
+  }
+  await untilKnown(world);
+}

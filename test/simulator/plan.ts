@@ -1,0 +1,67 @@
+import { Draw } from './draw.ts';
+import { limits } from './limits.ts';
+
+/** One operation or fault, and the seed of all that it draws. */
+export interface Step {
+  readonly operation: string;
+  readonly seed: number;
+  /** Of a fault: how long after the beginning of its round. */
+  readonly afterMs?: number;
+}
+
+/** Steps that begin together. A fault comes while they are under way. */
+export interface Round {
+  readonly steps: readonly Step[];
+  readonly fault?: Step;
+  /** Everything is looked at afterwards. */
+  readonly isQuiet: boolean;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly rounds: readonly Round[];
+}
+
+/** What a plan is drawn from. `alone`: nothing else is under way meanwhile. */
+export interface Drawable {
+  readonly name: string;
+  readonly weight: number;
+  readonly kind: 'actor' | 'fault' | 'alone';
+}
+
+/**
+ * What each run can do differs: some things not at all, some more often. Two that hide each other's faults are apart in
+ * some runs, and two that must meet often do so in others (swarm testing).
+ */
+function swarmOf<T extends Drawable>(draw: Draw, all: readonly T[]): readonly T[] {
+  return all.map((one) => ({ ...one, weight: one.weight * draw.pick([0, 0.5, 1, 1, 2, 4]) }));
+}
+
+const shareOfAlone = 0.2;
+const shareOfFaults = 0.35;
+
+export function planOf(seed: number, roundCount: number, all: readonly Drawable[]): Plan {
+  const draw = new Draw(seed);
+  const kinds = (kind: Drawable['kind']) =>
+    swarmOf(
+      draw,
+      all.filter((one) => one.kind === kind),
+    );
+  const [actors, faults, alone] = [kinds('actor'), kinds('fault'), kinds('alone')];
+  const step = (list: readonly Drawable[]): Step => ({
+    operation: draw.weighted(list).name,
+    seed: draw.seed(),
+  });
+  const rounds = Array.from({ length: roundCount }, (_, n): Round => {
+    const isQuiet = (n + 1) % limits.roundsBetweenQuietPoints === 0 || n === roundCount - 1;
+    if (n > 1 && alone.length > 0 && draw.chance(shareOfAlone)) return { steps: [step(alone)], isQuiet };
+    const steps = Array.from({ length: draw.int(2, limits.lanesMax) }, () => step(actors));
+    if (n === 0 || faults.length === 0 || !draw.chance(shareOfFaults)) return { steps, isQuiet };
+    return { steps, fault: { ...step(faults), afterMs: draw.int(0, limits.faultAfterMsMax) }, isQuiet };
+  });
+  return { seed, rounds };
+}
+
+export function stepsOf(plan: Plan): number {
+  return plan.rounds.reduce((sum, { steps, fault }) => sum + steps.length + (fault === undefined ? 0 : 1), 0);
+}

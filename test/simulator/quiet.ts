@@ -1,0 +1,124 @@
+import { Draw } from './draw.ts';
+import { Follower } from './checks/follow.ts';
+import { checkAccess } from './checks/access.ts';
+import { checkBounds } from './checks/bounds.ts';
+import { checkEvidence, keepCheckpoint } from './checks/evidence.ts';
+import { checkLog } from './checks/log.ts';
+import {
+  atRest,
+  checkArray,
+  checkCsv,
+  checkFilters,
+  checkLines,
+  checkPages,
+  checkSources,
+  checkStandard,
+} from './checks/ways-out.ts';
+import { hold } from './finding.ts';
+import type { ModelOrganization } from './model.ts';
+import { postEvents } from './operations/post.ts';
+import { resolveUnsure } from './operations/unsure.ts';
+import { until } from './waiting.ts';
+import type { World } from './world.ts';
+
+/** The follower whose order is the order. */
+export function firstFollower(world: World, organization: ModelOrganization): Follower {
+  const known = world.followers.get(organization.slug)?.[0];
+  if (known !== undefined) return known;
+  const made = [new Follower(organization, 10_000), new Follower(organization, 97)];
+  world.followers.set(organization.slug, made);
+  return made[0] as Follower;
+}
+
+/** An event that comes after all others: whoever has been given it has been given all that is there. */
+async function postLast(world: World, organization: ModelOrganization, draw: Draw): Promise<string> {
+  return until(
+    'a service without a fault takes events',
+    () => organization.slug,
+    async () => {
+      const { batch } = await postEvents(world, organization, draw, {
+        kinds: ['plain'],
+        count: 1,
+        ages: [50],
+      });
+      return batch.state === 'stored' ? batch.events[0]?.id : undefined;
+    },
+  );
+}
+
+/** What came of requests that nobody answered: all of their events are there, or none. */
+function settle(organization: ModelOrganization, first: Follower): void {
+  for (const batch of organization.batches) {
+    const there = batch.events.filter(({ id }) => first.has(id)).length;
+    const hidden = batch.events.filter(
+      ({ id }) => organization.everOver.has(id) || organization.removed.has(id),
+    ).length;
+    if (batch.state !== 'stored') {
+      hold(
+        there === 0 || there === batch.events.length || !batch.isWhole,
+        'a request is stored whole or not at all',
+        () => `request ${batch.number} of ${organization.slug}: ${there} of ${batch.events.length} events`,
+      );
+      batch.state = there > 0 ? 'stored' : 'absent';
+      for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending -= 1;
+    }
+    if (batch.state === 'stored' && hidden === 0 && batch.isWhole && !organization.policyUnsure) {
+      const lost = batch.events.find((event) => !first.has(event.id));
+      hold(
+        lost === undefined,
+        'what was acknowledged is there',
+        () =>
+          `request ${batch.number} of ${organization.slug}: ${batch.events.length - there} of ${batch.events.length} are not in the feed, ${lost?.id} the first`,
+      );
+    }
+  }
+  organization.order.splice(0, organization.order.length, ...first.seen);
+}
+
+async function checkFeeds(world: World, organization: ModelOrganization, draw: Draw): Promise<void> {
+  const first = firstFollower(world, organization);
+  const last = await postLast(world, organization, draw);
+  await first.sees(world, last);
+  settle(organization, first);
+  for (const other of world.followers.get(organization.slug)?.slice(1) ?? []) {
+    await other.sees(world, last);
+    const at = other.seen.findIndex((id, place) => id !== first.seen[place]);
+    // Of what is over by now an early follower has more than a late one.
+    const isSame = at === -1 && other.seen.length === first.seen.length;
+    hold(
+      isSame || organization.everOver.size + organization.removed.size > 0,
+      'all followers see one order',
+      () => `${organization.slug}: at place ${at} ${other.seen[at]} and ${first.seen[at]}`,
+    );
+  }
+}
+
+/** With everything at rest: every check, for every organization. */
+export async function quietPoint(world: World, seed: number): Promise<void> {
+  const draw = new Draw(seed);
+  await world.commandsEnd();
+  await world.calm();
+  await resolveUnsure(world);
+  for (const organization of world.model.organizations) {
+    if (organization.state === 'here') {
+      await checkFeeds(world, organization, draw);
+      const rest = atRest(world, organization);
+      await checkLines(world, rest);
+      await checkPages(world, rest, draw);
+      await checkFilters(world, rest, draw);
+      await checkSources(world, rest);
+      await draw.pick([checkArray, checkCsv, checkStandard])(world, rest);
+    }
+    await checkAccess(world, organization, draw);
+  }
+  for (const organization of world.model.here) {
+    await checkEvidence(world, organization);
+    if (organization.tampered === undefined) await keepCheckpoint(world, organization);
+  }
+  const damage = await world.service.damage();
+  hold(world.isDamaged || damage.length === 0, 'nothing is damaged without a fault', () =>
+    JSON.stringify(damage),
+  );
+  checkLog(world);
+  await checkBounds(world);
+}

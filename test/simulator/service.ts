@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { call } from '../support/http.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { hold } from './finding.ts';
+import { limits } from './limits.ts';
+import { names } from './model.ts';
+import { ending, until } from './waiting.ts';
+
+/** How the service is started: what faults change between two starts. */
+export interface Settings {
+  readonly processes: number;
+  /** By which its wall clock is wrong. */
+  readonly clockAheadMs: number;
+}
+
+const shiftedClock = new URL('../support/shifted-clock.mjs', import.meta.url).href;
+
+/** Processes that have to do with a data directory: a front end, the parent of several, the engine. */
+export type Victim = 'server' | 'engine' | 'front end';
+
+/** The service under test: its processes one after the other on one data directory, and all that they have logged. */
+export class Service {
+  #dataDir: string;
+  #settings: Settings = { processes: 1, clockAheadMs: 0 };
+  #server: TestServer | undefined;
+  #starting: Promise<TestServer> | undefined;
+  readonly #gone: TestServer[] = [];
+  /** Lines of each server that have been looked at. */
+  readonly #read = new Map<TestServer, number>();
+
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir;
+  }
+
+  get dataDir(): string {
+    return this.#dataDir;
+  }
+
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  get aheadDays(): number {
+    return Math.max(0, Math.ceil(this.#settings.clockAheadMs / 86_400_000));
+  }
+
+  /** The server, as soon as there is one. */
+  up(): Promise<TestServer> {
+    if (this.#server !== undefined) return Promise.resolve(this.#server);
+    return this.#starting ?? this.start();
+  }
+
+  get environment(): Record<string, string> {
+    const { processes, clockAheadMs } = this.#settings;
+    return {
+      PROCESSES: String(processes),
+      APP_NAME: names.appName,
+      VENDOR_NAME: names.vendorName,
+      PRODUCT_NAME: names.productName,
+      RATE_LIMIT_TENANT: 'off',
+      RATE_LIMIT_LOGIN: 'off',
+      // A clock that is months ahead must not end the sessions of a run.
+      SESSION_TTL: '300d',
+      EVIDENCE_INTERVAL: '500ms',
+      RETENTION_INTERVAL: '1s',
+      ...(clockAheadMs !== 0 && {
+        NODE_OPTIONS: `--import ${shiftedClock}`,
+        CLOCK_SHIFT_MS: String(clockAheadMs),
+      }),
+    };
+  }
+
+  start(settings = this.#settings): Promise<TestServer> {
+    this.#settings = settings;
+    this.#starting ??= startServer({ dataDir: this.#dataDir, env: this.environment }).then(
+      (server) => {
+        this.#server = server;
+        this.#starting = undefined;
+        return server;
+      },
+      (error: unknown) => {
+        this.#starting = undefined;
+        const said = error instanceof Error ? error.message : String(error);
+        hold(false, 'a start is always possible', () => said);
+        throw error;
+      },
+    );
+    return this.#starting;
+  }
+
+  /** SIGKILL of the server; its engine follows by itself. */
+  async kill(): Promise<void> {
+    const server = await this.up();
+    this.#leave(server);
+    await ending('the engine of a killed server', limits.commandMsMax, server.kill('SIGKILL'));
+  }
+
+  /** SIGTERM, which must end it in order. */
+  async stop(): Promise<void> {
+    const server = await this.up();
+    this.#leave(server);
+    const code = await ending('a stop', limits.commandMsMax, server.stop());
+    hold(
+      code === 0,
+      'a stop is in order',
+      () => `exit code ${code}\n${server.stderrLines().slice(-20).join('\n')}`,
+    );
+  }
+
+  async killAtTheEnd(): Promise<void> {
+    await this.#starting?.catch(() => undefined);
+    if (this.#server !== undefined) await this.kill();
+  }
+
+  /** Kills the engine alone, or one of several front ends: the service must bring it back. */
+  async killPart(victim: Exclude<Victim, 'server'>, which: number): Promise<boolean> {
+    const server = await this.up();
+    const pid = victim === 'engine' ? server.enginePid() : frontEndsOf(server).at(which % server.processes);
+    if (pid === undefined) return false;
+    try {
+      process.kill(pid, 'SIGKILL');
+      return true;
+    } catch {
+      // It has ended already, and is being brought back.
+      return false;
+    }
+  }
+
+  /** Works in another data directory from the next start on. */
+  continueIn(dataDir: string): void {
+    this.#dataDir = dataDir;
+  }
+
+  #leave(server: TestServer): void {
+    this.#server = undefined;
+    this.#gone.push(server);
+  }
+
+  /** Until it says of itself that it is ready. */
+  async ready(): Promise<void> {
+    let said = '';
+    await until(
+      'a service without a fault is ready',
+      () => `/readyz: ${said}`,
+      async () => {
+        const server = await this.up();
+        const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } }).catch(
+          () => undefined,
+        );
+        said = answer?.text ?? 'no answer';
+        return answer?.status === 200 || undefined;
+      },
+    );
+  }
+
+  /** What is known to be damaged, as it says itself. */
+  async damage(): Promise<readonly unknown[]> {
+    const server = await this.up();
+    const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } });
+    return (JSON.parse(answer.text) as { damage?: readonly unknown[] }).damage ?? [];
+  }
+
+  /** Lines of the operational log that nobody has looked at yet. */
+  newLines(): string[] {
+    const servers = this.#server === undefined ? this.#gone : [...this.#gone, this.#server];
+    return servers.flatMap((server) => {
+      const lines = server.stderrLines();
+      const from = this.#read.get(server) ?? 0;
+      this.#read.set(server, lines.length);
+      return lines.slice(from);
+    });
+  }
+
+  /** A statement to the engine, past the service: as an intruder would, or a broken disk. */
+  async ask(statement: string): Promise<string> {
+    const server = await this.up();
+    const file = JSON.parse(readFileSync(join(server.dataDir, 'engine.json'), 'utf8')) as {
+      readonly url: string;
+      readonly user: string;
+      readonly password: string;
+      readonly headers: Record<string, string>;
+    };
+    const answer = await call(`${file.url}/?database=audit&default_format=TSV&mutations_sync=2`, {
+      method: 'POST',
+      headers: { ...file.headers, 'x-clickhouse-user': file.user, 'x-clickhouse-key': file.password },
+      body: statement,
+      timeoutMs: limits.requestMsMax,
+    });
+    if (answer.status !== 200) throw new Error(`the engine refused ${statement}: ${answer.text}`);
+    return answer.text;
+  }
+}
+
+function frontEndsOf(server: TestServer): number[] {
+  if (server.processes === 1) return [server.pid];
+  const pids = new Map<number, number>();
+  for (const line of server.stderrLines()) {
+    if (!line.includes('a front end is up')) continue;
+    const { process: number, pid } = JSON.parse(line) as { process: number; pid: number };
+    pids.set(number, pid);
+  }
+  return [...pids.values()];
+}

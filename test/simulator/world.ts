@@ -1,0 +1,204 @@
+import { call, type HttpAnswer, type HttpCall } from '../support/http.ts';
+import { type CliAnswer, type Key, printed, runCliHere } from '../support/server.ts';
+import type { Drawable } from './plan.ts';
+import type { Draw } from './draw.ts';
+import { idPattern, secretMark } from './events.ts';
+import { brief, Finding, hold } from './finding.ts';
+import type { Follower } from './checks/follow.ts';
+import { limits } from './limits.ts';
+import { Model, type ModelKey, type ModelOrganization } from './model.ts';
+import { Service } from './service.ts';
+import { ending, patiently } from './waiting.ts';
+
+/** An operation or a fault. What it did is said in a line; undefined: there was nothing that it could be done to. */
+export interface Operation extends Drawable {
+  run(world: World, draw: Draw): Promise<string | undefined>;
+}
+
+export interface Asked extends HttpCall {
+  /** Whose answer it is: nothing of another organization may be in it. */
+  readonly organization: ModelOrganization;
+  /** 503 is an answer also without a fault: a repeat, while another process works on the first. */
+  readonly mayBeBusy?: boolean;
+}
+
+/** What the clients of one run share: the service, the model of it, and how each answer is looked at. */
+export class World {
+  readonly service: Service;
+  readonly model = new Model(Date.now() * 1000);
+  readonly followers = new Map<string, Follower[]>();
+  /** Files with checkpoints of each organization, as an auditor keeps them. */
+  readonly checkpoints = new Map<string, readonly string[]>();
+  readonly directory: string;
+  readonly lines: string[] = [];
+  /** Lines of the operational log above `warn` that the faults of this run explain. */
+  readonly expectedLines: RegExp[] = [];
+  /** What was erased, with the moment from which on no answer has it. */
+  readonly erased: { readonly text: string; readonly fromMs: number }[] = [];
+  /** What the service must say of itself in `/readyz`: damage that was done to it. */
+  isDamaged = false;
+  #disturbances = 0;
+  #isDisturbed = false;
+  readonly #locks = new Map<string, Promise<unknown>>();
+  #commands = 0;
+
+  readonly #said: (line: string) => void;
+
+  constructor(directory: string, dataDir: string, said: (line: string) => void) {
+    this.directory = directory;
+    this.#said = said;
+    this.service = new Service(dataDir);
+  }
+
+  say(line: string): void {
+    this.lines.push(line);
+    this.#said(line);
+  }
+
+  /** Whether a request may fail now, as somebody has killed something. */
+  get isDisturbed(): boolean {
+    return this.#isDisturbed;
+  }
+
+  get disturbances(): number {
+    return this.#disturbances;
+  }
+
+  /** The operational log may say this from now on. */
+  expect(...patterns: readonly RegExp[]): void {
+    this.expectedLines.push(...patterns);
+  }
+
+  /** From now on until `calm` requests may be broken off or refused. */
+  disturb(): void {
+    this.#disturbances += 1;
+    this.#isDisturbed = true;
+  }
+
+  async calm(): Promise<void> {
+    if (!this.#isDisturbed) return;
+    await this.service.ready();
+    this.#isDisturbed = false;
+  }
+
+  /** One after the other, for all that name the same thing. */
+  async alone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#locks.get(what) ?? Promise.resolve();
+    const run = before.catch(() => undefined).then(work);
+    this.#locks.set(
+      what,
+      run.catch(() => undefined),
+    );
+    return run;
+  }
+
+  /** A request, its answer looked at; undefined where something was killed and nobody answered. */
+  async ask(path: string, asked: Asked): Promise<HttpAnswer | undefined> {
+    const server = await this.service.up();
+    const disturbances = this.#disturbances;
+    const began = Date.now();
+    const answer = await call(`${server.url}${path}`, { timeoutMs: limits.requestMsMax, ...asked }).catch(
+      (error: unknown) => {
+        if (this.#isDisturbed || this.#disturbances !== disturbances) return undefined;
+        throw new Finding('every request is answered', `${asked.method ?? 'GET'} ${path}: ${String(error)}`);
+      },
+    );
+    if (answer === undefined) return undefined;
+    this.#look(answer, asked.organization, path, began);
+    const mayFail = this.#isDisturbed || this.#disturbances !== disturbances;
+    hold(
+      mayFail || answer.status < 500 || (asked.mayBeBusy === true && answer.status === 503),
+      'nothing fails without a fault',
+      () => `${asked.method ?? 'GET'} ${path}: ${answer.status} ${brief(answer.text)}`,
+    );
+    return answer.status >= 500 ? undefined : answer;
+  }
+
+  #look(answer: HttpAnswer, organization: ModelOrganization, path: string, beganMs: number): void {
+    const { text } = answer;
+    for (const [mark, slug] of text.matchAll(idPattern))
+      hold(
+        slug === organization.slug,
+        'nobody is shown events of others',
+        () => `${path} for ${organization.slug}: ${mark}`,
+      );
+    hold(
+      !text.includes(secretMark),
+      'no secret is shown',
+      () => `${path}: ${brief(text.slice(text.indexOf(secretMark) - 200))}`,
+    );
+    for (const { text: erased, fromMs } of this.erased)
+      hold(beganMs < fromMs || !text.includes(erased), 'who was erased is in no answer', () => {
+        const at = text.indexOf(erased);
+        return `${path}: ${brief(text.slice(Math.max(0, at - 300), at + 100))}`;
+      });
+  }
+
+  /** A read with a key of the organization that must succeed; undefined where it may have failed. */
+  async read(organization: ModelOrganization, path: string, key?: ModelKey): Promise<HttpAnswer | undefined> {
+    const reader = key ?? organization.goodKeys.find(({ scopes }) => scopes.includes('read'));
+    if (reader === undefined) return undefined;
+    const answer = await this.ask(path, { organization, headers: { 'x-api-key': reader.text } });
+    if (answer === undefined) return undefined;
+    if (answer.status === 401 && (organization.state !== 'here' || reader.state !== 'good')) return undefined;
+    hold(answer.status === 200, 'a good key reads', () => `${path}: ${answer.status} ${brief(answer.text)}`);
+    return answer;
+  }
+
+  /** A command beside the service, in this process. Its code is the caller's to judge. */
+  async command(args: readonly string[], stdin?: string): Promise<CliAnswer> {
+    await this.service.up();
+    this.#commands += 1;
+    try {
+      const { dataDir, environment } = this.service;
+      const { NODE_OPTIONS: _, CLOCK_SHIFT_MS: __, ...env } = environment;
+      const answer = await ending(
+        `auditlog ${args.join(' ')}`,
+        limits.commandMsMax,
+        runCliHere(args, { dataDir, env, stdin }),
+      );
+      hold(
+        !answer.stdout.includes(secretMark) && !answer.stderr.includes(secretMark),
+        'no secret is shown',
+        () => args.join(' '),
+      );
+      return answer;
+    } finally {
+      this.#commands -= 1;
+    }
+  }
+
+  /** A command that must succeed; undefined where something was killed meanwhile. */
+  async done(args: readonly string[], stdin?: string): Promise<unknown> {
+    const disturbances = this.#disturbances;
+    const answer = await this.command([...args, '--json'], stdin);
+    if (answer.code === 0) return printed(answer);
+    hold(
+      this.#isDisturbed || this.#disturbances !== disturbances,
+      'a command without a fault succeeds',
+      () => `auditlog ${args.join(' ')}: ${answer.code} ${brief(answer.stderr)}`,
+    );
+    return undefined;
+  }
+
+  /** Commands that started must end before a server starts: one of them may have started an engine of its own. */
+  async commandsEnd(): Promise<void> {
+    const began = performance.now();
+    while (this.#commands > 0) {
+      hold(
+        performance.now() - began < patiently(limits.operationMsMax),
+        'everything ends',
+        () => 'a command',
+      );
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** A key, once all processes know it. */
+  async knowKey(organization: ModelOrganization, key: Key, scopes: string): Promise<ModelKey> {
+    const made: ModelKey = { id: key.id, text: key.key, ended: [], scopes, state: 'good' };
+    await new Promise((resolve) => setTimeout(resolve, limits.graceMs / 3));
+    organization.keys.push(made);
+    return made;
+  }
+}
