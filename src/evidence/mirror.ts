@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readIfThere, replaceFile } from '../base/durable-file.ts';
+import { namesIn, readIfThere, replaceFile } from '../base/durable-file.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 import { toBundle } from '../tlog/entry.ts';
 import { hashesAtLevel, levelsOf, tilePath, tileWidth, widthIn } from '../tlog/tile.ts';
@@ -27,10 +27,12 @@ export class MirrorContradiction extends Error {
  *
  *     EVIDENCE_DIR/<organization id>/checkpoint           the newest
  *                                    checkpoints/000…300  each that was copied, by its number of events
- *                                    tile/…               full and partial tiles, and bundles of entries
+ *                                    tile/…               full tiles and bundles of entries, and of those that are
+ *                                                         partial what the newest two checkpoints need
  *
  * What is there says how far a copy has come, so one that was away is continued. A file that is there is never changed,
- * but for the newest checkpoint, and that only for one that continues it.
+ * but for the newest checkpoint, and that only for one that continues it. A partial tile is removed when there is a wider
+ * one: C2SP tlog-tiles has readers take the full one in its place.
  */
 export class Mirror {
   readonly #directory: string;
@@ -59,6 +61,9 @@ export class Mirror {
           size,
         );
     }
+    // Before the checkpoint is replaced: until then this is done again, from the same place.
+    for (let level = 0; level < levelsOf(from); level++)
+      await this.#removePartial(organization, level, { before: from, size });
     const name = String(size).padStart(16, '0');
     await this.#write(organization, join('checkpoints', name), text);
     await this.#write(organization, 'checkpoint', text);
@@ -100,6 +105,25 @@ export class Mirror {
       );
       if (level === 0)
         await this.#write(organization, tilePath({ ...resource, kind: 'entries' }), toBundle(content));
+    }
+  }
+
+  /** Takes away what the copy before had of its last tile of a level, and does not need any more. */
+  async #removePartial(
+    organization: string,
+    level: number,
+    { before, size }: { readonly before: number; readonly size: number },
+  ): Promise<void> {
+    const index = Math.floor(hashesAtLevel(level, before) / tileWidth);
+    const tile = { level, index };
+    const needed = [before, size].map((one) => widthIn(tile, one));
+    const isFull = needed.includes(tileWidth);
+    for (const kind of level === 0 ? (['hashes', 'entries'] as const) : (['hashes'] as const)) {
+      const directory = dirname(join(this.#directory, organization, tilePath({ ...tile, kind, width: 1 })));
+      if (isFull) await rm(directory, { recursive: true, force: true });
+      else
+        for (const name of await namesIn(directory))
+          if (!needed.includes(Number(name))) await rm(join(directory, name), { force: true });
     }
   }
 

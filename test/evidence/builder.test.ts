@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { createHash, randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
@@ -224,6 +224,45 @@ describe('trees of evidence', () => {
       await record(organization, 1);
       const damage = (await turn(mirror)).filter(({ id }) => id === organization);
       assert.match(damage[0]?.detail ?? '', /not those that the checkpoint in EVIDENCE_DIR was signed for/);
+    } finally {
+      await removeDirectory(directory);
+    }
+  });
+
+  test('have files for what is full, and for the newest two checkpoints, however often they are copied', async () => {
+    const organization = randomUUID();
+    const directory = await temporaryDirectory();
+    const partials = async () =>
+      (await readdir(join(directory, organization, 'tile'), { recursive: true }))
+        .filter((name) => /\.p\/\d+$/.test(name))
+        .sort();
+    try {
+      const mirror = new Mirror(directory, tiles);
+      const events: Stored[] = [];
+      const grow = async (count: number) => {
+        events.push(...(await record(organization, count)));
+        await turn(mirror);
+      };
+      for (const count of [50, 50, 50]) await grow(count);
+      assert.deepEqual(
+        await partials(),
+        ['100', '150'].flatMap((width) => [`0/000.p/${width}`, `entries/000.p/${width}`]).sort(),
+      );
+      // Beyond the end of a tile, to the end of one, and over several.
+      for (const count of [120, 242, 50, 900, 10]) await grow(count);
+      assert.deepEqual(
+        await partials(),
+        [
+          ...['182', '192'].flatMap((width) => [`0/005.p/${width}`, `entries/005.p/${width}`]),
+          '1/000.p/5',
+        ].sort(),
+      );
+      const names = Array.from({ length: 5 }, (_, index) => `00${index}`);
+      const bundles = await Promise.all(
+        [...names, '005.p/192'].map((name) => readFile(join(directory, organization, 'tile/entries', name))),
+      );
+      const wanted = Buffer.concat(events.slice(0, 1280 + 192).map(({ entry }) => entry));
+      assert.deepEqual(fromBundle(Buffer.concat(bundles)), wanted);
     } finally {
       await removeDirectory(directory);
     }

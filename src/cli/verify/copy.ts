@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readIfThere } from '../../base/durable-file.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
 import { entryAt, entryBytes, fromBundle } from '../../tlog/entry.ts';
+import { errorCode } from '../../base/system-error.ts';
 import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import { limits } from '../limits.ts';
 import { atPlace, type Report } from './report.ts';
@@ -55,8 +56,15 @@ export class TreeCopy {
 
   async #bundle(index: number): Promise<Buffer> {
     const width = widthIn({ level: 0, index }, this.size);
-    const path = join(this.#directory, tilePath({ kind: 'entries', level: 0, index, width }));
-    const entries = fromBundle(await readFile(path));
+    const pathOf = (wide: number) =>
+      join(this.#directory, tilePath({ kind: 'entries', level: 0, index, width: wide }));
+    const path = pathOf(width);
+    // A copy that goes on meanwhile puts the full one in the place of a partial one.
+    const bundle = await readFile(path).catch((error: unknown) => {
+      if (errorCode(error) !== 'ENOENT') throw error;
+      return readFile(pathOf(tileWidth));
+    });
+    const entries = fromBundle(bundle).subarray(0, width * entryBytes);
     if (entries.length === width * entryBytes) return entries;
     throw new Error(`${path} has ${entries.length / entryBytes} entries and not ${width}`);
   }
