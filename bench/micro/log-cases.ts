@@ -92,6 +92,11 @@ function memoryFiles(): LogFiles {
     rename: () => Promise.resolve(),
     syncDirectory: () => Promise.resolve(),
     freeBytes: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
+    head: {
+      read: () => Promise.resolve(undefined),
+      write: () => Promise.resolve(),
+      remove: () => Promise.resolve(),
+    },
   };
 }
 

@@ -25,6 +25,7 @@ const ownNames = [
   'pseudonym-secret',
   'session-secret',
   'wal',
+  'wal-head',
 ];
 
 const reasons: Readonly<Record<string, string>> = {

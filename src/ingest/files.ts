@@ -13,6 +13,8 @@ import {
 import { join } from 'node:path';
 import { errorCode } from '../base/system-error.ts';
 import { syncDirectory } from '../base/durable-file.ts';
+import { TwoSlotFile } from '../base/two-slot-file.ts';
+import { type HeadFile, headBytesMax } from './log-head.ts';
 import { segmentOfName } from './segment.ts';
 
 /** An open file of the log. Offsets and lengths in bytes. */
@@ -48,6 +50,7 @@ export interface LogFiles {
   syncDirectory(): Promise<void>;
   /** Bytes of the disk that are free for us. */
   freeBytes(): Promise<number>;
+  readonly head: HeadFile;
 }
 
 /**
@@ -90,7 +93,13 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
       const { bavail, bsize } = await statfs(directory);
       return bavail * bsize;
     },
+    head: headFile(directory),
   };
+}
+
+/** The file beside the folder of a log that tells what must be in it. */
+export function headFile(directory: string): HeadFile {
+  return new TwoSlotFile(`${directory}-head`, headBytesMax);
 }
 
 /** The numbers of the segments in a log folder, whoever has it open, rising. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from '../base/log.ts';
 import type { SegmentSink } from '../base/segment-insert.ts';
 import { Batcher } from './batcher.ts';
-import { openLogFiles, segmentsIn } from './files.ts';
+import { headFile, openLogFiles, segmentsIn } from './files.ts';
 import type { Idempotency } from './idempotency.ts';
 import { limits } from './limits.ts';
 import type { DamageReports } from './recovery.ts';
@@ -73,6 +73,8 @@ export async function takeOverLog(deps: LeftLogDeps, signal: AbortSignal): Promi
 async function removeEmptied(dataDir: string): Promise<void> {
   await rm(join(dataDir, 'idempotency'), { recursive: true, force: true });
   const wal = join(dataDir, 'wal');
+  // First: it would miss them.
+  await headFile(wal).remove();
   const names = await readdir(wal);
   const segments = names.filter((name) => segmentOfName(name) !== undefined);
   if (segments.length < names.length) {

@@ -95,6 +95,8 @@ export const limits = {
   walOverfullBytesMax: 1024 ** 3,
   /** Segments that a manifest of the log names; of more that wait, the end of the oldest is not checked. */
   walManifestSegmentsMax: 4_096,
+  /** So late is noted beside the log what has changed in it. */
+  walHeadMsMax: 100,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
   /** An empty segment older than this gets a new number before its first event, or when somebody asks what has settled. */

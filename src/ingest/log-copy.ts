@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { namesIn, replaceFile } from '../base/durable-file.ts';
 import { nextSegmentNumber } from '../base/sequence.ts';
 import { errorCode } from '../base/system-error.ts';
-import { type LogFiles, openLogFiles } from './files.ts';
+import { headFile, type LogFiles, openLogFiles } from './files.ts';
 import { limits } from './limits.ts';
+import { encodeHead } from './log-head.ts';
 import type { ManifestEntry } from './manifest.ts';
 import {
   assess,
@@ -146,6 +147,7 @@ export class LogMaker {
 
   /** What an earlier attempt has made is removed. */
   static async begin(dataDir: string): Promise<LogMaker> {
+    await headFile(join(dataDir, 'wal')).remove();
     for (const name of ['wal', 'idempotency'])
       await rm(join(dataDir, name), { recursive: true, force: true });
     return new LogMaker(dataDir, await openLogFiles(join(dataDir, 'wal')));
@@ -186,7 +188,8 @@ export class LogMaker {
   async finish(after: number): Promise<void> {
     const number = nextSegmentNumber(Date.now(), 0, after);
     const position = { seed: frameSeed(number), firstRow: 0, durableBytes: fileHeaderBytes };
-    const { parts } = encodeManifestFrame({ version: this.#version + 1, entries: this.#entries }, position);
+    const manifest = { version: this.#version + 1, entries: this.#entries };
+    const { parts } = encodeManifestFrame(manifest, position);
     const file = await this.#files.create(segmentName(number));
     try {
       await file.append([encodeFileHeader(number), ...parts]);
@@ -194,5 +197,9 @@ export class LogMaker {
       await file.close();
     }
     await this.#files.syncDirectory();
+    const entries = this.#entries.slice(-limits.walManifestSegmentsMax);
+    await this.#files.head.write(
+      encodeHead({ newest: number, isClosed: true, manifest: { ...manifest, entries } }),
+    );
   }
 }

@@ -30,8 +30,12 @@ export interface Manifest {
 const headerBytes = 16;
 const entryBytes = 32;
 
+export function manifestBytes(entries: number): number {
+  return headerBytes + entries * entryBytes;
+}
+
 export function encodeManifest({ version, entries }: Manifest): Buffer {
-  const bytes = Buffer.alloc(headerBytes + entries.length * entryBytes);
+  const bytes = Buffer.alloc(manifestBytes(entries.length));
   bytes.writeBigUInt64LE(BigInt(version), 0);
   bytes.writeUInt32LE(entries.length, 8);
   for (const [index, entry] of entries.entries()) {
@@ -49,7 +53,7 @@ export function encodeManifest({ version, entries }: Manifest): Buffer {
 export function decodeManifest(bytes: Buffer): Manifest | undefined {
   if (bytes.length < headerBytes) return undefined;
   const count = bytes.readUInt32LE(8);
-  if (bytes.length !== headerBytes + count * entryBytes) return undefined;
+  if (bytes.length !== manifestBytes(count)) return undefined;
   const entries = Array.from({ length: count }, (_, index) => {
     const at = headerBytes + index * entryBytes;
     return {

@@ -2,6 +2,7 @@ import type { DamageRegister } from '../base/damage.ts';
 import { limits } from './limits.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { LogFiles } from './files.ts';
+import { decodeHead, type Head } from './log-head.ts';
 import type { Manifest, ManifestEntry } from './manifest.ts';
 import type { SealedSegment } from './sealed-segments.ts';
 import {
@@ -59,18 +60,46 @@ export class Recovery {
 
   async run(): Promise<Recovered> {
     const found = await this.#scanAll();
-    const manifest = lastManifest(found);
+    const head = await this.#readHead(found.length > 0);
+    const manifest = lastManifest(found, head);
     const needed = new Map(manifest?.entries.map((entry) => [entry.number, entry]));
     const numbers = found.filter(isProven).map(({ number }) => number);
     for (const { number, scan } of found) await this.#take(number, scan, needed.get(number));
-    await this.#reportMissing([...needed.values()], new Set(found.map(({ number }) => number)));
+    const isExact = head?.isClosed === true && manifest === head.manifest;
+    const missed: Missed[] = [...needed.values()].map((entry) => ({
+      ...entry,
+      isOpen: entry.isOpen && !isExact,
+    }));
+    // Nobody knows what it had taken, unless the log was closed.
+    if (head?.isClosed === false && !needed.has(head.newest) && numbers.every((one) => one < head.newest))
+      missed.push({ number: head.newest, rows: 0, isOpen: true });
+    await this.#reportMissing(missed, new Set(found.map(({ number }) => number)));
     await this.#reportKept();
     return {
       segments: this.#segments,
       empty: this.#empty,
-      highest: [...numbers, ...needed.keys()].reduce((most, number) => Math.max(most, number), 0),
+      highest: [...numbers, ...needed.keys()].reduce(
+        (most, number) => Math.max(most, number),
+        head?.newest ?? 0,
+      ),
       manifestVersion: manifest?.version ?? 0,
     };
+  }
+
+  /** What is known of the log outside of its folder. */
+  async #readHead(isExpected: boolean): Promise<Head | undefined> {
+    const { files, log, damage } = this.#deps;
+    const bytes = await files.head.read();
+    const head = bytes instanceof Buffer ? decodeHead(bytes) : undefined;
+    const unknown = 'whether the newest segments of the log are there is not known';
+    if (bytes !== undefined && head === undefined) {
+      const detail = `wal-head is damaged: ${unknown}`;
+      log.error({}, detail);
+      damage.report({ kind: 'log_segment', id: 'wal-head', detail });
+    } else if (head === undefined && isExpected) {
+      log.warn({}, `wal-head is not there: ${unknown}`);
+    }
+    return head;
   }
 
   /** Every segment's file, in order; it quarantines what has the name of a segment and is none. */
@@ -149,12 +178,12 @@ export class Recovery {
   }
 
   /** Segments that are needed and are not there; each is told once, and kept in mind by a file of its own. */
-  async #reportMissing(needed: readonly ManifestEntry[], found: ReadonlySet<number>): Promise<void> {
+  async #reportMissing(needed: readonly Missed[], found: ReadonlySet<number>): Promise<void> {
     const names = new Set(await this.#deps.files.list());
-    for (const { number, rows } of needed) {
-      const isKept = evidenceKinds.some((kind) => names.has(evidenceName(number, kind)));
-      if (found.has(number) || isKept) continue;
-      await noteMissing({ number, rows }, this.#deps);
+    for (const missed of needed) {
+      const isKept = evidenceKinds.some((kind) => names.has(evidenceName(missed.number, kind)));
+      if (found.has(missed.number) || isKept) continue;
+      await noteMissing(missed, this.#deps);
     }
   }
 
@@ -171,14 +200,22 @@ export class Recovery {
   }
 }
 
+/** A segment whose file is gone. */
+interface Missed {
+  readonly number: number;
+  readonly rows: number;
+  /** It was open when this was noted: it may have had more rows. */
+  readonly isOpen?: boolean;
+}
+
 /** Tells of a segment whose file is gone, and leaves a file that says so. */
 export async function noteMissing(
-  { number, rows }: Pick<SealedSegment, 'number' | 'rows'>,
+  { number, rows, isOpen = false }: Missed,
   { files, log, damage }: RecoveryDeps,
 ): Promise<void> {
   const words = 'a segment of the log is missing: those of its events are lost that the engine has not got';
-  log.error({ segment: number, rowsWritten: rows }, words);
-  const detail = `the file of ${rows} events is missing`;
+  log.error({ segment: number, [isOpen ? 'rowsWrittenAtLeast' : 'rowsWritten']: rows }, words);
+  const detail = `the file of ${isOpen ? 'at least ' : ''}${rows} events is missing`;
   damage.report({ kind: 'log_segment', id: String(number), detail });
   const file = await files.create(evidenceName(number, 'missing'));
   try {
@@ -189,8 +226,10 @@ export async function noteMissing(
   await files.syncDirectory();
 }
 
-function lastManifest(found: readonly Found[]): Manifest | undefined {
+/** The one of the highest version; the head has the open segment as well, which the same one in the folder has not. */
+function lastManifest(found: readonly Found[], head: Head | undefined): Manifest | undefined {
   const manifests = found.flatMap(({ scan }) => scan.manifest ?? []);
+  if (head !== undefined) manifests.push(head.manifest);
   return manifests.toSorted((one, other) => one.version - other.version).at(-1);
 }
 

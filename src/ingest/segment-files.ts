@@ -1,5 +1,6 @@
 import { errorFacts, type Logger } from '../base/log.ts';
 import type { LogFile, LogFiles } from './files.ts';
+import type { LogHead } from './log-head.ts';
 import { segmentName, segmentOfName, unfinishedEnding } from './segment.ts';
 
 interface ObsoleteFile {
@@ -12,15 +13,17 @@ interface ObsoleteFile {
 export class SegmentFiles {
   readonly #files: LogFiles;
   readonly #log: Logger;
+  readonly #head: Pick<LogHead, 'begun'>;
   readonly #obsolete = new Map<string, ObsoleteFile>();
   #obsoleteBytes = 0;
   /** Number of the newest segment that is surely on disk. */
   #newest: number;
   #removing = Promise.resolve();
 
-  constructor(files: LogFiles, log: Logger, newest: number) {
+  constructor(files: LogFiles, log: Logger, newest: number, head: Pick<LogHead, 'begun'>) {
     this.#files = files;
     this.#log = log;
+    this.#head = head;
     this.#newest = newest;
   }
 
@@ -34,8 +37,8 @@ export class SegmentFiles {
   }
 
   /**
-   * Makes the file of a segment, one append a slice. It has its name once it is whole, so one with that name and
-   * without a header is damaged. `version` is that of the manifests at the beginning.
+   * Makes the file of a segment, one append a slice, and notes it beside the log. It has its name once it is whole, so
+   * one with that name and without a header is damaged. `version` is that of the manifests at the beginning.
    */
   async create(number: number, version: number, slices: Iterable<readonly Uint8Array[]>): Promise<LogFile> {
     const name = segmentName(number);
@@ -54,6 +57,14 @@ export class SegmentFiles {
       throw error;
     }
     this.#newest = Math.max(this.#newest, number);
+    try {
+      await this.#head.begun(number);
+    } catch (error) {
+      await this.close(file);
+      // Whether the head names it nobody knows: it stays until a newer one is named.
+      this.discard(name, version, 0);
+      throw error;
+    }
     return file;
   }
 

@@ -5,6 +5,7 @@ import type { LogFiles } from './files.ts';
 import { type Append, framesBytesMax, GroupCommit, rowsOf } from './group-commit.ts';
 import { type LargeAppend, LargeSegments } from './large-segments.ts';
 import { limits } from './limits.ts';
+import { LogHead } from './log-head.ts';
 import { LogRoom } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
@@ -47,13 +48,14 @@ export interface WalOptions {
  *
  * A manifest that tells of a seal or a release is written into the open segment: with the next appends, or by itself
  * when there are none. A file is removed once a manifest without it is durable, so what is missing at a start is lost,
- * and recovery tells it.
+ * and recovery tells it. The newest segment, which has the manifest, is known outside of the folder: see log-head.ts.
  */
 export class Wal {
   /** The last segment that earlier processes left; 0 when there is none. */
   readonly lastRecovered: number;
   readonly #options: WalOptions;
   readonly #log: Logger;
+  readonly #head: LogHead;
   readonly #files: SegmentFiles;
   readonly #sealed: SealedSegments;
   readonly #large: LargeSegments;
@@ -77,7 +79,9 @@ export class Wal {
     this.#options = options;
     this.#log = log;
     this.lastRecovered = recovered.highest;
-    this.#files = new SegmentFiles(files, log, recovered.highest);
+    const manifest = () => this.#sealed.manifest(this.#rotation.open);
+    this.#head = new LogHead({ file: files.head, log, manifest });
+    this.#files = new SegmentFiles(files, log, recovered.highest, this.#head);
     for (const name of recovered.empty) this.#files.discard(name, 0, 0);
     this.#sealed = new SealedSegments(recovered.segments, recovered.manifestVersion);
     this.#highest = Math.max(recovered.highest, options.above ?? 0);
@@ -237,6 +241,7 @@ export class Wal {
     await this.#sealing?.catch(() => undefined);
     await this.#commits.idle();
     await this.#files.removed();
+    await this.#head.close();
     await this.#rotation.close();
   }
 
@@ -275,6 +280,7 @@ export class Wal {
       await this.#rotation.abandon(segment, error);
       throw error;
     }
+    this.#head.note();
     if (isEmpty && rows > 0) this.#started();
     if (isDue) this.#files.removeObsolete(segment);
     const isFull = rows > 0 && segment.facts.bytes >= this.#options.segmentBytes;

@@ -15,6 +15,8 @@ import {
 import { nextSegmentNumber, segmentNumberMax } from '../../src/base/sequence.ts';
 import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import { Wal } from '../../src/ingest/wal.ts';
+import { decodeHead } from '../../src/ingest/log-head.ts';
+import { eventually } from '../support/http.ts';
 import { createTornFiles, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
 import { rounds } from '../support/rounds.ts';
@@ -132,10 +134,7 @@ describe('recovery of the log', () => {
           const run: Run = { acknowledged: new Map(), engine: new Map() };
           await writeLog(disk.files, run, random);
           const names = (await disk.files.list()).filter((name) => name.endsWith('.wal'));
-          const isNewestHarmed = random() < 0.2;
-          // Alone: it has the manifest by which the others are judged.
-          const candidates = isNewestHarmed ? names.slice(-1) : names.slice(0, -1);
-          const victims = candidates.toSorted(() => random() - 0.5).slice(0, harms.length);
+          const victims = names.toSorted(() => random() - 0.5).slice(0, harms.length);
           for (const [index, name] of victims.entries()) {
             const way = harms[index] as Way;
             seen.add(way);
@@ -147,13 +146,11 @@ describe('recovery of the log', () => {
           const kept = (await disk.files.list()).filter((name) => name.endsWith('.unknown'));
           assert.equal(kept.length, strays.length, 'what is not understood is kept');
           const reported = damaged();
-          if (!isNewestHarmed) {
-            const numbers = victims.map((name) => segmentOfName(name) as number);
-            assert.ok(
-              reported.every((number) => numbers.includes(number)),
-              `${reported.join()} reported, ${numbers.join()} harmed`,
-            );
-          }
+          const numbers = victims.map((name) => segmentOfName(name) as number);
+          assert.ok(
+            reported.every((number) => numbers.includes(number)),
+            `${reported.join()} reported, ${numbers.join()} harmed`,
+          );
           for (const segment of wal.sealed()) await deliver(wal, segment, run);
           nothingInSilence(run, reported);
           await wal.close();
@@ -230,6 +227,57 @@ describe('recovery of the log', () => {
     await later.wal.close();
     await disk.files.remove(segmentName(number).replace('wal', 'missing'));
     assert.deepEqual((await open(disk.files)).damaged(), []);
+  });
+
+  it('names the newest segments when they are gone, or all of them, with their rows', async () => {
+    for (const left of [3, 0]) {
+      const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+      const { wal } = await open(disk.files);
+      const numbers: number[] = [];
+      for (let id = 1; id <= 6; id++) {
+        numbers.push(await wal.append([frameOf([id, id + 100], 10)]));
+        if (id < 6) await wal.seal();
+      }
+      // The process is killed once what it took last is known outside of the folder.
+      await eventually('the head to have the rows', async () => {
+        const head = await disk.files.head.read();
+        return (head instanceof Buffer && decodeHead(head)?.manifest.entries.length === 6) || undefined;
+      });
+      const files = disk.afterPowerCut();
+      const names = (await files.list()).filter((name) => name.endsWith('.wal'));
+      for (const name of names.slice(left)) await files.remove(name);
+      const after = await open(files);
+      const gone = numbers.slice(left);
+      const own = after.damaged().filter((number) => numbers.includes(number));
+      assert.deepEqual(own, gone);
+      for (const number of gone.slice(0, -1))
+        assert.ok(after.errors.some((line) => line.includes(`"segment":${number},"rowsWritten":2}`)));
+      const last = `"segment":${gone.at(-1)},"rowsWrittenAtLeast":2}`;
+      assert.ok(after.errors.some((line) => line.includes(last)));
+      const sealed = after.wal.sealed().map(({ number }) => number);
+      assert.deepEqual(sealed, numbers.slice(0, left));
+      assert.ok((await after.wal.append([frameOf([9], 10)])) > (numbers.at(-1) as number));
+      await after.wal.close();
+      assert.deepEqual((await open(files)).errors, []);
+    }
+  });
+
+  it('misses nothing of a log that was closed with nothing in it, and tells when it cannot know', async () => {
+    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
+    const { wal } = await open(disk.files);
+    await wal.append([frameOf([1], 10)]);
+    await wal.seal();
+    for (const segment of wal.sealed()) await wal.release(segment);
+    await wal.close();
+    for (const name of await disk.files.list()) await disk.files.remove(name);
+    const after = await open(disk.files);
+    assert.deepEqual([after.errors, after.damaged()], [[], []]);
+    await after.wal.close();
+    await disk.files.head.write(Buffer.from('no head'));
+    const blind = await open(disk.files);
+    assert.match(blind.errors.join(), /wal-head is damaged: whether the newest segments .* is not known/);
+    await blind.wal.close();
+    assert.deepEqual((await open(disk.files)).errors, []);
   });
 
   it('tells of a segment that the engine has refused for as long as its file is there', async () => {

@@ -33,6 +33,8 @@ export function createTornFiles(options: {
   let lives = 0;
   /** Files that a process has open. */
   let handles = 0;
+  /** Beside the folder: replaced whole, and synced. */
+  let head: Buffer | undefined;
   /** Names as a process sees them, and as the disk is sure to have them. */
   let names = new Map<string, Stored>();
   let syncedNames = new Map<string, Stored>();
@@ -140,6 +142,20 @@ export function createTornFiles(options: {
         });
       },
       freeBytes: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
+      head: {
+        read: async () => head && Buffer.from(head),
+        async write(content) {
+          const replace = (): void => {
+            head = Buffer.from(content);
+          };
+          await step(life, replace, replace);
+        },
+        async remove() {
+          await step(life, () => {
+            head = undefined;
+          });
+        },
+      },
     };
   }
 
