@@ -1075,7 +1075,7 @@ export interface Schemas {
   };
   /** What `verify` looked at and found. */
   readonly CliVerification: {
-    /** Nothing was found. */
+    /** Nothing contradicts what was signed. `confirm` may still name something, and then the command ends with 3. */
     readonly healthy: boolean;
     readonly origin: string;
     /** Events that were looked at. */
@@ -1088,6 +1088,16 @@ export interface Schemas {
       readonly position?: number;
       readonly seq?: string;
       readonly time?: string;
+    })[];
+    /** What a decision explains, of which somebody has to say that it was to be. */
+    readonly confirm: readonly ({
+      /** `older` is a file that was made before a kept checkpoint. */
+      readonly kind: 'retention' | 'erasure' | 'older';
+      readonly detail: string;
+      /** That are gone, were changed, or are not in the file. */
+      readonly events: number;
+      /** The place of the event that says so. */
+      readonly position?: number;
     })[];
     readonly notes: readonly (string)[];
   };

@@ -25,12 +25,13 @@ import { registerStatus } from './status.ts';
 import { registerStop } from './stop.ts';
 import { registerTop } from './top.ts';
 import { registerUser } from './user.ts';
+import { Unconfirmed } from './unconfirmed.ts';
 import { registerVerify } from './verify.ts';
 import { registerWriters } from './writers.ts';
 import { registerVersion, version } from './version.ts';
 
 /** Exit codes (contract: Command line). */
-const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
+const exitCodes = { done: 0, failed: 1, wrongUsage: 2, unconfirmed: 3 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
@@ -84,6 +85,7 @@ export function explain(error: unknown): { lines: string; code: ExitCode } {
   if (error instanceof Problem && error.code === 'malformed') {
     return { lines: error.message, code: exitCodes.wrongUsage };
   }
+  if (error instanceof Unconfirmed) return { lines: error.message, code: exitCodes.unconfirmed };
   const message = fileErrorWords(error) ?? (error instanceof Error ? error.message : String(error));
   return { lines: message.split('\n', 1)[0] ?? message, code: exitCodes.failed };
 }

@@ -10,6 +10,7 @@ import { type EngineOptions, verifyEngine } from './verify/engine.ts';
 import { verifyFile } from './verify/file.ts';
 import { readable } from './verify/checkpoints.ts';
 import { asProof, verifyProof } from './verify/proof.ts';
+import { Unconfirmed } from './unconfirmed.ts';
 import type { Report } from './verify/report.ts';
 
 interface VerifyOptions extends EngineOptions {
@@ -45,10 +46,16 @@ async function examine(deps: CliDeps, file: string | undefined, options: VerifyO
   return verifyProof(proof, options);
 }
 
-function textOf({ origin, events, covered, findings, notes }: Report): string {
-  const verdict = findings.length === 0 ? 'ok' : 'NOT AS SIGNED';
-  const lines = [`${verdict}: ${events} events of ${origin}, checkpoints cover ${covered}`];
+function verdictOf({ findings, confirm }: Report): string {
+  if (findings.length > 0) return 'NOT AS SIGNED';
+  return confirm.length > 0 ? 'AS SIGNED, AND NEEDS YOUR CONFIRMATION' : 'ok';
+}
+
+function textOf(report: Report): string {
+  const { origin, events, covered, findings, confirm, notes } = report;
+  const lines = [`${verdictOf(report)}: ${events} events of ${origin}, checkpoints cover ${covered}`];
   lines.push(...findings.map(({ kind, detail }) => `  ${kind}: ${detail}`));
+  lines.push(...confirm.map(({ detail }) => `  needs your confirmation: ${detail}`));
   return [...lines, ...notes.map((note) => `  note: ${note}`)].join('\n');
 }
 
@@ -57,7 +64,19 @@ async function verify(deps: CliDeps, file: string | undefined, options: VerifyOp
   const healthy = report.findings.length === 0;
   print(deps, options, 'CliVerification', { healthy, ...report }, textOf(report));
   if (!healthy) throw new Error('the events are not as they were signed for: see above');
+  if (report.confirm.length > 0)
+    throw new Unconfirmed(
+      'nothing contradicts what was signed; whether what is named above was to be, only you can tell',
+    );
 }
+
+const exitCodesText = `
+Exit codes:
+  0  as recorded
+  1  not as signed, or not verified
+  2  wrong usage
+  3  as signed, and needs your confirmation: a policy of retention or an erasure explains what is
+     gone or changed, or a file is older than a kept checkpoint`;
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
@@ -90,5 +109,6 @@ export function registerVerify(program: Command, deps: CliDeps): void {
     .option(...fullSpeedRow)
     .option('--witness <key>', 'public key of a witness, or a file of keys; may be repeated', collect)
     .option('--json', 'print JSON')
+    .addHelpText('after', exitCodesText)
     .action((file: string | undefined, options: VerifyOptions) => verify(deps, file, options));
 }

@@ -47,7 +47,7 @@ export function entryAt(bytes: Buffer, place: number): Entry {
     seq: bytes.readBigUInt64BE(at),
     time: Number(bytes.readBigInt64BE(at + 8)),
     expires: bytes.readUInt32BE(at + 16),
-    own: bytes.readUInt8(at + ownAt) === 1,
+    own: isOwnEntry(bytes, place),
     sourceHash: bytes.subarray(at + hashAt, at + entryBytes),
   };
 }
@@ -75,6 +75,11 @@ export function risingRows(entries: Buffer, after: bigint): (readonly [from: num
   }
   if (count > from) rows.push([from, count]);
   return rows;
+}
+
+/** Whether the entry at a place is of what the service itself says. */
+export function isOwnEntry(entries: Buffer, place: number): boolean {
+  return entries[place * entryBytes + ownAt] === 1;
 }
 
 /** Whether the entry at a place is of this text. */

@@ -39,30 +39,55 @@ function isNamed({ publicKey, statement }: PublishedKey, name: string, trusted: 
   }
 }
 
+interface NamedKey {
+  /** Of a log, or of a service for all of its logs. */
+  readonly name: string;
+  readonly publicKey: Buffer;
+}
+
+/** Whether a log is the one of a name, or one of the service of that name. */
+const isOf = (origin: string, name: string): boolean => origin === name || origin.startsWith(`${name}/`);
+
 /**
  * Whom an auditor believes: the keys that were given, those that these have named as their successors, and witnesses.
- * Origins are `<service>/<organization id>`; each log of a service has the same keys under its own name.
+ * Origins are `<service>/<organization id>`; each log of a service has the same keys under its own name. So a key is
+ * believed for the log that it names: else one organization's evidence would pass for that of another.
  */
 export class Trust {
-  readonly #publicKeys: Buffer[];
+  readonly #keys: NamedKey[];
   readonly #witnesses: readonly Verifier[];
 
   constructor(keys: readonly string[], witnesses: readonly string[] = []) {
-    this.#publicKeys = keys.map(publicKeyIn);
+    this.#keys = keys.map((key) => ({ name: parseVerifierKey(key).name, publicKey: publicKeyIn(key) }));
     this.#witnesses = witnesses.map(parseVerifierKey);
   }
 
   /** Trusts the keys that trusted ones have named; they come in the order in which they followed each other. */
   follow(service: string, published: readonly PublishedKey[]): void {
-    for (const key of published)
-      if (isNamed(key, service, this.#publicKeys)) this.#publicKeys.push(key.publicKey);
+    for (const key of published) {
+      const { publicKey } = key;
+      const by = this.#keys.filter(
+        (one) => isOf(one.name, service) && isNamed(key, service, [one.publicKey]),
+      );
+      for (const name of new Set(by.map((one) => one.name))) this.#keys.push({ name, publicKey });
+    }
+  }
+
+  /** The keys of a log. Throws a NoteError where all are those of others. */
+  keysOf(origin: string): readonly Verifier[] {
+    const own = this.#keys.filter(({ name }) => isOf(origin, name));
+    if (own.length > 0)
+      return own.map(({ publicKey }) => parseVerifierKey(verifierKeyFor(origin, publicKey)));
+    const names = [...new Set(this.#keys.map(({ name }) => name))].join(' and ');
+    throw new NoteError(
+      `the key is one of ${names}, and this is evidence of ${origin}: another organization's`,
+    );
   }
 
   /** A checkpoint that a trusted key has signed, with all whom this knows of those that signed. Throws NoteError. */
   read(text: string): Checkpoint & { readonly signed: readonly Signed[] } {
     const checkpoint = parseCheckpoint(text);
-    const log = this.#publicKeys.map((key) => parseVerifierKey(verifierKeyFor(checkpoint.origin, key)));
-    const signed = verifyNote(checkpoint.note, [...log, ...this.#witnesses]);
+    const signed = verifyNote(checkpoint.note, [...this.keysOf(checkpoint.origin), ...this.#witnesses]);
     if (signed.some(({ seconds }) => seconds === undefined)) return { ...checkpoint, signed };
     throw new NoteError('the log itself has not signed this checkpoint');
   }

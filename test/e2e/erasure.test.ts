@@ -23,8 +23,10 @@ interface Erasure {
 interface Verification {
   readonly healthy: boolean;
   readonly findings: readonly { readonly kind: string; readonly detail: string }[];
-  readonly notes: readonly string[];
+  readonly confirm: readonly { readonly detail: string }[];
 }
+
+const detailsOf = (confirm: Verification['confirm']) => confirm.map(({ detail }) => detail);
 
 /** Each has the person somewhere. */
 const theirs = [
@@ -171,9 +173,9 @@ test('a person is taken out of every stored form, and verify tells that from any
   assert.equal(revived.status, 409, revived.text);
   assert.match(revived.text, /This account was erased/);
 
-  const { notes } = await healthy(slug);
+  const { confirm } = await healthy(slug);
   assert.match(
-    notes.join('\n'),
+    detailsOf(confirm).join('\n'),
     new RegExp(
       `${count} events were changed to erase a person, for whom ${pseudonym} stands \\(the event at place`,
     ),
@@ -182,13 +184,19 @@ test('a person is taken out of every stored form, and verify tells that from any
   await findsOtherChanges(slug, org, now, before);
 });
 
-/** Without the engine: a file says the same, and no other list than that of the tree is believed. */
-async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
-  const file = join(service.dataDir, 'erased.ndjson');
-  const key = join(service.dataDir, 'log.key');
+/** A file with the public key of an organization's log. */
+async function keyOf(tenant: Tenant): Promise<string> {
+  const key = join(service.dataDir, `${tenant.organization.slug}.key`);
   const headers = { 'x-api-key': tenant.key };
   const answer = await call(`${tenant.server.url}/api/v1/audit/evidence/key`, { headers });
   writeFileSync(key, `${(JSON.parse(answer.text) as { keys: { key: string }[] }).keys[0]?.key}\n`);
+  return key;
+}
+
+/** Without the engine: a file says the same, and no other list than that of the tree is believed. */
+async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
+  const file = join(service.dataDir, 'erased.ndjson');
+  const key = await keyOf(tenant);
   const exported = await service.server.cliHere([
     'export',
     '--org',
@@ -201,7 +209,7 @@ async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
   const text = readFileSync(file, 'utf8');
   const good = await verify([file, '--key', key]);
   assert.deepEqual(
-    [good.findings, good.notes.some((note) => note.startsWith(`${count} events were changed`))],
+    [good.findings, detailsOf(good.confirm).some((one) => one.startsWith(`${count} events were changed`))],
     [[], true],
   );
   const another = (_: string, before: string, digit: string) => `${before}${digit === '+' ? '/' : '+'}`;
@@ -278,7 +286,7 @@ test('who changed a retention, and who erased somebody, can be erased: what went
   );
   assert.ok((await total()) < before + 1);
   const gone = (found: Verification) =>
-    assert.match(found.notes.join('\n'), /3 events are gone by the retention of 30 days/);
+    assert.match(detailsOf(found.confirm).join('\n'), /3 events are gone by the retention of 30 days/);
   gone(await healthy(slug));
   // Whoever runs the command is who changed the retention; the second time, who erased.
   const who = `${userInfo().username}@${hostname()}`;
@@ -289,12 +297,15 @@ test('who changed a retention, and who erased somebody, can be erased: what went
     assert.equal(done.value?.state, 'finished', done.stderr);
     const found = await healthy(slug);
     gone(found);
-    assert.equal(found.notes.filter((note) => note.includes('to erase a person')).length, turn + 1);
+    assert.equal(
+      detailsOf(found.confirm).filter((one) => one.includes('to erase a person')).length,
+      turn + 1,
+    );
   }
   const file = join(service.dataDir, 'operators.ndjson');
   const exported = await service.server.cliHere(['export', '--org', slug, '--evidence', '-o', file]);
   assert.equal(exported.code, 0, exported.stderr);
-  const found = await verify([file, '--key', join(service.dataDir, 'log.key')]);
+  const found = await verify([file, '--key', await keyOf(tenant)]);
   assert.deepEqual(found.findings, []);
   gone(found);
 });

@@ -30,6 +30,7 @@ interface Verification {
     readonly time?: string;
     readonly detail: string;
   }[];
+  readonly confirm: readonly { readonly kind: string; readonly detail: string; readonly events: number }[];
   readonly notes: readonly string[];
 }
 
@@ -360,6 +361,50 @@ describe('what an auditor finds', () => {
       ),
     );
     assert.equal((await service.server.cliHere(['verify', proof, '--key', other])).code, 1);
+  });
+
+  test('evidence of another organization, another name for it, and an export that is older than what was kept', async () => {
+    const [one, other] = [await audited('mine'), await audited('theirs')];
+    const file = join(kept, 'mine.ndjson');
+    printed(await service.server.cliHere(['export', '--org', 'mine', '--evidence', '-o', file, '--json']));
+    const proof = join(kept, 'mine.proof.json');
+    writeFileSync(proof, (await get(one.tenant, 'proof?position=100')).text);
+    for (const what of [[file], [proof], ['--org', 'mine', '--skip-rendering']]) {
+      const { code, stdout, stderr } = await service.server.cliHere(['verify', ...what, '--key', other.key]);
+      assert.deepEqual([code, stdout], [1, ''], stderr);
+      assert.ok(
+        stderr.includes(`the key is one of service/${other.id}, and this is evidence of service/${one.id}`),
+      );
+    }
+
+    const [head = '', ...lines] = readFileSync(file, 'utf8').split('\n');
+    const withHead = (text: string) => writeFileSync(file, [text, ...lines].join('\n'));
+    withHead(head.replace('"slug":"mine"', '"slug":"theirs"'));
+    const renamed = await verify([file, '--key', one.key]);
+    assert.deepEqual([renamed.code, renamed.findings.map(({ kind }) => kind)], [1, ['altered']]);
+    assert.match(
+      renamed.findings[0]?.detail ?? '',
+      /calls the organization "theirs", and by the event at place \d+ it is "mine"/,
+    );
+    withHead(head.replace(`"id":"${one.id}"`, `"id":"${other.id}"`));
+    const strange = await service.server.cliHere(['verify', file, '--key', one.key]);
+    assert.match(strange.stderr, /names the organization .*, and its evidence is that of/);
+
+    withHead(head);
+    assert.equal((await verify([file, '--key', one.key])).code, 0);
+    await one.tenant.record([sourceEvent()]);
+    const newer = join(kept, 'mine.newer');
+    const text = await eventually('a newer checkpoint', async () => {
+      const answer = await get(one.tenant, 'checkpoint');
+      return Number(answer.text.split('\n')[1]) > lines.length - 1 ? answer.text : undefined;
+    });
+    writeFileSync(newer, text);
+    const older = await verify([file, '--key', one.key, '--checkpoint', newer]);
+    assert.deepEqual(
+      [older.code, older.findings, older.confirm.map(({ kind, events }) => [kind, events])],
+      [3, [], [['older', 1]]],
+    );
+    assert.match(older.confirm[0]?.detail ?? '', /the file is older, and does not have the 1 after it/);
   });
 
   test('another history, signed with the same key for somebody else', async () => {

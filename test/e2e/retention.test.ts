@@ -17,7 +17,9 @@ interface Verification {
   readonly healthy: boolean;
   readonly covered: number;
   readonly findings: readonly { readonly kind: string; readonly detail: string }[];
+  readonly confirm: readonly { readonly kind: string; readonly detail: string; readonly events: number }[];
   readonly notes: readonly string[];
+  readonly code: number | null;
 }
 
 /** Five events of each age, in days. */
@@ -75,9 +77,9 @@ async function org(args: readonly string[]) {
 }
 
 async function verify(args: readonly string[]): Promise<Verification> {
-  const { stdout, stderr } = await service.server.cliHere(['verify', ...args, '--skip-rendering', '--json']);
-  assert.ok(stdout !== '', stderr);
-  return JSON.parse(stdout) as Verification;
+  const answer = await service.server.cliHere(['verify', ...args, '--skip-rendering', '--json']);
+  assert.ok(answer.stdout !== '', answer.stderr);
+  return { ...(JSON.parse(answer.stdout) as Verification), code: answer.code };
 }
 
 /** Until all is covered that has been recorded: what a policy ends counts with its event in the tree. */
@@ -104,10 +106,15 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   assert.deepEqual([set.code, set.value['kept_days']], [0, 30], set.stderr);
   await untilShown(tenant, { 0: 5, 10: 5 });
   await untilStored(tenant, 10);
-  const { notes } = await healthy(slug);
+  const { confirm, code } = await healthy(slug);
+  assert.deepEqual(
+    [code, confirm.map(({ kind, events }) => [kind, events])],
+    [3, [['retention', 5]]],
+    'nothing is wrong, and a script does not take it for good',
+  );
   assert.match(
-    notes.join('\n'),
-    /^5 events are gone by the retention of 30 days, which held from \d{4}-.*\(the event at place \d+\)$/m,
+    confirm[0]?.detail ?? '',
+    /^5 events are gone by the retention of 30 days, which held from \d{4}-.*\(the event at place \d+\)$/,
   );
 
   // A file says the same without the engine, and believes no policy that its tree has not.
@@ -119,10 +126,16 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   writeFileSync(key, `${(JSON.parse(answer.text) as { keys: { key: string }[] }).keys[0]?.key}\n`);
   assert.equal((await service.server.cliHere(['export', '--org', slug, '--evidence', '-o', file])).code, 0);
   const args = ['verify', file, '--key', key, '--json'];
+  const told = await service.server.cliHere(args.slice(0, -1));
+  assert.equal(told.code, 3, told.stderr);
+  assert.match(
+    told.stdout,
+    /^AS SIGNED, AND NEEDS YOUR CONFIRMATION: [^]*\n  needs your confirmation: 5 events/,
+  );
   const good = JSON.parse((await service.server.cliHere(args)).stdout) as Verification;
   assert.deepEqual(
-    [good.findings, good.notes.some((note) => note.includes('retention of 30 days'))],
-    [[], true],
+    [good.findings, good.confirm.map(({ kind, events }) => [kind, events])],
+    [[], [['retention', 5]]],
   );
   writeFileSync(file, readFileSync(file, 'utf8').replace(/\\"days\\":30/, '\\"days\\":3'));
   const forged = JSON.parse((await service.server.cliHere(args)).stdout) as Verification;
@@ -155,7 +168,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   await untilShown(again, { 0: 5 });
   await untilStored(again, 5);
   const events = await healthy(slug);
-  assert.match(events.notes.join('\n'), /^10 events are gone by the retention of 5 days/m);
+  assert.match(events.confirm.at(-1)?.detail ?? '', /^10 events are gone by the retention of 5 days/);
   const ready = JSON.parse((await call(`${server.url}/readyz`)).text) as {
     checks: { nothing_damaged: boolean };
   };
@@ -204,10 +217,7 @@ test('what a producer says of policies and erasures states nothing: it hides not
     return found.covered === recorded ? found : undefined;
   });
   assert.deepEqual(before.findings, []);
-  assert.deepEqual(
-    before.notes.filter((note) => /retention of|erase/.test(note)),
-    [],
-  );
+  assert.deepEqual([before.confirm, before.code], [[], 0]);
 
   // A file whose first line gives such an event for a policy.
   const file = join(service.dataDir, 'forged.ndjson');

@@ -123,6 +123,13 @@ test('whoever trusts the first key trusts those that it leads to, and no others'
   assert.throws(() => trust.read(checkpoint(third)), NoteError);
   trust.follow('service', [published(second, said(first, second)), published(third, said(second, third))]);
   for (const seed of seeds) assert.equal(trust.read(checkpoint(seed)).origin, 'service/1');
+  // A service has one key for all of its logs; under the name of one it is good for that one.
+  const ofAnother = {
+    name: 'NoteError',
+    message: /^the key is one of service\/2, and this is evidence of service\/1/,
+  };
+  assert.throws(() => new Trust([keyOf(first, 'service/2')]).read(checkpoint(first)), ofAnother);
+  assert.equal(new Trust([keyOf(first)]).read(checkpoint(first)).origin, 'service/1');
 });
 
 test('a published key is believed if one that was given has signed for it', async () => {

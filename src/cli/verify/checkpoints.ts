@@ -124,11 +124,16 @@ export class Checkpoints {
   readonly #heads = new Map<number, TreeHead>();
   readonly #findings: Report['findings'][number][] = [];
   readonly #notes: string[] = [];
+  readonly #sizeMax: number;
   #origin: string | undefined;
 
-  /** `origin`: the only one whose checkpoints are taken; undefined: that of the first. */
-  constructor(trust: Trust, origin?: string) {
+  /**
+   * `origin`: the only one whose checkpoints are taken; undefined: that of the first. `sizeMax`: what events there are to be
+   * held against them; larger ones are `newer`.
+   */
+  constructor(trust: Trust, origin?: string, sizeMax = Number.POSITIVE_INFINITY) {
     this.#trust = trust;
+    this.#sizeMax = sizeMax;
     this.#origin = origin;
   }
 
@@ -154,12 +159,18 @@ export class Checkpoints {
   }
 
   get heads(): readonly TreeHead[] {
-    return [...this.#heads.values()];
+    return [...this.#heads.values()].filter(({ size }) => size <= this.#sizeMax);
   }
 
   /** Of the largest checkpoint. */
   get covered(): number {
-    return Math.max(0, ...this.#heads.keys());
+    return Math.max(0, ...this.heads.map(({ size }) => size));
+  }
+
+  /** Events of the largest checkpoint that covers more than there are; undefined: there is none. */
+  get newer(): number | undefined {
+    const largest = Math.max(0, ...this.#heads.keys());
+    return largest > this.#sizeMax ? largest : undefined;
   }
 
   get origin(): string {

@@ -26,8 +26,8 @@ import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
-import { erasuresOf, notesOfErasures } from './erasures.ts';
-import { notesOf, policiesOf, statementOf } from './policies.ts';
+import { erasuresOf, explainedByErasures } from './erasures.ts';
+import { explainedBy, notesOf, policiesOf, statementOf } from './policies.ts';
 import { RenderingAudit } from './rendering.ts';
 import { contradictionsIn, differencesIn, type Report } from './report.ts';
 
@@ -95,7 +95,7 @@ export async function verifyEngine(
   const flood = await compareAll(stored, { tree, events, rendering, progress });
   progress.end();
   notes.push(...(rendering?.notes ?? [unrendered]));
-  notes.push(...notesOf(history, policies), ...notesOfErasures(erasures));
+  notes.push(...notesOf(history));
   const uncovered = tree.size - covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
   const shown = [...badLists, ...differencesIn(events.findings()), ...(rendering?.findings ?? [])];
@@ -108,6 +108,7 @@ export async function verifyEngine(
     events: tree.size,
     covered: checkpoints.covered,
     findings,
+    confirm: [...explainedBy(history, policies), ...explainedByErasures(erasures)],
     notes: [...notes, ...checkpoints.notes],
   };
 }
@@ -115,7 +116,7 @@ export async function verifyEngine(
 const paceOf = (session: PacedSession, { fullSpeed = false }: EngineOptions): Promise<Pace> =>
   Pace.of(session, limits.paceVerifyBytes, fullSpeed);
 
-/** The keys to believe, those that the engine names among them as far as the others lead there. */
+/** The keys to believe, those that the engine names among them as far as the others lead there. Rejects where they are another log's. */
 async function trustIn(
   storage: Storage,
   serviceName: string,
@@ -135,6 +136,7 @@ async function trustIn(
     serviceName,
     keys.map(({ key, statement }) => ({ publicKey: Buffer.from(key, 'base64'), statement })),
   );
+  trust.keysOf(origin);
   return trust;
 }
 

@@ -89,9 +89,9 @@ async function listOf(storage: Storage, org: string, id: string): Promise<Buffer
 const fromHex = (text: string): Buffer => Buffer.concat([Buffer.from(text, 'hex')], 32);
 
 /** How many events were changed, and which event says so: whoever reads a report sees one that nobody has made. */
-export function notesOfErasures(history: ErasureHistory): Report['notes'] {
-  return history.erased.map(
-    ({ erasure: { pseudonym, position }, events }) =>
-      `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`,
-  );
+export function explainedByErasures(history: ErasureHistory): Report['confirm'] {
+  return history.erased.map(({ erasure: { pseudonym, position }, events }) => {
+    const detail = `${events} events were changed to erase a person, for whom ${pseudonym} stands (the event at place ${position})`;
+    return { kind: 'erasure', events, position, detail };
+  });
 }

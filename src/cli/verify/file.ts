@@ -1,19 +1,21 @@
 import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { parseCheckpoint } from '../../tlog/checkpoint.ts';
-import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
+import { type Entry, entryAt, entryBytes, isEntryOf, isOwnEntry } from '../../tlog/entry.ts';
 import { type Erasure, ErasureHistory } from '../../tlog/erasure.ts';
 import { sha256 } from '../../tlog/hash.ts';
+import { NoteError } from '../../tlog/note.ts';
 import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { openFileSource } from '../import-source.ts';
 import { createProgress, type ProgressIo } from '../progress.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
-import { believed, disbelieved, notesOfErasures } from './erasures.ts';
+import { believed, disbelieved, explainedByErasures } from './erasures.ts';
 import { type EvidenceHead, evidenceHead, readErasureLine, readLine } from './evidence-file.ts';
 import { linesOf } from '../lines.ts';
-import { notesOf, type PlacedEvent, statementOf } from './policies.ts';
+import { explainedBy, notesOf, type PlacedEvent, statementOf } from './policies.ts';
+import { NamedOrganization } from './named-organization.ts';
 import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
 
 const entriesAtOnce = 256;
@@ -70,6 +72,7 @@ class FileAudit {
   readonly #history: PolicyHistory;
   readonly #policies: readonly PlacedEvent[];
   readonly #erasures: ErasureLists;
+  readonly #organization: NamedOrganization;
   /** Events that the first line names and the tree has not yet shown to have. */
   readonly #claimed: Map<number, PlacedEvent>;
   #first: Report['findings'][number] | undefined;
@@ -80,10 +83,13 @@ class FileAudit {
   #leftOut = 0;
 
   /** What the first line names is believed as far as the entries at these places are theirs. */
-  constructor(tree: TreeAudit, policies: readonly PlacedEvent[], erasures: ErasureLists) {
+  constructor(tree: TreeAudit, { organization, ...head }: EvidenceHead) {
+    const policies = placedIn(head.policies);
+    const erasures = new ErasureLists(head.erasures);
     this.#tree = tree;
     this.#policies = policies;
     this.#erasures = erasures;
+    this.#organization = new NamedOrganization(organization);
     this.#claimed = new Map([...policies, ...erasures.events].map((one) => [one.position, one]));
     this.#history = new PolicyHistory(
       policies.flatMap((one) => statementOf(one) ?? []),
@@ -100,22 +106,30 @@ class FileAudit {
         position: claimed.position,
         detail: `the first line of the file names a policy for place ${claimed.position} that the tree does not have there`,
       });
-    const first = [...this.#erasures.findings, ...(this.#first === undefined ? [] : [this.#first])];
+    const first = [
+      ...this.#organization.findings,
+      ...this.#erasures.findings,
+      ...(this.#first === undefined ? [] : [this.#first]),
+    ];
     if (isFiltered || this.#firstLeftOut === undefined) return first;
     const { position, entry } = this.#firstLeftOut;
     const missing = atPlace('missing', position, entry, `${vanished}; in all ${this.#leftOut} missing`);
     return [...first, missing].toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0));
   }
 
+  get confirm(): Report['confirm'] {
+    return [...explainedBy(this.#history, this.#policies), ...explainedByErasures(this.#erasures.history())];
+  }
+
   notes(isFiltered: boolean): string[] {
     const alone = `${this.#sources} events are in the file; of ${this.#expired + this.#leftOut} it has the entry alone`;
     const notes = [this.#expired > 0 ? `${alone}, the time of ${this.#expired} being over` : alone];
-    notes.push(...notesOf(this.#history, this.#policies), ...notesOfErasures(this.#erasures.history()));
+    notes.push(...notesOf(this.#history));
     if (isFiltered)
       notes.push(
         `the file says that filters were given: of ${this.#leftOut} events whose time is not over, they have left out the source event, and nothing tells whether these are stored`,
       );
-    return notes;
+    return [...notes, ...this.#organization.notes];
   }
 
   add(line: Buffer): void {
@@ -139,6 +153,7 @@ class FileAudit {
       this.#sources += 1;
       if (!this.#isAsSaid(entry, source))
         this.#tell(atPlace('altered', position, entry(), 'is not what was recorded'));
+      else if (isOwnEntry(this.#entries, this.#waiting)) this.#organization.look(position, source);
     }
     this.#waiting += 1;
     if (this.#waiting === entriesAtOnce) this.flush();
@@ -207,15 +222,19 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   const head = evidenceHead(line);
   if (head === undefined)
     throw new Problem('malformed', `${path} is neither a proof nor a file of "export --evidence"`);
-  const checkpoints = new Checkpoints(trust, head.origin);
+  if (!head.origin.endsWith(`/${head.organization.id}`))
+    throw new NoteError(
+      `the first line of the file names the organization ${head.organization.id}, and its evidence is that of ${head.origin}`,
+    );
+  const { size } = parseCheckpoint(head.checkpoint);
+  const checkpoints = new Checkpoints(trust, head.origin, size);
   checkpoints.add(head.checkpoint);
   for (const file of await checkpointFiles(options.checkpoint, head.organization.id))
     checkpoints.addFile(file);
   const copy =
     options.copy === undefined ? undefined : await TreeCopy.open(options.copy, head.organization.id);
   // A copy goes on where the file has ended.
-  for (const text of (await copy?.checkpoints(parseCheckpoint(head.checkpoint).size)) ?? [])
-    checkpoints.add(text);
+  for (const text of (await copy?.checkpoints(size)) ?? []) checkpoints.add(text);
   const copied = copy === undefined ? undefined : new CopyAudit(copy, 'altered', 'the file');
   const tree = new TreeAudit(checkpoints.heads);
   const notes =
@@ -225,7 +244,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
   return {
     checkpoints,
     tree,
-    audit: new FileAudit(tree, placedIn(head.policies), new ErasureLists(head.erasures)),
+    audit: new FileAudit(tree, head),
     copied,
     isFiltered: head.filtered !== false,
     notes,
@@ -244,6 +263,14 @@ async function holdToCopy(copied: CopyAudit, lines: readonly Buffer[]): Promise<
     const isEvent = readLine(line, entry, 0) !== undefined;
     await copied.add(isEvent ? entry : Buffer.alloc(0));
   }
+}
+
+/** An export that was made before a checkpoint that somebody kept has nothing of what that covers beyond it. */
+function olderThanKept({ covered, newer }: Checkpoints): Report['confirm'] {
+  if (newer === undefined) return [];
+  const events = newer - covered;
+  const detail = `the file ends with its checkpoint of ${covered} events, and a kept one covers ${newer}: the file is older, and does not have the ${events} after it; that the newer one continues it, …/evidence/proof?older=${covered}&size=${newer} proves`;
+  return [{ kind: 'older', events, detail }];
 }
 
 const isNoErasure = (line: Buffer): boolean => readErasureLine(line) === undefined;
@@ -283,6 +310,7 @@ export async function verifyFile(
       ...(copied?.findings ?? []).filter(({ position = 0 }) => position < toldFrom),
       ...contradictionsIn(tree.findings()),
     ],
+    confirm: [...audit.confirm, ...olderThanKept(checkpoints)],
     notes: [...audit.notes(isFiltered), ...notes, ...checkpoints.notes],
   };
 }

@@ -70,12 +70,20 @@ export async function eventsInTree(
   return found;
 }
 
+/** What was removed on the day that its entry names: nobody decided anything later. */
+export function notesOf(history: PolicyHistory): Report['notes'] {
+  return history.gone.flatMap(({ ending, events }) =>
+    ending === 'recorded' ? [`${events} events are gone whose time was over`] : [],
+  );
+}
+
 /** What was removed, and by which policy: whoever reads a report sees one that nobody has made. */
-export function notesOf(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['notes'] {
-  return history.gone.map(({ ending, events }) => {
-    if (ending === 'recorded') return `${events} events are gone whose time was over`;
-    const position = policies.find(({ seq }) => seq === ending.seq)?.position;
+export function explainedBy(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['confirm'] {
+  return history.gone.flatMap(({ ending, events }) => {
+    if (ending === 'recorded') return [];
+    const position = policies.find(({ seq }) => seq === ending.seq)?.position ?? 0;
     const since = formatMicros(ending.recordedMicros);
-    return `${events} events are gone by the retention of ${ending.days} days, which held from ${since} on (the event at place ${position})`;
+    const detail = `${events} events are gone by the retention of ${ending.days} days, which held from ${since} on (the event at place ${position})`;
+    return [{ kind: 'retention', events, position, detail }];
   });
 }

@@ -60,6 +60,7 @@ export async function verifyProof(
     events: 1,
     covered: checkpoints.covered,
     findings,
+    confirm: [],
     notes: [...notes, ...checkpoints.notes],
   };
 }

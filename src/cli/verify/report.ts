@@ -14,6 +14,20 @@ interface Finding {
   readonly time?: string;
 }
 
+/**
+ * What is not as it was recorded, and why that may be right: somebody decided so, as an event in the tree says. Whether that was
+ * to be decided no signature tells.
+ */
+interface Confirmation {
+  /** `older`: a kept checkpoint covers events that came after the file. */
+  readonly kind: 'retention' | 'erasure' | 'older';
+  readonly detail: string;
+  /** That are gone, were changed, or are not in the file. */
+  readonly events: number;
+  /** Where in the tree the event stands that says so. */
+  readonly position?: number;
+}
+
 /** What was verified, and what was found. */
 export interface Report {
   /** `service/organization id`. */
@@ -22,6 +36,7 @@ export interface Report {
   readonly events: number;
   readonly covered: number;
   readonly findings: readonly Finding[];
+  readonly confirm: readonly Confirmation[];
   readonly notes: readonly string[];
 }
 

@@ -1,0 +1,53 @@
+import type { EvidenceHead } from './evidence-file.ts';
+import type { Report } from './report.ts';
+
+/**
+ * What an organization is called. The first line of a file says it, which is whoever's who made the file; signed for is the id. The
+ * service's own events of the organization name it, too: by these the first line is checked.
+ */
+export class NamedOrganization {
+  readonly #organization: EvidenceHead['organization'];
+  #isProven = false;
+  #finding: Report['findings'][number] | undefined;
+
+  constructor(organization: EvidenceHead['organization']) {
+    this.#organization = organization;
+  }
+
+  /** An event of the service's own that is what was recorded. */
+  look(position: number, source: Buffer): void {
+    const { id, slug } = this.#organization;
+    const name = nameIn(source, id);
+    if (name === undefined) return;
+    if (name === slug) this.#isProven = true;
+    else
+      this.#finding ??= {
+        kind: 'altered',
+        position,
+        detail: `the first line of the file calls the organization ${JSON.stringify(slug)}, and by the event at place ${position} it is ${JSON.stringify(name)}`,
+      };
+  }
+
+  get findings(): Report['findings'] {
+    return this.#finding === undefined ? [] : [this.#finding];
+  }
+
+  get notes(): Report['notes'] {
+    if (this.#isProven || this.#finding !== undefined) return [];
+    const { id, slug } = this.#organization;
+    return [
+      `no event in the file says that the organization ${id} is called ${JSON.stringify(slug)}: that is the word of whoever made the file`,
+    ];
+  }
+}
+
+/** The slug of an organization in an event that is about it. */
+function nameIn(source: Buffer, id: string): string | undefined {
+  if (!source.includes('"type":"organization"')) return undefined;
+  interface Event {
+    readonly message?: { readonly target?: Partial<Record<'id' | 'name' | 'type', unknown>> };
+  }
+  const target = (JSON.parse(source.toString('utf8')) as Event).message?.target;
+  const isOfIt = target?.type === 'organization' && target.id === id;
+  return isOfIt && typeof target.name === 'string' ? target.name : undefined;
+}
