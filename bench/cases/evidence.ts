@@ -137,7 +137,7 @@ async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseR
   const session = {
     storage,
     isShared: false,
-    config: { serviceName, appName: '', clickhouse: { url: undefined } },
+    config: { serviceName, appName: '', dataDir: lab.directory, clickhouse: { url: undefined } },
     deps: { io },
   };
   // Without rendering: the engine has made these events of a few, with times that their source events do not have.

@@ -24,6 +24,7 @@ import { checkLedger, checkLogFolders, checkParts } from './doctor/damage.ts';
 import {
   checkBacklog,
   checkClock,
+  checkOrder,
   checkPartCount,
   checkRetention,
   checkTables,
@@ -96,7 +97,8 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
       await checkVersion(storage),
       await checkTables(storage),
     );
-    checks.push(await checkClock(storage, config.dataDir), await checkPartCount(storage));
+    checks.push(await checkClock(storage, config.dataDir), await checkOrder(storage, config));
+    checks.push(await checkPartCount(storage));
     // The parts of a ClickHouse server have replicas, and the server has monitoring.
     const isOwn = config.clickhouse.url === undefined;
     const ofControl = isOwn ? await checkControlData(storage, config.dataDir) : undefined;

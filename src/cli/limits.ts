@@ -88,6 +88,8 @@ export const limits = {
   verifyRenderingBytes: 64 * 1024,
   verifyRowBytesMax: 64 * 1024 * 1024,
   verifyRenderingSilenceMsMax: 120_000,
+  /** How far ahead of all that is known of the order a writer may be: an hour, of which a second has 100 ticks of 64 writers. */
+  orderSlackSegments: 3_600 * 100 * 64,
   /** Erased events that are read at once, and that a line of a file has. */
   verifyErasedAtOnce: 20_000,
   erasedOfLineMax: 4_096,
@@ -99,6 +101,7 @@ export const limits = {
   /** An event of 1 MiB with its proof, escaped as JSON. */
   verifyProofBytesMax: 8 * 1024 * 1024,
   /** What `doctor` calls too little, too slow, too late or too many. */
+  doctorOrganizationsMax: 100,
   doctorFreeFilesMin: 10_000,
   doctorSyncedWrites: 32,
   doctorSyncedWriteBytes: 4096,

@@ -4,7 +4,7 @@ import type { DamageRegister } from '../base/damage.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
-import { seqTimeMs } from '../base/sequence.ts';
+import { firstSeqOf, segmentAtTime, seqTimeMs } from '../base/sequence.ts';
 import type { Storage } from '../storage/storage.ts';
 import { checkpointText } from '../tlog/checkpoint.ts';
 import { entryBytes, risingRows } from '../tlog/entry.ts';
@@ -98,13 +98,14 @@ export class Builder {
 
   /**
    * Whether events are stored that have not settled. Beside an own engine there are none; where processes share one, the
-   * order settles some seconds behind the clock, and nobody else may be there to sign for the last of them.
+   * order settles some seconds behind the clock, and nobody else may be there to sign for the last of them. What has a place far
+   * ahead of the clock was put there: to wait for that would be in vain.
    */
   async #isBehind(): Promise<boolean> {
     if (this.#progress === undefined) return false;
     const counts = await countEvents(this.#options.storage, {
       from: this.#progress.settled,
-      before: lastSeq,
+      before: firstSeqOf(segmentAtTime(Date.now() + limits.aheadMsMax)),
     });
     return counts.size > 0;
   }
@@ -271,8 +272,6 @@ export class Builder {
       log.error({ id: 'key' }, error.message);
   }
 }
-
-const lastSeq = 2n ** 64n - 1n;
 
 /** Adds what is behind the last event of a tree. What contradicts its checkpoint is told as soon as it shows. */
 function addRun(open: OpenTree, run: Run): Contradiction | undefined {

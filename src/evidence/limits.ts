@@ -16,6 +16,8 @@ export const limits = {
   /** How long the end of the service waits for its last checkpoints; what is left then is for the next start. */
   stopMsMax: 5_000,
   stopPollMs: 200,
+  /** By how much the clock of a process whose events it waits for may be ahead. */
+  aheadMsMax: 60_000,
   /** Of a slice: longer than it takes on a busy machine. */
   sliceMsMax: 120_000,
   /** Progress without any event is saved this often. */

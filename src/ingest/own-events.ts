@@ -63,11 +63,12 @@ interface RecorderOptions {
  */
 export class OwnEventRecorder {
   readonly #options: RecorderOptions;
-  /** Made with the first event, as it compiles the schema. */
-  #events: OwnEvents | undefined;
+  /** Made at the start: it compiles the schema, for which nobody should have to wait. */
+  readonly #events: OwnEvents;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
+    this.#events = new OwnEvents(options.settings);
   }
 
   /**
@@ -75,8 +76,7 @@ export class OwnEventRecorder {
    * not valid, or with a Problem of the log.
    */
   async record(organization: OrganizationFacts, event: string): Promise<void> {
-    const { settings, wal, arrivals, accepted } = this.#options;
-    this.#events ??= new OwnEvents(settings);
+    const { wal, arrivals, accepted } = this.#options;
     const { id } = organization;
     const { payload, rows } = this.#events.encode([event], (named) =>
       named === id ? organization : undefined,

@@ -89,6 +89,12 @@ export async function lowestWatermark(storage: Storage): Promise<number> {
   return Number(row?.low ?? 0);
 }
 
+/** The highest that any writer of the last 30 days has published; 0 when there is none. */
+export async function highestPublished(storage: Storage): Promise<number> {
+  const [row] = await storage.rows<{ low: string }>('SELECT max(low) AS low FROM watermarks FINAL');
+  return Number(row?.low ?? 0);
+}
+
 /** The highest of what writers other than `own` have published; 0 when there is no other. */
 export async function highestWatermark(storage: Storage, own: string): Promise<number> {
   const [row] = await storage.rows<{ low: string }>(

@@ -4,6 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { after, before, describe, test } from 'node:test';
+import { firstSeqOf, segmentAtTime } from '../../src/base/sequence.ts';
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { checkpointText } from '../../src/tlog/checkpoint.ts';
 import { createSigner, publicKeyOfSeed, seedOf, verifierKeyFor } from '../../src/tlog/note.ts';
@@ -559,6 +560,51 @@ describe('what an auditor finds', () => {
     );
     const refused = await service.server.cliHere(['verify', one.checkpoint, '--skip-rendering']);
     assert.deepEqual([refused.code, /--skip-rendering: only with --org/.test(refused.stderr)], [2, true]);
+  });
+
+  test('a row that no tree has come to: one for which its writer has yet to live, and one that waits for its checkpoint', async () => {
+    const one = await audited('ahead');
+    const copyOf = (ahead: string) =>
+      withEngine(service.server, (storage) =>
+        storage.command(
+          `INSERT INTO events SELECT * REPLACE (seq + {ahead:UInt64} AS seq) FROM events
+           WHERE org = {org:UUID} AND ${micros} = {time:Int64} ORDER BY seq LIMIT 1`,
+          { org: one.id, ahead, time: timeOf(7) },
+        ),
+      );
+    await copyOf('10000000000000');
+    const waiting = await inEngine(one);
+    assert.deepEqual([waiting.code, waiting.findings], [0, []]);
+    assert.match(
+      waiting.notes.join('\n'),
+      /^1 events, from order number \d+ on, are stored and in no tree yet/m,
+    );
+    await copyOf('1000000000000000');
+    const { code, findings } = await inEngine(one);
+    assert.deepEqual(
+      [code, findings.map(({ kind, time }) => [kind, time])],
+      [1, [['added', formatMicros(timeOf(7))]]],
+    );
+    assert.match(
+      findings[0]?.detail ?? '',
+      /^1 events have order numbers that no writer has come to yet: the first/,
+    );
+    const examined = await service.server.cliHere(['doctor', '--quick']);
+    assert.match(
+      examined.stdout + examined.stderr,
+      new RegExp(`${one.id}.*order numbers that no writer has come to`, 's'),
+    );
+    const backup = await service.server.cliHere(['backup', '--to', join(kept, 'poisoned')]);
+    assert.deepEqual(
+      [backup.code, /no writer has come to yet/.test(backup.stderr)],
+      [1, true],
+      backup.stderr,
+    );
+    const from = firstSeqOf(segmentAtTime(Date.now() + 60_000));
+    await change('ALTER TABLE events DELETE WHERE org = {org:UUID} AND seq >= {from:UInt64}', {
+      org: one.id,
+      from,
+    });
   });
 
   test('more rows than any tree has in a place', async () => {

@@ -11,6 +11,7 @@ import { limits as storageLimits } from '../../storage/limits.ts';
 import type { Parameters, Storage } from '../../storage/storage.ts';
 import { commandClaims, peersWatermark } from '../../storage/watermarks.ts';
 import { limits } from '../limits.ts';
+import { endOfOrder, type WhereLogsAre } from '../order-end.ts';
 import { reading, type Scope } from '../migrate-data/slices.ts';
 
 /**
@@ -112,7 +113,7 @@ async function cutOfOwn(storage: Storage, dataDir: string): Promise<Taken> {
   const logs: { directory: string; log: HeldLog }[] = [];
   try {
     for (const directory of directories) logs.push({ directory, log: await HeldLog.open(directory) });
-    const newest = await newestInTable(storage);
+    const newest = await newestInTable(storage, { dataDir, clickhouse: { url: undefined } });
     const writers = new Map([[writersMax - 1, command]]);
     for (const { directory, log } of logs) {
       const last = log.segments.at(-1);
@@ -151,13 +152,19 @@ async function lastOfCommands(storage: Storage, servers: readonly string[]) {
   }
 }
 
-async function newestInTable(storage: Storage): Promise<number> {
+/** Rejects where that is a place that no writer has come to: all that is recorded until then would count as taken. */
+async function newestInTable(storage: Storage, place: WhereLogsAre): Promise<number> {
   const [row] = await storage.rows<{ newest: string }>(
     `SELECT toString(bitShiftRight(max(seq), 20)) AS newest FROM events`,
     {},
     reading,
   );
-  return Number(row?.newest ?? 0);
+  const newest = Number(row?.newest ?? 0);
+  if (firstOf(newest) >= (await endOfOrder(storage, place)))
+    throw new Error(
+      'the table has events with order numbers that no writer has come to yet, which were put in: "doctor" names their organizations',
+    );
+  return newest;
 }
 
 /**

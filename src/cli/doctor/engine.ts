@@ -15,7 +15,8 @@ import { levelText, newestMigration } from '../../storage/migration-files.ts';
 import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
-import { type Check, checkOfPlace, type Finding } from './check.ts';
+import { endOfOrder } from '../order-end.ts';
+import { type Check, check, checkOfPlace, type Finding } from './check.ts';
 
 type Advice = Required<Finding>;
 
@@ -104,6 +105,21 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
       remedy: 'find out in the operational log why the engine does not take it',
     });
   return checkOfPlace('backlog', findings, [figures]);
+}
+
+/** Whether all that is stored has a place in the order that a writer can have given out; others are in no tree, and on pages. */
+export async function checkOrder(storage: Storage, config: Config): Promise<Check> {
+  const end = await endOfOrder(storage, config);
+  const rows = await storage.rows<Record<'id' | 'events' | 'first', string>>(
+    `SELECT toString(org) AS id, toString(count()) AS events, toString(min(seq)) AS first FROM events
+     WHERE seq >= {end:UInt64} GROUP BY org ORDER BY org LIMIT {limit:UInt32}`,
+    { end, limit: limits.doctorOrganizationsMax },
+  );
+  const findings = rows.map(({ id, events, first }) => ({
+    id,
+    detail: `${events} events of this organization have order numbers that no writer has come to yet, the first ${first}: they were put in`,
+  }));
+  return check('order', findings);
 }
 
 /** How many parts the engine has to merge; each costs each page. */

@@ -20,10 +20,12 @@ import { PolicyHistory } from '../../tlog/policy.ts';
 import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
+import { endOfOrder } from '../order-end.ts';
 import { Pace, type PacedSession } from '../pace.ts';
 import { createProgress, type Progress, type ProgressIo } from '../progress.ts';
 import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
+import { beyondTrees } from './beyond.ts';
 import { checkpointFiles, Checkpoints, trustOf, type TrustOptions } from './checkpoints.ts';
 import { CopyAudit, TreeCopy } from './copy.ts';
 import { erasuresOf, explainedByErasures } from './erasures.ts';
@@ -48,7 +50,7 @@ interface Chunk {
 interface Verifying {
   readonly storage: Storage;
   readonly isShared: boolean;
-  readonly config: Pick<Config, 'serviceName' | 'appName'> & PacedSession['config'];
+  readonly config: Pick<Config, 'serviceName' | 'appName' | 'dataDir'> & PacedSession['config'];
   readonly deps: { readonly io: ProgressIo };
 }
 
@@ -59,19 +61,8 @@ export async function verifyEngine(
   options: EngineOptions,
 ): Promise<Report> {
   const { id } = await findOrganization(storage, slug);
-  const origin = `${config.serviceName}/${id}`;
   const notes: string[] = [];
-  const trust = await trustIn(storage, config.serviceName, origin, options, notes);
-  const checkpoints = new Checkpoints(trust, origin);
-  for (const file of await checkpointFiles(options.checkpoint, id)) checkpoints.addFile(file);
-  const copy = options.copy === undefined ? undefined : await TreeCopy.open(options.copy, id);
-  for (const text of (await copy?.checkpoints()) ?? []) checkpoints.add(text);
-  if (options.checkpoint === undefined && copy === undefined)
-    notes.push(
-      'no --checkpoint was given: those in the engine can have been taken back together with events',
-    );
-  notes.push(...(await addStored(checkpoints, new CheckpointTable(storage), id)));
-
+  const { checkpoints, copy } = await signedFor(storage, { service: config.serviceName, id }, options, notes);
   const tree = new TreeAudit(checkpoints.heads);
   const tiles = new TileTable(storage);
   const of = { organization: id, covered: checkpoints.covered };
@@ -91,26 +82,50 @@ export async function verifyEngine(
     ? undefined
     : new RenderingAudit({ storage, organization: id, appName, erasures, pace });
   const { covered } = checkpoints;
-  const stored = { storage, organization: id, source, pace, covered };
+  const settled = (await readProgress(storage))?.settled ?? 0n;
+  const stored = { storage, organization: id, source, pace, covered, settled };
   const flood = await compareAll(stored, { tree, events, rendering, progress });
   progress.end();
+  const place = { organization: id, settled, end: await endOfOrder(storage, config), position: tree.size };
+  const beyond = await beyondTrees(storage, place);
   notes.push(...(rendering?.notes ?? [unrendered]));
-  notes.push(...notesOf(history));
+  notes.push(...notesOf(history), ...beyond.notes);
   const uncovered = tree.size - covered;
   if (uncovered > 0) notes.push(`the last ${uncovered} events are in the tree and in no checkpoint yet`);
   const shown = [...badLists, ...differencesIn(events.findings()), ...(rendering?.findings ?? [])];
-  const findings = [...checkpoints.findings, ...shown, ...source.findings, ...flood];
+  const findings = [...checkpoints.findings, ...shown, ...source.findings, ...flood, ...beyond.findings];
   if (flood.length === 0) findings.push(...contradictionsIn(tree.findings()));
   if (checkpoints.covered === 0)
     findings.push({ kind: 'unproven', detail: 'there is no checkpoint that a trusted key has signed' });
   return {
-    origin,
+    origin: checkpoints.origin,
     events: tree.size,
     covered: checkpoints.covered,
     findings,
     confirm: [...explainedBy(history, policies), ...explainedByErasures(erasures)],
     notes: [...notes, ...checkpoints.notes],
   };
+}
+
+/** What was signed of an organization: checkpoints that were given, those of a copy, and those in the engine. */
+async function signedFor(
+  storage: Storage,
+  { service, id }: { readonly service: string; readonly id: string },
+  options: EngineOptions,
+  notes: string[],
+) {
+  const origin = `${service}/${id}`;
+  const trust = await trustIn(storage, service, origin, options, notes);
+  const checkpoints = new Checkpoints(trust, origin);
+  for (const file of await checkpointFiles(options.checkpoint, id)) checkpoints.addFile(file);
+  const copy = options.copy === undefined ? undefined : await TreeCopy.open(options.copy, id);
+  for (const text of (await copy?.checkpoints()) ?? []) checkpoints.add(text);
+  if (options.checkpoint === undefined && copy === undefined)
+    notes.push(
+      'no --checkpoint was given: those in the engine can have been taken back together with events',
+    );
+  notes.push(...(await addStored(checkpoints, new CheckpointTable(storage), id)));
+  return { checkpoints, copy };
 }
 
 const paceOf = (session: PacedSession, { fullSpeed = false }: EngineOptions): Promise<Pace> =>
@@ -151,6 +166,8 @@ interface Stored {
   readonly pace: Pace;
   /** Events that checkpoints cover. */
   readonly covered: number;
+  /** How far in the order the trees had come when it began. */
+  readonly settled: bigint;
 }
 
 interface Audits {
@@ -245,8 +262,7 @@ const isWhole = (entries: Buffer): boolean =>
  * afterwards.
  */
 async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
-  const { storage, organization, source, pace, covered } = stored;
-  const settled = (await readProgress(storage))?.settled ?? 0n;
+  const { storage, organization, source, pace, covered, settled } = stored;
   const eventsOf = (from: bigint, before: bigint) =>
     entriesOf(
       storage,

@@ -7,6 +7,7 @@ import { nextSegmentNumber, segmentAtTime } from '../../../src/base/sequence.ts'
 import {
   checkBacklog,
   checkClock,
+  checkOrder,
   checkPartCount,
   checkRetention,
   checkTables,
@@ -67,6 +68,29 @@ describe('what doctor finds of the engine and the log', () => {
     await put('process-3', segmentAtTime(Date.now() + 3_600_000), 0);
     const { findings } = await checkClock(engine.storage, dataDir);
     assert.match(String(findings[0]?.detail), /^it is 3[56]\d\d s behind/);
+  });
+
+  test('is an event with an order number that no writer has come to', async () => {
+    const { storage } = engine;
+    const config = loadConfig({ DATA_DIR: await temporaryDirectory() });
+    const org = randomUUID();
+    const ofIt = async () => (await checkOrder(storage, config)).findings.filter(({ id }) => id === org);
+    const soon = createRecorder(storage, { now: () => Date.now() + 600_000 });
+    await soon(org, [{ message: { action: 1001, timestamp: Date.now() * 1000 } }]);
+    assert.deepEqual(await ofIt(), [], 'a clock may be ahead');
+    await storage.command(
+      `INSERT INTO events SELECT * REPLACE (seq + 1000000000000000 AS seq) FROM events WHERE org = {org:UUID}`,
+      { org },
+    );
+    const [found] = await ofIt();
+    assert.match(
+      found?.detail ?? '',
+      /^1 events of this organization have order numbers that no writer has come to/,
+    );
+    await storage.command('ALTER TABLE events DELETE WHERE org = {org:UUID} SETTINGS mutations_sync = 1', {
+      org,
+    });
+    await removeDirectory(config.dataDir);
   });
 
   test('is what stays on the disk though its time is over', async () => {

@@ -1,0 +1,28 @@
+import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
+import type { Config } from '../config/config.ts';
+import { logDirectories } from '../config/log-directories.ts';
+import { newestSegmentOf } from '../ingest/left-log.ts';
+import type { Storage } from '../storage/storage.ts';
+import { highestPublished } from '../storage/watermarks.ts';
+import { limits } from './limits.ts';
+
+/** Of the configuration, what tells where the logs are. */
+export type WhereLogsAre = Pick<Config, 'dataDir'> & {
+  readonly clickhouse: Pick<Config['clickhouse'], 'url'>;
+};
+
+/**
+ * A place in the order that no live writer can have come to: an event at it, or above, was put in by somebody who writes to the
+ * table. Writers go by the clock, or, where that was once ahead, from their newest segment and the watermarks on. Numbers rise by
+ * the moment at which they are given out, so what lies within the slack is in a tree, or found out, before long. Rejects with
+ * EngineError.
+ */
+export async function endOfOrder(storage: Storage, { dataDir, clickhouse }: WhereLogsAre): Promise<bigint> {
+  const [row] = await storage.rows<{ now: string }>(
+    'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
+  );
+  const nowMs = Math.max(Date.now(), Number(row?.now ?? 0));
+  const inLogs = clickhouse.url === undefined ? await newestSegmentOf(await logDirectories(dataDir)) : 0;
+  const newest = Math.max(segmentAtTime(nowMs), inLogs, await highestPublished(storage));
+  return firstSeqOf(newest + limits.orderSlackSegments);
+}

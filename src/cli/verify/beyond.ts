@@ -1,0 +1,42 @@
+import { seqTimeMs } from '../../base/sequence.ts';
+import { formatMicros } from '../../base/timestamp.ts';
+import type { Storage } from '../../storage/storage.ts';
+import type { Report } from './report.ts';
+
+interface Beyond {
+  readonly organization: string;
+  /** How far in the order the trees had come when the verification began. */
+  readonly settled: bigint;
+  /** What no writer can have given out (order-end.ts). */
+  readonly end: bigint;
+  /** Events in the tree. */
+  readonly position: number;
+}
+
+/**
+ * What pages show of an organization though no tree has come so far: events that wait for their checkpoint, and such as no writer
+ * can have recorded, which no tree would come to for as long as it took the clock. Rejects with EngineError.
+ */
+export async function beyondTrees(
+  storage: Storage,
+  { organization, settled, end, position }: Beyond,
+): Promise<Pick<Report, 'findings' | 'notes'>> {
+  const [row] = await storage.rows<Record<'waiting' | 'first' | 'ahead' | 'place' | 'at', string>>(
+    `SELECT countIf(seq < {end:UInt64}) AS waiting, min(seq) AS first, countIf(seq >= {end:UInt64}) AS ahead,
+       minIf(seq, seq >= {end:UInt64}) AS place, toUnixTimestamp64Micro(argMinIf(time, seq, seq >= {end:UInt64})) AS at
+     FROM events WHERE org = {organization:UUID} AND seq >= {settled:UInt64}`,
+    { organization, settled, end },
+  );
+  if (row === undefined) return { findings: [], notes: [] };
+  const { waiting, first, ahead, place: seq, at } = row;
+  const notes =
+    waiting === '0'
+      ? []
+      : [
+          `${waiting} events, from order number ${first} on, are stored and in no tree yet: the next checkpoint will cover them`,
+        ];
+  if (ahead === '0') return { findings: [], notes };
+  const [time, moment] = [formatMicros(Number(at)), formatMicros(seqTimeMs(BigInt(seq)) * 1000)];
+  const detail = `${ahead} events have order numbers that no writer has come to yet: the first (${time}, order number ${seq}, which is of ${moment}) was put in`;
+  return { findings: [{ kind: 'added', position, seq, time, detail }], notes };
+}
