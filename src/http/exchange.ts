@@ -22,6 +22,11 @@ export class Exchange {
   readonly res: UwsResponse;
   readonly head: RequestHead;
   readonly body: BodyReceiver | undefined;
+  /**
+   * It is the last one of its connection: behind a body in chunks the library takes a trailer for a request, and believes
+   * chunks that do not end where they say. So nothing is read behind one, and the connection ends with the answer.
+   */
+  readonly isLast: boolean;
   /** How its errors are worded; undefined: as usual. */
   readonly problemForm: ProblemForm | undefined;
   readonly #report: (outcome: Outcome) => void;
@@ -44,6 +49,7 @@ export class Exchange {
   ) {
     this.res = res;
     this.head = head;
+    this.isLast = head.announcedBody.kind === 'chunked';
     this.body = body;
     this.#report = report;
     this.problemForm = problemForm;
@@ -72,17 +78,17 @@ export class Exchange {
   /**
    * Nothing more is read from the connection until `letGo`, just before the answer is sent. The library closes a
    * connection on which it reads a request behind one that is not answered: by then that one may have been carried
-   * out, and its client would never know.
+   * out, and its client would never know. Behind the last exchange of a connection it stays so.
    */
   hold(): void {
-    if (this.#state !== 'open' || this.#isAnswered) return;
+    if (this.#state !== 'open' || (this.#isAnswered && !this.isLast)) return;
     this.#isHeld = true;
     this.res.pause();
   }
 
   letGo(): void {
     this.#isAnswered = true;
-    if (!this.#isHeld || this.#state !== 'open') return;
+    if (!this.#isHeld || this.isLast || this.#state !== 'open') return;
     this.#isHeld = false;
     this.res.resume();
   }

@@ -83,7 +83,7 @@ export class RequestServer {
     const changes = changingRoute(match) !== undefined;
     const body = this.#openBody(res, head, match, {
       onExcess: () => exchange.abort(413),
-      onLast: () => changes && exchange.hold(),
+      onLast: () => (changes || exchange.isLast) && exchange.hold(),
       pause: () => exchange.pauseBody(),
       resume: () => exchange.resumeBody(),
     });
@@ -118,7 +118,8 @@ export class RequestServer {
     return body;
   }
 
-  #refusal({ announcedBody: announced }: RequestHead, match: Match): Problem | undefined {
+  #refusal(head: RequestHead, match: Match): Problem | undefined {
+    const { announcedBody: announced } = head;
     if (this.#draining) {
       return new Problem('unavailable', 'The server is shutting down.', {
         retryAfterSeconds: 1,
@@ -131,6 +132,10 @@ export class RequestServer {
     if (announced.kind === 'invalid') {
       return new Problem('malformed', 'The request has no single valid Content-Length.');
     }
+    if (announced.kind === 'chunked' && !announced.isPlain) {
+      return new Problem('malformed', 'The only Transfer-Encoding that is understood is "chunked".');
+    }
+    if (head.hasSeveralHosts) return new Problem('malformed', 'The request has more than one Host.');
     const takesBody = match.kind === 'route' && match.route.body !== undefined;
     if (!takesBody && announced.kind === 'sized' && announced.bytes > limits.ignoredBodyBytesMax) {
       return new Problem('too_large', 'This resource takes no request body.');

@@ -7,7 +7,8 @@ import type { UwsRequest, UwsResponse } from './uws.ts';
 export type BodyAnnouncement =
   | { readonly kind: 'none' }
   | { readonly kind: 'sized'; readonly bytes: number }
-  | { readonly kind: 'chunked' }
+  /** `isPlain`: in chunks and in no other coding. */
+  | { readonly kind: 'chunked'; readonly isPlain: boolean }
   | { readonly kind: 'invalid' };
 
 /** All of a request but its body, copied out of the library's request object, which dies with the first await. */
@@ -29,6 +30,8 @@ export interface RequestHead {
   /** The client has shown a certificate of TLS_CLIENT_CA. */
   readonly certified: boolean;
   readonly announcedBody: BodyAnnouncement;
+  /** Proxies in front may have gone by another one than we would. */
+  readonly hasSeveralHosts: boolean;
 }
 
 /** How the connections of a server are to be understood. */
@@ -56,17 +59,21 @@ function decodePath(rawPath: string): string {
 /** What repeated headers are joined with. No Idempotency-Key can have a line break, so two can be told from one. */
 const separators: Readonly<Record<string, string>> = { cookie: '; ', 'idempotency-key': '\n' };
 
-function copyHeaders(req: UwsRequest): HeaderMap {
+function copyHeaders(req: UwsRequest): { headers: HeaderMap; hasSeveralHosts: boolean } {
   const headers = new Map<string, string>();
+  let hasSeveralHosts = false;
   req.forEach((name, value) => {
     const before = headers.get(name);
+    if (before !== undefined && name === 'host') hasSeveralHosts = true;
     headers.set(name, before === undefined ? value : `${before}${separators[name] ?? ', '}${value}`);
   });
-  return headers;
+  return { headers, hasSeveralHosts };
 }
 
 function bodyAnnouncement(headers: HeaderMap): BodyAnnouncement {
-  if (headers.has('transfer-encoding')) return { kind: 'chunked' };
+  const coding = headers.get('transfer-encoding');
+  // By letters of ASCII, where `toLowerCase` would know others: a coding must mean the same to all on the way.
+  if (coding !== undefined) return { kind: 'chunked', isPlain: /^chunked$/i.test(coding) };
   const text = headers.get('content-length');
   if (text === undefined || text === '0') return { kind: 'none' };
   const bytes = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -76,7 +83,7 @@ function bodyAnnouncement(headers: HeaderMap): BodyAnnouncement {
 
 /** Copies a request; call it before anything asynchronous. A usable X-Request-Id of the client is kept. */
 export function readHead(res: UwsResponse, req: UwsRequest, facts: TransportFacts): RequestHead {
-  const headers = copyHeaders(req);
+  const { headers, hasSeveralHosts } = copyHeaders(req);
   const rawPath = req.getUrl();
   const transport = {
     ip: addressText(res.getRemoteAddress()),
@@ -98,5 +105,6 @@ export function readHead(res: UwsResponse, req: UwsRequest, facts: TransportFact
     // One that no authority there has issued does not get through the handshake; the library lets in who shows none.
     certified: facts.asksCertificate === true && res.getX509Certificate() !== '',
     announcedBody: bodyAnnouncement(headers),
+    hasSeveralHosts,
   };
 }

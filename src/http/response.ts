@@ -85,6 +85,8 @@ export interface HeadOptions {
   readonly encoding?: Encoding | undefined;
   /** The response has no body, and so no type. */
   readonly bodiless?: boolean;
+  /** The library closes the connection behind it, and says so. */
+  readonly libraryCloses?: boolean;
 }
 
 /** Status line and headers (checked before). To be called inside `cork`. */
@@ -92,11 +94,11 @@ export function writeHead(
   { res, head }: Exchange,
   status: number,
   headers: ReplyHeaders = {},
-  { encoding, bodiless = false }: HeadOptions = {},
+  { encoding, bodiless = false, libraryCloses = false }: HeadOptions = {},
 ): void {
   res.writeStatus(`${status} ${statusWords[status as keyof typeof statusWords] ?? 'Unknown'}`);
   res.writeHeader('X-Request-Id', head.requestId);
-  writeStandingHeaders(res, head, headers);
+  writeStandingHeaders(res, head, headers, libraryCloses);
   if (!bodiless) {
     if (headerValue(headers, 'content-type') === undefined)
       res.writeHeader('Content-Type', 'application/json');

@@ -69,6 +69,26 @@ function sendClosing(exchange: Exchange, { status, headers }: FixedReply, body: 
   });
 }
 
+/**
+ * Resolves when the last answer of a connection may go: the library has looked at all that it has read, and the sender has
+ * sent its body or pauses. One that goes on beyond the bounds loses the connection.
+ */
+function untilSent(exchange: Exchange, status: number): Promise<void> {
+  return new Promise((resolve) => {
+    const { body } = exchange;
+    const end = (): void => {
+      clearTimeout(quiet);
+      clearTimeout(last);
+      setImmediate(resolve);
+    };
+    const quiet = setTimeout(end, limits.refusedBodyQuietMs);
+    const last = setTimeout(() => exchange.abort(status), limits.refusedBodyDrainMsMax);
+    if (body === undefined || body.outstanding() === 0) return end();
+    exchange.onGone(end);
+    body.discard(limits.refusedBodyDrainBytesMax, (isLast) => void (isLast ? end() : quiet.refresh()));
+  });
+}
+
 function sendNow(
   exchange: Exchange,
   reply: FixedReply,
@@ -77,23 +97,32 @@ function sendNow(
   encoding?: Encoding,
 ): void {
   exchange.letGo();
-  exchange.body?.resume();
-  const { res, head } = exchange;
-  const outstanding = exchange.body?.outstanding() ?? 0;
-  if (outstanding > limits.ignoredBodyBytesMax) return sendClosing(exchange, reply, body);
+  if (exchange.isLast) exchange.hold();
+  else {
+    exchange.body?.resume();
+    const outstanding = exchange.body?.outstanding() ?? 0;
+    if (outstanding > limits.ignoredBodyBytesMax) return sendClosing(exchange, reply, body);
+  }
+  const { res, head, isLast } = exchange;
   const { status } = reply;
   const bodiless = status === 204 || status === 304;
+  const isLarge = typeof body !== 'string' && body.length > wholeAtOnceBytesMax && head.method !== 'HEAD';
+  // The library closes behind what it is given at once; behind more, the client is told to, and else the idle time does.
+  const libraryCloses = isLast && (bodiless || !isLarge);
+  const headers = isLast && !libraryCloses ? { ...reply.headers, Connection: 'close' } : reply.headers;
   res.cork(() => {
-    writeHead(exchange, status, reply.headers, { encoding, bodiless });
+    writeHead(exchange, status, headers, { encoding, bodiless, libraryCloses });
     if (bodiless || head.method === 'HEAD') {
       // Told of a length, the library would wait for that much, and close the connection at the next request.
       if (!bodiless) res.writeHeader('Content-Length', String(byteLength(body)));
-      res.endWithoutBody();
+      // With any argument the library takes even "no length" for one.
+      if (libraryCloses) res.endWithoutBody(undefined, true);
+      else res.endWithoutBody();
       exchange.finish({ status, bytesSent: 0 });
-    } else if (typeof body !== 'string' && body.length > wholeAtOnceBytesMax) {
-      sendLarge(exchange, body, status, watch);
+    } else if (isLarge) {
+      sendLarge(exchange, bytesOf(body), status, watch);
     } else {
-      res.end(body);
+      res.end(body, libraryCloses);
       exchange.finish({ status, bytesSent: byteLength(body) });
     }
   });
@@ -116,14 +145,30 @@ export function sendFixed(
   const { body = '' } = reply;
   const length = byteLength(body);
   const encoding = length > limits.compressBytesMin ? replyEncoding(exchange, reply.headers) : undefined;
+  const { isLast } = exchange;
   if (encoding === undefined) {
     if (reply.release !== undefined) exchange.onClosed(reply.release);
-    sendNow(exchange, reply, watch, length > wholeAtOnceBytesMax ? bytesOf(body) : body);
+    const whole = length > wholeAtOnceBytesMax ? bytesOf(body) : body;
+    if (isLast) return sendLast(exchange, reply, watch, whole);
+    sendNow(exchange, reply, watch, whole);
     return undefined;
   }
   return compressBody(encoding, bytesOf(body))
     .finally(() => reply.release?.())
     .then((small) => {
+      if (isLast) return sendLast(exchange, reply, watch, small, encoding);
       if (exchange.open()) sendNow(exchange, reply, watch, small, encoding);
+      return undefined;
     });
+}
+
+async function sendLast(
+  exchange: Exchange,
+  reply: FixedReply,
+  watch: StallWatch,
+  body: Body,
+  encoding?: Encoding,
+): Promise<void> {
+  if (exchange.open()) await untilSent(exchange, reply.status);
+  if (exchange.open()) sendNow(exchange, reply, watch, body, encoding);
 }

@@ -35,20 +35,33 @@ const usualValue = [...standing, ...kept]
   .map(([name, value]) => (name === usualName ? value : `${name}: ${value}`))
   .join('\r\n');
 
-/** Writes them, but for those that the reply has itself, and says how long the connection may be used again. */
-export function writeStandingHeaders(res: UwsResponse, head: RequestHead, headers: object | undefined): void {
+/**
+ * Writes them, but for those that the reply has itself, and says how long the connection may be used again; not where the
+ * library says that it closes it (`libraryCloses`).
+ */
+export function writeStandingHeaders(
+  res: UwsResponse,
+  head: RequestHead,
+  headers: object | undefined,
+  libraryCloses: boolean,
+): void {
   const own = ownNames(headers);
   const closes = head.headers.get('connection')?.toLowerCase().includes('close') === true;
-  if (own === undefined && !closes) res.writeHeader(usualName, usualValue);
-  else writeOneByOne(res, own ?? new Set(), closes);
+  if (own === undefined && !closes && !libraryCloses) res.writeHeader(usualName, usualValue);
+  else writeOneByOne(res, own ?? new Set(), closes, libraryCloses);
   if (head.secure) res.writeHeader('Strict-Transport-Security', strictTransport);
 }
 
-function writeOneByOne(res: UwsResponse, own: ReadonlySet<string>, closes: boolean): void {
+function writeOneByOne(
+  res: UwsResponse,
+  own: ReadonlySet<string>,
+  closes: boolean,
+  libraryCloses: boolean,
+): void {
   for (const [name, value] of standing) {
     if (!own.has(name.toLowerCase())) res.writeHeader(name, value);
   }
-  if (own.has('connection')) return;
+  if (own.has('connection') || (libraryCloses && !closes)) return;
   for (const [name, value] of closes ? [['Connection', 'close'] as const] : kept)
     res.writeHeader(name, value);
 }

@@ -27,7 +27,13 @@ export function sendStream(exchange: Exchange, reply: StreamReply, options: Stre
   exchange.letGo();
   exchange.body?.resume();
   checkHeaders(reply.headers);
-  new StreamSender(exchange, reply, options).start();
+  if (!exchange.isLast) return new StreamSender(exchange, reply, options).start();
+  // By then the library has looked at all that it has read.
+  const last = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
+  setImmediate(() => {
+    if (exchange.open()) new StreamSender(exchange, last, options).start();
+    else reply.stream.destroy();
+  });
 }
 
 class StreamSender {
@@ -136,6 +142,7 @@ class StreamSender {
   #complete(): void {
     const { res } = this.#exchange;
     this.#moving();
+    if (this.#exchange.isLast) this.#exchange.hold();
     res.cork(() => {
       this.#writeHeadOnce();
       res.end();

@@ -11,7 +11,7 @@ test('any chunks, announced or not, give the same bytes, and the budget back', a
       const whole = Buffer.concat(parts);
       const budget = new BodyBudget(1_000_000);
       const body = new BodyReceiver({
-        announcement: announced ? { kind: 'sized', bytes: whole.length } : { kind: 'chunked' },
+        announcement: announced ? { kind: 'sized', bytes: whole.length } : { kind: 'chunked', isPlain: true },
         maxBytes: 200_000,
         budget,
         onExcess: () => assert.fail('nothing is thrown away here'),
@@ -60,7 +60,7 @@ test('a body is read once, and one that is not kept cannot be read', async () =>
 test('thrown-away bytes are bounded', () => {
   let excess = 0;
   const body = new BodyReceiver({
-    announcement: { kind: 'chunked' },
+    announcement: { kind: 'chunked', isPlain: true },
     maxBytes: 0,
     budget: new BodyBudget(0),
     onExcess: () => excess++,
