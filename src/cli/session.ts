@@ -45,7 +45,7 @@ export async function withStorage<T>(
   const stops = new StopStack(log);
   try {
     if (config.clickhouse.url === undefined) {
-      await checkOpenFiles();
+      checkOpenFiles();
       await prepareDataDir(config.dataDir, log);
       await requireUsable(config.dataDir, undefined, options.evenIf);
     }

@@ -158,7 +158,7 @@ export async function lockWithin(directory: string, waitMs: number): Promise<Dir
  * where another process has it for longer than `waitMs`.
  */
 export async function takeDataDir(dataDir: string, log: Logger, waitMs = 0): Promise<DirectoryLock> {
-  await checkOpenFiles();
+  checkOpenFiles();
   await prepareDataDir(dataDir, log);
   const lock = await lockWithin(dataDir, waitMs);
   // Of a server that was killed, or on the directory that this one is a copy of.

@@ -34,8 +34,9 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const server = await startHttpServer({ host, port, sharesPort, tls, router, log, accessLog, trustProxy });
   stops.add(() => server.close());
   const certificate = tls && (await watchCertificate(front, tls, server));
-  const redirectPort = await startRedirect(front, server.port);
-  log.info({ host, port: server.port, ...(redirectPort !== undefined && { redirectPort }) }, 'listening');
+  const redirectPort = await startRedirect(front, server);
+  const facts = { host, port: server.port, connectionsMax: server.connections.max };
+  log.info({ ...facts, ...(redirectPort !== undefined && { redirectPort }) }, 'listening');
   return { server, certificate };
 }
 
@@ -56,9 +57,12 @@ async function watchCertificate(
   return watch.served.fingerprint;
 }
 
-async function startRedirect({ config, stops }: FrontEndDeps, tlsPort: number): Promise<number | undefined> {
+async function startRedirect(
+  { config, stops }: FrontEndDeps,
+  { port, connections }: HttpServer,
+): Promise<number | undefined> {
   if (config.redirectPort === undefined) return undefined;
-  const redirect = new RedirectServer(tlsPort);
+  const redirect = new RedirectServer(port, connections);
   stops.add(() => redirect.close());
   return redirect.listen(config.host, config.redirectPort);
 }

@@ -26,6 +26,12 @@ export const limits = {
   accessLogFlushMs: 100,
   accessLogCloseMsMax: 2_000,
   requestsInFlightMax: 20_000,
+  /**
+   * Of the descriptors of a process, what is not for connections of clients: the log, reads and statements under way at the
+   * engine (storage: 64; read: 48 streams, and 8 or more in turns), threads. Half of the descriptors where there are few.
+   */
+  reservedDescriptors: 384,
+  refusedConnectionsLogMs: 60_000,
   /** A request body that is one small JSON object, such as a login or a setting. */
   jsonBodyBytesMax: 64 * 1024,
   /** A request body nobody wants is swallowed up to this size; a larger one costs its sender the connection. */

@@ -1,5 +1,6 @@
 import { checkAddress } from '../base/address.ts';
 import { counter } from '../base/metrics.ts';
+import type { Connections } from './connections.ts';
 import { uws, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
 
 const hostPattern = /^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?$/;
@@ -20,8 +21,9 @@ export class RedirectServer {
   );
   #socket: UwsListenSocket = false;
 
-  constructor(tlsPort: number) {
+  constructor(tlsPort: number, connections: Connections) {
     this.#tlsPort = tlsPort;
+    connections.watch(this.#app);
     this.#app.any('/*', (res, req) => this.#answer(res, req));
   }
 

@@ -2,12 +2,13 @@ import { limits } from '../base/limits.ts';
 import { checkAddress } from '../base/address.ts';
 import type { CertificateFiles } from './deps.ts';
 import { BodyBudget } from './body.ts';
+import { Connections } from './connections.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
 import { RequestServer, type RequestServerDeps } from './request-server.ts';
 import { StallWatch } from './stall-watch.ts';
 import { TlsApps } from './tls-apps.ts';
-import { uws, type UwsApp, type UwsListenSocket } from './uws.ts';
+import { uws, type UwsApp, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
 
 export interface HttpServerOptions
   extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'> {
@@ -29,6 +30,7 @@ export class HttpServer {
   readonly #watch = new StallWatch();
   readonly #inFlight = new InFlight();
   readonly #requests: RequestServer;
+  readonly connections: Connections;
   #socket: UwsListenSocket = false;
   #port = 0;
 
@@ -46,8 +48,16 @@ export class HttpServer {
       inFlight: this.#inFlight,
       observe: createHttpMetrics(() => this.#inFlight.count),
     });
-    this.#tls = tls && new TlsApps(tls, (res, req) => this.#requests.serve(res, req));
-    this.#app = this.#tls?.listening ?? uws.App().any('/*', (res, req) => this.#requests.serve(res, req));
+    this.connections = new Connections(deps.log);
+    const serve = (res: UwsResponse, req: UwsRequest): void => this.#requests.serve(res, req);
+    this.#tls = tls && new TlsApps(tls, serve, this.connections);
+    this.#app = this.#tls?.listening ?? this.#plainApp(serve);
+  }
+
+  #plainApp(serve: (res: UwsResponse, req: UwsRequest) => void): UwsApp {
+    const app = uws.App();
+    this.connections.watch(app);
+    return app.any('/*', serve);
   }
 
   get port(): number {

@@ -1,3 +1,4 @@
+import type { Connections } from './connections.ts';
 import type { CertificateFiles } from './deps.ts';
 import { uws, type UwsApp, type UwsRequest, type UwsResponse } from './uws.ts';
 
@@ -24,14 +25,16 @@ type Serve = (res: UwsResponse, req: UwsRequest) => void;
 export class TlsApps {
   readonly #files: CertificateFiles;
   readonly #serve: Serve;
+  readonly #connections: Connections;
   readonly #all: UwsApp[] = [];
   readonly #listening: UwsApp;
   #answering: UwsApp;
 
   /** Throws where the library cannot take the files. */
-  constructor(files: CertificateFiles, serve: Serve) {
+  constructor(files: CertificateFiles, serve: Serve, connections: Connections) {
     this.#files = files;
     this.#serve = serve;
+    this.#connections = connections;
     this.#listening = this.#newApp();
     this.#answering = this.#newApp();
     this.#listening.addChildAppDescriptor(this.#answering.getDescriptor());
@@ -65,6 +68,7 @@ export class TlsApps {
       // Buffers of idle connections are let go: there may be many more of them than of busy ones.
       ssl_prefer_low_memory_usage: true,
     });
+    this.#connections.watch(app);
     app.any('/*', this.#serve);
     this.#all.push(app);
     return app;

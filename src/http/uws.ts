@@ -29,6 +29,8 @@ export type UwsListenSocket = us_listen_socket | false;
 export interface UwsApp extends Pick<TemplatedApp, 'close'> {
   any(path: string, serve: (res: UwsResponse, req: UwsRequest) => void): this;
   listen(host: string, port: number, options: number, callback: (socket: UwsListenSocket) => void): void;
+  /** Called when a connection of the app opens (1) and when it has closed (-1); `res` may then be closed. */
+  filter(changed: (res: UwsResponse, change: number) => void): this;
   /** Names an app to the methods below. */
   getDescriptor(): unknown;
   /** From now on connections that come in on this app's listening socket are taken by others, in turns. */

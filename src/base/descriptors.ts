@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { errorCode } from './system-error.ts';
+
+/** Where the system sets no limit, and where it tells none: what Linux gives a process at most (fs.nr_open). */
+const unlimitedDescriptors = 1_048_576;
+
+/** How many files and sockets this process may have open (RLIMIT_NOFILE); Node takes all of the hard limit at its start. */
+export function descriptorsMax(): number {
+  const found = /^Max open files\s+(\d+)/m.exec(limitsOfProcess());
+  return found === null ? unlimitedDescriptors : Number(found[1]);
+}
+
+function limitsOfProcess(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'latin1');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'EACCES') return '';
+    throw error;
+  }
+}
