@@ -184,6 +184,8 @@ export function loadConfig(environment: Environment) {
     /** Undefined: the way back from a provider leads to this machine alone, unless a tenant domain says it. */
     publicUrl: values.PUBLIC_URL,
     trustProxy: values.TRUST_PROXY,
+    /** Undefined: as many as `Connections` finds right. */
+    connectionsPerAddress: values.MAX_CONNECTIONS_PER_ADDRESS,
     /** In lower case, as the session cookie is named. */
     serviceName: values.SERVICE_NAME,
     vendorName: values.VENDOR_NAME,

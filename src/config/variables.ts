@@ -152,6 +152,11 @@ export const variables = {
     shownValue: hasNoCredentials,
   },
   TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
+  MAX_CONNECTIONS_PER_ADDRESS: optional(
+    'half of what there may be; with TRUST_PROXY all',
+    'connections of one address to each process',
+    integer(1, 1_000_000),
+  ),
   SERVICE_NAME: setting(
     'service',
     'name of the session cookie, in lower case',

@@ -40,6 +40,10 @@ interface FrontEndConfig {
   readonly tenantDomain: string | undefined;
   readonly publicUrl: string | undefined;
   readonly trustProxy: number;
+  /** Undefined: half of what there may be, or behind a proxy all. */
+  readonly connectionsPerAddress: number | undefined;
+  /** Processes that answer on the port. */
+  readonly processes: number;
   readonly serviceName: string;
   /** Undefined: no limit of that class. */
   readonly rateLimits: Readonly<Record<RateClass, Rate | undefined>>;

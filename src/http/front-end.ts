@@ -22,7 +22,7 @@ interface FrontEnd {
 /** Listens, and answers every endpoint of the table behind its guard. */
 export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const { config, log, clock, ingest, organizationOf, sharesPort, stops } = front;
-  const { host, port, tls, trustProxy } = config;
+  const { host, port, tls, trustProxy, connectionsPerAddress, processes } = config;
   const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
   const trail = new Trail({ ...ingest, organizationOf, clock, log });
@@ -31,11 +31,13 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const deps = { ...front, trail, cookie, page: await loadPageFiles() };
   showReadiness(front.readiness);
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
-  const server = await startHttpServer({ host, port, sharesPort, tls, router, log, accessLog, trustProxy });
+  const bounds = { trustProxy, connectionsPerAddress, processes };
+  const server = await startHttpServer({ host, port, sharesPort, tls, router, log, accessLog, ...bounds });
   stops.add(() => server.close());
   const certificate = tls && (await watchCertificate(front, tls, server));
   const redirectPort = await startRedirect(front, server);
-  const facts = { host, port: server.port, connectionsMax: server.connections.max };
+  const { max: connectionsMax, perAddress } = server.connections;
+  const facts = { host, port: server.port, connectionsMax, connectionsPerAddress: perAddress };
   log.info({ ...facts, ...(redirectPort !== undefined && { redirectPort }) }, 'listening');
   return { server, certificate };
 }

@@ -32,6 +32,7 @@ export const limits = {
    */
   reservedDescriptors: 384,
   refusedConnectionsLogMs: 60_000,
+  addressCountsMs: 1_000,
   /** A request body that is one small JSON object, such as a login or a setting. */
   jsonBodyBytesMax: 64 * 1024,
   /** A request body nobody wants is swallowed up to this size; a larger one costs its sender the connection. */

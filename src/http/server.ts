@@ -2,7 +2,7 @@ import { limits } from '../base/limits.ts';
 import { checkAddress } from '../base/address.ts';
 import type { CertificateFiles } from './deps.ts';
 import { BodyBudget } from './body.ts';
-import { Connections } from './connections.ts';
+import { Connections, type ConnectionsOptions } from './connections.ts';
 import { createHttpMetrics } from './http-metrics.ts';
 import { InFlight } from './in-flight.ts';
 import { RequestServer, type RequestServerDeps } from './request-server.ts';
@@ -11,7 +11,8 @@ import { TlsApps } from './tls-apps.ts';
 import { uws, type UwsApp, type UwsListenSocket, type UwsRequest, type UwsResponse } from './uws.ts';
 
 export interface HttpServerOptions
-  extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'> {
+  extends Pick<RequestServerDeps, 'router' | 'log' | 'accessLog' | 'trustProxy'>,
+    Omit<ConnectionsOptions, 'log' | 'trustProxy'> {
   readonly host: string;
   /** 0 = a free one. */
   readonly port: number;
@@ -48,7 +49,7 @@ export class HttpServer {
       inFlight: this.#inFlight,
       observe: createHttpMetrics(() => this.#inFlight.count),
     });
-    this.connections = new Connections(deps.log);
+    this.connections = new Connections(deps);
     const serve = (res: UwsResponse, req: UwsRequest): void => this.#requests.serve(res, req);
     this.#tls = tls && new TlsApps(tls, serve, this.connections);
     this.#app = this.#tls?.listening ?? this.#plainApp(serve);
@@ -83,6 +84,7 @@ export class HttpServer {
     }
     this.#socket = socket;
     this.#port = uws.us_socket_local_port(socket);
+    this.connections.listensOn(this.#port);
   }
 
   #open(host: string, port: number, isShared: boolean): Promise<UwsListenSocket> {

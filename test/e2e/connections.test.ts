@@ -23,10 +23,12 @@ class SlowConnections {
     for (const socket of this.#sockets) if (socket.writable) socket.write('x');
   }, 2000);
 
-  async open(port: number, count: number): Promise<void> {
+  /** From addresses 127.0.0.2 on, as many as are named. */
+  async open(port: number, count: number, addresses: number): Promise<void> {
     await Promise.all(
-      Array.from({ length: count }, async () => {
-        const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      Array.from({ length: count }, async (_, n) => {
+        const localAddress = `127.0.0.${2 + (n % addresses)}`;
+        const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => undefined);
         socket.on('close', () => this.#closed++);
         socket.resume();
         this.#sockets.push(socket);
@@ -83,7 +85,7 @@ async function holdOut(server: TestServer, processes: number): Promise<void> {
   const events = 40;
   try {
     assert.equal((await kept.ask('GET', `/api/v1/audit?${year}`)).status, 200);
-    await attack.open(server.port, slow * processes);
+    await attack.open(server.port, slow * processes, 8);
     await eventually('connections to be refused', async () => (attack.closed > 0 ? true : undefined));
     for (let n = 0; n < events; n++) {
       const sent = await kept.ask('POST', '/api/v1/audit', JSON.stringify(sourceEvent({ extra: { n } })));
@@ -112,6 +114,26 @@ async function holdOut(server: TestServer, processes: number): Promise<void> {
     return answer?.status === 200 ? true : undefined;
   });
 }
+
+test('one address has no more than its part, and others are let in', async () => {
+  const perAddress = 50;
+  const server = await startServer({
+    env: { MAX_CONNECTIONS_PER_ADDRESS: String(perAddress), METRICS_PUBLIC: '1' },
+  });
+  const attack = new SlowConnections();
+  try {
+    await attack.open(server.port, 3 * perAddress, 1);
+    await eventually('those beyond its part to be closed', async () =>
+      attack.closed >= 2 * perAddress ? true : undefined,
+    );
+    assert.equal(attack.closed, 2 * perAddress);
+    const metrics = await fetch(`${server.url}/metrics`, { headers: { connection: 'close' } });
+    assert.match(await metrics.text(), /auditlog_http_connections_refused_total\{reason="address"\} 100/);
+  } finally {
+    attack.end();
+    await server.stop();
+  }
+});
 
 describe('connections beyond the descriptors', { concurrency: false }, () => {
   for (const processes of [1, 2])
