@@ -704,6 +704,8 @@ export interface Schemas {
   readonly Readiness: {
     readonly status: 'ready';
     readonly checks: Schemas['Checks'];
+    /** Why the clock is not trusted, where it is not. */
+    readonly clock?: string;
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
   };
@@ -721,6 +723,8 @@ export interface Schemas {
     readonly nothing_damaged: boolean;
     /** Limits are counted together with other processes, as `REDIS_URL` says; false while Redis is away. Absent where each process counts for itself. */
     readonly limits_shared?: boolean;
+    /** False while the clock is more than a day ahead of the time that has passed for certain, and that holds something back; else absent. */
+    readonly clock_trusted?: boolean;
     /** The feed waits for no other server; false while one is away with events in its log, or falls behind. Absent with an embedded engine. */
     readonly feed_goes_on?: boolean;
   };
@@ -754,6 +758,8 @@ export interface Schemas {
     readonly checks?: Schemas['Checks'];
     /** What is known to be damaged, where something is; at most 20 of it. */
     readonly damage?: readonly (Schemas['Damage'])[];
+    /** Why the clock is not trusted, where it is not. */
+    readonly clock?: string;
     /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
     readonly evidence?: 'pending' | 'off' | 'absent';
     /** Why nobody was signed in by a provider. `organization`: none is named, or there is none of that name with a provider. `over`: not begun here, or too long ago. `declined`: the provider said no. `invalid`: what it sent is not good. `provider`: it does not answer as it should. `unverified`: it does not vouch for the address. `unknown`: no user here. `disabled`. `role`: no role by the claims. `last_admin`: the last administrator would be none any more. `linked`: the address is of another person there. */
@@ -1226,6 +1232,12 @@ export interface Schemas {
       readonly id: string;
       readonly events: number;
     })[] | null;
+  };
+  /** `doctor --accept-clock` */
+  readonly CliClock: {
+    readonly accepted: string;
+    /** How far the time was known to have come; null where nobody had noted it. */
+    readonly known_before: string | null;
   };
   /** `doctor --repair` */
   readonly CliControlData: {

@@ -33,6 +33,7 @@ import { Attempts } from './sign-on/attempt.ts';
 import { Providers } from './sign-on/providers.ts';
 import type { Base } from './service/base.ts';
 import { openCounts } from './service/counts.ts';
+import { startClock } from './service/clock.ts';
 import { startEvidence } from './service/evidence.ts';
 import { startRetention } from './service/retention.ts';
 import { startTracing } from './service/tracing.ts';
@@ -89,18 +90,21 @@ async function start(
   const damage = frontEnd?.damage ?? new DamageRegister();
   const failing = new AbortController();
   const failed = (error: Error): void => failing.abort(error);
-  const base = { ...config, config, ...outputs, dataDir, place, envelope, damage, stops, failed };
+  const opened = { ...config, config, ...outputs, dataDir, place, envelope, damage, stops, failed };
   setImmediate(prepareAnswers);
   const engine = place?.engine && { ...place.engine, dataDir: config.dataDir };
-  const stored = await startStorage(base, engine);
-  const directory = new Directory({ storage: stored.storage, log, clock });
+  const stored = await startStorage(opened, engine);
+  const trust = await startClock(opened, stored.storage);
+  const base = { ...opened, trust };
+  const directory = new Directory({ storage: stored.storage, log, clock, overMicros: trust.overMicros });
   await directory.refresh();
   directory.start();
   stops.add(() => directory.stop());
   const organizations = new IngestDirectory(directory, config.retentionDays);
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
-  if (stored.held) await watchParts(stored.held, base, async () => (await order.settledBefore()).ofAll);
+  if (stored.held)
+    await watchParts(stored.held, base, async () => (await order.settledBefore()).ofAll, trust.overMicros);
   const keptFrom = (organization: string) => overBefore(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, keptFrom);
   startRetention(base, stored, writing, organizations);
@@ -121,9 +125,8 @@ async function start(
     await drain(server, ingest, log);
     await stops.run();
   };
-  const { storage } = stored;
-  const record = recorderOf(parts);
-  return { url, storage, directory, record, flush: ingest.flush, failure: failing.signal, stop };
+  const running = { storage: stored.storage, directory, record: recorderOf(parts), flush: ingest.flush };
+  return { url, ...running, failure: failing.signal, stop };
 }
 
 /** Records events of an organization as its producers do, for `demo`. */
@@ -178,7 +181,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     directory,
     organizationOf: (id) => organizations.organization(id),
     sessions: new Sessions({ secret, ttlMs: config.sessionTtlMs, clock, directory, storage }),
-    administration: new Administration(storage, clock, config.retentionDays),
+    administration: new Administration(storage, clock, config.retentionDays, base.trust.latestMicros),
     keyUses,
     rateCounter,
     passwords,
@@ -193,6 +196,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       processesUp: async () => place?.areAllUp(),
       limitsShared,
       feedGoesOn: () => member?.feedGoesOn(),
+      clockDoubt: () => base.trust.doubt(),
       // What others know is left out when they do not say.
       damage: async () => (await place?.damage().catch(() => undefined)) ?? damage.list(),
     },

@@ -25,6 +25,11 @@ export const limits = {
   /** Damage of one kind that a process remembers, and so logs and counts; and how much of it an answer names. */
   damageKnownPerKindMax: 10_000,
   damageShownMax: 20,
+  /** A clock that is further ahead of the time that has passed has jumped: one day. */
+  clockStepMsMax: 86_400_000,
+  /** How often that is looked at, and how far the time has come is noted. */
+  clockLookMs: 2_000,
+  clockNoteMs: 60_000,
   /** Front ends of one server on one machine. */
   processesMax: 16,
 } as const;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
+import { acceptClock, markedClock } from '../base/clock-trust.ts';
 import { isDirectoryLocked } from '../base/directory-lock.ts';
 import { readIfThere } from '../base/durable-file.ts';
 import { Problem } from '../base/problem.ts';
@@ -46,16 +47,19 @@ interface DoctorOptions {
   readonly detach?: string;
   readonly recordMissing?: true;
   readonly repair?: true;
+  readonly acceptClock?: true;
   readonly quick?: true;
   readonly json?: true;
 }
 
 async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   const setup = setUp(deps);
-  const { detach, recordMissing: isToRecord, repair: isToRepair } = options;
-  const asked = [detach, isToRecord, isToRepair].filter((one) => one !== undefined).length;
+  const { detach, recordMissing: isToRecord, repair: isToRepair, acceptClock: isRight } = options;
+  const asked = [detach, isToRecord, isToRepair, isRight].filter((one) => one !== undefined).length;
   if (asked === 0) return examine(setup, options);
-  if (asked > 1) throw new Problem('malformed', 'give one of --detach, --record-missing and --repair');
+  if (asked > 1)
+    throw new Problem('malformed', 'give one of --detach, --record-missing, --repair and --accept-clock');
+  if (isRight !== undefined) return confirmClock(setup, options);
   if (setup.config.clickhouse.url !== undefined)
     throw new Problem('malformed', 'parts of a ClickHouse server are mended with its own tools and replicas');
   if (isToRepair !== undefined)
@@ -63,6 +67,17 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<void> {
   await withStorage(setup, (session) =>
     detach === undefined ? recordMissing(session, options) : takeOut(session, options, detach),
   );
+}
+
+/** Says that the clock is right; a server that runs takes it up within seconds, and any other at its start. */
+async function confirmClock({ deps, config, log }: Setup, options: DoctorOptions): Promise<void> {
+  await prepareDataDir(config.dataDir, log);
+  const nowMs = Date.now();
+  const before = await markedClock(config.dataDir);
+  await acceptClock(config.dataDir, nowMs);
+  const [accepted, known] = [nowMs, before ?? nowMs].map((ms) => new Date(ms).toISOString());
+  const value = { accepted: accepted ?? '', known_before: before === undefined ? null : (known ?? '') };
+  print(deps, options, 'CliClock', value, `it is ${accepted}; known to have come before: ${known}`);
 }
 
 /** Puts back what control tables have lost. */
@@ -196,7 +211,7 @@ async function recordMissing(session: Session, options: DoctorOptions): Promise<
 /** Compares the table with the ledger in the file. What the ledger has not counted, no server will miss later. */
 async function missingNow({ config, storage }: Session): Promise<MissingRows[]> {
   const ledger = (await readLedger(config.dataDir, () => {})) ?? new Ledger();
-  return (await compareWithTable(storage, ledger)).missing;
+  return (await compareWithTable(storage, ledger, Date.now())).missing;
 }
 
 type RecordedShare = PartShare & { readonly fromMicros: number; readonly toMicros: number };
@@ -242,6 +257,10 @@ export function registerDoctor(program: Command, deps: CliDeps): void {
     .option(
       '--repair',
       'put back what control data has lost, from its copy, and take out what cannot be read',
+    )
+    .option(
+      '--accept-clock',
+      'say that the clock of this machine is right, after it has jumped or the server was long stopped',
     )
     .option('--quick', 'do not read all parts')
     .option('--json', 'print JSON')

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Problem } from '../base/problem.ts';
-import { systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { markedClock } from '../base/clock-trust.ts';
 import {
   type Change,
   changeOfOrganization,
@@ -162,11 +163,14 @@ function registerSet(org: Command, deps: CliDeps): void {
     changeOfSettings(settings);
     return async (storage, session) => {
       const { retentionDays: defaultDays } = session.config;
-      if (options.dryRun) return dryRun(storage, reference, options, defaultDays);
+      if (options.dryRun) return dryRun(session, reference, options, defaultDays);
       // First, as it may be refused; and recorded, as the second may be, too.
       if (passwords !== undefined)
         await recordNow(session, await changePasswords(storage, reference, options, passwords));
-      const changed = await updateOrganization(storage, reference, settings, { defaultDays });
+      const changed = await updateOrganization(storage, reference, settings, {
+        defaultDays,
+        latestMicros: await latestClock(session),
+      });
       return {
         schema: 'CliOrganization',
         value: view(changed.now, await readPolicy(storage, changed.now.id)),
@@ -177,16 +181,23 @@ function registerSet(org: Command, deps: CliDeps): void {
   });
 }
 
+/** The latest time that it may be: by a clock that was set back nothing would seem to be removed. */
+async function latestClock({ config }: Session): Promise<Clock> {
+  const marked = ((await markedClock(config.dataDir)) ?? 0) * 1000;
+  return () => Math.max(systemClock(), marked);
+}
+
 async function dryRun(
-  storage: Storage,
+  session: Session,
   reference: string,
   { retention }: Options,
   defaultDays: number | undefined,
 ) {
+  const { storage } = session;
   const organization = await findOrganization(storage, reference);
   const policy = await readPolicy(storage, organization.id);
   const days = retention === undefined ? policy.days : daysOf(retention, defaultDays);
-  const { events } = await wouldEnd(storage, organization.id, days, systemClock());
+  const { events } = await wouldEnd(storage, organization.id, days, (await latestClock(session))());
   const held = policy.heldMicros === undefined ? '' : '; it is held, so nothing goes before the release';
   return {
     schema: 'CliOrganization' as const,
@@ -249,11 +260,11 @@ function registerRelease(org: Command, deps: CliDeps): void {
   controlCommand(deps, release, (options: Options, argument) => {
     const reference = referenceOf(argument, options);
     const reason = options.dryRun ? '' : requireReason(options);
-    return async (storage) => {
-      if (options.dryRun) return dryRun(storage, reference, { dryRun: true }, undefined);
+    return async (storage, session) => {
+      if (options.dryRun) return dryRun(session, reference, { dryRun: true }, undefined);
       const organization = await findOrganization(storage, reference);
       const asked = { reason, confirmed: options.confirm };
-      const { now, removes } = await releaseHold(storage, organization.id, asked);
+      const { now, removes } = await releaseHold(storage, organization.id, asked, await latestClock(session));
       return {
         schema: 'CliOrganization',
         value: view(organization, now),

@@ -2,6 +2,7 @@ import { readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
+import { markClock } from '../base/clock-trust.ts';
 import { lockDirectory } from '../base/directory-lock.ts';
 import { readIfThere, readOrCreateFile } from '../base/durable-file.ts';
 import { Problem } from '../base/problem.ts';
@@ -210,6 +211,8 @@ async function work(session: Session, restore: Restore) {
   if (healthy) {
     notes.push(...(await removeAgain(session, newest)));
     await restoreLog(session, restore);
+    // What has passed since nobody knows here: the server asks before it removes by that.
+    await markClock(config.dataDir, Date.parse(newest.moment));
     notes.push(...(await restoreSecrets(session, restore)), ...(await missingSecrets(session)));
     await recordRestore(session, restore);
     await markRestoring(config.dataDir, undefined);

@@ -16,6 +16,7 @@ const othersBits = 0o077;
 const lockPollMs = 50;
 /** By any of these a directory is known to be the service's own. */
 const ownNames = [
+  'clock.json',
   'control-data.log',
   'engine',
   'evidence-key',

@@ -57,14 +57,21 @@ const keyIdPattern = /^[0-9a-z]{16}$/;
 export class Administration {
   readonly #storage: Storage;
   readonly #clock: Clock;
+  readonly #latestMicros: Clock;
   readonly #retentionDays: number | undefined;
   readonly #changes = new KeyedMutex(
     limits.controlChangesWaitingMax,
     () => new Problem('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }),
   );
 
-  /** `retentionDays` is the service's default; undefined: events are kept for ever. */
-  constructor(storage: Storage, clock: Clock = systemClock, retentionDays?: number) {
+  /** `retentionDays` is the service's default; undefined: events are kept for ever. `latestMicros`: see `updateOrganization`. */
+  constructor(
+    storage: Storage,
+    clock: Clock = systemClock,
+    retentionDays?: number,
+    latestMicros: Clock = clock,
+  ) {
+    this.#latestMicros = latestMicros;
     this.#storage = storage;
     this.#clock = clock;
     this.#retentionDays = retentionDays;
@@ -260,7 +267,7 @@ export class Administration {
 
   /** See `updateOrganization`. */
   changeSettings(organization: string, settings: OrganizationSettings): Promise<ChangedOrganization> {
-    const how = { clock: this.#clock, defaultDays: this.#retentionDays };
+    const how = { clock: this.#clock, defaultDays: this.#retentionDays, latestMicros: this.#latestMicros };
     return this.#changes.run(organization, () =>
       updateOrganization(this.#storage, organization, settings, how),
     );

@@ -77,15 +77,15 @@ export async function forgetPlan(storage: Storage, id: string): Promise<void> {
 
 /**
  * Forgets plans of commands that were killed before they had begun an erasure: they have texts of events, which else would
- * outlive the events. One that is being made is younger. Resolves with how many there were.
+ * outlive the events. One that is being made is younger than a day at `nowMicros`, a time that has passed for certain. Resolves with how many there were.
  */
-export async function forgetLeftPlans(storage: Storage): Promise<number> {
+export async function forgetLeftPlans(storage: Storage, nowMicros: number): Promise<number> {
   const left = ['erasure_rows', 'erased_events'].map(
     (table) => `SELECT DISTINCT toString(erasure) AS id FROM ${table}
-      WHERE recorded < now64() - INTERVAL {seconds:UInt32} SECOND AND erasure NOT IN (SELECT id FROM erasures)`,
+      WHERE recorded < fromUnixTimestamp64Micro({before:Int64}, 'UTC') AND erasure NOT IN (SELECT id FROM erasures)`,
   );
   const rows = await storage.rows<{ id: string }>(left.join(' UNION DISTINCT '), {
-    seconds: limits.erasurePlanMsMax / 1000,
+    before: Math.floor(nowMicros) - limits.erasurePlanMsMax * 1000,
   });
   for (const { id } of rows) await forgetPlan(storage, id);
   return rows.length;

@@ -146,6 +146,14 @@ export function changeOfSettings({ name, retention, receipts }: OrganizationSett
   };
 }
 
+interface UpdateOptions {
+  /** The service's own; undefined: for ever. */
+  readonly defaultDays: number | undefined;
+  readonly clock?: Clock;
+  /** The latest time that it may be, by which is counted what a retention would remove. */
+  readonly latestMicros?: Clock;
+}
+
 /**
  * Changes what is given and keeps the rest. A retention holds for what is stored, too; `defaultDays` is the service's own,
  * undefined: for ever. The setting is written before the policy: of the two, a crash may leave the one that removes
@@ -155,14 +163,16 @@ export async function updateOrganization(
   storage: Storage,
   reference: string,
   settings: OrganizationSettings,
-  { defaultDays, clock = systemClock }: { readonly defaultDays: number | undefined; readonly clock?: Clock },
+  { defaultDays, clock = systemClock, latestMicros = clock }: UpdateOptions,
 ): Promise<ChangedOrganization> {
   const before = await findOrganization(storage, reference);
   const { retention, confirmed } = settings;
   const change = changeOfSettings(settings);
   const days = effectiveRetentionDays({ ...before, ...change }, defaultDays);
   const weighed =
-    retention === undefined ? undefined : await weighPolicy(storage, before.id, { days, confirmed }, clock());
+    retention === undefined
+      ? undefined
+      : await weighPolicy(storage, before.id, { days, confirmed }, latestMicros());
   const isChanged = Object.entries(change).some(
     ([member, value]) => before[member as keyof Organization] !== value,
   );

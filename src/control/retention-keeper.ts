@@ -1,6 +1,8 @@
+import type { ClockTrust } from '../base/clock-trust.ts';
 import { counter } from '../base/metrics.ts';
 import {
   allTimeMicros,
+  countOver,
   type EventRemoval,
   type Over,
   policyActivities,
@@ -21,6 +23,7 @@ import {
 } from './retention.ts';
 
 interface Options extends KeeperOptions {
+  readonly trust: Pick<ClockTrust, 'overMicros' | 'latestMicros' | 'aheadMs' | 'holdBack'>;
   readonly removal: EventRemoval;
   /** The service's default; undefined: for ever. */
   readonly retentionDays: number | undefined;
@@ -70,7 +73,7 @@ export class RetentionKeeper {
   turn(signal?: AbortSignal): Promise<void> {
     return this.#turns.alone(async () => {
       const { storage, removal } = this.#options;
-      await forgetLeftPlans(storage);
+      await forgetLeftPlans(storage, this.#options.trust.overMicros());
       // Policies first: a change writes the setting and then the policy, and a new policy beside an old setting would be undone.
       const before = await readPolicies(storage);
       const organizations = await listOrganizations(storage);
@@ -141,10 +144,11 @@ export class RetentionKeeper {
 
   /** Of an organization that had no policy, events that were to go by the day that they were recorded with do not count. */
   async #wouldEnd(policy: RetentionPolicy, days: number | undefined): Promise<number> {
-    const { storage, clock } = this.#options;
+    const { storage, trust } = this.#options;
     const isShorter = days !== undefined && (policy.days === undefined || days < policy.days);
     if (!isShorter) return 0;
-    const { events, over } = await wouldEnd(storage, policy.id, days, clock());
+    // By a clock that was set back nothing would seem to go.
+    const { events, over } = await wouldEnd(storage, policy.id, days, trust.latestMicros());
     if (events === 0 || over === undefined || policy.version > 0) return events;
     const [row] = await storage.rows<{ events: string }>(
       `SELECT count() AS events FROM events WHERE org = {org:UUID} AND expires > today()
@@ -167,12 +171,9 @@ export class RetentionKeeper {
     policies: ReadonlyMap<string, RetentionPolicy>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const { removal, clock, settledBefore } = this.#options;
-    const now = clock();
-    const overs = organizations.flatMap(({ id }): Over[] => {
-      const beforeMicros = overBefore(policies.get(id), now);
-      return beforeMicros === undefined ? [] : [{ organization: id, beforeMicros }];
-    });
+    const { removal, trust, settledBefore } = this.#options;
+    await this.#lookAhead(organizations, policies);
+    const overs = oversAt(organizations, policies, trust.overMicros());
     const found = await removal.find(overs);
     const below = await settledBefore();
     const plans: RemovalPlan[] = [];
@@ -196,6 +197,20 @@ export class RetentionKeeper {
     await this.#carryOut(plans, signal);
   }
 
+  /** Says whether anything would go by a clock that is ahead of what has passed for certain. */
+  async #lookAhead(
+    organizations: readonly Organization[],
+    policies: ReadonlyMap<string, RetentionPolicy>,
+  ): Promise<void> {
+    const { storage, removal, trust } = this.#options;
+    if (trust.aheadMs() === 0) return;
+    const overs = oversAt(organizations, policies, trust.latestMicros());
+    const found = await removal.find(overs);
+    let waiting = 0;
+    for (const over of overs) if (found.has(over.organization)) waiting += await countOver(storage, over);
+    trust.holdBack(waiting > 0);
+  }
+
   /** The place of a policy's event: without it nobody could tell what the policy has ended from what vanished. */
   async #recordedAt({ id, version }: RetentionPolicy): Promise<bigint | undefined> {
     const [row] = await this.#options.storage.rows<{ n: string; first: string }>(
@@ -208,11 +223,11 @@ export class RetentionKeeper {
 
   /** Removes what plans name, as far as the policies of the moment before each step still end it. */
   async #carryOut(plans: readonly RemovalPlan[], signal: AbortSignal | undefined): Promise<void> {
-    const { storage, removal, clock, log } = this.#options;
+    const { storage, removal, trust, log } = this.#options;
     const still = async (some: readonly RemovalPlan[]): Promise<RemovalPlan[]> => {
       const policies = await readPolicies(storage);
       return some.filter(({ organization, beforeMicros }) => {
-        const before = overBefore(policies.get(organization), clock());
+        const before = overBefore(policies.get(organization), trust.overMicros());
         return before !== undefined && beforeMicros <= before;
       });
     };
@@ -224,4 +239,16 @@ export class RetentionKeeper {
       log.info({ organization, before, events }, 'events whose time was over are removed');
     }
   }
+}
+
+/** What is over of each organization at a moment, Unix microseconds. */
+function oversAt(
+  organizations: readonly Organization[],
+  policies: ReadonlyMap<string, RetentionPolicy>,
+  nowMicros: number,
+): Over[] {
+  return organizations.flatMap(({ id }): Over[] => {
+    const beforeMicros = overBefore(policies.get(id), nowMicros);
+    return beforeMicros === undefined ? [] : [{ organization: id, beforeMicros }];
+  });
 }

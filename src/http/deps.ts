@@ -65,6 +65,8 @@ interface Readiness {
   limitsShared(): boolean | undefined;
   /** Undefined where no other server writes. */
   feedGoesOn(): boolean | undefined;
+  /** Why the clock is not trusted; undefined: it is. */
+  clockDoubt(): string | undefined;
   /** What is known to be damaged. */
   damage(): Promise<readonly Schemas['Damage'][]>;
 }

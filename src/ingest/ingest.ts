@@ -38,6 +38,8 @@ export interface IngestOptions extends RedactionSettings {
   readonly writer: number;
   /** Segments are numbered above this one; 0 where it is left out. */
   readonly above?: number;
+  /** Unix milliseconds by which answers are forgotten; left out: of the clock. */
+  readonly answersNowMs?: () => number;
   readonly sink: SegmentSink;
   readonly damage: DamageReports;
   /** Claims on Idempotency-Keys in the engine; `isShared`: other processes use it, and are asked. */
@@ -72,9 +74,9 @@ type Pools = AcceptOptions['pools'];
 
 /** Opens the log in `dataDir`, begins to send what an earlier process left, and accepts batches. */
 export async function openIngest(options: IngestOptions): Promise<Ingest> {
-  const { dataDir, log, flushIntervalMs, segmentBytes, damage, bodyBytesMax, directory } = options;
+  const { log, flushIntervalMs, segmentBytes, damage, bodyBytesMax, directory } = options;
   const wal = await openLog(options);
-  const idempotency = await openAnswers(dataDir, wal, log);
+  const idempotency = await openAnswers(options, wal);
   const batcher = new Batcher({
     wal,
     sink: options.sink,
@@ -157,9 +159,12 @@ async function openLog(options: IngestOptions): Promise<Wal> {
 }
 
 /** The answers of requests whose events have not reached the engine are in the log alone. */
-async function openAnswers(dataDir: string, wal: Wal, log: Logger): Promise<Idempotency> {
+async function openAnswers(
+  { dataDir, log, answersNowMs = Date.now }: IngestOptions,
+  wal: Wal,
+): Promise<Idempotency> {
   const files = await openLogFiles(join(dataDir, 'idempotency'));
-  const idempotency = await Idempotency.open(files, Date.now, log);
+  const idempotency = await Idempotency.open(files, answersNowMs, log);
   for (const segment of wal.sealed()) {
     const { frames, release } = await wal.read(segment);
     for (const { notes } of frames) {

@@ -30,6 +30,8 @@ export interface RenumberOptions {
   /** The folder `wal`, where it is not to be opened here. */
   readonly files?: LogFiles;
   readonly log: Logger;
+  /** As of `openIngest`. */
+  readonly answersNowMs?: () => number;
   readonly damage: DamageReports;
   /** The number that segments get from here on. */
   readonly writer: number;
@@ -203,9 +205,13 @@ class Renumbering {
   }
 
   async #keepAnswers(file: Buffer, { number, bytes }: SealedSegment): Promise<void> {
-    const { dataDir, log } = this.#options;
+    const { dataDir, log, answersNowMs } = this.#options;
     const { frames } = assess(scanSegment(file.subarray(0, bytes), number), bytes);
-    const answers = await Idempotency.open(await openLogFiles(join(dataDir, 'idempotency')), Date.now, log);
+    const answers = await Idempotency.open(
+      await openLogFiles(join(dataDir, 'idempotency')),
+      answersNowMs ?? Date.now,
+      log,
+    );
     const notes = framesOf(file, frames).map((frame) => frame.notes);
     await answers.keep(notes.filter(({ length }) => length > 0));
   }

@@ -1,3 +1,4 @@
+import { ClockTrust } from '../base/clock-trust.ts';
 import { DamageRegister } from '../base/damage.ts';
 import type { Logger } from '../base/log.ts';
 import { collectProcessMetrics, metricsOfProcess } from '../base/metrics.ts';
@@ -7,6 +8,9 @@ import { StopStack } from '../base/stop-stack.ts';
 import { fullDiskWords } from '../base/system-error.ts';
 import type { Config } from '../config/config.ts';
 import { requireUsable, takeDataDir } from '../config/data-dir.ts';
+import { logDirectories } from '../config/log-directories.ts';
+import { newestSegmentOf } from '../ingest/left-log.ts';
+import { newestStoredMs } from '../storage/newest-stored.ts';
 import { checkListener } from '../config/listener.ts';
 import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
 import { reportUnreadable } from '../storage/parts-watch.ts';
@@ -102,7 +106,13 @@ type Engine = Awaited<ReturnType<typeof startEngine>>;
 async function startEngine(shared: Shared) {
   if (shared.clickhouse.url !== undefined) return undefined;
   const held = await holdEngine(shared);
-  await watchParts(held, shared, async () => firstSeqOf(await lowestWatermark(held.storage)));
+  const { storage } = held;
+  const { dataDir, log, stops } = shared;
+  const newestStored = async () =>
+    newestStoredMs(storage, await newestSegmentOf(await logDirectories(dataDir)));
+  const trust = await ClockTrust.open({ dataDir, log, keepsMark: false, newestStored });
+  stops.add(() => trust.stop());
+  await watchParts(held, shared, async () => firstSeqOf(await lowestWatermark(storage)), trust.overMicros);
   return { own: held.own, connection: held.engine.connection };
 }
 

@@ -14,7 +14,7 @@ import type { Writing } from './writing.ts';
  * tell of it otherwise.
  */
 export function startRetention(
-  { config, log, stops }: Base,
+  { config, log, stops, trust }: Base,
   { storage, instance }: ServiceStorage,
   { ingest, order }: Writing,
   organizations: IngestDirectory,
@@ -32,7 +32,7 @@ export function startRetention(
   };
   const removal = new EventRemoval(storage);
   const own = { storage, removal, instance, retentionDays, intervalMs };
-  const keeper = new RetentionKeeper({ ...own, settledBefore, record, clock: systemClock, log });
+  const keeper = new RetentionKeeper({ ...own, settledBefore, record, clock: systemClock, trust, log });
   stops.add(() => keeper.stop());
   const { erasurePollMs } = limits;
   const eraser = new ErasureKeeper({

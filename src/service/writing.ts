@@ -25,6 +25,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   const left = await findLeftLogs(base, stored);
   const member = await join(base, stored);
   if (member !== undefined) await takeNewPlaces(base, stored, member);
+  const answersNowMs = () => base.trust.provenMs();
   const sink = writeHealth.watch(createSegmentInsert(storage, log));
   const ingest = await openIngest({
     ...config,
@@ -35,6 +36,7 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
     // The engine needs room to take over what the log holds, or neither could go on.
     keepFreeBytes: isOwnEngine ? ingestLimits.walKeepFreeBytes : 0,
     writer: member?.writer ?? 0,
+    answersNowMs,
     // Once all know that this process may write, and so behind everything that readers have been given.
     above: isOwnEngine ? await newestSegmentOf(await logDirectories(config.dataDir)) : 0,
     sink: member?.fence(sink) ?? sink,
@@ -75,14 +77,24 @@ async function join(
 
 /** Of a server that was retired: nobody waits for what is in its log where it is. */
 async function takeNewPlaces(base: Base, stored: ServiceStorage, member: Membership): Promise<void> {
-  const { dataDir, log, damage } = base;
+  const { dataDir, log, damage, trust } = base;
   const { storage, instance = '' } = stored;
   const { writer, renumberAfter: after } = member;
   if (after === undefined) return;
   const storedRows = (segment: number): Promise<number> => storedRowsOf(storage, segment);
   const keys = new KeyTable(storage);
   const answeredByOthers = (ids: readonly string[]) => keys.answeredByOthers(ids, instance);
-  await renumberLog({ dataDir, log, damage, writer, after, storedRowsOf: storedRows, answeredByOthers });
+  const answersNowMs = () => trust.provenMs();
+  await renumberLog({
+    dataDir,
+    log,
+    answersNowMs,
+    damage,
+    writer,
+    after,
+    storedRowsOf: storedRows,
+    answeredByOthers,
+  });
   await member.succeed();
 }
 

@@ -281,6 +281,7 @@ export async function watchParts(
   { storage, engine, own }: HeldEngine,
   { dataDir, damage, log, stops }: StorageOptions,
   settledBefore: () => Promise<bigint>,
+  overMicros: () => number,
 ): Promise<void> {
   const watch = new PartsWatch({
     storage,
@@ -288,6 +289,7 @@ export async function watchParts(
     damage,
     log,
     settledBefore,
+    overMicros,
     stored: () => own.checks(),
     checkWritten: () => own.checkParts(),
     engineStarts: () => engine.restarts(),

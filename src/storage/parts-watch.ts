@@ -15,6 +15,8 @@ export interface PartsWatchOptions {
   readonly dataDir: string;
   readonly damage: DamageRegister;
   readonly log: Logger;
+  /** A time that has passed for certain, Unix microseconds: days before it are forgotten. */
+  readonly overMicros: () => number;
   /** First `seq` that is not settled: no event below it can come any more. */
   settledBefore(): Promise<bigint>;
   /** Another number whenever events have been stored since. */
@@ -132,7 +134,12 @@ export class PartsWatch {
     let pauseMs: number = limits.ledgerRetryMs;
     try {
       const quarantined = await quarantinedParts(storage, this.#stopping.signal);
-      const { missing, raised } = await compareWithTable(storage, this.#ledger, this.#stopping.signal);
+      const { missing, raised } = await compareWithTable(
+        storage,
+        this.#ledger,
+        this.#options.overMicros() / 1000,
+        this.#stopping.signal,
+      );
       if (raised > 0) {
         log.info({ rows: raised }, 'the table has more events than the ledger; they are counted now');
         await writeLedger(dataDir, this.#ledger);

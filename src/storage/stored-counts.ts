@@ -50,27 +50,33 @@ function countHoles(storage: Storage, signal: AbortSignal | undefined): Promise<
 }
 
 /** Rows that the service has removed, or is about to, before the day that they were recorded with. */
-function countRemoved(storage: Storage, signal: AbortSignal | undefined): Promise<StoredCount[]> {
+function countRemoved(
+  storage: Storage,
+  today: string,
+  signal: AbortSignal | undefined,
+): Promise<StoredCount[]> {
   return countsOf(
     storage,
-    `SELECT partition, toString(expires) AS day, sum(rows) AS n FROM removals FINAL WHERE expires > today()
+    `SELECT partition, toString(expires) AS day, sum(rows) AS n FROM removals FINAL WHERE expires > {today:Date}
      GROUP BY partition, expires`,
-    {},
+    { today },
     signal,
   );
 }
 
-/** Holds the ledger against the table. */
+/** Holds the ledger against the table. `nowMs`: by which the ledger forgets days that are over. */
 export async function compareWithTable(
   storage: Storage,
   ledger: Ledger,
+  nowMs: number,
   signal?: AbortSignal,
 ): Promise<{ readonly missing: MissingRows[]; readonly raised: number }> {
   const holes = await countHoles(storage, signal);
   const table = await countStored(storage, 0n, ledger.through, signal);
   // After the table: a removal is written down before its rows go.
-  const removed = await countRemoved(storage, signal);
-  return ledger.compare(table, [...holes, ...removed], dayOf(Date.now()));
+  const today = dayOf(nowMs);
+  const removed = await countRemoved(storage, today, signal);
+  return ledger.compare(table, [...holes, ...removed], today);
 }
 
 /**

@@ -52,7 +52,8 @@ after(async () => {
 });
 
 const problem = (code: ProblemCode) => (error: unknown) => error instanceof Problem && error.code === code;
-const directory = () => new Directory({ storage, log: silentLog, clock: systemClock });
+const directory = () =>
+  new Directory({ storage, log: silentLog, clock: systemClock, overMicros: systemClock });
 const password = 'correct horse battery';
 
 describe('organizations', () => {
@@ -352,7 +353,12 @@ describe('the directory', () => {
       ...storage,
       rows: (...query) => (down ? Promise.reject(new Error('down')) : storage.rows(...query)),
     };
-    const state = new Directory({ storage: flaky, log: silentLog, clock: systemClock });
+    const state = new Directory({
+      storage: flaky,
+      log: silentLog,
+      clock: systemClock,
+      overMicros: systemClock,
+    });
     await state.refresh();
     const before = state.organizations();
     down = true;

@@ -27,6 +27,7 @@ import type { Storage } from '../../src/storage/storage.ts';
 import { eventually } from '../support/http.ts';
 import { startTestEngine, silentLog, type TestEngine } from '../support/engine.ts';
 import { rounds } from '../support/rounds.ts';
+import { trusting } from '../support/trusting.ts';
 import { createRecorder } from '../read/support.ts';
 
 const dayMicros = 86_400_000_000;
@@ -90,6 +91,7 @@ class World {
       storage,
       removal: new EventRemoval(storage),
       clock: () => this.clock(),
+      trust: trusting(() => this.clock()),
       log: silentLog,
       retentionDays: undefined,
       intervalMs: 3_600_000,
@@ -376,6 +378,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
       storage,
       removal: new EventRemoval(storage),
       clock: () => world.clock(),
+      trust: trusting(() => world.clock()),
       log: silentLog,
       retentionDays: undefined,
       intervalMs: 3_600_000,
@@ -427,6 +430,7 @@ test('a change that is made while a turn reads is not taken back', async () => {
     storage: busy,
     removal: new EventRemoval(storage),
     clock: systemClock,
+    trust: trusting(systemClock),
     log: silentLog,
     retentionDays: undefined,
     intervalMs: 3_600_000,

@@ -68,7 +68,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const engine = await startTestEngine();
   const { storage } = engine;
   const dataDir = await temporaryDirectory();
-  const directory = new Directory({ storage, log: silentLog, clock: systemClock });
+  const directory = new Directory({ storage, log: silentLog, clock: systemClock, overMicros: systemClock });
   const insert = createSegmentInsert(storage, silentLog);
   let held = false;
   const sink: SegmentSink = (segment) =>

@@ -161,7 +161,12 @@ describe('the trail', () => {
   test('a change that this process cannot take over yet is recorded, and its maker is told so', async () => {
     const { acme, ann } = await start('late');
     const nowhere = openStorage({ ...world.engine.connection, url: 'http://127.0.0.1:9' }, silentLog);
-    const directory = new Directory({ storage: nowhere, log: silentLog, clock: systemClock });
+    const directory = new Directory({
+      storage: nowhere,
+      log: silentLog,
+      clock: systemClock,
+      overMicros: systemClock,
+    });
     const changesOf = () => [changeOfUser(ann, 'passwordChanged')];
     const context = { head: { ip: '192.0.2.7', port: '50123' }, flowId } as unknown as RequestContext;
     await assert.rejects(

@@ -3,8 +3,10 @@
  * until the signal SIGUSR2 sets it right.
  */
 const rightNow = Date.now;
+const origin = performance.timeOrigin;
 let shiftMs = Number(process.env['CLOCK_SHIFT_MS'] ?? 0);
 Date.now = () => rightNow() + shiftMs;
+Object.defineProperty(performance, 'timeOrigin', { get: () => origin + shiftMs });
 process.on('SIGUSR2', () => {
   shiftMs = 0;
 });

@@ -49,7 +49,8 @@ async function namesIn(directory: string): Promise<string[]> {
 export async function checkLedger(storage: Storage, dataDir: string): Promise<Check[]> {
   let isDamaged = false;
   const ledger = await readLedger(dataDir, () => (isDamaged = true));
-  const { missing } = ledger === undefined ? { missing: [] } : await compareWithTable(storage, ledger);
+  const { missing } =
+    ledger === undefined ? { missing: [] } : await compareWithTable(storage, ledger, Date.now());
   const findings = missing.map(({ partition, rows }) => ({
     id: partition,
     detail: `${rows} stored events of this partition are not in the table any more`,

@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../base/clock.ts';
+import { markedClock } from '../../base/clock-trust.ts';
+import { limits as baseLimits } from '../../base/limits.ts';
 import { segmentTimeMs } from '../../base/sequence.ts';
 import { errorCode } from '../../base/system-error.ts';
 import type { Config } from '../../config/config.ts';
@@ -70,7 +72,13 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
       remedy:
         'set it right; no event is lost by it, but times of receipt are wrong, and retention counts from them',
     });
-  return checkOfPlace('clock', findings);
+  const marked = await markedClock(dataDir);
+  const notes: string[] = [];
+  if (marked !== undefined && now - marked > baseLimits.clockStepMsMax)
+    notes.push(
+      `it is ${inSeconds(now - marked)} ahead of the last moment that a server has noted: what retention removes by that waits for "doctor --accept-clock"`,
+    );
+  return checkOfPlace('clock', findings, notes);
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
