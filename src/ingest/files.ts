@@ -30,6 +30,8 @@ export interface LogFile {
 export interface LogReader {
   /** Fills `into` with what begins at `from`; resolves with how many bytes that are, fewer only at the file's end. */
   read(into: Uint8Array, from: number): Promise<number>;
+  /** Bytes of the file now. */
+  size(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -145,6 +147,7 @@ function logReader(handle: FileHandle): LogReader {
       }
       return length;
     },
+    size: async () => (await handle.stat()).size,
     close: () => handle.close(),
   };
 }

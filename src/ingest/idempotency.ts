@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { FifoMap } from '../base/fifo-map.ts';
 import { KeyedMutex, Mutex } from '../base/keyed-mutex.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { counter } from '../base/metrics.ts';
+import { AnswerFiles, answerLines } from './answer-files.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 
@@ -36,14 +38,15 @@ export function isSame(remembered: string, sent: string): boolean {
 }
 
 const hourMs = 3_600_000;
+const tooMany = 'there are more answers to requests with an Idempotency-Key than are remembered';
 const hoursKept = limits.idempotencyWindowMs / hourMs + 1;
 
 /**
  * Remembers answers by Idempotency-Key for 24 hours, over restarts. Bounded: past `idempotencyKeysMax` keys or
- * `idempotencyBytesMax` bytes the oldest are forgotten first.
+ * `idempotencyBytesMax` bytes the oldest are forgotten first, and that is told.
  */
 export class Idempotency {
-  readonly #files: LogFiles;
+  readonly #files: AnswerFiles;
   readonly #nowMs: () => number;
   readonly #log: Logger;
   readonly #entries = new FifoMap<{ readonly entry: Entry; readonly bytes: number }>();
@@ -53,8 +56,14 @@ export class Idempotency {
   readonly #keeping = new Mutex();
   /** The hour in which old files were last removed. */
   #cleanedHour: number;
+  readonly #forgotten = counter(
+    'auditlog_idempotency_forgotten_total',
+    'Idempotency keys forgotten before 24 hours had passed, as there were too many',
+    [],
+  );
+  #toldMs = Number.NEGATIVE_INFINITY;
 
-  private constructor(files: LogFiles, nowMs: () => number, log: Logger) {
+  private constructor(files: AnswerFiles, nowMs: () => number, log: Logger) {
     this.#files = files;
     this.#nowMs = nowMs;
     this.#log = log;
@@ -62,11 +71,10 @@ export class Idempotency {
   }
 
   static async open(files: LogFiles, nowMs: () => number, log: Logger): Promise<Idempotency> {
-    const opened = new Idempotency(files, nowMs, log);
-    await opened.#removeOldFiles();
-    for (const name of await files.list()) {
-      if (name.endsWith('.answers')) opened.#load((await files.read(name)).toString('utf8'), name);
-    }
+    const opened = new Idempotency(await AnswerFiles.open(files), nowMs, log);
+    await opened.#files.removeBefore(opened.#hour() - hoursKept);
+    const skipped = (bytes: number): void => log.warn({ bytes }, `${tooMany}: some are not read`);
+    for await (const { name, lines } of opened.#files.lines(skipped)) opened.#load(lines, name);
     return opened;
   }
 
@@ -122,7 +130,9 @@ export class Idempotency {
     for (let oldest = this.#entries.oldest(); oldest !== undefined; oldest = this.#entries.oldest()) {
       const isFull =
         this.#entries.size > limits.idempotencyKeysMax || this.#bytes > limits.idempotencyBytesMax;
-      if (!isFull && !this.#hasExpired(oldest.entry)) break;
+      const isOver = this.#hasExpired(oldest.entry);
+      if (!isFull && !isOver) break;
+      if (!isOver) this.#tellForgotten();
       this.#entries.removeOldest();
       this.#bytes -= oldest.bytes;
     }
@@ -130,11 +140,8 @@ export class Idempotency {
 
   /** Remembers, durably, what another process has in its files. Repeating it does no harm. */
   async adopt(files: LogFiles): Promise<void> {
-    for (const name of await files.list()) {
-      if (!name.endsWith('.answers')) continue;
-      const text = (await files.read(name)).toString('utf8');
-      this.#load(text, name);
-      const lines = text.split('\n').filter((line) => line !== '');
+    for await (const lines of answerLines(files)) {
+      this.#load(lines, 'another process');
       await this.keep(lines.map((line) => Buffer.from(line)));
     }
   }
@@ -153,24 +160,14 @@ export class Idempotency {
   async #keep(notes: readonly Uint8Array[]): Promise<void> {
     if (notes.length === 0) return;
     const hour = this.#hour();
-    const name = `${hour}.answers`;
-    const exists = (await this.#files.list()).includes(name);
-    const file = exists ? await this.#files.open(name) : await this.#files.create(name);
-    try {
-      // The newline comes first: it also ends a line that a crash cut short.
-      await file.append(notes.flatMap((note) => [Buffer.from('\n'), note]));
-    } finally {
-      await file.close();
-    }
-    if (!exists) await this.#files.syncDirectory();
+    await this.#files.append(hour, notes);
     if (hour === this.#cleanedHour) return;
     this.#cleanedHour = hour;
-    await this.#removeOldFiles();
+    await this.#files.removeBefore(hour - hoursKept);
   }
 
-  #load(text: string, origin: string): void {
-    for (const line of text.split('\n')) {
-      if (line === '') continue;
+  #load(lines: readonly string[], origin: string): void {
+    for (const line of lines) {
       try {
         this.remember(line);
       } catch (error) {
@@ -180,11 +177,15 @@ export class Idempotency {
     }
   }
 
-  async #removeOldFiles(): Promise<void> {
-    for (const name of await this.#files.list()) {
-      const hour = /^(\d+)\.answers$/.exec(name)?.[1];
-      if (hour !== undefined && Number(hour) < this.#hour() - hoursKept) await this.#files.remove(name);
-    }
+  #tellForgotten(): void {
+    this.#forgotten.inc();
+    const now = performance.now();
+    if (now - this.#toldMs < limits.idempotencyForgottenLogMs) return;
+    this.#toldMs = now;
+    this.#log.warn(
+      { keys: this.#entries.size },
+      `${tooMany}: the oldest are forgotten before 24 hours have passed`,
+    );
   }
 
   #hasExpired({ at }: Entry): boolean {

@@ -58,6 +58,12 @@ export const limits = {
   idempotencyWindowMs: 24 * 3_600_000,
   idempotencyKeysMax: 500_000,
   idempotencyBytesMax: 128 * 1024 * 1024,
+  /** Their files together, each of them, and the pieces in which they are read: a start parses so much, two seconds. */
+  idempotencyFilesBytesMax: 96 * 1024 * 1024,
+  idempotencyFileBytesMax: 8 * 1024 * 1024,
+  idempotencyPieceBytes: 1024 * 1024,
+  /** It is logged once in this time that answers are forgotten before their time. */
+  idempotencyForgottenLogMs: 600_000,
   /** Keys that processes share: so many go to the engine in one statement, */
   keyBatchMax: 500,
   /** for so long a request waits for the answer of the process that has its key. */

@@ -1,10 +1,11 @@
-import { type FileHandle, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { namesIn, replaceFile } from '../base/durable-file.ts';
+import { namesIn } from '../base/durable-file.ts';
 import { nextSegmentNumber } from '../base/sequence.ts';
 import { errorCode } from '../base/system-error.ts';
 import { headFile, type LogFiles, openLogFiles } from './files.ts';
 import { limits } from './limits.ts';
+import { answerLines } from './answer-files.ts';
 import { encodeHead } from './log-head.ts';
 import type { ManifestEntry } from './manifest.ts';
 import {
@@ -108,18 +109,19 @@ async function openAll(
 }
 
 /**
- * The remembered answers of a data directory, a JSON text each, to requests that came before a moment (Unix
+ * The remembered answers of a data directory, a JSON text in each line, to requests that came before a moment (Unix
  * milliseconds).
  */
-export async function readAnswers(dataDir: string, beforeMs: number): Promise<string[]> {
+export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGenerator<Uint8Array> {
   const directory = join(dataDir, 'idempotency');
-  const found: string[] = [];
-  for (const name of await namesIn(directory)) {
-    if (!name.endsWith('.answers')) continue;
-    for (const line of (await readFile(join(directory, name), 'utf8')).split('\n'))
-      if (line !== '' && isBefore(line, beforeMs)) found.push(line);
-  }
-  return found;
+  if ((await namesIn(directory)).length === 0) return;
+  for await (const lines of answerLines(await openLogFiles(directory)))
+    yield Buffer.from(
+      lines
+        .filter((line) => isBefore(line, beforeMs))
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
 }
 
 function isBefore(line: string, beforeMs: number): boolean {
@@ -173,12 +175,14 @@ export class LogMaker {
 
   async answers(pieces: AsyncIterable<Uint8Array>): Promise<void> {
     const directory = join(this.#dataDir, 'idempotency');
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    const parts: Uint8Array[] = [];
-    for await (const piece of pieces) parts.push(piece);
-    if (parts.length === 0) return;
-    const hour = Math.floor(Date.now() / 3_600_000);
-    await replaceFile(join(directory, `${hour}.answers`), Buffer.concat(parts));
+    const files = await openLogFiles(directory);
+    const file = await files.create(`${Math.floor(Date.now() / 3_600_000)}.answers`);
+    try {
+      for await (const piece of pieces) await file.append([piece]);
+    } finally {
+      await file.close();
+    }
+    await files.syncDirectory();
   }
 
   /**

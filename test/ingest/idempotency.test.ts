@@ -1,5 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
+import { createHash } from 'node:crypto';
+import { renderMetrics } from '../../src/base/metrics.ts';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
+import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { limits } from '../../src/ingest/limits.ts';
 import { type BatchAnswer, Idempotency, sentOf } from '../../src/ingest/idempotency.ts';
 import { silentLog } from '../support/engine.ts';
@@ -14,6 +20,23 @@ const hourMs = 3_600_000;
 
 function disk() {
   return createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: Math.random });
+}
+
+/** Notes as they are in a file. */
+function note(key: string): string {
+  const id = createHash('sha256').update('k').update('\0').update(key).digest('base64url');
+  return JSON.stringify({ id, body: key, at: Date.now(), answer });
+}
+
+async function bytesOf(files: LogFiles): Promise<number> {
+  let bytes = 0;
+  for (const name of await files.list()) bytes += (await files.read(name)).length;
+  return bytes;
+}
+
+/** Of the metric. */
+async function forgotten(): Promise<number> {
+  return Number(/^auditlog_idempotency_forgotten_total (\d+)$/m.exec(await renderMetrics())?.[1] ?? 0);
 }
 
 describe('remembered answers', () => {
@@ -81,6 +104,65 @@ describe('remembered answers', () => {
     assert.deepEqual(again.recall(again.id('k', 'a'), 'a'), answer);
     assert.equal(again.recall(again.id('k', 'b'), 'b'), undefined);
     assert.deepEqual(again.recall(again.id('k', 'c'), 'c'), answer);
+  });
+
+  it('are kept in files that are bounded together, and a start reads the newest of them in pieces', async () => {
+    const files = disk().files;
+    const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(1024 * 1024) }] };
+    const memory = await Idempotency.open(files, Date.now, silentLog);
+    const count = limits.idempotencyFilesBytesMax / (1024 * 1024) + 30;
+    for (let i = 0; i < count; i++) await memory.keep([Buffer.from(memory.notes(`id ${i}`, 'hash', long))]);
+    const bytes = await bytesOf(files);
+    assert.ok(
+      bytes <= limits.idempotencyFilesBytesMax + limits.idempotencyFileBytesMax * 2,
+      `${bytes} bytes`,
+    );
+    const again = await Idempotency.open(files, Date.now, silentLog);
+    assert.equal(again.recall('id 0', 'hash'), undefined);
+    assert.deepEqual(again.recall(`id ${count - 1}`, 'hash'), long);
+    assert.ok(again.size > count - 60);
+  });
+
+  it('of a file that is larger than a string make no start impossible', async () => {
+    const directory = await temporaryDirectory();
+    const file = await open(join(directory, `${Math.floor(Date.now() / hourMs)}.answers`), 'w');
+    // Half a gigabyte of nothing costs the disk nothing.
+    await file.write(`\n${note('newest')}\n${note('last')}`, 2 ** 29 + 24 * 1024 * 1024);
+    await file.close();
+    const lines: string[] = [];
+    const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
+    const files = await openLogFiles(directory);
+    const memory = await Idempotency.open(files, Date.now, told);
+    assert.deepEqual(memory.recall(memory.id('k', 'last'), 'last'), answer);
+    assert.deepEqual(memory.recall(memory.id('k', 'newest'), 'newest'), answer);
+    assert.match(lines.join(), /more answers .* than are remembered: some are not read/);
+    // Another process may take it over.
+    const other = await Idempotency.open(disk().files, Date.now, silentLog);
+    await other.adopt(files);
+    assert.equal(other.size, 2);
+    await removeDirectory(directory);
+  });
+
+  it('tell how many are forgotten before their time', async () => {
+    const lines: string[] = [];
+    const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
+    const memory = await Idempotency.open(disk().files, Date.now, told);
+    const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(limits.idempotencyBytesMax / 4) }] };
+    const before = await forgotten();
+    for (let i = 0; i < 8; i++) memory.remember(memory.notes(`id ${i}`, 'hash', long));
+    assert.equal((await forgotten()) - before, 8 - memory.size);
+    assert.deepEqual(lines.length, 1);
+    assert.match(lines[0] ?? '', /the oldest are forgotten before 24 hours have passed/);
+  });
+
+  it('are kept though somebody takes their files away meanwhile', async () => {
+    const { files } = disk();
+    const memory = await Idempotency.open(files, Date.now, silentLog);
+    await memory.keep([Buffer.from(note('a'))]);
+    for (const name of await files.list()) await files.remove(name);
+    await memory.keep([Buffer.from(note('b'))]);
+    const again = await Idempotency.open(files, Date.now, silentLog);
+    assert.deepEqual(again.recall(again.id('k', 'b'), 'b'), answer);
   });
 
   it('let one request of a key run at a time, also after a failure', async () => {

@@ -157,15 +157,21 @@ test('what a crash cut short at the end of a log is not copied, and a log that g
   assert.deepEqual((await HeldLog.open(join(root, 'none'))).segments, []);
 });
 
+async function answersIn(directory: string, beforeMs: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of readAnswers(directory, beforeMs)) pieces.push(piece);
+  return Buffer.concat(pieces).toString('utf8');
+}
+
 test('answers are those to requests before a moment, without a line that was cut short', async () => {
   const directory = join(root, 'answers');
   await mkdir(join(directory, 'idempotency'), { recursive: true });
   const line = (at: number) => JSON.stringify({ id: String(at), at });
   const text = `\n${line(1)}\n${line(5)}\n${line(9)}\n{"id":"x","a`;
   await writeFile(join(directory, 'idempotency', '1.answers'), text);
-  assert.deepEqual(await readAnswers(directory, 9), [line(1), line(5)]);
-  assert.deepEqual(await readAnswers(root, 9), []);
+  assert.equal(await answersIn(directory, 9), `${line(1)}\n${line(5)}\n`);
+  assert.equal(await answersIn(root, 9), '');
   const maker = await LogMaker.begin(join(root, 'with-answers'));
   await maker.answers(of(Buffer.from(`${line(1)}\n`)));
-  assert.deepEqual(await readAnswers(join(root, 'with-answers'), 9), [line(1)]);
+  assert.equal(await answersIn(join(root, 'with-answers'), 9), `${line(1)}\n`);
 });

@@ -111,6 +111,7 @@ export function createTornFiles(options: {
         handles += 1;
         return {
           read: async (into, from) => file.written.copy(into, 0, from),
+          size: async () => file.written.length,
           async close() {
             if (life === lives) handles -= 1;
           },

@@ -283,8 +283,7 @@ export class BackupRun {
   async #log({ logs, momentMs }: Taken): Promise<Manifest['log']> {
     const segments: Manifest['log']['segments'][number][] = [];
     const kept: { name: string; files: Files }[] = [];
-    const answers: string[] = [];
-    for (const { directory, log } of logs) {
+    for (const { log } of logs) {
       for (const number of log.segments) {
         const { file, ...facts } = await log.read(number);
         if (facts.isDamaged) this.#notes.push(`segment ${number} of the log is damaged: "doctor" tells more`);
@@ -293,10 +292,10 @@ export class BackupRun {
       }
       for (const name of log.kept)
         kept.push({ name, files: await this.#writer.put(`log/${name}`, [await log.readKept(name)]) });
-      answers.push(...(await readAnswers(directory, momentMs)));
     }
-    const lines = answers.map((line) => Buffer.from(`${line}\n`));
-    return { segments, kept, answers: await this.#writer.put('log/answers', lines) };
+    const directories = logs.map(({ directory }) => directory);
+    const answers = await this.#writer.put('log/answers', answersOf(directories, momentMs));
+    return { segments, kept, answers };
   }
 
   async #events({ cut }: Taken): Promise<StoredMonth[]> {
@@ -429,4 +428,8 @@ export function countsQuery({ where }: Scope, columns: readonly string[]): strin
   // Within, names that no column has: an alias takes the place of a column.
   return `SELECT toString(org_id) AS organization, toFloat64(row_count) AS events, toString(row_hash) AS hash
     FROM (SELECT org AS org_id, count() AS row_count, ${hash} AS row_hash FROM events WHERE ${where} GROUP BY org)`;
+}
+
+async function* answersOf(directories: readonly string[], beforeMs: number): AsyncGenerator<Uint8Array> {
+  for (const directory of directories) yield* readAnswers(directory, beforeMs);
 }
