@@ -114,12 +114,17 @@ function plainText(
   action: number,
 ): string {
   const [first] = persons;
+  const isSecret = kind === 'secret';
+  const token = `${secretMark}${draw.int(0, 1e9)}`;
   return JSON.stringify({
+    ...(isSecret && { password: token, 'Session Token': [token] }),
     level: draw.pick(['INFO', 'WARN', 'ERROR', 'other']),
     message: {
       timestamp: micros,
       action,
-      actor: first?.email ?? `user-${draw.int(1, 5)}@${place.organization.slug}.example`,
+      actor: isSecret
+        ? { email: `user-${draw.int(1, 5)}@${place.organization.slug}.example`, sessionToken: token }
+        : (first?.email ?? `user-${draw.int(1, 5)}@${place.organization.slug}.example`),
       target: draw.pick(['report.pdf', { name: 'plan "B".txt', type: 'file' }, 'Größe.txt']),
       result: { title: 'done', code: draw.pick([200, 201, 403, 500]) },
       flow_id: flow,

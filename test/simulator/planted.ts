@@ -1,16 +1,18 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, symlinkSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { projectRoot } from '../support/project-root.ts';
+import { type PlantedFault, plantedFaults } from './planted/faults.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /**
  * npm run simulate:planted -- [NAME…] [--minutes 10] [--seed N]
  *
- * Plants one fault at a time into a copy of the sources (`planted/NAME.patch`), builds it, and plays until something is
- * found. Prints a table of how long that took; exit code 1 where a fault was not found.
+ * Plants one fault at a time into a copy of the sources (`planted/faults.ts`), builds it, and plays until something is
+ * found. Prints a table of how long that took; exit code 1 where a fault was not found, or has no place in the sources any more.
  */
 
 const { values, positionals } = parseArgs({
@@ -18,7 +20,6 @@ const { values, positionals } = parseArgs({
   options: { minutes: { type: 'string', default: '10' }, seed: { type: 'string' } },
 });
 const root = fileURLToPath(projectRoot);
-const patches = join(root, 'test/simulator/planted');
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** The copy has what git knows; the packages are those of the original. */
@@ -46,18 +47,23 @@ interface Played {
   readonly said: string;
 }
 
-/** The first line of a patch may name arguments of the run: `# simulate: --only …`. */
-function argumentsOf(name: string): string[] {
-  const [, said = ''] =
-    /^# simulate: (.*)$/m.exec(readFileSync(join(patches, `${name}.patch`), 'utf8')) ?? [];
-  return [...said.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+async function plant(copy: string, { name, edits }: PlantedFault): Promise<void> {
+  for (const { file, find, put } of edits) {
+    const path = join(copy, file);
+    const text = await readFile(path, 'utf8');
+    if (text.split(find).length !== 2) throw new Error(`${name}: ${file} does not have this once: ${find}`);
+    await writeFile(
+      path,
+      text.replace(find, () => put),
+    );
+  }
 }
 
-function play(copy: string, name: string): Promise<Played> {
+function play(copy: string, { run = [] }: PlantedFault): Promise<Played> {
   const seed = values.seed === undefined ? [] : ['--seed', values.seed];
   const args = ['--import', 'tsx', 'test/simulator/run.ts', '--no-shrink', '--minutes', values.minutes];
   const began = performance.now();
-  const child = spawn(process.execPath, [...args, ...seed, ...argumentsOf(name)], {
+  const child = spawn(process.execPath, [...args, ...seed, ...run], {
     cwd: copy,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -71,18 +77,17 @@ function play(copy: string, name: string): Promise<Played> {
 }
 
 async function main(): Promise<void> {
-  const all = readdirSync(patches)
-    .filter((file) => file.endsWith('.patch'))
-    .map((file) => file.slice(0, -'.patch'.length))
-    .toSorted();
+  const chosen = plantedFaults.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
   const rows: string[] = [];
-  for (const name of positionals.length > 0 ? positionals : all) {
+  for (const fault of chosen) {
     const copy = await copySources();
-    must('git', ['apply', '--recount', join(patches, `${name}.patch`)], copy);
+    await plant(copy, fault);
     must('npm', ['run', '-s', 'build'], copy);
-    const { code, seconds, said } = await play(copy, name);
+    const { code, seconds, said } = await play(copy, fault);
     const [, finding = ''] = /^FAILED.*\n(.*?:)/m.exec(said) ?? [];
-    rows.push(`| ${name} | ${code === 1 ? `${seconds} s` : 'not found'} | ${finding.replace(/:$/, '')} |`);
+    rows.push(
+      `| ${fault.about} | ${code === 1 ? `${seconds} s` : 'not found'} | ${finding.replace(/:$/, '')} |`,
+    );
     say(rows.at(-1) ?? '');
     if (code !== 1) process.exitCode = 1;
     await removeDirectory(copy);
