@@ -103,7 +103,7 @@ export class ModelOrganization {
   readonly events = new Map<string, { readonly event: ModelEvent; readonly batch: Batch }>();
   /** Events that were over once: they may be gone for good. */
   readonly everOver = new Set<string>();
-  /** Events whose rows were taken away past the service. */
+  /** Events that are gone: their rows were taken away past the service, or with files of the log. */
   readonly removed = new Set<string>();
   /** The order that the first follower saw; all others must see the same. */
   readonly order: string[] = [];

@@ -60,6 +60,8 @@ function settle(organization: ModelOrganization, first: Follower): void {
         () => `request ${batch.number} of ${organization.slug}: ${there} of ${batch.events.length} events`,
       );
       batch.state = there > 0 ? 'stored' : 'absent';
+      // Of what may be there in part, the rest is gone.
+      if (there > 0) for (const { id } of batch.events) if (!first.has(id)) organization.removed.add(id);
       for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending -= 1;
     }
     if (batch.state === 'stored' && hidden === 0 && batch.isWhole && !organization.policyUnsure) {
@@ -90,6 +92,15 @@ async function checkFeeds(world: World, organization: ModelOrganization, draw: D
       'all followers see one order',
       () => `${organization.slug}: at place ${at} ${other.seen[at]} and ${first.seen[at]}`,
     );
+  }
+}
+
+/** Until the feed of each organization has been read to an end that comes after everything. */
+export async function untilAllSeen(world: World, draw: Draw): Promise<void> {
+  for (const organization of world.model.here) {
+    const first = firstFollower(world, organization);
+    await first.sees(world, await postLast(world, organization, draw));
+    settle(organization, first);
   }
 }
 

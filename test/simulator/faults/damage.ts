@@ -43,7 +43,7 @@ async function harm(part: string, draw: Draw): Promise<string> {
 }
 
 /** Whether it says so anywhere: in `/readyz`, or in a line of the log that is a warning. */
-async function isTold(world: World): Promise<boolean> {
+export async function isTold(world: World): Promise<boolean> {
   if ((await world.service.damage()).length > 0) return true;
   const { stderrLines } = await world.service.up();
   return stderrLines().some(

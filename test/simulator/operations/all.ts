@@ -1,5 +1,6 @@
 import { clocks } from '../faults/clock.ts';
 import { damages } from '../faults/damage.ts';
+import { logFiles } from '../faults/log-files.ts';
 import { kills } from '../faults/kills.ts';
 import { tamperings } from '../faults/tamper.ts';
 import type { Operation } from '../world.ts';
@@ -32,6 +33,7 @@ export const operations: readonly Operation[] = [
   ...kills,
   ...clocks,
   ...damages,
+  ...logFiles,
   ...tamperings,
 ];
 

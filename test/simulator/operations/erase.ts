@@ -29,7 +29,8 @@ async function count(
   person: Person,
 ): Promise<Erasure | undefined> {
   const expected = [...organization.events.values()].filter(
-    ({ event, batch }) => batch.state === 'stored' && event.persons.includes(person),
+    ({ event, batch }) =>
+      batch.state === 'stored' && event.persons.includes(person) && !organization.removed.has(event.id),
   ).length;
   let found: Erasure | undefined;
   return until(

@@ -1,0 +1,87 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { hold } from '../finding.ts';
+import { anyWriter, postEvents } from '../operations/post.ts';
+import { untilAllSeen } from '../quiet.ts';
+import type { Operation, World } from '../world.ts';
+import { isTold } from './damage.ts';
+
+/** Newest files of the write-ahead log that are gone: what was in them alone may be lost, and that must be told. */
+
+function logFolders(dataDir: string): string[] {
+  const folders = readdirSync(dataDir).filter((name) => name.startsWith('process-'));
+  return [dataDir, ...folders.map((name) => join(dataDir, name))].map((folder) => join(folder, 'wal'));
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).toSorted();
+  } catch {
+    // A process that has had no log yet.
+    return [];
+  }
+}
+
+function removeNewest(dataDir: string, count: number): string[] {
+  const newest = logFolders(dataDir).flatMap((folder) =>
+    namesIn(folder)
+      .slice(-count)
+      .map((name) => join(folder, name)),
+  );
+  for (const file of newest) rmSync(file, { recursive: true });
+  return newest;
+}
+
+/** What may be lost now: all that nobody has been given yet. */
+function doubt(world: World): number {
+  let events = 0;
+  for (const organization of world.model.here) {
+    const given = new Set(world.followers.get(organization.slug)?.[0]?.seen);
+    for (const batch of organization.batches) {
+      if (batch.state !== 'stored' || batch.events.every(({ id }) => given.has(id))) continue;
+      batch.state = 'maybe';
+      batch.isWhole = false;
+      // Whether its answer is remembered nobody knows either.
+      batch.isShared = false;
+      for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending += 1;
+      events += batch.events.length;
+    }
+  }
+  return events;
+}
+
+export const logFiles: readonly Operation[] = [
+  {
+    name: 'remove the newest files of the log while stopped',
+    weight: 0.5,
+    kind: 'alone',
+    run: async (world, draw) => {
+      await world.calm();
+      const organization = anyWriter(world, draw);
+      if (organization === undefined) return undefined;
+      // Small requests right before, which are in the log alone.
+      for (let n = draw.int(1, 5); n > 0; n--)
+        await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 20), ages: [50] });
+      await world.service.kill();
+      const removed = removeNewest(world.service.dataDir, draw.int(1, 3));
+      const doubted = doubt(world);
+      world.isDamaged = true;
+      world.expect(/log|segment|lost|missing|damage/i);
+      await world.service.start();
+      await untilAllSeen(world, draw);
+      const lost = world.model.here.flatMap(({ batches, order }) => {
+        const given = new Set(order);
+        return batches
+          .filter(({ isWhole }) => !isWhole)
+          .flatMap(({ events }) => events.filter(({ id }) => !given.has(id)));
+      });
+      hold(
+        lost.length === 0 || (await isTold(world)),
+        'what is lost is told',
+        () =>
+          `${lost.length} acknowledged events are gone with ${removed.length} files of the log; neither /readyz nor the log says so`,
+      );
+      return `${removed.length} newest files of the log removed: ${lost.length} events of ${doubted} are lost`;
+    },
+  },
+];
