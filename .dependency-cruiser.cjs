@@ -55,7 +55,7 @@ const page = [
     from: { path: '^web/' },
     to: { dependencyTypes: ['npm-dev'], path: 'node_modules/(preact|@preact/signals)/' },
   },
-  { from: { path: '^web/vite\\.config\\.ts$' }, to: { dependencyTypes: ['core', 'npm-dev'] } },
+  { from: { path: '^web/(vite\\.config\\.ts|build\\.mjs)$' }, to: { dependencyTypes: ['core', 'npm-dev'] } },
 ];
 
 /** Types that `npm run openapi` makes. */

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { portHolder } from './port-holder.ts';
 
 /** Why the service cannot listen. `taken`: another program does, on this port. `unusable`: nobody could, here. */
 export class AddressError extends Error {
@@ -11,10 +12,12 @@ export class AddressError extends Error {
   }
 }
 
-function addressError(host: string, port: number, error: NodeJS.ErrnoException): Error {
+async function addressError(host: string, port: number, error: NodeJS.ErrnoException): Promise<Error> {
   const code = error.code ?? error.message;
   if (code === 'EADDRINUSE') {
-    return new AddressError('taken', `cannot listen on ${host} port ${port}: the port is in use`);
+    const holder = await portHolder(port);
+    const by = holder === undefined ? '' : ` by ${holder}`;
+    return new AddressError('taken', `cannot listen on ${host} port ${port}: the port is in use${by}`);
   }
   if (code === 'EACCES') {
     return new AddressError('unusable', `PORT is "${port}": this user may not listen on it`);
@@ -33,10 +36,15 @@ function addressError(host: string, port: number, error: NodeJS.ErrnoException):
  * Listens for a moment, as the library that serves does not say why it cannot. Rejects with an AddressError fit for
  * the operator. With port 0 it looks at the host alone.
  */
-export function checkAddress(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
+export async function checkAddress(host: string, port: number): Promise<void> {
+  const failure = await tryToListen(host, port);
+  if (failure !== undefined) throw await addressError(host, port, failure);
+}
+
+function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
     const probe = createServer((socket) => socket.destroy());
-    probe.once('error', (error) => reject(addressError(host, port, error)));
-    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
+    probe.once('error', resolve);
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(undefined)));
   });
 }

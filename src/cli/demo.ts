@@ -98,16 +98,20 @@ async function earlierEvents(
 }
 
 /** Records the events of one company, a few bodies at once. Resolves with the number of accepted ones. */
-async function recordCompany(service: RunningService, request: DemoRequest): Promise<number> {
+async function recordCompany({ service, tell }: Filling, request: DemoRequest): Promise<number> {
   const { slug } = request.profile;
   const bodies = demoBodies(request);
   let accepted = 0;
+  let told = performance.now();
 
   async function send(): Promise<void> {
     for (const body of bodies) {
       const answer = await service.record(slug, body);
       if (answer.rejected > 0) throw new Error(`${answer.rejected} demo events of ${slug} were rejected`);
       accepted += answer.accepted;
+      if (performance.now() - told < limits.demoTellMs) continue;
+      told = performance.now();
+      tell(`${accepted} of ${request.count} events of ${slug}`);
     }
   }
 
@@ -133,8 +137,16 @@ interface Filled {
   readonly events: number;
 }
 
-async function fill(service: RunningService, count: number): Promise<Filled> {
+interface Filling {
+  readonly service: RunningService;
+  /** Says what is being done, on standard error. */
+  readonly tell: (words: string) => void;
+}
+
+async function fill(filling: Filling, count: number): Promise<Filled> {
+  const { service, tell } = filling;
   const { storage, directory } = service;
+  tell('making organizations, users and keys');
   const prepared = await Promise.all(companies.map((company) => prepare(storage, company)));
   await directory.refresh();
   const organizations: DemoOrganization[] = [];
@@ -147,9 +159,11 @@ async function fill(service: RunningService, count: number): Promise<Filled> {
     const part = profile === companies.at(-1)?.profile ? left : Math.round(count * share);
     left -= part;
     const story = earlier ?? { count: part, endMicros: systemClock() };
-    if (earlier === undefined) events += await recordCompany(service, { profile, seed, ids, ...story });
+    if (earlier === undefined) tell(`recording ${part} events of ${organization}`);
+    if (earlier === undefined) events += await recordCompany(filling, { profile, seed, ids, ...story });
     organizations.push({ organization, key, logins, clues: demoClues({ profile, ...story }) });
   }
+  tell('waiting until all can be read');
   if (!(await service.flush(limits.demoFlushMsMax))) throw new Error('the demo events are not readable yet');
   return { organizations, events };
 }
@@ -206,6 +220,7 @@ function demoEnvironment(environment: Environment, dataDir: string, options: Dem
 
 async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
   const count = parseEvents(options.events);
+  const tell = (words: string): void => deps.io.error(`auditlog demo: ${words}\n`);
   const temporary =
     options.dataDir === undefined ? await mkdtemp(join(tmpdir(), 'auditlog-demo-')) : undefined;
   const dataDir = resolve(options.dataDir ?? temporary ?? '.');
@@ -215,9 +230,10 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
     // Listens before the start, so that it misses no signal during it.
     const stopped = deps.untilStopped();
     const accessLogTo = join(dataDir, 'access.log');
+    tell(`starting the service and its engine, with its data in ${dataDir}`);
     const service = await deps.startService(config, { log: createLogger(config.logLevel), accessLogTo });
     try {
-      const filled = await fill(service, count);
+      const filled = await fill({ service, tell }, count);
       const { url } = service;
       const facts = { url, ...filled };
       print(deps, options, 'CliDemo', facts, `\n${instructions(url, filled)}\n`);

@@ -35,6 +35,7 @@ export const limits = {
   statusPollMs: 100,
   stopServerMsMax: 180_000,
   demoBodiesAtOnceMax: 4,
+  demoTellMs: 1_000,
   demoFlushMsMax: 60_000,
   forwardBatchEventsMax: 1000,
   forwardFileBytesMin: 4096,

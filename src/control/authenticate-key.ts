@@ -59,3 +59,9 @@ export async function authenticateKeyFresh(
   await directory.freshen(limits.controlFreshMsMax);
   return authenticateKey(directory, presented, clock());
 }
+
+/** Whether a text has the form of a key whose id is of none that is here, whatever became of it. */
+export function isUnknownKey(directory: Pick<Directory, 'apiKey'>, presented: string | undefined): boolean {
+  const id = presented === undefined ? undefined : keyId(presented);
+  return id !== undefined && directory.apiKey(id) === undefined;
+}

@@ -4,9 +4,11 @@ import type { RequestContext } from './request-context.ts';
 
 const challenge = { 'WWW-Authenticate': 'ApiKey header="X-API-Key", Bearer realm="audit"' };
 
-export function unauthorizedKey(): Problem {
+/** `isUnknown`: it has the form of a key, and its id, which is no secret, is of none here. */
+export function unauthorizedKey(isUnknown = false): Problem {
   const detail = 'There is no API key that is valid here, in X-API-Key or as Authorization: Bearer.';
-  return new Problem('unauthorized', detail, { headers: challenge });
+  const hint = isUnknown ? ' The id of this one is unknown here: it may be of another installation.' : '';
+  return new Problem('unauthorized', `${detail}${hint}`, { headers: challenge });
 }
 
 /** What ingest and reads must know of an organization; undefined when it has just been deleted. */

@@ -2,7 +2,7 @@ import { counter } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
 import type { Rate, Verdict } from '../base/rates.ts';
 import type { ApiKey } from '../control/api-keys.ts';
-import { authenticateKey, authenticateKeyFresh } from '../control/authenticate-key.ts';
+import { authenticateKey, authenticateKeyFresh, isUnknownKey } from '../control/authenticate-key.ts';
 import type { Session } from '../control/sessions.ts';
 import { presentedKey, unauthorizedKey } from './authenticate.ts';
 import { clientOfAddress } from './client-address.ts';
@@ -163,7 +163,8 @@ class Guard {
       requireAllowed(this.#counted('audit', refused));
     }
     const key = await authenticateKeyFresh(directory, presented, clock);
-    if (key === undefined) throw await this.#refusal(unauthorizedKey(), context, 'audit');
+    if (key === undefined)
+      throw await this.#refusal(unauthorizedKey(isUnknownKey(directory, presented)), context, 'audit');
     return key;
   }
 

@@ -308,7 +308,10 @@ describe('a start that cannot be', () => {
     try {
       const { code, stderr } = await runCli(['serve'], { dataDir, env: { ...env, PORT: String(port) } });
       assert.equal(code, 1, stderr);
-      assert.equal(stderr, `auditlog: cannot listen on 127.0.0.1 port ${port}: the port is in use`);
+      assert.equal(
+        stderr,
+        `auditlog: cannot listen on 127.0.0.1 port ${port}: the port is in use by process ${process.pid} (node)`,
+      );
     } finally {
       other.close();
       await removeDirectory(dataDir);

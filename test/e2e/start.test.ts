@@ -257,6 +257,21 @@ describe('beside a server that runs', () => {
     }
   });
 
+  test('a key whose id is unknown here is told apart from one with a wrong secret', async () => {
+    const tenant = await createTenant(service.server, 'keys');
+    const refusal = async (key: string) => {
+      const { status, text } = await tenant.with({ key }).get();
+      return { status, detail: (JSON.parse(text) as { detail: string }).detail };
+    };
+    const usual = 'There is no API key that is valid here, in X-API-Key or as Authorization: Bearer.';
+    const hint = ' The id of this one is unknown here: it may be of another installation.';
+    const wrongSecret = `${tenant.key.slice(0, -43)}${'A'.repeat(43)}`;
+    assert.deepEqual(await refusal(wrongSecret), { status: 401, detail: usual });
+    const elsewhere = `ak_${'0'.repeat(16)}_${'A'.repeat(43)}`;
+    assert.deepEqual(await refusal(elsewhere), { status: 401, detail: `${usual}${hint}` });
+    assert.deepEqual(await refusal('ak_x'), { status: 401, detail: usual });
+  });
+
   test('a second server on the same directory, or on the same port, ends with 1 and says why', async () => {
     const { server } = service;
     const elsewhere = await temporaryDirectory();
@@ -268,7 +283,12 @@ describe('beside a server that runs', () => {
       assert.match(directory.stderr, /another process uses/i);
       const port = await runCli(['serve'], { dataDir: elsewhere, env: { PORT: String(server.port) } });
       assert.equal(port.code, 1, port.stderr);
-      assert.match(port.stderr, new RegExp(`port ${server.port}: the port is in use`));
+      assert.match(
+        port.stderr,
+        new RegExp(
+          `port ${server.port}: the port is in use by process ${server.pid} \\(an auditlog server\\)`,
+        ),
+      );
       assert.equal(existsSync(join(elsewhere, 'engine')), false, 'the engine was started first');
       // The first one has not been harmed.
       await tenant.record([sourceEvent()]);

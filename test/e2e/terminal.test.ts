@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { isDirectoryLocked } from '../../src/base/directory-lock.ts';
@@ -75,6 +75,38 @@ describe('in a terminal', { skip }, () => {
         terminal.child.kill('SIGKILL');
       }
     });
+
+  test('the demo says what it does from its start on, and uses the page that is built', async () => {
+    const page = new URL('dist/web/index.html', projectRoot);
+    const build = () => spawnSync(process.execPath, ['web/build.mjs', '--if-changed'], { cwd: projectRoot });
+    assert.equal(build().status, 0);
+    const { mtimeMs } = await stat(page);
+    assert.equal(String(build().stderr), 'auditlog: starting\n');
+    assert.equal((await stat(page)).mtimeMs, mtimeMs);
+    const terminal = inTerminal('npm run -s demo -- --port 0 --events 100');
+    try {
+      await until(terminal, 'Stop with Ctrl-C');
+      const said = terminal.said();
+      const steps = [
+        'auditlog: starting',
+        'auditlog demo: starting the service and its engine',
+        'auditlog demo: making organizations, users and keys',
+        'auditlog demo: recording 70 events of acme',
+        'auditlog demo: recording 30 events of globex',
+        'auditlog demo: waiting until all can be read',
+        'The audit log is at',
+      ].map((words) => said.indexOf(words));
+      assert.ok(!steps.includes(-1), said);
+      assert.deepEqual(
+        steps,
+        steps.toSorted((a, b) => a - b),
+      );
+      terminal.child.stdin?.write('\u0003');
+      await terminal.ended;
+    } finally {
+      terminal.child.kill('SIGKILL');
+    }
+  });
 
   test('a terminal that is closed ends what runs in it in good order', async () => {
     const terminal = inTerminal(`${node} demo --port 0 --events 100`);

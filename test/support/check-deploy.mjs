@@ -130,8 +130,8 @@ async function namedSettings(all) {
       ),
     ].map((name) => [file, name]),
   );
-  for (const name of (await readdir(composeFiles)).filter((file) => file.endsWith('.yaml'))) {
-    const file = join(composeFiles, name);
+  const others = (await readdir(composeFiles)).filter((file) => file.endsWith('.yaml'));
+  for (const file of ['docker-compose.yml', ...others.map((name) => join(composeFiles, name))]) {
     const { services } = parse(await readFile(file, 'utf8'), { merge: true });
     for (const { build, environment = {} } of Object.values(services))
       if (build !== undefined) for (const key of Object.keys(environment)) names.push([file, key]);
