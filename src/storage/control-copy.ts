@@ -89,12 +89,14 @@ class Reading {
  * appended meanwhile finds another file under the name and appends again.
  */
 export class ControlCopy {
+  readonly dataDir: string;
   readonly path: string;
   /** What `newestVersion` has read: of which file, up to where, and the newest version by table and id. */
   #read = { inode: 0n, bytes: 0 };
   readonly #versions = new Map<string, number>();
 
   constructor(dataDir: string) {
+    this.dataDir = dataDir;
     this.path = join(dataDir, 'control-data.log');
   }
 

@@ -1,3 +1,4 @@
+import { markedClock } from '../base/clock-trust.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { errorFacts } from '../base/log.ts';
 import type { ControlCopy, CopyContent } from './control-copy.ts';
@@ -54,7 +55,7 @@ interface Sides {
   readonly copy: ControlCopy;
 }
 
-const nowText = (): string => new Date().toISOString().replace('T', ' ').slice(0, 19);
+const timeText = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
 
 /**
  * Holds a control table against its copy. The copy is read first: it never has what the table has not had, so nothing that
@@ -74,14 +75,16 @@ async function differenceOf(
     if (badParts.length === 0) throw error;
     return { table, lost: [], newer: [], badParts };
   }
-  const now = nowText();
+  const now = timeText(Date.now());
   const lost = [...copied.values()].filter((row) => {
     const found = stored.get(row.id);
     // It may have been taken back by a line that cannot be read any more.
     if (table === 'deletions' && found === undefined && !isWhole) return false;
     return isAlive(table, row, now) && replaces(table, row, found);
   });
-  const newer = [...stored.values()].filter((row) => replaces(table, row, copied.get(row.id)));
+  const newer = [...stored.values()].filter(
+    (row) => isAlive(table, row, now) && replaces(table, row, copied.get(row.id)),
+  );
   return { table, lost, newer, badParts: [] };
 }
 
@@ -176,7 +179,8 @@ async function renewCopy(storage: Storage, copy: ControlCopy): Promise<void> {
   const { content, differences } = await compareControlData({ storage, copy });
   const rows = new Map(controlTableNames.map((table) => [table, new Map(content.rows.get(table))]));
   for (const { table, newer } of differences) for (const row of newer) rows.get(table)?.set(row.id, row);
-  const now = nowText();
+  // By a clock that has jumped a session that was ended would be forgotten before its time.
+  const now = timeText(Math.min(Date.now(), (await markedClock(copy.dataDir)) ?? Infinity));
   for (const [table, ofTable] of rows)
     for (const row of ofTable.values()) if (!isAlive(table, row, now)) ofTable.delete(row.id);
   await copy.rewrite(rows, content.through);

@@ -2,6 +2,8 @@ import { strict as assert } from 'node:assert';
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { markClock } from '../../src/base/clock-trust.ts';
+import { apiKeyTable } from '../../src/control/api-keys.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { ControlCopy } from '../../src/storage/control-copy.ts';
 import { type Mended, mendControlData } from '../../src/storage/control-mend.ts';
@@ -149,6 +151,23 @@ describe('whatever a disk does to the tables', () => {
   });
 });
 
+test('a change that would be made of what a table has lost is refused until that is back', async () => {
+  const id = idOf(1);
+  await storage.insertRows('api_keys', [{ ...rowOf('api_keys', 1, 40), ...endOf.api_keys }]);
+  await harmed(async ({ parts }, table) => {
+    if (table === 'api_keys') await rm(parts.at(-1) ?? '', { recursive: true });
+  });
+  const rename = async () => {
+    const [current] = await apiKeyTable.select(storage, 'id = {id:String}', { id });
+    assert.ok(current);
+    return apiKeyTable.update(storage, current, { name: 'renamed' }, 50);
+  };
+  await assert.rejects(rename(), /is being put back/);
+  await mend();
+  const { name, revokedMicros } = await rename();
+  assert.deepEqual([name, revokedMicros !== undefined], ['renamed', true]);
+});
+
 describe('whatever a disk does to the copy', () => {
   const harms: Readonly<Record<string, () => Promise<void>>> = {
     'a bit': () => flipBit(copy.path),
@@ -212,4 +231,18 @@ test('what was removed for good is neither put back nor left in the copy', async
   assert.ok(text.includes('erased') && !text.includes('Alice'));
   assert.equal((await stat(copy.path)).mode & 0o777, 0o600);
   assert.ok(!(await readdir(dataDir)).includes('control-data.log.tmp'));
+});
+
+test('a session that was ended stays so, though the clock has been beyond its end', async () => {
+  const id = idOf(7);
+  await storage.insertRows('ended_sessions', [{ id, version: 1, expires_at: '2020-01-02 00:00:00.000000' }]);
+  // Only what the engine still has is told apart by the clock; what the copy has stays by the time that has passed.
+  await markClock(dataDir, Date.UTC(2020, 0, 1));
+  await copy.forget('users', { column: 'id', id: idOf(9) });
+  await mend();
+  assert.ok((await copy.content()).rows.get('ended_sessions')?.has(id));
+  await markClock(dataDir, Date.UTC(2020, 0, 3));
+  await copy.forget('users', { column: 'id', id: idOf(9) });
+  await mend();
+  assert.ok(!(await copy.content()).rows.get('ended_sessions')?.has(id));
 });
