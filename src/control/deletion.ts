@@ -137,6 +137,7 @@ const tablesOf = [
     'api_keys',
     'evidence_tiles',
     'evidence_checkpoints',
+    'evidence_stopped',
     'erasures',
     'erased_events',
     'erasure_rows',

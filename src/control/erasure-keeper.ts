@@ -55,7 +55,8 @@ export class ErasureKeeper {
       if (seq === undefined) break;
     }
     for (const { erasure, seq } of recorded.toSorted((a, b) => (a.seq < b.seq ? -1 : 1))) {
-      if (seq >= (await settledBefore()) || !(await this.#carryOut(erasure, signal))) return;
+      if (seq >= (await settledBefore())(erasure.organizationId) || !(await this.#carryOut(erasure, signal)))
+        return;
     }
   }
 

@@ -13,8 +13,11 @@ export interface KeeperOptions {
   readonly intervalMs: number;
   /** UUID of this process among those that share the engine; undefined where it has one of its own. */
   readonly instance: string | undefined;
-  /** Every event below this place of the order of ingest is in the table, and in its tree where there are trees. */
-  settledBefore(): Promise<bigint>;
+  /**
+   * Every event of an organization below this place of the order of ingest is in the table, and in its tree where there are
+   * trees: each has a place of its own, as one tree may stand still.
+   */
+  settledBefore(): Promise<(organization: string) => bigint>;
   /** Stores a source event of an organization; resolves once it is durable. */
   record(organization: string, event: object): Promise<void>;
 }

@@ -77,8 +77,7 @@ export class RetentionKeeper {
       // Policies first: a change writes the setting and then the policy, and a new policy beside an old setting would be undone.
       const before = await readPolicies(storage);
       const organizations = await listOrganizations(storage);
-      const policies = await this.#adopt(organizations, before);
-      if ((await removal.underWay()) > 0) return;
+      const policies = await this.#adopt(organizations, before, signal);
       await this.#delete(signal);
       await this.#carryOut(await removal.unfinished(), signal);
       signal?.throwIfAborted();
@@ -99,13 +98,16 @@ export class RetentionKeeper {
     for (const deletion of deletions) {
       const { id, slug, events, finishedMicros } = deletion;
       if (finishedMicros !== undefined && !found.has(id) && !left.has(id)) continue;
-      const done = await carryOutDeletion(storage, removal, deletion, clock(), signal);
-      log.info(
-        { organization: id, slug, events },
-        done === undefined
-          ? 'a deletion is taken back, as a hold came between'
-          : 'an organization is deleted',
-      );
+      await this.#turns.job({ organization: id }, signal, async () => {
+        if ((await removal.underWay(id)) > 0) return;
+        const done = await carryOutDeletion(storage, removal, deletion, clock(), signal);
+        log.info(
+          { organization: id, slug, events },
+          done === undefined
+            ? 'a deletion is taken back, as a hold came between'
+            : 'an organization is deleted',
+        );
+      });
     }
   }
 
@@ -113,33 +115,47 @@ export class RetentionKeeper {
   async #adopt(
     organizations: readonly Organization[],
     policies: ReadonlyMap<string, RetentionPolicy>,
+    signal: AbortSignal | undefined,
   ): Promise<ReadonlyMap<string, RetentionPolicy>> {
-    const { storage, clock, log, retentionDays } = this.#options;
     const followed = new Map(policies);
     for (const organization of organizations) {
-      const { id, slug } = organization;
-      const days = effectiveRetentionDays(organization, retentionDays);
+      const { id } = organization;
+      const days = effectiveRetentionDays(organization, this.#options.retentionDays);
       const policy = policies.get(id) ?? keepsAll(id);
       if (policy.days === days || policy.heldMicros !== undefined) continue;
-      const ended = await this.#wouldEnd(policy, days);
-      if (ended > 0) {
-        if (this.#told.get(id) === days) continue;
-        this.#told.set(id, days ?? 0);
-        log.warn(
-          { organization: slug, days, kept_days: policy.days ?? null, would_remove: ended },
-          'a retention is not applied, as it would remove stored events: confirm it with `auditlog org set --retention`',
-        );
-        continue;
-      }
-      const now = await retentionTable.update(storage, policy, { days }, clock());
-      followed.set(id, now);
-      log.info(
-        { organization: slug, days: days ?? null },
-        'the retention of an organization follows its setting',
-      );
-      await this.#record(organization, now);
+      await this.#turns.job({ organization: id }, signal, async () => {
+        const now = await this.#follow(organization, policy, days);
+        if (now !== undefined) followed.set(id, now);
+      });
     }
     return followed;
+  }
+
+  /** The policy that follows the setting; undefined where somebody has to confirm what would go by it. */
+  async #follow(
+    organization: Organization,
+    policy: RetentionPolicy,
+    days: number | undefined,
+  ): Promise<RetentionPolicy | undefined> {
+    const { storage, clock, log } = this.#options;
+    const { id, slug } = organization;
+    const ended = await this.#wouldEnd(policy, days);
+    if (ended > 0) {
+      if (this.#told.get(id) === days) return undefined;
+      this.#told.set(id, days ?? 0);
+      log.warn(
+        { organization: slug, days, kept_days: policy.days ?? null, would_remove: ended },
+        'a retention is not applied, as it would remove stored events: confirm it with `auditlog org set --retention`',
+      );
+      return undefined;
+    }
+    const now = await retentionTable.update(storage, policy, { days }, clock());
+    log.info(
+      { organization: slug, days: days ?? null },
+      'the retention of an organization follows its setting',
+    );
+    await this.#record(organization, now);
+    return now;
   }
 
   /** Of an organization that had no policy, events that were to go by the day that they were recorded with do not count. */
@@ -175,7 +191,7 @@ export class RetentionKeeper {
     await this.#lookAhead(organizations, policies);
     const overs = oversAt(organizations, policies, trust.overMicros());
     const found = await removal.find(overs);
-    const below = await settledBefore();
+    const settled = await settledBefore();
     const plans: RemovalPlan[] = [];
     for (const over of overs) {
       const { organization: id, beforeMicros } = over;
@@ -185,14 +201,13 @@ export class RetentionKeeper {
       const organization = organizations.find((one) => one.id === id);
       const policy = policies.get(id);
       if (organization === undefined || policy === undefined) continue;
-      const recorded = await this.#recordedAt(policy);
-      if (recorded === undefined) await this.#record(organization, policy);
-      // Nothing goes by a policy before its event is where that of what goes is.
-      if (recorded === undefined || recorded >= below) continue;
-      const plan = await removal.plan(over, below);
-      if (plan !== undefined) plans.push(plan);
-      // What has not settled yet is for a later turn.
-      else if ((await removal.left({ ...over, below: allOrder })) === 0) this.#clean.set(id, state);
+      await this.#turns.job({ organization: id }, signal, async () => {
+        if (!(await this.#isTold(organization, policy, settled(id)))) return;
+        const plan = await removal.plan(over, settled(id));
+        if (plan !== undefined) plans.push(plan);
+        // What has not settled yet is for a later turn.
+        else if ((await removal.left({ ...over, below: allOrder })) === 0) this.#clean.set(id, state);
+      });
     }
     await this.#carryOut(plans, signal);
   }
@@ -209,6 +224,13 @@ export class RetentionKeeper {
     let waiting = 0;
     for (const over of overs) if (found.has(over.organization)) waiting += await countOver(storage, over);
     trust.holdBack(waiting > 0);
+  }
+
+  /** Nothing goes by a policy before its event is where that of what goes is. */
+  async #isTold(organization: Organization, policy: RetentionPolicy, below: bigint): Promise<boolean> {
+    const recorded = await this.#recordedAt(policy);
+    if (recorded === undefined) await this.#record(organization, policy);
+    return recorded !== undefined && recorded < below;
   }
 
   /** The place of a policy's event: without it nobody could tell what the policy has ended from what vanished. */
@@ -231,7 +253,12 @@ export class RetentionKeeper {
         return before !== undefined && beforeMicros <= before;
       });
     };
-    for (const { organization, beforeMicros, counts } of await removal.carryOut(plans, { signal, still })) {
+    // What the engine is at goes on by itself, and is looked at in a later turn.
+    const idle: RemovalPlan[] = [];
+    for (const plan of plans) if ((await removal.underWay(plan.organization)) === 0) idle.push(plan);
+    const failed = (error: unknown) => this.#turns.job({}, signal, () => Promise.reject(error));
+    const done = await removal.carryOut(idle, { signal, still, failed });
+    for (const { organization, beforeMicros, counts } of done) {
       const events = counts.reduce((sum, { rows }) => sum + rows, 0);
       if (events === 0) continue;
       this.#removed.inc(events);

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DamageRegister } from '../base/damage.ts';
 import { errorFacts, type Logger } from '../base/log.ts';
+import { EngineError } from '../base/engine-error.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
 import { firstSeqOf, segmentAtTime, seqTimeMs } from '../base/sequence.ts';
@@ -16,7 +17,8 @@ import { ForeignKeyError, type LogKey } from './log-key.ts';
 import { type Contradiction, contradictionOf, type OpenTree, OpenTrees } from './open-trees.ts';
 import { type Mirror, MirrorContradiction } from './mirror.ts';
 import { type Progress, readProgress, writeProgress } from './progress-table.ts';
-import { slicesOf } from './slices.ts';
+import { type Slice, slicesOf } from './slices.ts';
+import { StoppedTrees } from './stopped-trees.ts';
 import type { TileTable } from './tile-table.ts';
 import type { Turns } from './turns.ts';
 import type { Witnesses } from './witnesses.ts';
@@ -52,24 +54,25 @@ export class Builder {
   readonly #options: BuilderOptions;
   readonly #trees: OpenTrees;
   readonly #turning: Repeated;
-  readonly #contradicted = new Set<string>();
+  readonly #stopped: StoppedTrees;
   #hasForeignKey = false;
   readonly #events = counter('auditlog_evidence_events_total', 'Events added to the trees of evidence.', []);
   #progress: Progress | undefined;
   #savedMs = 0;
+  /** When trees that stand still are tried again, by `performance.now()`. */
+  #retryMs = 0;
   /** Whose newest checkpoint is not in the copy; undefined: that has to be found out. */
   #uncopied: Set<string> | undefined;
 
   constructor(options: BuilderOptions) {
     this.#options = options;
     this.#trees = new OpenTrees(options.tiles, options.checkpoints);
+    this.#stopped = new StoppedTrees(options);
     this.#turning = new Repeated(
       options.intervalMs,
       (signal) => this.turn(signal),
       (error) => this.#tell(error),
     );
-    const contradicted = 'Organizations whose stored events contradict a signed checkpoint.';
-    gauge('auditlog_evidence_contradicted', contradicted, [], (it) => it.set(this.#contradicted.size));
     gauge('auditlog_evidence_settled_seconds', 'Time up to which events are in their trees.', [], (metric) =>
       metric.set(this.#progress === undefined ? 0 : seqTimeMs(this.#progress.settled) / 1000),
     );
@@ -77,7 +80,7 @@ export class Builder {
 
   /** Whether a checkpoint will follow on events of an organization that are new. */
   signs(organization: string): boolean {
-    return !this.#hasForeignKey && !this.#contradicted.has(organization);
+    return !this.#hasForeignKey && !this.#stopped.has(organization);
   }
 
   /** Signs for all that is stored by now, as far as it settles in time, and ends. */
@@ -126,16 +129,57 @@ export class Builder {
     await key.publish(storage);
     this.#hasForeignKey = false;
     const before = await this.#options.settledBefore();
-    this.#progress ??= (await readProgress(storage)) ?? (await this.#begin(before));
-    const progress = this.#progress;
+    const progress = this.#progress ?? (await this.#resume(before));
+    if (performance.now() >= this.#retryMs) await this.#retry(progress, signal);
     if (before <= progress.settled) return this.#copy(signal);
     const counts = await countEvents(storage, { from: progress.settled, before });
     for (const slice of slicesOf(counts)) {
-      await this.#add(slice.organizations, slice.events, { from: progress.settled, before }, signal);
+      await this.#addEach(slice, { from: progress.settled, before }, signal);
       signal.throwIfAborted();
     }
     await this.#advance({ ...progress, settled: before }, counts.size > 0);
     await this.#copy(signal);
+  }
+
+  /** Where trees have come to. */
+  async #resume(before: bigint): Promise<Progress> {
+    const progress = (await readProgress(this.#options.storage)) ?? (await this.#begin(before));
+    this.#stopped.read(progress);
+    this.#retryMs = 0;
+    this.#progress = progress;
+    return progress;
+  }
+
+  /** Tries the trees that stand still once more: what stopped them may be mended. */
+  async #retry(progress: Progress, signal: AbortSignal): Promise<void> {
+    this.#retryMs = performance.now() + limits.stoppedRetryMs;
+    await this.#stopped.retry(progress.settled, (organization, from) =>
+      this.#addEach(
+        { organizations: [organization], events: Number.POSITIVE_INFINITY },
+        { from, before: progress.settled },
+        signal,
+      ),
+    );
+  }
+
+  /**
+   * Adds the events of a slice. Where those of one organization, or its tree, cannot be read, each is tried alone, and that
+   * one stands still: it holds up no other.
+   */
+  async #addEach({ organizations, events }: Slice, stretch: Stretch, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#add(organizations, events, stretch, signal);
+    } catch (error) {
+      if (signal.aborted || isOfAll(error)) throw error;
+      const [first, ...others] = organizations;
+      if (first === undefined) return;
+      if (others.length === 0) {
+        this.#options.log.warn({ organization: first, ...errorFacts(error) }, unreadableWords);
+        this.#contradict({ organization: first, words: unreadableWords });
+        return;
+      }
+      for (const one of organizations) await this.#addEach({ organizations: [one], events }, stretch, signal);
+    }
   }
 
   /** Copies the trees that have grown; at the start those of all organizations are looked at. */
@@ -143,21 +187,32 @@ export class Builder {
     const { mirror, checkpoints } = this.#options;
     if (mirror === undefined) return;
     this.#uncopied ??= new Set(await checkpoints.organizations());
+    let failure: unknown;
     for (const organization of this.#uncopied) {
       signal.throwIfAborted();
-      const [newest] = await checkpoints.newest([organization]);
       try {
+        const [newest] = await checkpoints.newest([organization]);
         if (newest !== undefined) await mirror.copy(newest);
+        this.#uncopied.delete(organization);
       } catch (error) {
-        if (!(error instanceof MirrorContradiction)) throw error;
-        this.#contradict({ organization, words: error.message });
+        if (error instanceof MirrorContradiction) {
+          this.#contradict({ organization, words: error.message });
+          this.#uncopied.delete(organization);
+        } else failure ??= error;
       }
-      this.#uncopied.delete(organization);
     }
+    await this.#stopped.save(this.#progress?.settled ?? 0n);
+    // The others are copied; this one is tried again.
+    if (failure !== undefined) throw failure;
   }
 
   async #begin(before: bigint): Promise<Progress> {
-    const progress = { settled: 0n, begunBefore: before, begunMicros: Date.now() * 1000 };
+    const progress = {
+      settled: 0n,
+      stopped: new Map<string, bigint>(),
+      begunBefore: before,
+      begunMicros: Date.now() * 1000,
+    };
     await writeProgress(this.#options.storage, progress);
     this.#options.log.info({ begunBefore: String(before) }, 'evidence begins with the events that are there');
     return progress;
@@ -165,11 +220,11 @@ export class Builder {
 
   /** Progress over nothing is kept in mind, and stored now and then. */
   async #advance(progress: Progress, hasEvents: boolean): Promise<void> {
+    // Before that: else what one that was left out still lacks would count as being in its tree.
+    await this.#stopped.save(this.#progress?.settled ?? 0n);
     this.#progress = progress;
     const now = performance.now();
     if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;
-    // The next process begins where the tree of one that was left out still has to go on.
-    if (this.#contradicted.size > 0) return;
     await writeProgress(this.#options.storage, progress);
     this.#savedMs = now;
   }
@@ -181,7 +236,7 @@ export class Builder {
     all: Stretch,
     signal: AbortSignal,
   ): Promise<void> {
-    const wanted = organizations.filter((one) => !this.#contradicted.has(one));
+    const wanted = organizations.filter((one) => !this.#stopped.has(one));
     const trees = await this.#trees.open(wanted, (one) => this.#contradict(one));
     for (const [organization, open] of trees) {
       // Its tiles were lost after it had been signed for.
@@ -196,7 +251,7 @@ export class Builder {
 
   async #addMany(open: OpenTree, { from, before }: Stretch, signal: AbortSignal): Promise<void> {
     const { organization } = open;
-    for (let at = from; at < before && !this.#contradicted.has(organization); ) {
+    for (let at = from; at < before && !this.#stopped.has(organization); ) {
       const end = await endOfSlice(this.#options.storage, organization, { from: at, before });
       await this.#addPaced(new Map([[organization, open]]), { from: at, before: end }, signal);
       at = end;
@@ -250,15 +305,9 @@ export class Builder {
   }
 
   /** Nothing is signed for this organization until an operator has found out what happened. */
-  #contradict({ organization, words }: Contradiction): void {
-    this.#contradicted.add(organization);
-    this.#trees.forget([organization]);
-    const isNew = this.#options.damage.report({ kind: 'evidence', id: organization, detail: words });
-    if (isNew)
-      this.#options.log.error(
-        { organization, words },
-        'evidence contradicts a checkpoint: nothing more is signed',
-      );
+  #contradict(contradiction: Contradiction): void {
+    this.#trees.forget([contradiction.organization]);
+    this.#stopped.stop(contradiction);
   }
 
   #tell(error: unknown): void {
@@ -272,6 +321,11 @@ export class Builder {
       log.error({ id: 'key' }, error.message);
   }
 }
+
+const unreadableWords = 'the events of the organization, or its tree, cannot be read';
+
+/** Whether a failure says nothing of an organization: the engine is away, or takes nothing from anybody. */
+const isOfAll = (error: unknown): boolean => error instanceof EngineError && error.damagedPart === undefined;
 
 /** Adds what is behind the last event of a tree. What contradicts its checkpoint is told as soon as it shows. */
 function addRun(open: OpenTree, run: Run): Contradiction | undefined {

@@ -8,7 +8,7 @@ import { consistencyRanges, inclusionRanges } from '../tlog/tree.ts';
 import { proofText } from '../tlog/proof-text.ts';
 import { type CheckpointTable, type StoredCheckpoint } from './checkpoint-table.ts';
 import { type LogKey, type PublishedKey, readKeys } from './log-key.ts';
-import { type Progress, readProgress } from './progress-table.ts';
+import { type Progress, readProgress, settledOf } from './progress-table.ts';
 import type { TileTable } from './tile-table.ts';
 import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 
@@ -156,7 +156,7 @@ export class EvidenceReader {
 
   async #hasPassed(organization: string, seq: bigint): Promise<boolean> {
     const { storage, tiles } = this.#options;
-    const settled = (await readProgress(storage))?.settled ?? 0n;
+    const settled = settledOf(await readProgress(storage), organization);
     return seq < settled || (await tiles.reaches(organization, seq));
   }
 

@@ -22,6 +22,8 @@ export const limits = {
   sliceMsMax: 120_000,
   /** Progress without any event is saved this often. */
   idleProgressMs: 600_000,
+  /** A tree that stands still is tried again this often: what stopped it may be mended. */
+  stoppedRetryMs: 600_000,
   /** Tiles that are read at once to be copied. */
   mirrorTilesAtOnce: 64,
   /** Witnesses are looked after this often; one that has not cosigned a checkpoint is asked again after a while. */

@@ -1,9 +1,11 @@
 import type { Storage } from '../storage/storage.ts';
 
-/** How far all trees have come. */
+/** How far the trees have come. */
 export interface Progress {
-  /** Every event below this place of the order of ingest is in its tree. */
+  /** Every event below this place of the order of ingest is in its tree, but for those of organizations in `stopped`. */
   readonly settled: bigint;
+  /** Organizations whose trees stand still, and below which place their events are in them. */
+  readonly stopped: ReadonlyMap<string, bigint>;
   /** Events below this place were in the table before the first tree was begun, */
   readonly begunBefore: bigint;
   /** which was then (Unix microseconds). */
@@ -16,6 +18,11 @@ interface Row {
   readonly begun_micros: string;
 }
 
+/** Every event of an organization below this place is in its tree; 0 where no tree has been begun. */
+export function settledOf(progress: Progress | undefined, organization: string): bigint {
+  return progress?.stopped.get(organization) ?? progress?.settled ?? 0n;
+}
+
 /** Undefined where no tree has been begun. Rejects with EngineError. */
 export async function readProgress(storage: Storage): Promise<Progress | undefined> {
   const [row] = await storage.readRows<Row>(
@@ -23,17 +30,39 @@ export async function readProgress(storage: Storage): Promise<Progress | undefin
      ORDER BY settled DESC LIMIT 1`,
   );
   if (row === undefined) return undefined;
+  // Behind the progress: a tree is stopped before that goes on, and has caught up with it before it is not stopped.
+  const stopped = await storage.readRows<{ org: string; place: string }>(
+    'SELECT toString(org) AS org, toString(settled) AS place FROM evidence_stopped FINAL WHERE stopped',
+  );
   return {
     settled: BigInt(row.settled),
+    stopped: new Map(stopped.map(({ org, place }) => [org, BigInt(place)])),
     begunBefore: BigInt(row.begun_before),
     begunMicros: Number(row.begun_micros),
   };
 }
 
-export async function writeProgress(storage: Storage, progress: Progress): Promise<void> {
+export async function writeProgress(
+  storage: Storage,
+  { settled, begunBefore, begunMicros }: Omit<Progress, 'stopped'>,
+): Promise<void> {
   await storage.command(
     `INSERT INTO evidence_progress SELECT 1, {settled:UInt64}, {begunBefore:UInt64},
        fromUnixTimestamp64Micro({begunMicros:Int64}, 'UTC')`,
-    { ...progress },
+    { settled, begunBefore, begunMicros },
+  );
+}
+
+/** Says that the tree of an organization stands still at a place, or, where `stopped` is false, that it has gone on. */
+export async function writeStopped(
+  storage: Storage,
+  organization: string,
+  { settled, stopped }: { readonly settled: bigint; readonly stopped: boolean },
+): Promise<void> {
+  await storage.command(
+    `INSERT INTO evidence_stopped SELECT {organization:UUID}, {settled:UInt64}, {stopped:Bool},
+       greatest(toUInt64(toUnixTimestamp64Micro(now64(6))),
+         (SELECT max(version) + 1 FROM evidence_stopped WHERE org = {organization:UUID}))`,
+    { organization, settled, stopped },
   );
 }

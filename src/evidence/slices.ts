@@ -1,7 +1,7 @@
 import { limits } from './limits.ts';
 
 /** Organizations whose new events are read in one query. */
-interface Slice {
+export interface Slice {
   readonly organizations: readonly string[];
   readonly events: number;
 }

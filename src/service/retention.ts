@@ -3,7 +3,7 @@ import { ErasureKeeper } from '../control/erasure-keeper.ts';
 import { limits } from '../control/limits.ts';
 import { RetentionKeeper } from '../control/retention-keeper.ts';
 import { systemClock } from '../base/clock.ts';
-import { readProgress } from '../evidence/progress-table.ts';
+import { readProgress, settledOf } from '../evidence/progress-table.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import type { Base } from './base.ts';
@@ -20,11 +20,14 @@ export function startRetention(
   organizations: IngestDirectory,
 ): void {
   const { retentionDays, retentionIntervalMs: intervalMs, evidenceIntervalMs } = config;
-  const settledBefore = async (): Promise<bigint> => {
+  const settledBefore = async (): Promise<(organization: string) => bigint> => {
     const { ofAll } = await order.settledBefore();
-    if (evidenceIntervalMs === undefined) return ofAll;
-    const inTrees = (await readProgress(storage))?.settled ?? 0n;
-    return inTrees < ofAll ? inTrees : ofAll;
+    if (evidenceIntervalMs === undefined) return () => ofAll;
+    const progress = await readProgress(storage);
+    return (organization) => {
+      const inTree = settledOf(progress, organization);
+      return inTree < ofAll ? inTree : ofAll;
+    };
   };
   const record = async (id: string, event: object): Promise<void> => {
     const organization = organizations.organization(id);

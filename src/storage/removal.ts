@@ -53,6 +53,8 @@ export interface CarryOutOptions {
   readonly signal?: AbortSignal | undefined;
   /** Those of some plans by which events may still go. */
   still?(plans: readonly RemovalPlan[]): Promise<readonly RemovalPlan[]>;
+  /** Told of a partition from which nothing could be removed; may reject, and then no more is tried. */
+  failed?(error: unknown): Promise<void>;
 }
 
 /** A producer's event with such a code is one like any other. */
@@ -141,22 +143,31 @@ export class EventRemoval {
   /**
    * Removes what plans name, and says that it is done; resolves with the plans and what was removed of them. `still` is
    * asked before each mutation which plans hold: one may take minutes, and a plan has one for each month. Rejects with
-   * EngineError, and then some may be gone already; where `signal` fires the engine goes on by itself.
+   * EngineError, and then some may be gone already; where `signal` fires the engine goes on by itself. Where `failed` is
+   * given, the partitions behind one that fails are gone on with, and only the plans of that one are not done.
    */
   async carryOut(
     plans: readonly RemovalPlan[],
-    { signal, still = async (all) => all }: CarryOutOptions = {},
+    { signal, still = async (all) => all, failed }: CarryOutOptions = {},
   ): Promise<RemovalPlan[]> {
     const partitions = new Set(plans.flatMap(({ counts }) => counts.map((count) => count.partition)));
+    const undone = new Set<RemovalPlan>();
     for (const one of [...partitions].sort()) {
       const here = plans.filter(({ counts }) => counts.some((count) => count.partition === one));
       for (let at = 0; at < here.length; at += limits.removalOrganizationsMax) {
-        const good = await still(here.slice(at, at + limits.removalOrganizationsMax));
-        if (good.length > 0) await this.#removeIn(one, good, signal);
+        const some = here.slice(at, at + limits.removalOrganizationsMax);
+        try {
+          const good = await still(some);
+          if (good.length > 0) await this.#removeIn(one, good, signal);
+        } catch (error) {
+          if (failed === undefined || signal?.aborted === true) throw error;
+          for (const plan of some) undone.add(plan);
+          await failed(error);
+        }
       }
     }
     const done: RemovalPlan[] = [];
-    for (const plan of plans) done.push(await this.finish(plan));
+    for (const plan of plans) if (!undone.has(plan)) done.push(await this.finish(plan));
     return done;
   }
 

@@ -91,7 +91,7 @@ function keeperOf(
     log: silentLog,
     intervalMs: 3_600_000,
     instance: options.instance,
-    settledBefore: async () => (options.settled ?? (() => 2n ** 62n))(),
+    settledBefore: async () => options.settled ?? (() => 2n ** 62n),
     record: async (id, event) => {
       recorded.push(event);
       await record(id, [event], { own: true });

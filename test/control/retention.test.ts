@@ -96,7 +96,7 @@ class World {
       retentionDays: undefined,
       intervalMs: 3_600_000,
       instance: undefined,
-      settledBefore: async () => 2n ** 62n,
+      settledBefore: async () => () => 2n ** 62n,
       record: async (id, event) => {
         if (id === organization.id) await this.#storePolicy([event]);
       },
@@ -383,7 +383,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
       retentionDays: undefined,
       intervalMs: 3_600_000,
       instance,
-      settledBefore: async () => 2n ** 62n,
+      settledBefore: async () => () => 2n ** 62n,
       record: async () => {},
     });
     keepers.push(keeper);
@@ -435,11 +435,48 @@ test('a change that is made while a turn reads is not taken back', async () => {
     retentionDays: undefined,
     intervalMs: 3_600_000,
     instance: undefined,
-    settledBefore: async () => 2n ** 62n,
+    settledBefore: async () => () => 2n ** 62n,
     record: async () => {},
   });
   keepers.push(keeper);
   await keeper.turn();
   assert.equal(change, undefined);
   assert.equal((await readPolicy(storage, organization.id)).days, 30);
+});
+
+test('an organization whose tree stands still, or whose work fails, keeps no other from its retention', async () => {
+  const { storage } = engine;
+  const worlds: World[] = [];
+  for (const slug of ['aside-still', 'aside-failing', 'aside-other']) {
+    const world = new World(await createOrganization(storage, { slug, name: slug }));
+    await world.store([1, 20, 30]);
+    await world.change(10, true);
+    worlds.push(world);
+  }
+  const [still, failing, other] = worlds.map(({ organization }) => organization.id);
+  const removal = new EventRemoval(storage);
+  const plan = removal.plan.bind(removal);
+  removal.plan = async (over, below) => {
+    if (over.organization === failing) throw new Error('its counts cannot be read');
+    return plan(over, below);
+  };
+  const keeper = new RetentionKeeper({
+    storage,
+    removal,
+    clock: () => worlds[0]?.clock() ?? 0,
+    log: silentLog,
+    retentionDays: undefined,
+    intervalMs: 3_600_000,
+    instance: undefined,
+    settledBefore: async () => (id) => (id === still ? 0n : 2n ** 62n),
+    record: async () => {},
+  });
+  keepers.push(keeper);
+  await keeper.turn();
+  const rows = await storage.rows<{ id: string; n: string }>(
+    'SELECT toString(org) AS id, count() AS n FROM events WHERE activity_id != 5013 AND org IN {orgs:Array(UUID)} GROUP BY org',
+    { orgs: [still, failing, other] },
+  );
+  const left = new Map(rows.map(({ id, n }) => [id, n]));
+  assert.deepEqual([left.get(still ?? ''), left.get(failing ?? ''), left.get(other ?? '')], ['3', '3', '1']);
 });

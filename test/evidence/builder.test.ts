@@ -10,6 +10,7 @@ import { CheckpointTable, type StoredCheckpoint } from '../../src/evidence/check
 import { EvidenceReader } from '../../src/evidence/evidence-reader.ts';
 import { limits } from '../../src/evidence/limits.ts';
 import { ForeignKeyError, LogKey, readKeys } from '../../src/evidence/log-key.ts';
+import { readProgress, settledOf } from '../../src/evidence/progress-table.ts';
 import { slicesOf } from '../../src/evidence/slices.ts';
 import { TileTable } from '../../src/evidence/tile-table.ts';
 import { TreeReader } from '../../src/evidence/tree-reader.ts';
@@ -184,6 +185,42 @@ describe('trees of evidence', () => {
     await record(altered, 300);
     assert.equal((await turn()).length, 1);
     assert.equal((await newest(altered)).size, 600);
+  });
+
+  test('that cannot be read or contradict a checkpoint hold up no other, and go on from their place once mended', async () => {
+    const { storage } = engine;
+    const [sound, unreadable] = [randomUUID(), randomUUID()];
+    const events = { [sound]: await record(sound, 300), [unreadable]: await record(unreadable, 300) };
+    await turn();
+    const stoppedAt = nextSeq;
+    await storage.insertRows('evidence_checkpoints', [{ org: unreadable, size: 300, note: 'no note' }]);
+    for (const organization of [sound, unreadable])
+      events[organization]?.push(...(await record(organization, 10)));
+    const damage = (await turn()).filter(({ id }) => id === sound || id === unreadable);
+    assert.deepEqual(
+      damage.map(({ kind, id }) => [kind, id]),
+      [['evidence', unreadable]],
+    );
+    await holdSigned(sound, events[sound] ?? []);
+    const places = async () => {
+      const progress = await readProgress(storage);
+      return [settledOf(progress, sound), settledOf(progress, unreadable)];
+    };
+    assert.deepEqual(await places(), [nextSeq, stoppedAt]);
+    // Later turns leave it where it is.
+    for (const organization of [sound, unreadable])
+      events[organization]?.push(...(await record(organization, 3)));
+    assert.ok((await turn()).some(({ id }) => id === unreadable));
+    assert.deepEqual(await places(), [nextSeq, stoppedAt]);
+    await storage.command(
+      "ALTER TABLE evidence_checkpoints DELETE WHERE org = {org:UUID} AND note = 'no note' SETTINGS mutations_sync = 2",
+      { org: unreadable },
+    );
+    events[sound]?.push(...(await record(sound, 1)));
+    assert.ok(!(await turn()).some(({ id }) => id === unreadable));
+    await holdSigned(sound, events[sound] ?? []);
+    await holdSigned(unreadable, events[unreadable] ?? []);
+    assert.deepEqual(await places(), [nextSeq, nextSeq]);
   });
 
   test('are copied to files, which continue and are never contradicted', async () => {

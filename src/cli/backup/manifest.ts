@@ -71,7 +71,10 @@ export interface Manifest {
   readonly base: Link | null;
   /** Which events are in it and its bases. */
   readonly cut: Cut;
-  /** Ids of the erasures of persons that its events have gone through: what has gone through another one cannot stand on it. */
+  /**
+   * Ids of the erasures of persons that all its events have gone through: what has gone through another one cannot stand
+   * on it. Of those that were under way it has the plans.
+   */
   readonly erasures: readonly string[];
   /** Bounds within which nothing is left of an organization, where its bases may have events; backups of before name none. */
   readonly removed?: readonly StoredBounds[];

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { toReadable } from '../../base/byte-flow.ts';
 import { readIfThere } from '../../base/durable-file.ts';
 import { Problem } from '../../base/problem.ts';
-import { listErasures } from '../../control/erasure.ts';
-import { findOrganization, listOrganizations } from '../../control/organizations.ts';
-import { readPolicy } from '../../control/retention.ts';
+import { listErasures, type StoredErasure } from '../../control/erasure.ts';
+import { listOrganizations } from '../../control/organizations.ts';
 import { readAnswers } from '../../ingest/log-copy.ts';
 import { EventRemoval, type RemovalBounds } from '../../storage/removal.ts';
 import type { Settings } from '../../storage/storage.ts';
@@ -14,7 +13,7 @@ import { recordingMonth } from '../migrate-data/comparison.ts';
 import { sendSettings } from '../migrate-data/copy.ts';
 import { MoveRecords } from '../migrate-data/record.ts';
 import { boundsOf, fromTable, markOf, reading, type Scope, within } from '../migrate-data/slices.ts';
-import { eventsTable, type MovedTable, otherTables } from '../migrate-data/tables.ts';
+import { backupTables, eventsTable, type MovedTable } from '../migrate-data/tables.ts';
 import { Pace } from '../pace.ts';
 import { createProgress, type Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
@@ -72,8 +71,8 @@ export class BackupRun {
   readonly #notes: string[] = [];
   #base: Manifest | undefined;
   #pace = Pace.full;
-  /** Ids of those by which persons were taken out of events. */
-  #erasures: readonly string[] = [];
+  /** Those by which persons were taken out of events, or are being, when this was begun. */
+  #erasures: readonly StoredErasure[] = [];
   #progress: Progress | undefined;
   #done = 0;
 
@@ -92,7 +91,7 @@ export class BackupRun {
     // Of the two nobody can tell from here which it is, and the other run may be on another machine.
     const words = 'is of a run that was cut short, or is under way: remove it when no other backup runs';
     this.#notes.push(...left.map((name) => `${name} ${words}`));
-    this.#erasures = await this.#settledErasures();
+    this.#erasures = await listErasures(this.#session.storage);
     const source = await (await MoveRecords.open(this.#session.storage, this.#cluster)).idOfSource();
     const link = await this.#findBase(source);
     try {
@@ -129,7 +128,7 @@ export class BackupRun {
       return null;
     }
     // Those of an organization that was deleted are gone, so their number says nothing.
-    if (!this.#erasures.every((id) => base.erasures.includes(id))) {
+    if (!this.#finished.every((id) => base.erasures.includes(id))) {
       this.#notes.push(
         'a person was erased since the backups there: this one stands alone, and those still have the person',
       );
@@ -139,38 +138,34 @@ export class BackupRun {
     return link;
   }
 
-  /** A backup has events as they were before an erasure or as they are after it, never some of each. */
-  async #settledErasures(): Promise<string[]> {
-    const found = await listErasures(this.#session.storage);
-    const begun = found.filter(({ finishedMicros }) => finishedMicros === undefined);
-    for (const { organizationId } of begun) await this.#refuseIfHeld(organizationId);
-    if (begun.length > 0) throw erasureMeanwhile();
-    return found.map(({ id }) => id);
+  /** Erasures that all events have gone through. Of one that is under way some have, and the backup has its plan. */
+  get #finished(): readonly string[] {
+    return this.#erasures.flatMap(({ id, finishedMicros }) => (finishedMicros === undefined ? [] : [id]));
   }
 
-  /** An erasure that a hold has stopped does not finish by itself, so to wait for it would be wrong advice. */
-  async #refuseIfHeld(id: string): Promise<void> {
-    const { storage } = this.#session;
-    if ((await readPolicy(storage, id)).heldMicros === undefined) return;
-    const { slug } = await findOrganization(storage, id);
-    throw new Problem(
-      'conflict',
-      `a legal hold on ${slug} has stopped the erasure of a person half way, and there is no backup until that goes on: "org set ${slug} --retention off" so that nothing is removed, "org release ${slug}", and "org hold ${slug}" again when "backup" works`,
-    );
+  get #isErasing(): boolean {
+    return this.#finished.length < this.#erasures.length;
+  }
+
+  /** Of an erasure that has begun since, events may have been changed whose plan the backup has not. */
+  async #requireKnownErasures(): Promise<void> {
+    const known = new Set(this.#erasures.map(({ id }) => id));
+    const now = await listErasures(this.#session.storage);
+    if (now.some(({ id }) => !known.has(id))) throw erasureMeanwhile();
   }
 
   async #write(source: string, base: Link | null): Promise<Manifest> {
     const evidence = await this.#evidence();
+    const erasures = await this.#plans();
     const taken = await takeCut(this.#session.storage, this.#session.config, this.#base?.cut);
     this.#notes.push(...taken.notes);
     try {
       const log = await this.#log(taken);
       const months = await this.#events(taken);
-      const tables = [...evidence.tables, ...(await this.#others(taken))];
+      const tables = [...evidence.tables, ...erasures, ...(await this.#others(taken))];
       const added = months.reduce((sum, { events }) => sum + events, 0);
       const removed = await this.#removed();
-      const now = await this.#settledErasures();
-      if (!now.every((id) => this.#erasures.includes(id))) throw erasureMeanwhile();
+      await this.#requireKnownErasures();
       return {
         format: manifestFormat,
         release: version(),
@@ -179,7 +174,7 @@ export class BackupRun {
         source,
         base,
         cut: taken.cut,
-        erasures: this.#erasures,
+        erasures: this.#finished,
         removed,
         evidence: evidence.settled,
         events: added + (this.#base?.events ?? 0),
@@ -239,10 +234,12 @@ export class BackupRun {
     const base = this.#base;
     const tables: StoredTable[] = [];
     const [{ settled } = { settled: '0' }] = await this.#rows<{ settled: string }>(
-      'SELECT toString(max(settled)) AS settled FROM evidence_progress',
+      `SELECT toString(min(place)) AS settled FROM (SELECT max(settled) AS place FROM evidence_progress
+         UNION ALL SELECT settled FROM evidence_stopped FINAL WHERE stopped)`,
     );
     const scopes: Record<string, Scope> = {
       evidence_progress: all,
+      evidence_stopped: all,
       // An hour, as clocks of replicas differ; a checkpoint may be written again with the lines of witnesses.
       evidence_checkpoints: base
         ? {
@@ -255,17 +252,24 @@ export class BackupRun {
         : all,
     };
     for (const [name, scope] of Object.entries(scopes)) {
-      const table = otherTables.find((one) => one.name === name);
-      if (table === undefined) throw new Error(`there is no table ${name}`);
-      tables.push(await this.#table(table, scope));
+      tables.push(await this.#table(tableNamed(name), scope));
     }
     return { tables, settled };
+  }
+
+  /** Before the events: one that is as it was there has its plan here, however the erasure goes on meanwhile. */
+  async #plans(): Promise<StoredTable[]> {
+    const tables: StoredTable[] = [];
+    for (const name of erasureTables) tables.push(await this.#table(tableNamed(name), all));
+    if (this.#isErasing)
+      this.#notes.push('a person is being erased from events: a restored server goes on with that');
+    return tables;
   }
 
   /** After the events: an organization that has any is among those. */
   async #others({ momentMs }: Taken): Promise<StoredTable[]> {
     const tables: StoredTable[] = [];
-    const rest = otherTables.filter(({ name }) => !evidenceTables.has(name));
+    const rest = backupTables.filter(({ name }) => !evidenceTables.has(name) && !erasureTables.has(name));
     for (const table of rest.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
       const isAnswers = table.name === 'idempotency_keys';
       // Only what was answered before the cut: an answer to what is not in the backup would refuse its repetition.
@@ -365,11 +369,24 @@ export class BackupRun {
         `SELECT toString(count()) AS events FROM events WHERE ${slice.where}`,
         slice,
       );
-      if (Number(row?.events) === events) return { rows: counted, files };
+      const isSame =
+        Number(row?.events) === events && (!this.#isErasing || (await this.#isAs(slice, counted)));
+      if (isSame) return { rows: counted, files };
       // What was written stays, as no manifest names it: harmless, and a bucket may let nothing be taken back.
       if (attempt === limits.backupSliceTriesMax)
         throw new Problem('conflict', 'events are being removed all the time: run this again later');
     }
+  }
+
+  /** Whether rows are what they were counted as: an erasure that is under way changes some and takes none away. */
+  async #isAs(slice: Scope, counted: readonly CountRow[]): Promise<boolean> {
+    const now = await this.#rows<CountRow>(
+      countsQuery(slice, eventsTable.columns),
+      slice,
+      this.#pace.settings(),
+    );
+    const hashes = new Map(now.map(({ organization, hash }) => [organization, String(hash)]));
+    return counted.every(({ organization, hash }) => hashes.get(organization) === String(hash));
   }
 
   /** Says so before anything is written where it could not all be. */
@@ -412,10 +429,18 @@ export class BackupRun {
 }
 
 const erasureMeanwhile = (): Problem =>
-  new Problem('conflict', 'a person is being erased from events: run this again when that has finished');
+  new Problem('conflict', 'the erasure of a person was begun meanwhile: run this again');
 const all: Scope = { where: '1', parameters: {} };
+const erasureTables: ReadonlySet<string> = new Set(['erasures', 'erased_events', 'erasure_rows']);
+
+function tableNamed(name: string): MovedTable {
+  const table = backupTables.find((one) => one.name === name);
+  if (table === undefined) throw new Error(`there is no table ${name}`);
+  return table;
+}
 export const evidenceTables: ReadonlySet<string> = new Set([
   'evidence_progress',
+  'evidence_stopped',
   'evidence_checkpoints',
   'evidence_tiles',
 ]);

@@ -122,7 +122,21 @@ export const otherTables: readonly MovedTable[] = [
   replacing('evidence_checkpoints', [org, { name: 'size', type: 'UInt64' }], 'org size note signed', {
     rowsPerSlice: 16_384,
   }),
+  replacing('evidence_stopped', [org], 'org settled stopped version'),
   replacing('evidence_progress', [{ name: 'id', type: 'UInt8' }], 'id settled begun_before begun'),
+];
+
+/** Of a backup: also the plans of erasures that are under way, which a restored server goes on with. */
+export const backupTables: readonly MovedTable[] = [
+  ...otherTables,
+  replacing(
+    'erasure_rows',
+    [
+      { name: 'erasure', type: 'UUID' },
+      { name: 'seq', type: 'UInt64' },
+    ],
+    'org erasure seq activity_name actor_email actor_id names file_hash ocsf source recorded',
+  ),
 ];
 
 /**
@@ -137,6 +151,7 @@ export const leftTables: Readonly<Record<string, string>> = {
   data_moves: 'of this engine',
   writers: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
   watermarks: 'of processes',
+  watermark_owners: 'of processes',
   writer_runs: 'of processes: who is alive says so every few seconds',
   evidence_claims: 'of processes',
   erasure_rows: 'of erasures that are under way: a move is finished when there are none',

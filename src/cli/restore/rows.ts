@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import { insertSettings, structureOf } from '../migrate-data/copy.ts';
 import { patiently } from '../migrate-data/patience.ts';
 import { reading, type Scope, within } from '../migrate-data/slices.ts';
-import { eventsTable, otherTables } from '../migrate-data/tables.ts';
+import { backupTables, eventsTable } from '../migrate-data/tables.ts';
 import type { Session } from '../session.ts';
 
 const unpacked: Settings = { ...insertSettings, decompress: 1 };
@@ -131,7 +131,7 @@ export function requireKnown({ columns, tables, log }: Manifest): void {
     if (segmentOfName(segmentName(number)) !== number)
       throw new Problem('conflict', `the backup has a segment that no log has: ${JSON.stringify(number)}`);
   for (const { name, columns: stored } of [{ ...eventsTable, columns }, ...tables]) {
-    const known = [eventsTable, ...otherTables].find((one) => one.name === name)?.columns ?? [];
+    const known = [eventsTable, ...backupTables].find((one) => one.name === name)?.columns ?? [];
     const other = stored.find((column) => !known.includes(column));
     if (other !== undefined)
       throw new Problem(

@@ -9,7 +9,7 @@ import {
   TooManyEventsError,
 } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
-import { readProgress } from '../../evidence/progress-table.ts';
+import { readProgress, settledOf } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
 import { EventAudit } from '../../tlog/event-audit.ts';
 import { entryAt, entryBytes } from '../../tlog/entry.ts';
@@ -82,7 +82,7 @@ export async function verifyEngine(
     ? undefined
     : new RenderingAudit({ storage, organization: id, appName, erasures, pace });
   const { covered } = checkpoints;
-  const settled = (await readProgress(storage))?.settled ?? 0n;
+  const settled = settledOf(await readProgress(storage), id);
   const stored = { storage, organization: id, source, pace, covered, settled };
   const flood = await compareAll(stored, { tree, events, rendering, progress });
   progress.end();
