@@ -725,7 +725,7 @@ export interface Schemas {
     readonly limits_shared?: boolean;
     /** False while the clock is more than a day ahead of the time that has passed for certain, and that holds something back; else absent. */
     readonly clock_trusted?: boolean;
-    /** The feed waits for no other server; false while one is away with events in its log, or falls behind. Absent with an embedded engine. */
+    /** The feed, and with it the evidence, waits for no other server and for no command; false while a server is away with events in its log, or falls behind, or a command stands still. */
     readonly feed_goes_on?: boolean;
   };
   /** Damage of stored events, in words for the operator. */

@@ -157,7 +157,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const { config, envelope, damage, place } = base;
   const { directory, organizations, evidence, keptFrom } = parts;
   const { storage, writeHealth } = parts.stored;
-  const { ingest, order, member } = parts.writing;
+  const { ingest, order, feedGoesOn } = parts.writing;
   const secret = await sessionSecret(config, base.log);
   const { rateCounter, accounts, limitsShared } = await openCounts(base, secret);
   const passwords = new PasswordThrottle({ accounts });
@@ -195,7 +195,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
       logFailure: ingest.logFailure,
       processesUp: async () => place?.areAllUp(),
       limitsShared,
-      feedGoesOn: () => member?.feedGoesOn(),
+      feedGoesOn,
       clockDoubt: () => base.trust.doubt(),
       // What others know is left out when they do not say.
       damage: async () => (await place?.damage().catch(() => undefined)) ?? damage.list(),

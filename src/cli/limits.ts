@@ -123,6 +123,8 @@ export const limits = {
   moveInsertEndMsMax: 60_000,
   moveRemovalPollMs: 500,
   moveErasedAtOnce: 5_000,
+  /** How often a command that stood still for too long takes another place in the order for what it records. */
+  recordTriesMax: 3,
   /** Erasing: events of one erasure; how many are looked for, read and written at once. */
   eraseEventsMax: 100_000,
   eraseCandidatesAtOnce: 200_000,

@@ -1,4 +1,6 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomInt } from 'node:crypto';
+import { EngineError } from '../base/engine-error.ts';
+import type { Logger } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
 import { effectiveRetentionDays, listOrganizations } from '../control/organizations.ts';
 import { daysKept, readPolicies } from '../control/retention.ts';
@@ -7,16 +9,18 @@ import { logDirectories } from '../config/log-directories.ts';
 import { newestSegmentOf } from '../ingest/left-log.ts';
 import {
   encodeSeqColumn,
+  firstSeqOf,
   nextSegmentNumber,
   rowsPerSegmentMax,
   segmentAtTime,
   writersMax,
 } from '../base/sequence.ts';
-import { createSegmentInsert } from '../storage/insert.ts';
+import { CommandClaim, commandName } from '../storage/command-claim.ts';
+import { createSegmentInsert, storedRowsBetween } from '../storage/insert.ts';
 import { announceCommand } from '../storage/peers.ts';
 import type { Storage } from '../storage/storage.ts';
-import { claimWatermark, withdrawWatermark } from '../storage/watermarks.ts';
 import type { RecordEvents } from './context.ts';
+import { limits } from './limits.ts';
 
 /** Stores the events as one segment; a random row within it keeps two commands of the same moment apart. */
 export const recordEvents: RecordEvents = async ({ storage, config, log }, events) => {
@@ -31,12 +35,18 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
       policy === undefined ? effectiveRetentionDays(found, config.retentionDays) : daysKept(policy);
     return { id, retentionDays };
   });
-  await withSegmentNumber(storage, config, async (number, writer) => {
+  const write = async (number: number, claim: CommandClaim): Promise<boolean> => {
     const firstRow = randomInt(rowsPerSegmentMax - rows);
     const body = [payload, encodeSeqColumn(number, firstRow, rows)];
-    const insert = createSegmentInsert(storage, log, `command-${writer}`);
+    const insert = createSegmentInsert(storage, log, commandName(claim.writer), claim.condition);
     await insert({ number, rows, body, doubtful: false, isDamaged: false });
-  });
+    if (await claim.isAlive()) return true;
+    const first = firstSeqOf(number) + BigInt(firstRow);
+    return (await storedRowsBetween(storage, first, first + BigInt(rows) - 1n)) === rows;
+  };
+  for (let attempt = 1; attempt <= limits.recordTriesMax; attempt++)
+    if (await withSegmentNumber({ storage, log }, config, write)) return;
+  throw new EngineError('timeout', 'the command stood still for too long, again and again');
 };
 
 /**
@@ -44,30 +54,30 @@ export const recordEvents: RecordEvents = async ({ storage, config, log }, event
  * feed must wait for the rows before these have a place in the order of ingest. So the command claims a watermark in
  * the engine, and announces it to the server, before it takes the number. The number is above the newest segment of
  * the log in the data directory, whatever the clock says: nobody was given one above that. The last writer number
- * belongs to commands.
+ * belongs to commands. False where nothing was stored, as the claim had lapsed before.
  */
 async function withSegmentNumber(
-  storage: Storage,
+  { storage, log }: { readonly storage: Storage; readonly log: Logger },
   { dataDir, clickhouse }: Config,
-  write: (segment: number, writer: string) => Promise<void>,
-): Promise<void> {
+  write: (segment: number, claim: CommandClaim) => Promise<boolean>,
+): Promise<boolean> {
   const hasOwnEngine = clickhouse.url === undefined;
   const newest = async (): Promise<number> =>
     hasOwnEngine ? newestSegmentOf(await logDirectories(dataDir)) : 0;
-  const writer = randomUUID();
   const low = Math.max(await newest(), segmentAtTime(Date.now()));
-  await claimWatermark(storage, writer, low);
+  const claim = await CommandClaim.begin(storage, low, log);
   try {
     if (hasOwnEngine) await announceCommand(dataDir);
   } catch (error) {
     // Nothing has been written: readers need not wait for this one.
-    await withdrawWatermark(storage, writer);
+    await claim.end();
     throw error;
   }
   const last = Math.max(low, await newest());
   // In the same tick as the server's last, whose writer number is lower: its next one is then above this one.
   const number = nextSegmentNumber(Date.now(), writersMax - 1, last - writersMax);
-  await claimWatermark(storage, writer, number);
-  await write(number, writer);
-  await withdrawWatermark(storage, writer, number);
+  await claim.take(number);
+  const isStored = await write(number, claim);
+  await claim.end(number);
+  return isStored;
 }

@@ -63,8 +63,8 @@ interface Readiness {
   processesUp(): Promise<boolean | undefined>;
   /** Undefined where nothing is shared: told, as is what follows, but nothing that keeps the service from answering. */
   limitsShared(): boolean | undefined;
-  /** Undefined where no other server writes. */
-  feedGoesOn(): boolean | undefined;
+  /** False while the feed, and with it the trees of evidence, wait for another server or for a command. */
+  feedGoesOn(): boolean;
   /** Why the clock is not trusted; undefined: it is. */
   clockDoubt(): string | undefined;
   /** What is known to be damaged. */

@@ -8,6 +8,7 @@ import { limits as ingestLimits } from '../ingest/limits.ts';
 import { renumberLog } from '../ingest/renumber.ts';
 import { LeftLogs } from '../processes/left-logs.ts';
 import { createSegmentInsert, storedRowsOf } from '../storage/insert.ts';
+import { FeedWatch } from '../storage/feed-watch.ts';
 import { KeyTable } from '../storage/key-table.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
 import { Membership } from '../storage/membership.ts';
@@ -55,7 +56,10 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   base.stops.add(() => left?.stop());
   const peers = member?.peers ?? commandPeers(storage, dataDir);
   const clockSkewMs = isOwnEngine ? undefined : storageLimits.clockSkewMsMax;
-  return { ingest, order: new IngestOrder({ ingest, peers, clockSkewMs }), member };
+  const watch = isOwnEngine ? new FeedWatch({ storage, instance: undefined, log }) : undefined;
+  base.stops.add(() => watch?.stop());
+  const feedGoesOn = (): boolean => watch?.isHeld !== true && member?.feedGoesOn() !== false;
+  return { ingest, feedGoesOn, order: new IngestOrder({ ingest, peers, clockSkewMs }), member };
 }
 
 /** Its place among those that write; undefined where it has the engine for itself. */

@@ -2,34 +2,48 @@ import { errorFacts, type Logger } from '../base/log.ts';
 import { gauge } from '../base/metrics.ts';
 import { Repeated } from '../base/repeated.ts';
 import { segmentTimeMs } from '../base/sequence.ts';
+import { endLostClaims, type OpenClaim, openClaims } from './command-claim.ts';
 import { limits } from './limits.ts';
 import { listWriters, type Writer } from './retired-writers.ts';
 import type { Storage } from './storage.ts';
 
 interface FeedWatchOptions {
   readonly storage: Storage;
-  readonly instance: string;
+  /** Of this server among those that share the engine; undefined where it has one of its own. */
+  readonly instance: string | undefined;
   readonly log: Logger;
 }
 
+/** Whom the feed waits for. */
+interface Holder {
+  /** The number of a server, or `command`. */
+  readonly writer: string;
+  readonly low: number;
+  readonly heldMs: number;
+  readonly facts: object;
+  readonly words: string;
+}
+
 /**
- * Tells an operator of another server that the feed waits for, by the metric `auditlog_feed_held_back_seconds`, a line
- * once a minute and `/readyz`: one that died with events in its log, or cannot reach the engine. Of this server's own
+ * Tells an operator whom the feed, and with it the trees of evidence, wait for, by the metric
+ * `auditlog_feed_held_back_seconds`, a line once a minute and `/readyz`: another server that died with events in its log,
+ * or cannot reach the engine; a command that stands still. Claims of commands that have ended it ends. Of this server's own
  * log `auditlog_ingest_lag_seconds` tells.
  */
 export class FeedWatch {
   readonly #options: FeedWatchOptions;
   readonly #watching: Repeated;
-  #holding: readonly Writer[] = [];
+  #holding: readonly Holder[] = [];
   #toldMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: FeedWatchOptions) {
     this.#options = options;
-    const help = 'How far the feed is behind the clock because of another server, by its writer number';
+    const help =
+      'How far the feed is behind the clock because of another server, by its writer number, or a command';
     gauge('auditlog_feed_held_back_seconds', help, ['writer'], (metric) => {
       metric.reset();
-      for (const { number, heldMs } of this.#holding)
-        metric.set({ writer: String(number) }, Math.round(heldMs / 1000));
+      for (const { writer, heldMs } of this.#holding.toSorted((one, other) => one.heldMs - other.heldMs))
+        metric.set({ writer }, Math.round(heldMs / 1000));
     });
     this.#watching = new Repeated(
       limits.writerSeenMs,
@@ -47,26 +61,45 @@ export class FeedWatch {
   }
 
   async #look(): Promise<void> {
-    const { storage, instance, log } = this.#options;
+    const { log } = this.#options;
     const wasHeld = this.isHeld;
-    const writers = await listWriters(storage);
-    this.#holding = writers.filter((writer) => writer.heldMs > 0 && writer.instance !== instance);
+    this.#holding = [...(await this.#servers()), ...(await this.#commands())];
     if (wasHeld && !this.isHeld) log.info({}, 'the feed goes on');
     const [first] = this.#holding.toSorted((one, other) => one.low - other.low);
     if (first === undefined || performance.now() - this.#toldMs < limits.feedHeldLogMs) return;
     this.#toldMs = performance.now();
-    log.warn(factsOf(first), 'the feed waits for a writer: see auditlog writers list');
+    log.warn({ ...first.facts, ...timesOf(first) }, first.words);
+  }
+
+  async #servers(): Promise<Holder[]> {
+    const { storage, instance } = this.#options;
+    if (instance === undefined) return [];
+    const writers = await listWriters(storage);
+    return writers.flatMap((one) => (one.heldMs > 0 && one.instance !== instance ? [holderOf(one)] : []));
+  }
+
+  async #commands(): Promise<Holder[]> {
+    const { storage, log } = this.#options;
+    await endLostClaims(storage).catch((error: unknown) =>
+      log.warn(errorFacts(error), 'the claim of a command that has ended could not be ended yet'),
+    );
+    const claims = await openClaims(storage);
+    return claims.flatMap((one) => (one.heldMs > limits.feedHeldMsMin ? [commandOf(one)] : []));
   }
 }
 
-function factsOf({ number, host, pid, state, low, heldMs, seenMs }: Writer): object {
-  return {
-    writer: number,
-    host,
-    pid,
-    state,
-    since: new Date(segmentTimeMs(low)).toISOString(),
-    heldBackSeconds: Math.round(heldMs / 1000),
-    lastSeen: new Date(seenMs).toISOString(),
-  };
+const timesOf = ({ low, heldMs }: Holder) => ({
+  since: new Date(segmentTimeMs(low)).toISOString(),
+  heldBackSeconds: Math.round(heldMs / 1000),
+});
+
+function holderOf({ number, host, pid, state, low, heldMs, seenMs }: Writer): Holder {
+  const facts = { writer: number, host, pid, state, lastSeen: new Date(seenMs).toISOString() };
+  const words = 'the feed waits for a writer: see auditlog writers list';
+  return { writer: String(number), low, heldMs, facts, words };
+}
+
+function commandOf({ host, pid, low, heldMs }: OpenClaim): Holder {
+  const words = 'the feed waits for a command: end that process if it does not go on';
+  return { writer: 'command', low, heldMs, facts: { host, pid }, words };
 }

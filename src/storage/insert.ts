@@ -35,14 +35,20 @@ const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 
  * of this process or of the engine) earlier attempts are ended, the table is asked by `seq` range (`attempts.ts`), and
  * only rows that are absent are sent.
  *
- * `name` tells those apart that number segments each for itself: the log, and each command.
+ * `name` tells those apart that number segments each for itself: the log, and each command. Where there is a `condition` of
+ * the engine's, nothing is stored once that does not hold any more.
  */
-export function createSegmentInsert(storage: Storage, log: Logger, name = 'segment'): SegmentSink {
+export function createSegmentInsert(
+  storage: Storage,
+  log: Logger,
+  name = 'segment',
+  condition?: string,
+): SegmentSink {
   const attempts = new Attempts(storage);
   return async (segment) => {
     const queryId = `${storage.database}-${name}-${segment.number}`;
     try {
-      if (segment.rows > 0) await store(storage, log, segment, queryId, attempts);
+      if (segment.rows > 0) await store(storage, log, segment, { queryId, attempts, condition });
       attempts.settled(segment.number);
       return 'stored';
     } catch (error) {
@@ -77,15 +83,23 @@ async function isReadable(storage: Storage, { body }: SegmentInsert): Promise<bo
   }
 }
 
+interface Attempt {
+  readonly queryId: string;
+  readonly attempts: Attempts;
+  readonly condition: string | undefined;
+}
+
 async function store(
   storage: Storage,
   log: Logger,
   segment: SegmentInsert,
-  queryId: string,
-  attempts: Attempts,
+  { queryId, attempts, condition }: Attempt,
 ): Promise<void> {
   const options = { queryId, settings: insertSettings, timeoutMs: limits.insertMsMax };
-  let query = `INSERT INTO events (${columns}) FORMAT Native`;
+  let query =
+    condition === undefined
+      ? `INSERT INTO events (${columns}) FORMAT Native`
+      : `INSERT INTO events (${columns}) SELECT ${columns} FROM input('${structure}') WHERE ${condition} FORMAT Native`;
   if (segment.doubtful) {
     const present = await attempts.rowsStored(segment.number, queryId);
     if (present === segment.rows && !segment.isDamaged) return;
@@ -108,13 +122,19 @@ async function store(
   await storage.insertNative(query, segment.body, options);
 }
 
-/** Rows of a segment that are stored, for one that nobody sends any more. Rejects with EngineError. */
-export async function storedRowsOf(storage: Storage, segment: number): Promise<number> {
+/** Rows of a stretch of the order that are stored, ends included. Rejects with EngineError. */
+export async function storedRowsBetween(storage: Storage, first: bigint, last: bigint): Promise<number> {
   const from = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
   // A row has several replicas.
   const [row] = await storage.rows<{ present: string }>(
     `SELECT uniqExact(seq) AS present FROM ${from} WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}`,
-    segmentSeqRange(segment),
+    { first, last },
   );
   return Number(row?.present ?? 0);
+}
+
+/** Rows of a segment that are stored, for one that nobody sends any more. Rejects with EngineError. */
+export function storedRowsOf(storage: Storage, segment: number): Promise<number> {
+  const { first, last } = segmentSeqRange(segment);
+  return storedRowsBetween(storage, BigInt(first), BigInt(last));
 }

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { segmentAtTime, writersMax } from '../base/sequence.ts';
 import { errorCode } from '../base/system-error.ts';
 import type { Storage } from './storage.ts';
+import { EngineError } from '../base/engine-error.ts';
+import { endLostClaims } from './command-claim.ts';
+import { limits } from './limits.ts';
 import { commandClaims, peersWatermark } from './watermarks.ts';
 
 /** What this process must know of those that write events beside it. */
@@ -42,6 +45,7 @@ export function commandPeers(storage: Storage, dataDir: string): Peers {
   let quietLength: number | undefined;
   let through = 0;
   let isQuiet = false;
+  let lookedMs = Number.NEGATIVE_INFINITY;
 
   async function length(): Promise<number> {
     try {
@@ -52,9 +56,22 @@ export function commandPeers(storage: Storage, dataDir: string): Peers {
     }
   }
 
+  /** A claim that cannot be ended yet holds, which FeedWatch tells of. */
+  async function endIfPossible(): Promise<void> {
+    try {
+      await endLostClaims(storage);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+    }
+  }
+
   async function watermark(): Promise<number> {
     const now = await length();
     if (now === quietLength) return Number.POSITIVE_INFINITY;
+    if (performance.now() - lookedMs > limits.watermarkEndMs) {
+      lookedMs = performance.now();
+      await endIfPossible();
+    }
     const { lowest, last } = await commandClaims(storage);
     isQuiet = lowest === Number.POSITIVE_INFINITY;
     if (isQuiet) {

@@ -5,14 +5,31 @@ import type { Storage } from './storage.ts';
 /** Far enough for a process that runs: it withdraws its row when it stops with nothing left to send. */
 const runningMs = 20 * 365 * 86_400_000;
 
+/** Long ago, so that what has ended does not begin again when the clock is set back; and not so long: nothing more may begin. */
+const closedMs = -86_400_000;
+const endedMs = -runningMs;
+
+/** For the condition of a query: nobody has said that this writer has ended. It may have lapsed, and be writing still. */
+export const isOpen = `until > now64(3) - toIntervalMillisecond(${runningMs / 2})`;
+
+/** Above every version by the clock: whatever a writer says later does not count. */
+const finalVersion = 2n ** 63n;
+
 /** The engine's clock, not this process's, says until when, and versions rise even when that is set back. */
-async function put(storage: Storage, writer: string, low: number, forMs: number): Promise<void> {
+async function put(
+  storage: Storage,
+  writer: string,
+  low: number,
+  forMs: number,
+  { condition = '1', versionMin = 0n } = {},
+): Promise<void> {
   await storage.command(
     `INSERT INTO watermarks (writer, low, until, version)
      SELECT {writer:UUID}, {low:UInt64}, now64(3) + toIntervalMillisecond({forMs:Int64}),
-       greatest(toUInt64(toUnixTimestamp64Micro(now64(6))),
-         (SELECT max(version) + 1 FROM watermarks WHERE writer = {writer:UUID}))`,
-    { writer, low, forMs },
+       greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), {versionMin:UInt64}, last + 1)
+     FROM (SELECT max(version) AS last, argMax(until, version) AS ends FROM watermarks WHERE writer = {writer:UUID})
+     WHERE ${condition}`,
+    { writer, low, forMs, versionMin },
   );
 }
 
@@ -35,18 +52,24 @@ export async function publishFirstWatermark(storage: Storage, writer: string, lo
   return low;
 }
 
-/**
- * The same for a command that writes once: to be called, and waited for, before it takes its place in the order, and
- * again with that place. Its claim ends by itself when the command dies.
- */
+/** The same for a command that writes once: to be called, and waited for, before it takes its place in the order. */
 export async function claimWatermark(storage: Storage, writer: string, low: number): Promise<void> {
   await put(storage, writer, low, limits.watermarkClaimMsMax);
 }
 
+/** A sign of life of a command. A claim that has lapsed meanwhile stays so. */
+export async function renewWatermark(storage: Storage, writer: string, low: number): Promise<void> {
+  await put(storage, writer, low, limits.watermarkClaimMsMax, { condition: 'ends > now64(3)' });
+}
+
+/** Nothing of this writer may begin to be stored any more; what is under way is waited for still. */
+export async function closeWatermark(storage: Storage, writer: string, low: number): Promise<void> {
+  await put(storage, writer, low, closedMs, { versionMin: finalVersion });
+}
+
 /** This writer will write no more, and has written nothing above `last`. */
 export async function withdrawWatermark(storage: Storage, writer: string, last = 0): Promise<void> {
-  // Long ago: what ends now would begin again when the clock is set back.
-  await put(storage, writer, last, -runningMs);
+  await put(storage, writer, last, endedMs);
 }
 
 /** What commands beside a service with its own engine have said. */
@@ -63,7 +86,7 @@ export async function commandClaims(
   servers: readonly string[] = [],
 ): Promise<CommandClaims> {
   const [row] = await storage.rows<{ lowest: string; writing: string; last: string }>(
-    `SELECT minIf(low, until > now64(3)) AS lowest, countIf(until > now64(3)) AS writing, max(low) AS last
+    `SELECT minIf(low, ${isOpen}) AS lowest, countIf(${isOpen}) AS writing, max(low) AS last
      FROM watermarks FINAL WHERE NOT has({servers:Array(UUID)}, writer)`,
     { servers },
   );
@@ -75,7 +98,7 @@ export async function commandClaims(
 export async function peersWatermark(storage: Storage, own: string): Promise<number> {
   const [row] = await storage.rows<{ low: string; writers: string }>(
     `SELECT min(low) AS low, count() AS writers FROM watermarks FINAL
-     WHERE until > now64(3) AND writer != {own:UUID} AND ${notRetired}`,
+     WHERE ${isOpen} AND writer != {own:UUID} AND ${notRetired}`,
     { own },
   );
   return row === undefined || row.writers === '0' ? Number.POSITIVE_INFINITY : Number(row.low);
@@ -84,7 +107,7 @@ export async function peersWatermark(storage: Storage, own: string): Promise<num
 /** The lowest segment that any writer may still write; 0 while none has said so. */
 export async function lowestWatermark(storage: Storage): Promise<number> {
   const [row] = await storage.rows<{ low: string }>(
-    'SELECT min(low) AS low FROM watermarks FINAL WHERE until > now64(3)',
+    `SELECT min(low) AS low FROM watermarks FINAL WHERE ${isOpen}`,
   );
   return Number(row?.low ?? 0);
 }

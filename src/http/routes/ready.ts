@@ -20,7 +20,7 @@ export function readyHandler(readiness: EndpointDeps['readiness']): Handler {
     const told = {
       nothing_damaged: known.length === 0,
       ...(limitsShared !== undefined && { limits_shared: limitsShared }),
-      ...(feedGoesOn !== undefined && { feed_goes_on: feedGoesOn }),
+      feed_goes_on: feedGoesOn,
       ...(doubt !== undefined && { clock_trusted: false }),
     };
     const members = {
