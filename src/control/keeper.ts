@@ -79,8 +79,13 @@ export class KeeperTurns {
       await work();
     } catch (error) {
       if (signal?.aborted === true) throw error;
-      this.#failures.inc({ task: this.#task });
-      this.#options.log.warn({ ...facts, ...errorFacts(error) }, this.#failed);
+      this.tell(error, facts);
     }
+  }
+
+  /** Says that some of a turn failed, and is for a later one. */
+  tell(error: unknown, facts: Readonly<Record<string, string>> = {}): void {
+    this.#failures.inc({ task: this.#task });
+    this.#options.log.warn({ ...facts, ...errorFacts(error) }, this.#failed);
   }
 }

@@ -256,7 +256,7 @@ export class RetentionKeeper {
     // What the engine is at goes on by itself, and is looked at in a later turn.
     const idle: RemovalPlan[] = [];
     for (const plan of plans) if ((await removal.underWay(plan.organization)) === 0) idle.push(plan);
-    const failed = (error: unknown) => this.#turns.job({}, signal, () => Promise.reject(error));
+    const failed = (error: unknown): void => this.#turns.tell(error);
     const done = await removal.carryOut(idle, { signal, still, failed });
     for (const { organization, beforeMicros, counts } of done) {
       const events = counts.reduce((sum, { rows }) => sum + rows, 0);

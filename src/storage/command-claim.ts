@@ -109,7 +109,11 @@ export async function openClaims(storage: Storage): Promise<OpenClaim[]> {
      INNER JOIN (SELECT * FROM watermark_owners FINAL) AS o ON o.writer = m.writer`,
   );
   return rows.map(({ writer, place, host, pid, begun, low, segment, lapsed, now }) => ({
-    ...{ writer, place, host, pid, begun },
+    writer,
+    place,
+    host,
+    pid,
+    begun,
     low: Number(low),
     segment: Number(segment),
     hasLapsed: lapsed === 1,

@@ -53,8 +53,8 @@ export interface CarryOutOptions {
   readonly signal?: AbortSignal | undefined;
   /** Those of some plans by which events may still go. */
   still?(plans: readonly RemovalPlan[]): Promise<readonly RemovalPlan[]>;
-  /** Told of a partition from which nothing could be removed; may reject, and then no more is tried. */
-  failed?(error: unknown): Promise<void>;
+  /** Told of a partition from which nothing could be removed. */
+  failed?(error: unknown): void;
 }
 
 /** A producer's event with such a code is one like any other. */
@@ -162,7 +162,7 @@ export class EventRemoval {
         } catch (error) {
           if (failed === undefined || signal?.aborted === true) throw error;
           for (const plan of some) undone.add(plan);
-          await failed(error);
+          failed(error);
         }
       }
     }

@@ -385,8 +385,8 @@ export class BackupRun {
       slice,
       this.#pace.settings(),
     );
-    const hashes = new Map(now.map(({ organization, hash }) => [organization, String(hash)]));
-    return counted.every(({ organization, hash }) => hashes.get(organization) === String(hash));
+    const hashes = new Map(now.map(({ organization, hash }) => [organization, hash]));
+    return counted.every(({ organization, hash }) => hashes.get(organization) === hash);
   }
 
   /** Says so before anything is written where it could not all be. */
