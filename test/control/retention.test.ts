@@ -464,6 +464,7 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
     storage,
     removal,
     clock: () => worlds[0]?.clock() ?? 0,
+    trust: trusting(() => worlds[0]?.clock() ?? 0),
     log: silentLog,
     retentionDays: undefined,
     intervalMs: 3_600_000,
