@@ -300,9 +300,9 @@ test('one that is planned while another is under way is made of what that will l
 test('an erasure that cannot be carried out keeps no other organization from theirs', async () => {
   const broken = await begun('erase-broken', 2);
   const { organization, record, erasure } = await begun('erase-beside', 4);
-  const { keeper } = keeperOf(async (id, events) => {
+  const { keeper } = keeperOf(async (id, events, options) => {
     if (id === broken.organization.id) throw new Error('the log takes none of it');
-    return record(id, events);
+    return record(id, events, options);
   });
   for (let turn = 0; turn < 2; turn++) await keeper.turn();
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 2], true]);
