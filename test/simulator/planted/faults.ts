@@ -11,6 +11,8 @@ export interface PlantedFault {
   readonly name: string;
   readonly about: string;
   readonly edits: readonly Edit[];
+  /** Checks that see it: what another one finds is another fault. */
+  readonly seenBy: readonly string[];
   /** Arguments of the run, where the fault needs a share of operations that is rare. */
   readonly run?: readonly string[];
 }
@@ -19,6 +21,21 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'memory-twice',
     about: 'a repeat that another process has answered gives the memory of its body back twice',
+    seenBy: [
+      'events are what was sent',
+      'nobody is shown events of others',
+      'every event was sent by somebody',
+      'what was acknowledged is there',
+      'the log is what the faults explain',
+      'good events are accepted',
+      'every event is there, in one order',
+      'a repeat is answered as the first was',
+      'nothing fails without a fault',
+      'every request is answered',
+      'a good key reads',
+      'nothing is damaged without a fault',
+      'the feed goes on',
+    ],
     edits: [
       {
         file: 'src/ingest/accept.ts',
@@ -40,6 +57,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'statements-by-code',
     about: 'an event of a producer with the code of a statement states a policy or an erasure',
+    seenBy: ['verify is content with what nobody tampered with', 'verify sees what was tampered with'],
     edits: [
       {
         file: 'src/cli/verify/policies.ts',
@@ -56,6 +74,12 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'erasure-of-old-text',
     about: 'of two erasures that were planned over one event the second brings the first name back',
+    seenBy: [
+      'who was erased is in no answer',
+      'events are what was sent',
+      'an erasure counts every event of the person',
+      'verify is content with what nobody tampered with',
+    ],
     edits: [
       {
         file: 'src/cli/erase/events-of.ts',
@@ -72,6 +96,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'page-without-slices',
     about: 'a page above a bound (256 MB, here 256 KiB) is a 500 for ever',
+    seenBy: ['nothing fails without a fault'],
     edits: [
       {
         file: 'src/read/page.ts',
@@ -88,6 +113,12 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'control-data-without-copy',
     about: 'control data that a table has lost is not put back, nor told',
+    seenBy: [
+      'what is lost is told',
+      'what was ended stays ended',
+      'what is good stays good',
+      'a hold is kept',
+    ],
     edits: [{ file: 'src/storage/open-storage.ts', find: '  await watch.start();\n', put: '' }],
     run: [
       '--only',
@@ -104,6 +135,35 @@ export const plantedFaults: readonly PlantedFault[] = [
       'disable a user',
       '--only',
       'post a few',
+    ],
+  },
+  {
+    name: 'answers-at-once',
+    about: 'a file of remembered answers above a bound (512 MB, here 4 KiB) makes every start impossible',
+    seenBy: ['a start is always possible'],
+    edits: [
+      {
+        file: 'src/ingest/answer-files.ts',
+        find: '    length = await reader.read(piece, at);\n',
+        put: "    length = await reader.read(piece, at);\n    if (at + length > 4096) throw new Error('too long for a string');\n",
+      },
+    ],
+  },
+  {
+    name: 'clock-believed',
+    about: 'a clock that jumps ahead removes by retention and forgets Idempotency-Keys',
+    seenBy: [
+      'what was acknowledged is there',
+      'every event is there, in one order',
+      'the feed gives each event once',
+      'totals are exact',
+    ],
+    edits: [
+      {
+        file: 'src/base/clock-trust.ts',
+        find: 'const isJump = wall - certain > limits.clockStepMsMax;',
+        put: 'const isJump = wall - certain > limits.clockStepMsMax * 1_000_000;',
+      },
     ],
   },
 ];
