@@ -30,7 +30,8 @@ export const limits = {
   repeatsAtOnce: 24,
   /** Of a service whose every request has ended. */
   openFilesMax: 1_500,
-  dataFilesMax: 20_000,
+  /** The engine keeps what it has merged for eight minutes, some hundred files for each write. */
+  dataFilesMax: 100_000,
   residentBytesMax: 3 * 1024 ** 3,
   shrinkMsMax: 15 * 60_000,
   shownCharactersMax: 600,
