@@ -166,4 +166,59 @@ export const plantedFaults: readonly PlantedFault[] = [
       },
     ],
   },
+  {
+    name: 'claim-outlives-command',
+    about: 'the claim of a command that was killed holds the feed for ten minutes',
+    edits: [
+      {
+        file: 'src/storage/limits.ts',
+        find: 'watermarkClaimMsMax: 20_000',
+        put: 'watermarkClaimMsMax: 600_000',
+      },
+      { file: 'src/storage/command-claim.ts', find: 'hasEnded, ownIdentity,', put: 'ownIdentity,' },
+      {
+        file: 'src/storage/command-claim.ts',
+        find: 'import { limits } from',
+        put: 'const hasEnded = async (_: ProcessIdentity): Promise<boolean> => false;\nimport { limits } from',
+      },
+    ],
+    seenBy: ['the feed goes on', 'verify is content with what nobody tampered with', 'everything ends'],
+    run: [
+      '--only',
+      'kill a command',
+      '--only',
+      'post a few',
+      '--only',
+      'kill the service',
+      '--only',
+      'kill the engine',
+    ],
+  },
+  {
+    name: 'one-tree-stops-all',
+    about: 'one organization whose tree contradicts a checkpoint stops evidence, erasures and backups of all',
+    edits: [
+      {
+        file: 'src/evidence/stopped-trees.ts',
+        find: '  has(organization: string): boolean {',
+        put: '  get size(): number {\n    return this.#stopped.size;\n  }\n\n  has(organization: string): boolean {',
+      },
+      {
+        file: 'src/evidence/builder.ts',
+        find: '    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;\n',
+        put: '    if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;\n    if (this.#stopped.size > 0) return;\n',
+      },
+    ],
+    seenBy: ['everything ends', 'an erasure ends', 'verify is content with what nobody tampered with'],
+    run: [
+      '--only',
+      'harm the tree of an organization',
+      '--only',
+      'post persons',
+      '--only',
+      'post a few',
+      '--only',
+      'erase a person',
+    ],
+  },
 ];
