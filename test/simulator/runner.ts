@@ -52,6 +52,7 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
   const world = new World(directory, dataDir, say);
   let failure: Finding | undefined;
   try {
+    await world.service.start();
     for (let n = 0; n < 2; n++) await makeOrganization(world);
     for (const [n, round] of plan.rounds.entries()) {
       await runRound(world, round, n + 1);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../support/http.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { hold } from './finding.ts';
@@ -14,6 +15,7 @@ export interface Settings {
   readonly clockAheadMs: number;
 }
 
+const pollMs = 20;
 const shiftedClock = new URL('../support/shifted-clock.mjs', import.meta.url).href;
 
 /** Processes that have to do with a data directory: a front end, the parent of several, the engine. */
@@ -45,10 +47,13 @@ export class Service {
     return Math.max(0, Math.ceil(this.#settings.clockAheadMs / 86_400_000));
   }
 
-  /** The server, as soon as there is one. */
-  up(): Promise<TestServer> {
-    if (this.#server !== undefined) return Promise.resolve(this.#server);
-    return this.#starting ?? this.start();
+  /** The server, as soon as there is one: whoever ended the last one starts the next. */
+  async up(): Promise<TestServer> {
+    while (this.#server === undefined) {
+      if (this.#starting === undefined) await sleep(pollMs);
+      else await this.#starting;
+    }
+    return this.#server;
   }
 
   get environment(): Record<string, string> {

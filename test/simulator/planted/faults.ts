@@ -119,7 +119,9 @@ export const plantedFaults: readonly PlantedFault[] = [
       'what is good stays good',
       'a hold is kept',
     ],
-    edits: [{ file: 'src/storage/open-storage.ts', find: '  await watch.start();\n', put: '' }],
+    edits: [
+      { file: 'src/storage/open-storage.ts', find: '  await watch.start();\n  options.', put: '  options.' },
+    ],
     run: [
       '--only',
       'harm control data while stopped',
