@@ -325,7 +325,7 @@ export interface Schemas {
     readonly password: string;
     /** Slug. */
     readonly organization?: string;
-    /** Where no organization is named, to be signed in where the password is right, or told where it is. */
+    /** To be told the organizations where the password is right in several. */
     readonly list_organizations?: boolean;
   };
   readonly LoggedIn: {
@@ -931,7 +931,7 @@ export interface Schemas {
     /** An API key with the scopes read and write; shown this once only. */
     readonly key: string;
   };
-  /** `user create` */
+  /** `user create`, `user set-role` */
   readonly CliNewUser: {
     readonly id: string;
     readonly organization: Schemas['Slug'];
@@ -955,7 +955,7 @@ export interface Schemas {
     readonly id: string;
     readonly disabled_at: Schemas['CliMomentOrNull'];
   };
-  /** `user set-password` */
+  /** `user set-password`, `user enable` */
   readonly CliUserPassword: {
     readonly id: string;
     readonly email: string;

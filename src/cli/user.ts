@@ -4,8 +4,10 @@ import { changeOfUser } from '../control/change-events.ts';
 import { findOrganization } from '../control/organizations.ts';
 import { checkPassword } from '../control/passwords.ts';
 import {
+  changeRole,
   createUser,
   disableUser,
+  enableUser,
   findUser,
   listUsers,
   setPassword,
@@ -119,6 +121,45 @@ function addDisable(user: Command, deps: CliDeps): void {
   });
 }
 
+function addEnable(user: Command, deps: CliDeps): void {
+  const enable = aboutUser(user.command('enable')).description('give a disabled user access again');
+  controlCommand(deps, enable, (options: UserOptions, argument) => {
+    const reference = referenceOf(argument, options);
+    return async (storage) => {
+      const before = await findUser(storage, reference);
+      const enabled = await enableUser(storage, reference);
+      const { id, email } = enabled;
+      return {
+        schema: 'CliUserPassword',
+        value: { id, email },
+        text: `User ${email} enabled`,
+        changes: before.disabledMicros === undefined ? [] : [changeOfUser(enabled, 'userEnabled')],
+      };
+    };
+  });
+}
+
+function addSetRole(user: Command, deps: CliDeps): void {
+  const set = aboutUser(user.command('set-role'))
+    .description('give a user another role; sessions have it at once')
+    .requiredOption('--role <role>', 'admin, auditor or member');
+  controlCommand(deps, set, (options: UserOptions & { readonly role: string }, argument) => {
+    const reference = referenceOf(argument, options);
+    return async (storage) => {
+      const before = await findUser(storage, reference);
+      const changed = await changeRole(storage, reference, options.role);
+      const { id, email, name, role } = changed;
+      const { slug } = await findOrganization(storage, changed.organizationId);
+      return {
+        schema: 'CliNewUser',
+        value: { id, organization: slug, email, name, role },
+        text: `${email} has the role ${role}`,
+        changes: before.role === role ? [] : [changeOfUser(changed, 'roleChanged', before)],
+      };
+    };
+  });
+}
+
 function addSetPassword(user: Command, deps: CliDeps): void {
   const set = aboutUser(user.command('set-password'))
     .description('change a password, which ends the user’s sessions')
@@ -139,11 +180,13 @@ function addSetPassword(user: Command, deps: CliDeps): void {
   });
 }
 
-/** `user create|list|disable|set-password` (contract: Command line). */
+/** `user create|list|disable|enable|set-role|set-password` (contract: Command line). */
 export function registerUser(program: Command, deps: CliDeps): void {
   const user = program.command('user').description('users of organizations');
   addCreate(user, deps);
   addList(user, deps);
   addDisable(user, deps);
+  addEnable(user, deps);
+  addSetRole(user, deps);
   addSetPassword(user, deps);
 }

@@ -183,6 +183,17 @@ export async function disableUser(
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
 }
 
+/** Gives a disabled user access again; one that has it stays as it is. Throws Problem as `findUser`. */
+export async function enableUser(
+  storage: Storage,
+  reference: UserReference,
+  clock: Clock = systemClock,
+): Promise<User> {
+  const current = await findUser(storage, reference);
+  if (current.disabledMicros === undefined) return current;
+  return userTable.update(storage, current, { disabledMicros: undefined }, clock());
+}
+
 /**
  * Takes the person out of an account: it has a pseudonym for name and address from now on, no password, and is disabled. What
  * it was is removed from the table, too. Undefined where there is no such account, or that has been done.

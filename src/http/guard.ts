@@ -13,7 +13,7 @@ import { rateHeaders, tooManyRequests, withRateHeaders } from './rate-limit.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Reply } from './response.ts';
 import type { Handler, Route } from './router.ts';
-import { requireSameOriginJson } from './same-origin.ts';
+import { requireOwnSite, requireSameOriginJson } from './same-origin.ts';
 import { isHostOf } from './tenant-host.ts';
 import { toProblem } from './to-problem.ts';
 
@@ -38,7 +38,7 @@ export function guardEndpoints(endpoints: readonly Endpoint[], deps: GuardDeps):
  *              API key good? ─no─▶ 401, or 429 for an address with too many failures
  *              rate of the key ─over─▶ 429     scope? ─no─▶ 401 on reads, 403 on writes and for SCIM
  *     session  cookie good, host its own? ─no─▶ 401, or 429 likewise     rate of the user ─over─▶ 429
- *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403
+ *              role? ─no─▶ 403     change: JSON and same origin? ─no─▶ 415, 403     read: of this site? ─no─▶ 403
  *              checks a password: rate of the address' logins ─over─▶ 429
  *     visitor  rate of the address ─over─▶ 429
  *     login    rate of the address ─over─▶ 429     JSON and same origin, as a change
@@ -125,14 +125,24 @@ class Guard {
       throw await this.#refusal(problem, context, 'tenant');
     }
     const { user } = session;
-    return limited(context, await this.#count('tenant', `tenant ${user.id}`), async () => {
-      if (!endpoint.roles.includes(user.role)) {
-        throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
-      }
-      if (endpoint.changes) requireSameOriginJson(context);
-      if (endpoint.checksPassword) requireAllowed(await this.#countGuess(context));
-      return endpoint.handler(context, session);
-    });
+    const verdict = await this.#count('tenant', `tenant ${user.id}`);
+    return withHeaders(context, sessionHeaders(session), () =>
+      limited(context, verdict, () => this.#answerSession(endpoint, context, session)),
+    );
+  }
+
+  async #answerSession(
+    endpoint: EndpointOf<'session'>,
+    context: RequestContext,
+    session: Session,
+  ): Promise<Reply> {
+    if (!endpoint.roles.includes(session.user.role)) {
+      throw new Problem('forbidden', `This needs the role ${endpoint.roles.join(' or ')}.`);
+    }
+    if (endpoint.changes) requireSameOriginJson(context);
+    else requireOwnSite(context);
+    if (endpoint.checksPassword) requireAllowed(await this.#countGuess(context));
+    return endpoint.handler(context, session);
   }
 
   /** Where TLS_CLIENT_CA is set, a key counts together with a certificate alone; what is wrong with it is not looked at. */
@@ -225,12 +235,28 @@ async function limited(
   handle: () => Promise<Reply> | Reply,
 ): Promise<Reply> {
   requireAllowed(verdict);
+  return verdict === undefined ? handle() : withHeaders(context, rateHeaders(verdict), handle);
+}
+
+/** The handler's answer or problem with further headers; those that it has itself count more in a problem. */
+async function withHeaders(
+  context: RequestContext,
+  headers: Readonly<Record<string, string>>,
+  handle: () => Promise<Reply> | Reply,
+): Promise<Reply> {
   try {
     const reply = await handle();
-    if (verdict === undefined) return reply;
-    return { ...reply, headers: { ...reply.headers, ...rateHeaders(verdict) } };
+    return { ...reply, headers: { ...reply.headers, ...headers } };
   } catch (error) {
     const problem = toProblem(error, context.head.method !== 'GET');
-    throw verdict === undefined ? problem : withRateHeaders(problem, verdict);
+    throw new Problem(problem.code, problem.message, {
+      ...problem.options,
+      headers: { ...headers, ...problem.options.headers },
+    });
   }
+}
+
+/** Whose session it is: a page learns that the cookie has become another's (contract: Sessions). */
+function sessionHeaders({ user, organization }: Session): Readonly<Record<string, string>> {
+  return { 'X-Session-User': user.id, 'X-Session-Organization': organization.id };
 }

@@ -55,7 +55,7 @@ export const limits = {
   zstdCompressorsMax: 64,
   rateLimitClientsMax: 200_000,
   sessionTokenCharactersMax: 4096,
-  /** Organizations that a password is held against where none is named; each costs a check, also where there is none. */
+  /** Accounts of an address that a password is held against where no organization is named, oldest first; each costs a check, also where there is none. */
   loginOrganizationsMax: 4,
   /** Cookies of the service's name that are looked at in one request. */
   sessionCookiesMax: 8,

@@ -19,6 +19,32 @@ export function requireSameOriginJson(context: RequestContext): void {
   }
 }
 
+/**
+ * Throws Problem `forbidden` on a read with the cookie that a page of another site has caused: a browser sends the cookie
+ * when such a page sends it here, and what is answered may be recorded in the user's name (contract: Sessions).
+ *
+ * Browsers tell by `Sec-Fetch-Site`, but to hosts without TLS, and old ones, do not. There the page's own links name it as
+ * `Referer`; a navigation that names nothing may come from anywhere. Programs ask for no `text/html`, and pass.
+ */
+export function requireOwnSite(context: RequestContext): void {
+  const site = context.header('sec-fetch-site');
+  const source = context.header('origin') ?? originOf(context.header('referer'));
+  const isNavigation = (context.header('accept') ?? '').toLowerCase().includes('text/html');
+  const isOwn =
+    site === undefined
+      ? source === undefined
+        ? !isNavigation
+        : isOwnOrigin(source, context)
+      : site === 'same-origin' || site === 'none';
+  if (!isOwn) throw new Problem('forbidden', 'This request was caused by a page of another site.');
+}
+
+/** Where a page is; what is no address is the origin of nothing. */
+function originOf(referer: string | undefined): string | undefined {
+  if (referer === undefined) return undefined;
+  return URL.canParse(referer) ? new URL(referer).origin : 'null';
+}
+
 /** Of a request known to be over TLS only the TLS origin counts: anybody on the way can make a page of the other. */
 function isOwnOrigin(origin: string, context: RequestContext): boolean {
   const [, scheme, host] = /^(https?):\/\/([^/]+)$/.exec(origin.toLowerCase()) ?? [];

@@ -218,6 +218,23 @@ describe('users', () => {
     assert.ok(!JSON.stringify(view).includes('argon2'));
   });
 
+  test('enable and set-role, each recorded once, and not where nothing changes', async () => {
+    const ann = ['ann@example.com', '--org', 'cli', '--json'];
+    const codes = async (args: string[]) => {
+      const answer = await run(args);
+      assert.equal(answer.code, 0, answer.error);
+      return answer.events.map(({ message }) => message.action);
+    };
+    assert.deepEqual(await codes(['user', 'enable', ...ann]), [1007]);
+    assert.deepEqual(await codes(['user', 'enable', ...ann]), []);
+    const [{ role: before } = {}] = await list(['user', 'list', '--org', 'cli']);
+    const other = before === 'member' ? 'auditor' : 'member';
+    assert.equal((await codes(['user', 'set-role', ...ann, '--role', other])).length, 1);
+    assert.deepEqual(await codes(['user', 'set-role', ...ann, '--role', other]), []);
+    const [view] = await list(['user', 'list', '--org', 'cli']);
+    assert.deepEqual([view?.['disabled_at'], view?.['role']], [null, other]);
+  });
+
   test('a password typed at a terminal is asked twice and never shown', async () => {
     const typed = new PassThrough();
     const modes: boolean[] = [];
@@ -314,6 +331,9 @@ describe('exit codes', () => {
     [['key', 'revoke'], 2, /missing required argument/],
     [['user', 'disable'], 2, /name the user/],
     [['user', 'disable', 'nobody@example.com'], 1, /no user/],
+    [['user', 'enable', 'nobody@example.com'], 1, /no user/],
+    [['user', 'set-role', 'nobody@example.com', '--role', 'admin'], 1, /no user/],
+    [['user', 'set-role', 'nobody@example.com'], 2, /--role/],
     [['org', 'list', '--bogus'], 2, /unknown option/],
     [['demo', '--events', 'many'], 2, /--events/],
     [['serve', '--port', 'x'], 2, /PORT is "x"/],
@@ -460,7 +480,7 @@ describe('completion', () => {
       return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ');
     };
     assert.deepEqual(offered('ex'), ['export']);
-    assert.deepEqual(offered('user', 'set'), ['set-password']);
+    assert.deepEqual(offered('user', 'set'), ['set-role', 'set-password']);
     assert.deepEqual(offered('export', '--org', 'acme', '--file-n'), ['--file-name']);
     assert.deepEqual(offered('key', 'rotate', 'nothing', '--gr'), ['--grace']);
   });

@@ -1,9 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { withEngine } from '../e2e/export-support.ts';
 import { createUser, type SignedIn, signIn } from '../e2e/session-support.ts';
+import { eventually } from '../support/http.ts';
 import { createTenant, sourceEvent } from '../support/server.ts';
 import {
   assertAccessible,
@@ -201,6 +204,43 @@ describe('the views of the web page', { skip: withoutBrowser() }, () => {
     await dialog.getByRole('link', { name: 'Export' }).click();
     const text = await readFile(await (await downloading).path(), 'utf8');
     assert.equal(text.trimEnd().split('\n').length, 62);
+  });
+
+  test('give an export to the page itself, and to no page of another site that sends somebody there', async () => {
+    const page = await shared.open('admin@viewed.example', memberEvents);
+    const exports = () =>
+      page.evaluate<number>(
+        "fetch('/api/v1/portal/events?activityId=2030').then((answer) => answer.json()).then(({ meta }) => meta.total)",
+      );
+    const before = await exports();
+    const address = `${shared.server.url}/api/v1/portal/export?format=csv`;
+    const elsewhere = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end(`<a href="${address}">Go</a>`);
+    });
+    await new Promise<void>((resolve) => void elsewhere.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = elsewhere.address() as AddressInfo;
+      const other = await page.context().newPage();
+      // Another site than 127.0.0.1, on this machine.
+      await other.goto(`http://localhost:${port}/`);
+      const answered = other.waitForResponse(address);
+      await other.getByRole('link', { name: 'Go' }).click();
+      assert.equal((await answered).status(), 403, 'not 401: the browser has sent the cookie');
+      await other.close();
+    } finally {
+      elsewhere.closeAllConnections();
+      elsewhere.close();
+    }
+    await page.evaluate('window.showSaveFilePicker = undefined');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('dialog', { name: 'Export events' }).getByRole('link', { name: 'Export' }).click();
+    await (await downloading).path();
+    // What the other page had caused would have been recorded before.
+    await eventually('the own export to be recorded', async () =>
+      (await exports()) > before ? true : undefined,
+    );
+    assert.equal(await exports(), before + 1);
   });
 
   test('prove an event by a file, say when it will be covered, and tell what was altered or put in', async () => {

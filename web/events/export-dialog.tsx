@@ -105,7 +105,6 @@ interface FormProps extends ExportDialogProps {
 function Form({ model, list, run, state, format, setFormat, onClose }: FormProps) {
   const { range, filters } = model.query.value;
   const given = filterNames.filter((name) => filters[name] !== undefined);
-  const parameters = { ...list.parameters, format };
   return (
     <>
       <p class="count">{totalWords(list.total)}</p>
@@ -149,12 +148,25 @@ function Form({ model, list, run, state, format, setFormat, onClose }: FormProps
             {t('eventsExport')}
           </button>
         ) : (
-          <a class="button primary" href={withQuery(exportPath, parameters)} download={fileName(format)}>
-            {t('eventsExport')}
-          </a>
+          <DownloadLink list={list} format={format} />
         )}
       </div>
     </>
+  );
+}
+
+/** The file by the browser itself, where a script cannot write one. */
+function DownloadLink({ list, format }: Pick<FormProps, 'list' | 'format'>) {
+  return (
+    <a
+      class="button primary"
+      href={withQuery(exportPath, { ...list.parameters, format })}
+      download={fileName(format)}
+      // Without TLS nothing else tells the service that its own page asks.
+      referrerpolicy="same-origin"
+    >
+      {t('eventsExport')}
+    </a>
   );
 }
 

@@ -30,7 +30,7 @@ export function loginHandler(deps: EndpointDeps): Handler {
     const [first, ...others] = found ?? [];
     if (first === undefined || others.length > 0) {
       signIns.inc({ way: 'password', outcome: 'refused' });
-      throw refused(found);
+      throw refused(credentials.list_organizations === true ? found : undefined);
     }
     const { user, organization } = first;
     const session = await sessions.issue(user, organization);
@@ -65,11 +65,13 @@ function refused(choice: readonly Candidate[] = []): Problem {
 }
 
 /**
- * The users that the credentials are right for: several only where the caller wants to choose; undefined where there is
- * none. Every user who may have been meant and is not signed in has it recorded.
+ * The users that the credentials are right for; undefined where there is none. Where nobody is signed in, every user who
+ * may have been meant has it recorded; else nobody does, as a user of the same address elsewhere would tell its
+ * organization when and from where somebody signs in to another.
  *
  * As many hashes are computed whoever is or is not there, and whichever is right: the time must not tell in how many
- * organizations an address is known.
+ * organizations an address is known. The oldest accounts are held against first, so that whoever makes another one with
+ * somebody's address cannot keep him out.
  */
 async function findUsers(
   deps: EndpointDeps,
@@ -82,21 +84,19 @@ async function findUsers(
   const all = usersOfAddress(deps, context, email);
   const candidates = all.filter(({ organization }) => named === undefined || organization.slug === named);
   const slug = slugOfHost(context.header('host'), deps.config.tenantDomain) ?? named;
-  const mayChoose = credentials.list_organizations === true && slug === undefined;
-  const checks = mayChoose ? limits.loginOrganizationsMax : 1;
-  const meant = mayChoose || candidates.length === 1 ? candidates.slice(0, checks) : [];
+  const possible = Math.min(limits.loginOrganizationsMax, deps.directory.organizations().length);
+  const checks = slug === undefined ? Math.max(1, possible) : 1;
+  const usable = candidates.filter((one) => mayUsePassword(deps, one));
+  const meant = usable.toSorted((a, b) => a.user.createdMicros - b.user.createdMicros).slice(0, checks);
   const right: Candidate[] = [];
   for (let at = 0; at < checks; at += 1) {
     const candidate = meant[at];
-    const active = candidate && mayUsePassword(deps, candidate) ? candidate : undefined;
-    const matches = await verify(active?.user.passwordHash, credentials.password);
-    if (active !== undefined && matches) right.push(active);
+    const matches = await verify(candidate?.user.passwordHash, credentials.password);
+    if (candidate !== undefined && matches) right.push(candidate);
   }
-  const isSignedIn = (candidate: Candidate) => right.length === 1 && right[0] === candidate;
   // Not waited for: an answer that takes as long as a write would tell that there is such a user.
-  for (const candidate of candidates) {
-    if (isSignedIn(candidate)) continue;
-    const ambiguous = right.includes(candidate) || !meant.includes(candidate);
+  for (const candidate of right.length === 1 ? [] : candidates) {
+    const ambiguous = right.includes(candidate) || (usable.includes(candidate) && !meant.includes(candidate));
     const passwordsOff = !deps.directory.signOnOf(candidate.organization.id).passwords;
     const failed = loginFailed(candidate.user, { ambiguous, passwordsOff });
     deps.trail.recordAfter(failed, trailOrigin(context)).catch((error: unknown) => {
