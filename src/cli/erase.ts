@@ -5,6 +5,7 @@ import { systemClock } from '../base/clock.ts';
 import { isDirectoryLocked } from '../base/directory-lock.ts';
 import { Problem } from '../base/problem.ts';
 import { pseudonymSecret } from '../config/secrets.ts';
+import { foldEmail } from '../control/email-address.ts';
 import { changeOfUser } from '../control/change-events.ts';
 import { eventOfErasure, recordedAt } from '../control/erasure-keeper.ts';
 import {
@@ -66,7 +67,7 @@ async function prepare(session: Session, options: EraseOptions): Promise<Erasing
   if (heldMicros !== undefined)
     throw new Problem('conflict', 'the organization is held: release it before anybody is erased');
   const person = personOf(options, await pseudonymSecret(config, log), organization.id);
-  const emails = new Set(person.emails.map((email) => email.toLowerCase()));
+  const emails = new Set(person.emails.map(foldEmail));
   const users = await listUsers(storage, organization.id);
   const accounts = users.filter(({ emailLower }) => emails.has(emailLower));
   const [account] = accounts;

@@ -5,7 +5,8 @@ import { loadConfig } from '../config/config.ts';
 import { createApiKey } from '../control/api-keys.ts';
 import { changeOfOrganization, changeOfUser, changesOfKey } from '../control/change-events.ts';
 import { createOrganization } from '../control/organizations.ts';
-import { createUser, parseEmail } from '../control/users.ts';
+import { parseEmail } from '../control/email-address.ts';
+import { createUser } from '../control/users.ts';
 import type { CliDeps } from './context.ts';
 import { controlCommand } from './control-command.ts';
 

@@ -1,4 +1,5 @@
 import { AccountChecks, type AccountStore, type Bounds, type Outcome } from './account-checks.ts';
+import { foldEmail } from './email-address.ts';
 import { limits } from './limits.ts';
 import { OwnAccounts } from './own-accounts.ts';
 import { counter } from '../base/metrics.ts';
@@ -71,7 +72,7 @@ export class PasswordThrottle {
     check: (verify: PasswordVerifier['verify']) => Promise<Right<T> | undefined>,
   ): Promise<T | undefined> {
     const { signedIn } = attempt;
-    const name = this.#accounts.hide(`${attempt.scope}\n${attempt.email.toLowerCase()}`);
+    const name = this.#accounts.hide(`${attempt.scope}\n${foldEmail(attempt.email)}`);
     const client = this.#accounts.hide(attempt.client);
     const outcome = await this.#accounts.update(name, (account, now) =>
       this.#checks.begin(account, now, { client, signedIn, waits: this.#waits.size }),

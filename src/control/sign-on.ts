@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Storage } from '../storage/storage.ts';
+import { isPlainEmail } from './email-address.ts';
 import { cutName } from './names.ts';
 import type { SignOnSettings } from './sign-on-settings.ts';
 import { identityOfSubject, identityOfUser, identityTable } from './identities.ts';
@@ -161,7 +162,8 @@ async function userByAddress(
   identity: Identity,
 ): Promise<User | undefined> {
   const { email } = identity;
-  if (email === undefined || !isVerified(settings, identity)) throw new SignOnRefused('unverified');
+  if (email === undefined || !isPlainEmail(email) || !isVerified(settings, identity))
+    throw new SignOnRefused('unverified');
   const user = await findByEmail(storage, settings.id, email);
   if (user === undefined) return undefined;
   const { issuer, linkedMicros = 0 } = await identityOfUser(storage, user);

@@ -13,6 +13,7 @@ import {
   time,
   version,
 } from './control-table.ts';
+import { foldEmail, parseEmail } from './email-address.ts';
 import { displayName, isUuid } from './names.ts';
 import { findOrganization } from './organizations.ts';
 import { dummyHash, hashPassword } from './passwords.ts';
@@ -27,6 +28,7 @@ export const userTable = new ControlTable('users', 'UUID', {
   id: field<string>('id'),
   organizationId: field<string>('org'),
   email: field<string>('email'),
+  /** See `foldEmail`. */
   emailLower: field<string>('email_lower'),
   name: field<string>('name'),
   /** Whatever is not known counts as the role that may do least. */
@@ -56,16 +58,6 @@ export interface UserReference {
   readonly organization?: string | undefined;
 }
 
-const emailPattern = /^[^\s@\p{Cc}\p{Cs}]{1,64}@[^\s@\p{Cc}\p{Cs}]{1,253}$/u;
-const emailCharactersMax = 254;
-
-/** Throws Problem `malformed`. */
-export function parseEmail(text: string): string {
-  const email = text.trim();
-  if (email.length <= emailCharactersMax && emailPattern.test(email)) return email;
-  throw new Problem('malformed', 'email must be an e-mail address');
-}
-
 /** Throws Problem `malformed`. */
 export function parseRole(text: string): Role {
   const role = roles.find((known) => known === text);
@@ -88,13 +80,13 @@ function withEmail(storage: Storage, organizationId: string, emailLower: string)
   });
 }
 
-/** The user of an organization with this address, whatever its case. */
+/** The user of an organization with this address, whatever the case of its ASCII letters. */
 export async function findByEmail(
   storage: Storage,
   organizationId: string,
   email: string,
 ): Promise<User | undefined> {
-  const [user] = await withEmail(storage, organizationId, email.toLowerCase());
+  const [user] = await withEmail(storage, organizationId, foldEmail(email));
   return user;
 }
 
@@ -116,7 +108,7 @@ export async function listUsers(storage: Storage, organization?: string): Promis
 
 /** The one user a reference means. Throws Problem `not_found`, or `malformed` where several match. */
 export async function findUser(storage: Storage, reference: UserReference): Promise<User> {
-  const emailLower = reference.user.toLowerCase();
+  const emailLower = foldEmail(reference.user);
   const organization =
     reference.organization === undefined
       ? undefined
@@ -146,7 +138,7 @@ export async function createUser(
   const name = displayName(input.name);
   const role = parseRole(input.role);
   const organization = await findOrganization(storage, input.organization);
-  const emailLower = email.toLowerCase();
+  const emailLower = foldEmail(email);
   const taken = new Problem('conflict', `${email} is a user of ${organization.slug} already`);
   const find = () => withEmail(storage, organization.id, emailLower);
   if ((await find()).length > 0) throw taken;

@@ -1,3 +1,4 @@
+import { foldEmail } from '../control/email-address.ts';
 import type { Organization } from '../control/organizations.ts';
 import type { Attempt } from '../control/password-throttle.ts';
 import type { User } from '../control/users.ts';
@@ -38,7 +39,7 @@ export function usersOfAddress(
   context: RequestContext,
   email: string,
 ): Candidate[] {
-  return directory.usersByEmail(email.toLowerCase()).flatMap((user) => {
+  return directory.usersByEmail(foldEmail(email)).flatMap((user) => {
     const organization = directory.organizationById(user.organizationId);
     const isHere = organization && isHostOf(organization.slug, context.header('host'), config.tenantDomain);
     return isHere === true ? [{ user, organization }] : [];

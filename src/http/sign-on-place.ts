@@ -52,7 +52,8 @@ const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
  * The way back from a provider. Its host is the organization's, the one of PUBLIC_URL, or this machine's: never one that only
- * the request names. Throws Problem `unavailable` where none is known.
+ * the request names. Throws Problem `unavailable` where none is known, and
+ * `malformed` where Host is none.
  */
 export function redirectUri(
   context: RequestContext,
@@ -65,12 +66,18 @@ export function redirectUri(
   const host = context.header('host') ?? '';
   if (config.tenantDomain !== undefined) {
     const port = /:\d{1,5}$/.exec(host)?.[0] ?? '';
-    return new URL(`${scheme}://${organization.slug}.${config.tenantDomain}${port}${path}`).href;
+    return addressOf(`${scheme}://${organization.slug}.${config.tenantDomain}${port}${path}`);
   }
   if (config.publicUrl !== undefined) return `${config.publicUrl}${path}`;
-  if (thisMachine.test(host)) return new URL(`${scheme}://${host}${path}`).href;
+  if (thisMachine.test(host)) return addressOf(`${scheme}://${host}${path}`);
   throw new Problem('unavailable', 'The operator of the service has not said where browsers reach it.', {
     members: { sign_on: 'provider' },
     cause: new Error('PUBLIC_URL is not set, nor TENANT_DOMAIN: sign-on by a provider needs one of them'),
   });
+}
+
+/** Throws Problem `malformed` where the request's Host has made none of it: by a port that there is not. */
+function addressOf(text: string): string {
+  if (URL.canParse(text)) return new URL(text).href;
+  throw new Problem('malformed', 'Host is not the name of a host.');
 }

@@ -103,6 +103,9 @@ export class Provider {
       );
       const claims = tokens.claims();
       if (claims === undefined) throw new ClientError('no ID token');
+      // The library looks at `exp` alone: a token of tomorrow would be good until then.
+      if (claims.iat > Date.now() / 1000 + limits.clockToleranceSeconds)
+        throw new ClientError('the ID token was issued in the future');
       if (claims.sub.length > limits.subjectCharactersMax) throw new ClientError('the subject is too long');
       const needsMore = claims['email'] === undefined || lacks(claims, wanted.roleClaim);
       const asks = needsMore && configuration.serverMetadata().userinfo_endpoint !== undefined;

@@ -118,6 +118,9 @@ describe('who an identity is', () => {
     const trusting = await set({ trustEmail: 'on' });
     await refused('unverified', trusting, identity({ emailVerified: false }));
     await refused('unverified', trusting, identity({ email: undefined }));
+    // Letters that look like those of somebody's address, and would be these in lower case.
+    for (const email of ['\u212aate@x.example', 'ann@\uff45xample.test'])
+      await refused('unverified', trusting, identity({ email, emailVerified: true }));
     assert.ok((await administration.signOn(trusting, identity({ emailVerified: undefined }))).linked);
   });
 

@@ -38,6 +38,20 @@ describe('the way back from a provider', () => {
     assert.equal(to('evil.example:80@x', true, config), `https://acme.audit.example${path}`);
   });
 
+  test('a Host that is none is the request’s fault', () => {
+    for (const [host, config] of [
+      ['a:99999', { tenantDomain: 'audit.example' }],
+      ['acme.audit.example:99999', { tenantDomain: 'audit.example' }],
+      ['localhost:99999', {}],
+      ['127.0.0.999', {}],
+    ] as const)
+      assert.throws(
+        () => to(host, false, config),
+        (error) => error instanceof Problem && error.code === 'malformed',
+        host,
+      );
+  });
+
   test('leads to PUBLIC_URL, else to this machine, else nowhere', () => {
     assert.equal(to('evil.example', false, { publicUrl: 'https://a.example' }), `https://a.example${path}`);
     for (const host of ['localhost:8080', '127.0.0.1:1', '[::1]:9'])

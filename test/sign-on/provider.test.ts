@@ -186,6 +186,7 @@ describe('a sign-in at a provider', () => {
       { iss: 'https://other.example' },
       { exp: now - limits.clockToleranceSeconds - 5 },
       { nbf: now + limits.clockToleranceSeconds + 60 },
+      { iat: now + limits.clockToleranceSeconds + 60, exp: now + 3600 },
       { sub: undefined },
     ];
     for (const claims of wrong) {

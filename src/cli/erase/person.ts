@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
-import { parseEmail } from '../../control/users.ts';
+import { parseAnyEmail } from '../../control/email-address.ts';
 import type { Person } from '../../ocsf/pseudonymize.ts';
 import { limits } from '../limits.ts';
 
@@ -37,7 +37,7 @@ export function personOf(
   secret: string,
   organization: string,
 ): Person {
-  const emails = email.map(parseEmail);
+  const emails = email.map(parseAnyEmail);
   const [first] = emails;
   if (first === undefined) throw new Problem('malformed', '--email: name at least one address');
   const person = {

@@ -16,7 +16,7 @@ export function receiptsHandler(readReceipts: ReceiptsReader): SessionHandler {
     }
     const limit = readLimit(context.first('limit'), limits.pageLimitDefault, limits.pageLimitMax);
     const offset = readOffset(context.first('offset'));
-    const owner = { id: user.id, email: user.emailLower };
+    const owner = { id: user.id, email: user.email.toLowerCase() };
     const { receipts, total } = await readReceipts(organization.id, owner, { limit, offset }, context.signal);
     const meta = stringify('PageMeta', { total, limit, offset });
     return { status: 200, body: `{"data":[${receipts.map(receiptText).join(',\n')}],"meta":${meta}}` };

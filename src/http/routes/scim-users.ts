@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Problem } from '../../base/problem.ts';
+import { foldEmail } from '../../control/email-address.ts';
 import { type Change, changeOfUser, keyActor } from '../../control/change-events.ts';
 import type { Changed } from '../../control/administration.ts';
 import type { ProvisionedUser } from '../../control/provisioning.ts';
@@ -102,7 +103,7 @@ function changing(
     const { userName, ...change } = await read(context);
     if (userName !== undefined) {
       const { user } = await deps.administration.provisionedUser(organization.id, id);
-      if (userName.toLowerCase() !== user.emailLower) throw fixedName();
+      if (foldEmail(userName) !== user.emailLower) throw fixedName();
     }
     const { now } = await recordedChange(
       deps,
