@@ -762,8 +762,8 @@ export interface Schemas {
     readonly clock?: string;
     /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within `EVIDENCE_INTERVAL`. `off`: this server signs none, be it for this organization alone. `absent`: the tree has all events of that time, and not this one. */
     readonly evidence?: 'pending' | 'off' | 'absent';
-    /** Why nobody was signed in by a provider. `organization`: none is named, or there is none of that name with a provider. `over`: not begun here, or too long ago. `declined`: the provider said no. `invalid`: what it sent is not good. `provider`: it does not answer as it should. `unverified`: it does not vouch for the address. `unknown`: no user here. `disabled`. `role`: no role by the claims. `last_admin`: the last administrator would be none any more. `linked`: the address is of another person there. */
-    readonly sign_on?: 'organization' | 'over' | 'declined' | 'invalid' | 'provider' | 'unverified' | 'unknown' | 'disabled' | 'role' | 'last_admin' | 'linked';
+    /** Why nobody was signed in by a provider. `organization`: none is named, or there is none of that name with a provider. `over`: not begun here, or too long ago. `declined`: the provider said no. `invalid`: what it sent is not good. `provider`: it does not answer as it should. `unverified`: it does not vouch for the address. `unknown`: no user here. `disabled`. `role`: no role by the claims. `last_admin`: the last administrator would be none any more. `linked`: the address is of another person there. `unlinked`: it is of a user who was there before, and `link_email` is off. */
+    readonly sign_on?: 'organization' | 'over' | 'declined' | 'invalid' | 'provider' | 'unverified' | 'unknown' | 'disabled' | 'role' | 'last_admin' | 'linked' | 'unlinked';
   };
   /** `sign-on set`, and each of `sign-on list` */
   readonly CliSignOn: {
@@ -774,6 +774,7 @@ export interface Schemas {
     readonly client_id?: string;
     readonly scopes: string;
     readonly trust_email: boolean;
+    readonly link_email: boolean;
     readonly create: boolean;
     readonly role_claim?: string;
     readonly admin_values: readonly (string)[];

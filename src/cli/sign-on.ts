@@ -69,6 +69,7 @@ function addSet(signOn: Command, deps: CliDeps): void {
     .option('--client-secret-stdin', 'read the secret of the service there from standard input; empty: none')
     .option('--scopes <names>', 'what is asked for (default: "openid email profile")')
     .option('--trust-email <on|off>', 'addresses that the provider says nothing of count as verified')
+    .option('--link-email <on|off>', 'a verified address finds a user who was there before (default: on)')
     .option('--create <on|off>', 'whoever the provider vouches for becomes a user')
     .option(
       '--role-claim <name>',

@@ -3,6 +3,7 @@ import type { ApiKey } from './api-keys.ts';
 import type { ChangedOrganization, Organization } from './organizations.ts';
 import type { StoredErasure } from './erasure.ts';
 import type { RetentionPolicy } from './retention.ts';
+import type { Identity } from './sign-on.ts';
 import type { SignOnSettings } from './sign-on-settings.ts';
 import type { User } from './users.ts';
 
@@ -56,6 +57,7 @@ export const changeCodes = {
   userUpdated: 1004,
   userDisabled: 1006,
   userEnabled: 1007,
+  userLinked: 1008,
   passwordChanged: 1010,
   passwordLinkMade: 1011,
   passwordReset: 1012,
@@ -100,6 +102,7 @@ const userWords = {
   userUpdated: (email: string) => `User ${email} changed`,
   userDisabled: (email: string) => `User ${email} disabled`,
   userEnabled: (email: string) => `User ${email} enabled`,
+  userLinked: (email: string) => `User ${email} linked to an identity of the sign-on by the address`,
   passwordChanged: (email: string) => `Password of ${email} changed`,
   passwordLinkMade: (email: string) => `Link for a password of ${email} made`,
   passwordReset: (email: string) => `Password of ${email} chosen by a link`,
@@ -121,6 +124,12 @@ export function changeOfUser(user: User, what: keyof typeof userWords, before?: 
     msg: userWords[what](email),
     extra: { role, ...(before && { previous: { role: before.role } }) },
   };
+}
+
+/** That whoever a provider knows by this subject is the user from now on, since the addresses are the same. */
+export function changeOfLink(user: User, { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>): Change {
+  const change = changeOfUser(user, 'userLinked');
+  return { ...change, extra: { ...change.extra, issuer, subject } };
 }
 
 /** The retention of an organization as operators and administrators write it: `90d`, `off` or `default`. */
@@ -193,6 +202,7 @@ export function signOnView(settings: SignOnSettings) {
     client_id: own ? settings.clientId : undefined,
     scopes: settings.scopes,
     trust_email: settings.trustEmail,
+    link_email: settings.linkEmail,
     create: settings.createUsers,
     role_claim: settings.roleClaim === '' ? undefined : settings.roleClaim,
     admin_values: settings.adminValues,

@@ -27,6 +27,8 @@ export const signOnTable = new ControlTable('sign_ons', 'UUID', {
   /** Separated by spaces. */
   scopes: field<string>('scopes'),
   trustEmail: field<boolean>('trust_email'),
+  /** Whether a verified address finds a user who is not linked to an identity yet. */
+  linkEmail: field<boolean>('link_email'),
   createUsers: field<boolean>('create_users'),
   /** Empty: roles are what they are here. */
   roleClaim: field<string>('role_claim'),
@@ -62,6 +64,7 @@ export function defaultSignOn(organizationId: string): SignOnSettings {
     clientSecret: '',
     scopes: scopesDefault,
     trustEmail: false,
+    linkEmail: true,
     createUsers: false,
     roleClaim: '',
     adminValues: [],
@@ -84,6 +87,7 @@ export interface SignOnInput {
   readonly clientSecret?: string | undefined;
   readonly scopes?: string | undefined;
   readonly trustEmail?: string | undefined;
+  readonly linkEmail?: string | undefined;
   readonly create?: string | undefined;
   readonly roleClaim?: string | undefined;
   readonly adminValues?: string | undefined;
@@ -170,6 +174,7 @@ function rulesOf(input: SignOnInput): Partial<SignOnSettings> {
   return {
     ...given(input.scopes, 'scopes', parseScopes),
     ...given(input.trustEmail, 'trustEmail', (text) => parseSwitch('trust-email', text)),
+    ...given(input.linkEmail, 'linkEmail', (text) => parseSwitch('link-email', text)),
     ...given(input.create, 'createUsers', (text) => parseSwitch('create', text)),
     ...given(input.roleClaim, 'roleClaim', (text) =>
       text === 'none' ? '' : parseText('role claim', text, 200),

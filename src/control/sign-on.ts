@@ -21,7 +21,14 @@ export interface Identity {
 }
 
 /** Why a person whom the provider vouches for is not signed in; the page has words for each. */
-export type SignOnRefusal = 'unverified' | 'unknown' | 'disabled' | 'role' | 'last_admin' | 'linked';
+export type SignOnRefusal =
+  | 'unverified'
+  | 'unknown'
+  | 'disabled'
+  | 'role'
+  | 'last_admin'
+  | 'linked'
+  | 'unlinked';
 
 const refusalWords: Readonly<Record<SignOnRefusal, string>> = {
   unverified: 'The sign-on of your organization does not vouch for your e-mail address.',
@@ -32,6 +39,8 @@ const refusalWords: Readonly<Record<SignOnRefusal, string>> = {
     'The sign-on of your organization does not make you an administrator any more, and you are the last one: let another one sign in first.',
   linked:
     'Your e-mail address belongs to somebody else in the sign-on of your organization: ask its administrator.',
+  unlinked:
+    'Your organization does not let its sign-on take over a user who was there before: ask its administrator.',
 };
 
 /** `user`: whom it is about, where that is known. */
@@ -105,7 +114,9 @@ interface Users {
  *     issuer and subject linked to a user? ─yes────────────────────────┐
  *     address verified? ─no─▶ unverified                               │
  *     a user with it? ─yes─▶ linked to another subject? ─yes─▶ linked  │
- *                      no──▶ create? ─no─▶ unknown      no─▶ link it ──┴─▶ disabled? role? ─▶ signed on
+ *                      │     no─▶ may be linked? ─no─▶ unlinked        │
+ *                      │          yes─▶ link it ───────────────────────┴─▶ disabled? role? ─▶ signed on
+ *                      no──▶ create? ─no─▶ unknown
  *
  * Run it alone of its organization. Throws SignOnRefused, and then nothing has been changed.
  */
@@ -170,6 +181,7 @@ async function userByAddress(
   // An address that the provider has given to somebody else since does not bring that person another's access.
   const isAnothers = issuer === identity.issuer && linkedMicros >= settings.connectedMicros;
   if (isAnothers) throw new SignOnRefused('linked', user);
+  if (!settings.linkEmail) throw new SignOnRefused('unlinked', user);
   return user;
 }
 

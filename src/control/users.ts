@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { addressOfPseudonym } from '../base/pseudonym.ts';
+import { addressOfPseudonym, isAddressOfPseudonym } from '../base/pseudonym.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { Parameters, Storage } from '../storage/storage.ts';
@@ -175,13 +175,15 @@ export async function disableUser(
   return endSessions(storage, current, { disabledMicros }, disabledMicros);
 }
 
-/** Gives a disabled user access again; one that has it stays as it is. Throws Problem as `findUser`. */
+/** Gives a disabled user access again; one that has it stays as it is. Throws Problem as `findUser`, or `conflict`. */
 export async function enableUser(
   storage: Storage,
   reference: UserReference,
   clock: Clock = systemClock,
 ): Promise<User> {
   const current = await findUser(storage, reference);
+  if (isAddressOfPseudonym(current.email))
+    throw new Problem('conflict', 'This account was erased: make another user.');
   if (current.disabledMicros === undefined) return current;
   return userTable.update(storage, current, { disabledMicros: undefined }, clock());
 }

@@ -41,6 +41,7 @@ export const activityTitles: ReadonlyMap<number, string> = new Map([
   [1005, 'User deleted'],
   [1006, 'User disabled'],
   [1007, 'User enabled'],
+  [1008, 'User linked to a sign-on'],
   [1010, 'Password changed'],
   [1011, 'Password reset requested'],
   [1012, 'Password reset completed'],

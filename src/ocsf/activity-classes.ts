@@ -50,7 +50,7 @@ const account: Rows = [
   [6, [1005, 1233]],
   [10, [1100]],
   [11, [1103]],
-  [other, [1004, 1011, 1104, 6640, 6641]],
+  [other, [1004, 1008, 1011, 1104, 6640, 6641]],
 ];
 
 /** File Hosting Activity: 1 upload, 2 download, 4 delete, 12 share, 13 unshare, 14 open. */

@@ -135,6 +135,21 @@ describe('who an identity is', () => {
     await refused('linked', anew, identity());
   });
 
+  test('with linking off an address finds nobody who was there before; who is linked or made by it goes on', async () => {
+    await add('ann@x.example', 'member');
+    assert.ok((await administration.signOn(await set({}), identity())).linked);
+    await add('bob@x.example', 'admin');
+    const bob = identity({ subject: 'bob', email: 'bob@x.example' });
+    const off = await set({ linkEmail: 'off', create: 'on' });
+    await refused('unlinked', off, bob);
+    assert.ok(!(await administration.signOn(off, identity())).linked);
+    const cal = identity({ subject: 'cal', email: 'cal@x.example' });
+    assert.ok((await administration.signOn(off, cal)).created);
+    assert.ok(!(await administration.signOn(off, cal)).created);
+    await refused('unlinked', await set({ relink: true }), identity({ subject: 'ann again' }));
+    assert.ok((await administration.signOn(await set({ linkEmail: 'on' }), bob)).linked);
+  });
+
   test('the same issuer and subject are another person in another organization', async () => {
     const settings = await set({ create: 'on' });
     const { user } = await administration.signOn(settings, identity());

@@ -101,7 +101,10 @@ describe('a sign-in by a real provider', () => {
     const [event] = await trail(1001);
     assert.deepEqual(event?.extra_map, { way: 'openid_connect', issuer: provider.issuer, subject: 'ann-1' });
     assert.equal(event?.actor.user?.['email_addr'], 'ann@sign-on.example');
-    assert.equal((await trail(1004)).length, 1, 'the link');
+    const [link, ...others] = await trail(1008);
+    assert.equal(others.length, 0);
+    assert.equal(link?.activity_name, 'User linked to a sign-on');
+    assert.deepEqual([link?.extra_map?.['issuer'], link?.extra_map?.['subject']], [provider.issuer, 'ann-1']);
     // By the subject from now on, whatever the address.
     const moved = await signOn({ ...ann, email: 'new@sign-on.example', email_verified: false });
     assert.equal(moved.place, '/#/events');
@@ -177,19 +180,22 @@ describe('a sign-in by a real provider', () => {
     const back = await wayBack(ann, browser, 'sign-on-other');
     const redirected = back.replace('/callback/sign-on-other', `/callback/${slug}`);
     problemOf(await call(redirected, { headers: { cookie: browser.cookies(server.url) } }), 401);
-    // An attempt of this organization, with what the other provider sends.
-    const mixed = new Browser();
-    const own = new URL(await wayBack(ann, mixed));
-    const foreign = new URL(back);
-    const answer = `${own.origin}${own.pathname}?${foreign.searchParams.toString()}`;
-    problemOf(await call(answer, { headers: { cookie: mixed.cookies(server.url) } }), 401);
-    foreign.searchParams.set('state', own.searchParams.get('state') ?? '');
-    const withState = `${own.origin}${own.pathname}?${foreign.searchParams.toString()}`;
-    const refused = problemOf(await call(withState, { headers: { cookie: mixed.cookies(server.url) } }), 401);
-    assert.equal(refused['sign_on'], 'invalid');
+    // An attempt of this organization, with what the other provider sends; then with its own state as well.
+    for (const hasState of [false, true]) {
+      const mixed = new Browser();
+      const own = new URL(await wayBack(ann, mixed));
+      const foreign = new URL(back);
+      if (hasState) foreign.searchParams.set('state', own.searchParams.get('state') ?? '');
+      const answer = `${own.origin}${own.pathname}?${foreign.searchParams.toString()}`;
+      const refused = problemOf(await call(answer, { headers: { cookie: mixed.cookies(server.url) } }), 401);
+      assert.equal(refused['sign_on'], 'invalid');
+    }
   });
 
   test('a way back is good once, and in the browser that went there', async () => {
+    const invalid = (await trail(1002)).filter(
+      ({ extra_map: extra }) => extra?.['reason'] === 'invalid',
+    ).length;
     const browser = new Browser();
     const back = await wayBack(ann, browser);
     const stranger = problemOf(await call(back), 401);
@@ -198,7 +204,12 @@ describe('a sign-in by a real provider', () => {
     assert.equal((await browser.get(back)).headers.location, '/');
     assert.doesNotMatch(browser.cookies(server.url), /sign-on/);
     const again = problemOf(await call(back, { headers: { cookie } }), 401);
-    assert.equal(again['sign_on'], 'invalid', 'the code has been used');
+    // Not even asked of the provider: `invalid` would be its word that the code has been used.
+    assert.equal(again['sign_on'], 'over');
+    assert.equal(
+      (await trail(1002)).filter(({ extra_map: extra }) => extra?.['reason'] === 'invalid').length,
+      invalid,
+    );
     const altered = `${cookie.slice(0, -2)}xx`;
     assert.equal(problemOf(await call(back, { headers: { cookie: altered } }), 401)['sign_on'], 'over');
     const lines = [...server.stdoutLines(), ...server.stderrLines()].join('\n');

@@ -77,6 +77,7 @@ const faults: Readonly<Record<string, TextKey>> = {
   role: 'signOnRole',
   last_admin: 'signOnLastAdmin',
   linked: 'signOnLinked',
+  unlinked: 'signOnUnlinked',
   often: 'signOnOften',
 };
 

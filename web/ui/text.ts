@@ -118,6 +118,10 @@ const texts = {
     'Your e-mail address belongs to another account of your organization’s sign-on. Please ask your administrator.',
     'Ihre E-Mail-Adresse gehört zu einem anderen Konto der Anmeldung Ihrer Organisation. Bitte fragen Sie Ihre Administration.',
   ],
+  signOnUnlinked: [
+    'You are a user here already, and your organization’s sign-on may not take that over. Please ask your administrator.',
+    'Sie haben hier schon einen Zugang, den die Anmeldung Ihrer Organisation nicht übernehmen darf. Bitte fragen Sie Ihre Administration.',
+  ],
   signOnOften: ['Too many tries. Please wait a minute.', 'Zu viele Versuche. Bitte warten Sie eine Minute.'],
   signOnFailed: [
     'You could not be signed in right now. Please try again later.',

@@ -70,7 +70,7 @@ export const otherTables: readonly MovedTable[] = [
   replacing(
     'sign_ons',
     [idOfUuid],
-    `id provider issuer client_id client_secret scopes trust_email create_users role_claim admin_values auditor_values
+    `id provider issuer client_id client_secret scopes trust_email link_email create_users role_claim admin_values auditor_values
      member_values default_role passwords connected_at proven_at version`,
   ),
   replacing('user_identities', [idOfUuid], 'id org issuer subject linked_at external_id version'),

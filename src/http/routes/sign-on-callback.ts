@@ -1,10 +1,11 @@
 import { Problem } from '../../base/problem.ts';
 import { errorFacts } from '../../base/log.ts';
-import { type Change, changeOfUser } from '../../control/change-events.ts';
+import { type Change, changeOfLink, changeOfUser } from '../../control/change-events.ts';
 import type { Organization } from '../../control/organizations.ts';
 import { type Identity, type SignedOn, SignOnRefused } from '../../control/sign-on.ts';
 import type { SignOnSettings } from '../../control/sign-on-settings.ts';
 import type { Attempt } from '../../sign-on/attempt.ts';
+import { limits as attemptLimits } from '../../sign-on/limits.ts';
 import { ProviderFailed } from '../../sign-on/provider-failed.ts';
 import type { EndpointDeps } from '../deps.ts';
 import { limits } from '../limits.ts';
@@ -31,6 +32,7 @@ interface Begun {
  * GET /api/v1/auth/sign-on/callback/{provider}: where a provider sends the browser back to (contract: Sessions).
  *
  *     cookie of an attempt, of this organization and provider? ─no─▶ over
+ *     the first to come back with it?                          ─no─▶ over
  *     state, issuer, code for tokens, signature, nonce …       ─no─▶ declined, invalid, provider
  *     who is it in the organization?                           ─no─▶ unknown, role, …        (events 1002)
  *     1001 recorded ─▶ session in a cookie, on to the page
@@ -38,7 +40,7 @@ interface Begun {
 export function signOnCallbackHandler(deps: EndpointDeps): Handler {
   return async (context) => {
     const begun = await beginningOf(deps, context);
-    if (begun === undefined) {
+    if (begun === undefined || !(await isFirst(deps, begun))) {
       signIns.inc({ way: 'openid_connect', outcome: 'over' });
       throw over();
     }
@@ -75,6 +77,15 @@ async function beginningOf(deps: EndpointDeps, context: RequestContext): Promise
   return undefined;
 }
 
+/**
+ * A `state` is good once, whatever the provider makes of a code that comes twice. Kept as limits are: by each process, or
+ * by all that share a Redis; past their bound the oldest is forgotten.
+ */
+async function isFirst({ rateCounter }: EndpointDeps, { attempt }: Begun): Promise<boolean> {
+  const once = { requests: 1, windowMs: attemptLimits.attemptMs };
+  return (await rateCounter.consume(`state ${attempt.state}`, once)).allowed;
+}
+
 async function identityOf(
   { providers }: EndpointDeps,
   { attempt, settings }: Begun,
@@ -99,7 +110,7 @@ async function signedIn(
     context,
     { actor },
     () => administration.signOn(settings, identity),
-    changesOf,
+    (signedOn) => changesOf(signedOn, identity),
   );
   const session = await sessions.issue(user, organization);
   await trail.recordBefore(loginSucceeded(user, wayOf(identity)), trailOrigin(context));
@@ -117,10 +128,10 @@ function wayOf({ issuer, subject }: Identity) {
   return { way: 'openid_connect', issuer, subject } as const;
 }
 
-function changesOf({ user, created, roleBefore, linked }: SignedOn): Change[] {
+function changesOf({ user, created, roleBefore, linked }: SignedOn, identity: Identity): Change[] {
   if (created) return [changeOfUser(user, 'userCreated')];
   return [
-    ...(linked ? [changeOfUser(user, 'userUpdated')] : []),
+    ...(linked ? [changeOfLink(user, identity)] : []),
     ...(roleBefore === undefined ? [] : [changeOfUser(user, 'roleChanged', roleBefore)]),
   ];
 }
