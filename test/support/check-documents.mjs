@@ -7,12 +7,13 @@ import { dirname, join, normalize } from 'node:path';
  *
  * - Every `(contract: Section, section)` of a comment names sections of docs/contract.md.
  * - Every relative link of a document leads to a file, and to a heading where it names one.
- * - Files that ARCHITECTURE.md names are there, and its table of arrows is that of .dependency-cruiser.cjs.
+ * - Files that ARCHITECTURE.md and the READMEs of folders name are there, and the table of arrows is that of
+ *   .dependency-cruiser.cjs. Each package has its reason there.
  * - Metrics that documents name are there, and pages that sources name.
  * - docs/README.md lists every page.
- * - README.md stays short: the rest belongs into docs/.
+ * - README.md stays short: the rest belongs into docs/. So does ARCHITECTURE.md: the rest belongs to the folders.
  */
-const readmeLinesMax = 210;
+const linesMax = { 'README.md': 210, 'ARCHITECTURE.md': 250 };
 
 async function filesOf(folder, ending) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -69,24 +70,38 @@ async function linkFaults(documents) {
   return faults;
 }
 
-/** Sources that ARCHITECTURE.md names, by their path or its end. */
-async function namedFileFaults(text) {
+/** Sources that a document names: by their path or its end, and in the README of a folder by a path in that folder. */
+async function namedFileFaults(document) {
   const files = await Promise.all(['src', 'test', 'bench', 'web'].map((folder) => filesOf(folder, '.ts')));
-  const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => name);
+  const folder = document.startsWith('src/') ? `${dirname(document)}/` : '';
+  const isNamed = (file, name) =>
+    `/${file}`.endsWith(`/${name}`) && (name.includes('/') || file.startsWith(folder));
+  const named = [...(await readFile(document, 'utf8')).matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => name);
   return named
-    .filter((name) => !files.flat().some((file) => `/${file}`.endsWith(`/${name}`)))
-    .map((name) => `ARCHITECTURE.md: there is no ${name}`);
+    .filter((name) => !files.flat().some((file) => isNamed(file, name)))
+    .map((name) => `${document}: there is no ${name}`);
+}
+
+/** Each package has its reason. */
+async function packageFaults(text) {
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
+    await readFile('package.json', 'utf8'),
+  );
+  const named = new Set(text.match(/[@\w./-]+/g));
+  return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
+    .filter((name) => !named.has(name))
+    .map((name) => `ARCHITECTURE.md has no reason for the package ${name}`);
 }
 
 /** What the rows `| src/folder | … | a, b |` allow, against what the linter of layers does. */
 function arrowFaults(text) {
   const { allowed } = createRequire(import.meta.url)('../../.dependency-cruiser.cjs');
   const rules = allowed.flatMap(({ from, to }) => {
-    const folder = /^\^src\/(\w+)\/$/.exec(from.path)?.[1];
-    const [own, ...others] = /\(([\w|]+)\)/.exec(to.path ?? '')?.[1]?.split('|') ?? [];
+    const folder = /^\^src\/([\w-]+)\/$/.exec(from.path)?.[1];
+    const [own, ...others] = /\(([\w|-]+)\)/.exec(to.path ?? '')?.[1]?.split('|') ?? [];
     return folder === own && folder !== undefined ? [`${folder}: ${others.toSorted().join(', ')}`] : [];
   });
-  const rows = [...text.matchAll(/^\| `src\/(\w+)` \|.*\| ([\w, –]+) \|$/gm)].map(
+  const rows = [...text.matchAll(/^\| `src\/([\w-]+)` \|.*\| ([\w, –-]+) \|$/gm)].map(
     ([, folder, others]) => `${folder}: ${others.replace('–', '').split(', ').toSorted().join(', ')}`,
   );
   if (rules.length === 0) return ['.dependency-cruiser.cjs has no rule by folder any more'];
@@ -134,21 +149,28 @@ async function indexFaults() {
 }
 
 async function lengthFaults() {
-  const lines = (await readFile('README.md', 'utf8')).split('\n').length - 1;
-  return lines > readmeLinesMax ? [`README.md has ${lines} lines; ${readmeLinesMax} are enough`] : [];
+  const lengths = Object.entries(linesMax).map(async ([document, max]) => {
+    const lines = (await readFile(document, 'utf8')).split('\n').length - 1;
+    return lines > max ? [`${document} has ${lines} lines; ${max} are enough`] : [];
+  });
+  return (await Promise.all(lengths)).flat();
 }
 
 const architecture = await readFile('ARCHITECTURE.md', 'utf8');
 const loose = (await readdir('.')).filter((name) => name.endsWith('.md'));
-const folders = await Promise.all(['docs', 'bench', 'test', 'web'].map((folder) => filesOf(folder, '.md')));
+const folders = await Promise.all(
+  ['docs', 'bench', 'test', 'web', 'src'].map((folder) => filesOf(folder, '.md')),
+);
 const documents = [...loose, ...folders.flat()];
+const explained = ['ARCHITECTURE.md', ...documents.filter((document) => document.startsWith('src/'))];
 const faults = [
   ...(await contractFaults()),
   ...(await linkFaults(documents)),
   ...(await metricFaults(documents)),
   ...(await namedPageFaults()),
   ...(await indexFaults()),
-  ...(await namedFileFaults(architecture)),
+  ...(await Promise.all(explained.map(namedFileFaults))).flat(),
+  ...(await packageFaults(architecture)),
   ...arrowFaults(architecture),
   ...(await lengthFaults()),
 ];

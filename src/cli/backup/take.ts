@@ -62,7 +62,7 @@ export interface TakenBackup {
   readonly notes: readonly string[];
 }
 
-/** One backup, made in the order that keeps it consistent while the service goes on (ARCHITECTURE.md, Backups). */
+/** One backup, made in the order that keeps it consistent while the service goes on (src/cli/README.md, Backups). */
 export class BackupRun {
   readonly #session: Session;
   readonly #options: TakeOptions;
