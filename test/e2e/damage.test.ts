@@ -113,6 +113,7 @@ describe('a byte of a part changes', () => {
         engine_takes_writes: true,
         log_takes_writes: true,
         nothing_damaged: true,
+        feed_goes_on: true,
       },
     });
     await tenant.own();

@@ -138,7 +138,7 @@ describe('in the background of a shell', () => {
     return { code, stderr, value: stdout === '' ? undefined : (JSON.parse(stdout) as unknown) };
   };
 
-  test('status waits for a server that npm has started and tells of it, and stop ends it', async () => {
+  test('status waits for a server that npm has started and tells of it, and stop ends it', async (context) => {
     const dataDir = join(root, 'background');
     const absent = await json(dataDir, 'status');
     const nothing = { running: false, pid: null, url: null, started_at: null, ready: false, checks: {} };
@@ -155,6 +155,8 @@ describe('in the background of a shell', () => {
       stdio: 'ignore',
     });
     const ended = once(npm, 'exit');
+    // Else a test that fails would wait for it for ever.
+    context.after(() => runCli(['stop'], { dataDir, timeoutMs: 150_000 }));
     const begun = Date.now();
     const status = await json(dataDir, 'status', '--wait');
     assert.equal(status.code, 0, status.stderr);
@@ -162,8 +164,12 @@ describe('in the background of a shell', () => {
     assert.notEqual(pid, npm.pid);
     assert.ok(Math.abs(Date.parse(startedAt) - begun) < startMsMax, startedAt);
     const { url } = JSON.parse(await readFile(join(dataDir, 'server.json'), 'utf8')) as { url: string };
-    const checks = { engine_reachable: true, engine_takes_writes: true, log_takes_writes: true };
-    assert.deepEqual(rest, { running: true, url, ready: true, checks: { ...checks, nothing_damaged: true } });
+    const { checks, ...facts } = rest as unknown as { checks: Record<string, boolean> };
+    assert.deepEqual(facts, { running: true, url, ready: true });
+    assert.ok(
+      Object.values(checks).length > 0 && Object.values(checks).every(Boolean),
+      JSON.stringify(checks),
+    );
     const plain = await runCli(['status', '--data-dir', dataDir], { dataDir: root });
     assert.equal(plain.stdout, `${url} is ready: process ${pid}, since ${startedAt}`);
     const stopped = await json(dataDir, 'stop');
