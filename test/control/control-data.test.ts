@@ -146,12 +146,17 @@ describe('users', () => {
     };
     const made = await createUser(storage, input);
     assert.equal(made.organizationId, id);
-    assert.equal(made.emailLower, 'ann.ö@example.com');
+    // By ASCII case alone.
+    assert.equal(made.emailLower, 'ann.Ö@example.com');
     const verifier = new PasswordVerifier();
     assert.equal(await verifier.verify(made.passwordHash, password), true);
     await assert.rejects(createUser(storage, { ...input, email: 'ANN.Ö@example.COM' }), problem('conflict'));
 
-    const changed = await setPassword(storage, { user: 'ann.ö@EXAMPLE.com' }, 'another horse battery');
+    await assert.rejects(
+      setPassword(storage, { user: 'ann.ö@example.com' }, 'another horse battery'),
+      problem('not_found'),
+    );
+    const changed = await setPassword(storage, { user: 'ann.Ö@EXAMPLE.com' }, 'another horse battery');
     assert.equal(changed.credentialVersion, 2);
     assert.equal(await verifier.verify(changed.passwordHash, password), false);
     const disabled = await disableUser(storage, { user: made.id });
