@@ -59,6 +59,17 @@ export const shapedSecrets: readonly string[] = [
   ].join('\n'),
 ];
 
+/** What damage can make of one of these, and is one still. */
+const likeSecrets: readonly RegExp[] = [
+  /(?<![\w-])eyJhbGciOiJIUzI1NiJ9(?:\.[\w-]*){2,4}/g,
+  /(?<![\w-])A[KS]IA[0-9A-Z]{16}(?![\w-])/g,
+  /(?<![\w-])gh[pousr]_[A-Za-z0-9]{20,}(?![\w-])/g,
+  /(?<![\w-])github_pat_\w{20,}(?![\w-])/g,
+  /(?<![\w-])xox[a-z]-[A-Za-z0-9-]{14,}(?!\w)/g,
+  /(?<![\w-])ak_[0-9a-z]{16}_[\w-]{43}(?![\w-])/g,
+  /-----BEGIN PRIVATE KEY-----[^]*?(?:-----END PRIVATE KEY-----|$)/g,
+];
+
 const unseen = /[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff_.-]/g;
 
 function plain(name: string): string {
@@ -82,7 +93,10 @@ function hide(value: Node): Node {
 
 function redactText(node: LeafNode): Node {
   if (typeof node.value !== 'string') return node;
-  const shown = shapedSecrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), node.value);
+  const shown = [...shapedSecrets, ...likeSecrets].reduce<string>(
+    (text, secret) => text.replaceAll(secret, '[redacted]'),
+    node.value,
+  );
   return shown === node.value ? node : leaf(JSON.stringify(shown));
 }
 
