@@ -20,7 +20,6 @@ const fixtures = fileURLToPath(new URL('test/fixtures/foreign/', projectRoot));
 
 /** What readers of a page have before they begin. */
 const before: Readonly<Record<string, string>> = {
-  'docs/evidence.md': `until curl -sf -H "X-API-Key: $KEY" $URL/api/v1/audit/evidence/tile/entries/000.p/3 > /dev/null; do command sleep 0.1; done`,
   'docs/foreign.md': `gzip -c ${fixtures}cloudtrail.json > 1234_CloudTrail_eu-central-1_20240601T0000Z.json.gz
     cp ${fixtures}kubernetes.json events.json`,
 };
@@ -32,7 +31,6 @@ const before: Readonly<Record<string, string>> = {
  */
 const stage = (port: number) => `
 shopt -s expand_aliases
-URL=http://127.0.0.1:${port}
 auditlog() {
   cli "$@" && return
   local code=$?
@@ -55,7 +53,7 @@ npm() {
 }
 sleep() {
   [ "$1" = 1.5 ] || { command sleep "$1"; return; }
-  until curl -s $URL/api/v1/audit -H "X-API-Key: $KEY" | grep -q 'zoe@acme'; do command sleep 0.1; done
+  until curl -s http://127.0.0.1:${port}/api/v1/audit -H "X-API-Key: $KEY" | grep -q 'zoe@acme'; do command sleep 0.1; done
 }
 trap 'kill $(jobs -p); wait' EXIT
 `;
@@ -98,7 +96,7 @@ test('every command of README and docs gives what is printed beside it', {
   makeClone(directory);
   try {
     const script = scriptOfAll(paths, port);
-    const outputs = await runScript(script, directory, { PORT: String(port), EVIDENCE_INTERVAL: '1s' });
+    const outputs = await runScript(script, directory, { PORT: String(port) });
     const shown = new Map([...outputs].map(([mark, text]) => [mark, text.replaceAll(`:${port}`, ':8080')]));
     const compared = paths.map((path) => holdOutputs(path, shown));
     assert.ok(compared.reduce((sum, count) => sum + count) >= 8, compared.join(', '));
