@@ -1003,7 +1003,7 @@ export interface Schemas {
     readonly state: 'running' | 'away' | 'stopped' | 'retired';
     readonly last_seen: Schemas['CliMoment'];
     /** All of its events before this moment of the order are stored; null where nobody waits for it. */
-    readonly settled_through: string | null;
+    readonly watermark: string | null;
     /** The feed waits for it. */
     readonly holds_feed_back: boolean;
     /** Where in the order the feed stands because of it. */

@@ -104,7 +104,7 @@ async function start(
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.settledBefore()).ofAll, trust.overMicros);
+    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, trust.overMicros);
   const keptFrom = (organization: string) => overBefore(directory.policyOf(organization), clock());
   const evidence = await startEvidence(base, stored, order, keptFrom);
   startRetention(base, stored, writing, organizations);

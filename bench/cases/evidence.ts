@@ -96,7 +96,7 @@ async function benchBuild(lab: Lab, copied: Copied, key: LogKey): Promise<CaseRe
     checkpoints: new CheckpointTable(storage),
     key,
     turns: new Turns(storage, undefined, log),
-    settledBefore: async () => endOf(round),
+    watermark: async () => endOf(round),
     intervalMs: 600_000,
     shareOfMachine: Infinity,
     stopMsMax: 1_000,

@@ -163,7 +163,7 @@ export const limits = {
   backupFindingsMax: 1_000,
   backupCommandMsMax: 15_000,
   /** Servers tell each second how far they have come. */
-  backupSettleMsMax: 30_000,
+  backupWatermarkMsMax: 30_000,
   backupRequestMsMax: 120_000,
   backupRetryMsMax: 120_000,
   /** How long the engine waits for a place that takes a file slowly. */

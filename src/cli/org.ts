@@ -27,7 +27,7 @@ import {
   readPolicy,
   releaseHold,
   type RetentionPolicy,
-  settleHold,
+  awaitHold,
   wouldEnd,
 } from '../control/retention.ts';
 import {
@@ -228,7 +228,7 @@ function registerHold(org: Command, deps: CliDeps): void {
         );
       // Before the wait, which may take an hour: the hold is there also where nobody waits for its end.
       await recordNow(session, changeOfPolicy(organization, 'legalHoldPlaced', policy, { reason }));
-      const isSettled = await settleHold(removalOf(session), organization.id);
+      const isSettled = await awaitHold(removalOf(session), organization.id);
       const { slug } = organization;
       const text = isSettled
         ? `Organization ${slug} is held: nothing of it is removed`

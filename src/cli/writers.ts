@@ -33,9 +33,9 @@ function view(writer: Writer) {
     pid: writer.pid ?? null,
     state,
     last_seen: timeText(writer.seenMs * 1000),
-    settled_through: timeOrNull(writer.settledMs),
+    watermark: timeOrNull(writer.watermarkMs),
     holds_feed_back: heldMs > 0,
-    held_back_since: timeOrNull(heldMs > 0 ? writer.settledMs : undefined),
+    held_back_since: timeOrNull(heldMs > 0 ? writer.watermarkMs : undefined),
     retired_at: timeOrNull(writer.retiredMs),
     retired_by: writer.operator ?? null,
   };
@@ -60,7 +60,7 @@ async function list(deps: CliDeps, options: JsonOption): Promise<void> {
       ['host', (one) => one.host ?? ''],
       ['pid', (one) => String(one.pid ?? '')],
       ['last seen', (one) => one.last_seen],
-      ['settled through', (one) => one.settled_through ?? ''],
+      ['watermark', (one) => one.watermark ?? ''],
       ['feed', (one) => (one.holds_feed_back ? 'HELD BACK' : '')],
       ['instance', (one) => one.instance],
     ]);
@@ -111,7 +111,7 @@ export function registerWriters(program: Command, deps: CliDeps): void {
   const writers = program.command('writers').description('servers that share a ClickHouse server');
   writers
     .command('list')
-    .description('show each, how far it has settled, and which one the feed waits for')
+    .description('show each, its watermark, and which one the feed waits for')
     .option('--json', 'print JSON')
     .action((options: JsonOption) => list(deps, options));
   writers

@@ -113,8 +113,8 @@ export async function outlivesDeletion(storage: Storage, id: string): Promise<bo
     if ((await deletionTable.select(storage, 'id = {id:UUID}', { id })).length === 0) return true;
     if ((await organizationRow(storage, id))?.deletedMicros !== undefined) return false;
     // Of a command that was killed: whoever goes on with it sees the hold.
-    if (performance.now() - begun > limits.holdSettleQuietMs) return true;
-    await sleep(limits.holdSettlePollMs);
+    if (performance.now() - begun > limits.holdWaitQuietMs) return true;
+    await sleep(limits.holdWaitPollMs);
   }
 }
 

@@ -44,7 +44,7 @@ export class ErasureKeeper {
    * whoever verifies follows an event through them in that order.
    */
   async #ofOne(erasures: readonly StoredErasure[], signal: AbortSignal | undefined): Promise<void> {
-    const { storage, clock, record, settledBefore } = this.#options;
+    const { storage, clock, record, watermarks } = this.#options;
     const recorded: { readonly erasure: StoredErasure; readonly seq: bigint }[] = [];
     for (const erasure of erasures) {
       await eraseAccount(storage, erasure, record, clock);
@@ -55,7 +55,7 @@ export class ErasureKeeper {
       if (seq === undefined) break;
     }
     for (const { erasure, seq } of recorded.toSorted((a, b) => (a.seq < b.seq ? -1 : 1))) {
-      if (seq >= (await settledBefore())(erasure.organizationId) || !(await this.#carryOut(erasure, signal)))
+      if (seq >= (await watermarks())(erasure.organizationId) || !(await this.#carryOut(erasure, signal)))
         return;
     }
   }

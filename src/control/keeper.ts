@@ -17,7 +17,7 @@ export interface KeeperOptions {
    * Every event of an organization below this place of the order of ingest is in the table, and in its tree where there are
    * trees: each has a place of its own, as one tree may stand still.
    */
-  settledBefore(): Promise<(organization: string) => bigint>;
+  watermarks(): Promise<(organization: string) => bigint>;
   /** Stores a source event of an organization; resolves once it is durable. */
   record(organization: string, event: object): Promise<void>;
 }

@@ -38,10 +38,10 @@ export const limits = {
   controlChangesWaitingMax: 32,
   holdReasonCharactersMax: 1_000,
   /** How long a hold waits for a removal that is under way. */
-  holdSettleMsMax: 3_600_000,
-  holdSettlePollMs: 250,
+  holdWaitMsMax: 3_600_000,
+  holdWaitPollMs: 250,
   /** A plan of which the engine knows nothing for so long is not about to be carried out. */
-  holdSettleQuietMs: 3_000,
+  holdWaitQuietMs: 3_000,
   /** Events that a person is erased from at once, and bytes of a statement, which has one event however large. */
   erasureEventsAtOnce: 2_000,
   erasureBytesOfStep: 256 * 1024,

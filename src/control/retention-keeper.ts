@@ -187,11 +187,11 @@ export class RetentionKeeper {
     policies: ReadonlyMap<string, RetentionPolicy>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const { removal, trust, settledBefore } = this.#options;
+    const { removal, trust, watermarks } = this.#options;
     await this.#lookAhead(organizations, policies);
     const overs = oversAt(organizations, policies, trust.overMicros());
     const found = await removal.find(overs);
-    const settled = await settledBefore();
+    const watermarkOf = await watermarks();
     const plans: RemovalPlan[] = [];
     for (const over of overs) {
       const { organization: id, beforeMicros } = over;
@@ -202,10 +202,10 @@ export class RetentionKeeper {
       const policy = policies.get(id);
       if (organization === undefined || policy === undefined) continue;
       await this.#turns.job({ organization: id }, signal, async () => {
-        if (!(await this.#isTold(organization, policy, settled(id)))) return;
-        const plan = await removal.plan(over, settled(id));
+        if (!(await this.#isTold(organization, policy, watermarkOf(id)))) return;
+        const plan = await removal.plan(over, watermarkOf(id));
         if (plan !== undefined) plans.push(plan);
-        // What has not settled yet is for a later turn.
+        // What is not below the watermark yet is for a later turn.
         else if ((await removal.left({ ...over, below: allOrder })) === 0) this.#clean.set(id, state);
       });
     }

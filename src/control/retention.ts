@@ -150,18 +150,18 @@ export async function placeHold(
  * written sees it and ends its plan; one that the engine is at cannot be taken back. False where that takes too long, or
  * cannot be known, as a node of a cluster does not answer.
  */
-export async function settleHold(removal: EventRemoval, id: string): Promise<boolean> {
+export async function awaitHold(removal: EventRemoval, id: string): Promise<boolean> {
   const begun = performance.now();
   let quietFrom = begun;
-  while (performance.now() - begun < limits.holdSettleMsMax) {
+  while (performance.now() - begun < limits.holdWaitMsMax) {
     const found = await removalOf(removal, id);
     if (found === undefined) return false;
     const { isPlanned, isAtIt } = found;
     if (!isPlanned && !isAtIt) return true;
     if (isAtIt) quietFrom = performance.now();
     // A plan that nobody is at: a server that was killed left it, and its next turn looks for the hold.
-    else if (performance.now() - quietFrom > limits.holdSettleQuietMs) return true;
-    await sleep(limits.holdSettlePollMs);
+    else if (performance.now() - quietFrom > limits.holdWaitQuietMs) return true;
+    await sleep(limits.holdWaitPollMs);
   }
   return false;
 }

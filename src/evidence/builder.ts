@@ -30,7 +30,7 @@ export interface BuilderOptions {
   readonly key: LogKey;
   readonly turns: Turns;
   /** No event below this place of the order of ingest can come any more. */
-  settledBefore(): Promise<bigint>;
+  watermark(): Promise<bigint>;
   /** Milliseconds between turns, and so between the checkpoints of an organization. */
   readonly intervalMs: number;
   /** How much of the machine a backlog may take, as a share of it. */
@@ -46,9 +46,9 @@ export interface BuilderOptions {
 }
 
 /**
- * Adds what has settled to the trees of all organizations, and signs a checkpoint of each that has grown. A turn reads
- * a stretch of the order of ingest, in slices; each slice is stored whole (its tiles are one INSERT), then signed for.
- * A turn that is cut short is done again from its beginning: a tree knows the last event that it has.
+ * Adds what is below the watermark to the trees of all organizations, and signs a checkpoint of each that has grown. A
+ * turn reads a stretch of the order of ingest, in slices; each slice is stored whole (its tiles are one INSERT), then
+ * signed for. A turn that is cut short is done again from its beginning: a tree knows the last event that it has.
  */
 export class Builder {
   readonly #options: BuilderOptions;
@@ -73,8 +73,11 @@ export class Builder {
       (signal) => this.turn(signal),
       (error) => this.#tell(error),
     );
-    gauge('auditlog_evidence_settled_seconds', 'Time up to which events are in their trees.', [], (metric) =>
-      metric.set(this.#progress === undefined ? 0 : seqTimeMs(this.#progress.settled) / 1000),
+    gauge(
+      'auditlog_evidence_watermark_seconds',
+      'Time up to which events are in their trees.',
+      [],
+      (metric) => metric.set(this.#progress === undefined ? 0 : seqTimeMs(this.#progress.watermark) / 1000),
     );
   }
 
@@ -83,7 +86,7 @@ export class Builder {
     return !this.#hasForeignKey && !this.#stopped.has(organization);
   }
 
-  /** Signs for all that is stored by now, as far as it settles in time, and ends. */
+  /** Signs for all that is stored by now, as far as the watermark passes it in time, and ends. */
   async stop(): Promise<void> {
     await this.#turning.stop();
     const ended = AbortSignal.timeout(this.#options.stopMsMax);
@@ -100,20 +103,20 @@ export class Builder {
   }
 
   /**
-   * Whether events are stored that have not settled. Beside an own engine there are none; where processes share one, the
-   * order settles some seconds behind the clock, and nobody else may be there to sign for the last of them. What has a place far
-   * ahead of the clock was put there: to wait for that would be in vain.
+   * Whether events are stored that are not below the watermark. Beside an own engine there are none. Where processes
+   * share one, the watermark is some seconds behind the clock, and nobody else may be there to sign for the last events.
+   * What has a place far ahead of the clock was put there: to wait for that would be in vain.
    */
   async #isBehind(): Promise<boolean> {
     if (this.#progress === undefined) return false;
     const counts = await countEvents(this.#options.storage, {
-      from: this.#progress.settled,
+      from: this.#progress.watermark,
       before: firstSeqOf(segmentAtTime(Date.now() + limits.aheadMsMax)),
     });
     return counts.size > 0;
   }
 
-  /** Adds and signs for what has settled. Rejects with EngineError, or where the signal fires. */
+  /** Adds and signs for what is below the watermark. Rejects with EngineError, or where the signal fires. */
   async turn(signal: AbortSignal): Promise<void> {
     const { storage, turns, key } = this.#options;
     const { ours, isNew } = await turns.isOurs();
@@ -128,16 +131,16 @@ export class Builder {
     }
     await key.publish(storage);
     this.#hasForeignKey = false;
-    const before = await this.#options.settledBefore();
+    const before = await this.#options.watermark();
     const progress = this.#progress ?? (await this.#resume(before));
     if (performance.now() >= this.#retryMs) await this.#retry(progress, signal);
-    if (before <= progress.settled) return this.#copy(signal);
-    const counts = await countEvents(storage, { from: progress.settled, before });
+    if (before <= progress.watermark) return this.#copy(signal);
+    const counts = await countEvents(storage, { from: progress.watermark, before });
     for (const slice of slicesOf(counts)) {
-      await this.#addEach(slice, { from: progress.settled, before }, signal);
+      await this.#addEach(slice, { from: progress.watermark, before }, signal);
       signal.throwIfAborted();
     }
-    await this.#advance({ ...progress, settled: before }, counts.size > 0);
+    await this.#advance({ ...progress, watermark: before }, counts.size > 0);
     await this.#copy(signal);
   }
 
@@ -153,10 +156,10 @@ export class Builder {
   /** Tries the trees that stand still once more: what stopped them may be mended. */
   async #retry(progress: Progress, signal: AbortSignal): Promise<void> {
     this.#retryMs = performance.now() + limits.stoppedRetryMs;
-    await this.#stopped.retry(progress.settled, (organization, from) =>
+    await this.#stopped.retry(progress.watermark, (organization, from) =>
       this.#addEach(
         { organizations: [organization], events: Number.POSITIVE_INFINITY },
-        { from, before: progress.settled },
+        { from, before: progress.watermark },
         signal,
       ),
     );
@@ -201,14 +204,14 @@ export class Builder {
         } else failure ??= error;
       }
     }
-    await this.#stopped.save(this.#progress?.settled ?? 0n);
+    await this.#stopped.save(this.#progress?.watermark ?? 0n);
     // The others are copied; this one is tried again.
     if (failure !== undefined) throw failure;
   }
 
   async #begin(before: bigint): Promise<Progress> {
     const progress = {
-      settled: 0n,
+      watermark: 0n,
       stopped: new Map<string, bigint>(),
       begunBefore: before,
       begunMicros: Date.now() * 1000,
@@ -221,7 +224,7 @@ export class Builder {
   /** Progress over nothing is kept in mind, and stored now and then. */
   async #advance(progress: Progress, hasEvents: boolean): Promise<void> {
     // Before that: else what one that was left out still lacks would count as being in its tree.
-    await this.#stopped.save(this.#progress?.settled ?? 0n);
+    await this.#stopped.save(this.#progress?.watermark ?? 0n);
     this.#progress = progress;
     const now = performance.now();
     if (!hasEvents && now - this.#savedMs < limits.idleProgressMs) return;

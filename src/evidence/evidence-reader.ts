@@ -8,7 +8,7 @@ import { consistencyRanges, inclusionRanges } from '../tlog/tree.ts';
 import { proofText } from '../tlog/proof-text.ts';
 import { type CheckpointTable, type StoredCheckpoint } from './checkpoint-table.ts';
 import { type LogKey, type PublishedKey, readKeys } from './log-key.ts';
-import { type Progress, readProgress, settledOf } from './progress-table.ts';
+import { type Progress, readProgress, watermarkOf } from './progress-table.ts';
 import type { TileTable } from './tile-table.ts';
 import { type PlacedEntry, TreeReader } from './tree-reader.ts';
 
@@ -156,8 +156,8 @@ export class EvidenceReader {
 
   async #hasPassed(organization: string, seq: bigint): Promise<boolean> {
     const { storage, tiles } = this.#options;
-    const settled = settledOf(await readProgress(storage), organization);
-    return seq < settled || (await tiles.reaches(organization, seq));
+    const watermark = watermarkOf(await readProgress(storage), organization);
+    return seq < watermark || (await tiles.reaches(organization, seq));
   }
 
   #notSigned(organization: string): Problem {

@@ -22,7 +22,7 @@ export interface EvidenceOptions {
   /** Names the log of each organization, with its id. */
   readonly serviceName: string;
   readonly keys: { readonly current: string; readonly previous: string | undefined };
-  readonly settledBefore: () => Promise<bigint>;
+  readonly watermark: () => Promise<bigint>;
   /** Before which time (Unix microseconds) an organization's events are over; undefined: none is. */
   readonly keptFrom: (organization: string) => number | undefined;
   /** Undefined: trees are read, and none is built. */

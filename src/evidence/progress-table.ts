@@ -3,7 +3,7 @@ import type { Storage } from '../storage/storage.ts';
 /** How far the trees have come. */
 export interface Progress {
   /** Every event below this place of the order of ingest is in its tree, but for those of organizations in `stopped`. */
-  readonly settled: bigint;
+  readonly watermark: bigint;
   /** Organizations whose trees stand still, and below which place their events are in them. */
   readonly stopped: ReadonlyMap<string, bigint>;
   /** Events below this place were in the table before the first tree was begun, */
@@ -13,20 +13,20 @@ export interface Progress {
 }
 
 interface Row {
-  readonly settled: string;
+  readonly watermark: string;
   readonly begun_before: string;
   readonly begun_micros: string;
 }
 
 /** Every event of an organization below this place is in its tree; 0 where no tree has been begun. */
-export function settledOf(progress: Progress | undefined, organization: string): bigint {
-  return progress?.stopped.get(organization) ?? progress?.settled ?? 0n;
+export function watermarkOf(progress: Progress | undefined, organization: string): bigint {
+  return progress?.stopped.get(organization) ?? progress?.watermark ?? 0n;
 }
 
 /** Undefined where no tree has been begun. Rejects with EngineError. */
 export async function readProgress(storage: Storage): Promise<Progress | undefined> {
   const [row] = await storage.readRows<Row>(
-    `SELECT settled, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros FROM evidence_progress
+    `SELECT settled AS watermark, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros FROM evidence_progress
      ORDER BY settled DESC LIMIT 1`,
   );
   if (row === undefined) return undefined;
@@ -35,7 +35,7 @@ export async function readProgress(storage: Storage): Promise<Progress | undefin
     'SELECT toString(org) AS org, toString(settled) AS place FROM evidence_stopped FINAL WHERE stopped',
   );
   return {
-    settled: BigInt(row.settled),
+    watermark: BigInt(row.watermark),
     stopped: new Map(stopped.map(({ org, place }) => [org, BigInt(place)])),
     begunBefore: BigInt(row.begun_before),
     begunMicros: Number(row.begun_micros),
@@ -44,12 +44,12 @@ export async function readProgress(storage: Storage): Promise<Progress | undefin
 
 export async function writeProgress(
   storage: Storage,
-  { settled, begunBefore, begunMicros }: Omit<Progress, 'stopped'>,
+  { watermark, begunBefore, begunMicros }: Omit<Progress, 'stopped'>,
 ): Promise<void> {
   await storage.command(
-    `INSERT INTO evidence_progress SELECT 1, {settled:UInt64}, {begunBefore:UInt64},
+    `INSERT INTO evidence_progress SELECT 1, {watermark:UInt64}, {begunBefore:UInt64},
        fromUnixTimestamp64Micro({begunMicros:Int64}, 'UTC')`,
-    { settled, begunBefore, begunMicros },
+    { watermark, begunBefore, begunMicros },
   );
 }
 
@@ -57,12 +57,12 @@ export async function writeProgress(
 export async function writeStopped(
   storage: Storage,
   organization: string,
-  { settled, stopped }: { readonly settled: bigint; readonly stopped: boolean },
+  { watermark, stopped }: { readonly watermark: bigint; readonly stopped: boolean },
 ): Promise<void> {
   await storage.command(
-    `INSERT INTO evidence_stopped SELECT {organization:UUID}, {settled:UInt64}, {stopped:Bool},
+    `INSERT INTO evidence_stopped SELECT {organization:UUID}, {watermark:UInt64}, {stopped:Bool},
        greatest(toUInt64(toUnixTimestamp64Micro(now64(6))),
          (SELECT max(version) + 1 FROM evidence_stopped WHERE org = {organization:UUID}))`,
-    { organization, settled, stopped },
+    { organization, watermark, stopped },
   );
 }

@@ -50,11 +50,11 @@ export class StoppedTrees {
   }
 
   /** Writes down those that are new, at the place that all others leave now. Rejects with EngineError. */
-  async save(settled: bigint): Promise<void> {
+  async save(watermark: bigint): Promise<void> {
     for (const organization of this.#stopped) {
       if (this.#written.has(organization)) continue;
-      await writeStopped(this.#options.storage, organization, { settled, stopped: true });
-      this.#written.set(organization, settled);
+      await writeStopped(this.#options.storage, organization, { watermark, stopped: true });
+      this.#written.set(organization, watermark);
     }
   }
 
@@ -63,7 +63,7 @@ export class StoppedTrees {
    * with what that rejects with, or EngineError.
    */
   async retry(
-    settled: bigint,
+    watermark: bigint,
     addFrom: (organization: string, from: bigint) => Promise<void>,
   ): Promise<void> {
     for (const [organization, from] of this.#written) {
@@ -75,7 +75,7 @@ export class StoppedTrees {
         throw error;
       }
       if (this.#stopped.has(organization)) continue;
-      await writeStopped(this.#options.storage, organization, { settled, stopped: false });
+      await writeStopped(this.#options.storage, organization, { watermark, stopped: false });
       this.#written.delete(organization);
       this.#options.damage.clear('evidence', organization);
       this.#options.log.info({ organization }, 'the tree of an organization goes on');

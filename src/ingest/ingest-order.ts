@@ -2,7 +2,7 @@ import type { Ingest } from './ingest.ts';
 import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
 
 interface IngestOrderOptions {
-  readonly ingest: Pick<Ingest, 'unsettled' | 'lastSegmentOf'>;
+  readonly ingest: Pick<Ingest, 'watermarks' | 'lastSegmentOf'>;
   /** Others that write the same table. */
   readonly peers: {
     /** The lowest segment that one of them may still write; Infinity when nobody else is writing. */
@@ -14,8 +14,8 @@ interface IngestOrderOptions {
   readonly clockSkewMs: number | undefined;
 }
 
-/** First places in the order that are not settled: no event below one can come any more. */
-interface Settled {
+/** No event below its place in the order can come any more. */
+interface OrderWatermarks {
   readonly ofAll: bigint;
   of(organization: string): bigint;
 }
@@ -29,13 +29,13 @@ export class IngestOrder {
   }
 
   /**
-   * How far the order has settled: below what this process has yet to store and below what its peers say. Where
+   * The watermarks: below what this process has yet to store and below what its peers say. Where
    * processes share an engine also below the clock, as a writer that begins now begins there. With an own engine no
    * clock counts: commands begin above the newest segment. Rejects with EngineError.
    */
-  async settledBefore(): Promise<Settled> {
+  async watermarks(): Promise<OrderWatermarks> {
     const { ingest, peers, clockSkewMs } = this.#options;
-    const { lowest, ofOrganization } = await ingest.unsettled();
+    const { lowest, ofOrganization } = await ingest.watermarks();
     const elsewhere = await peers.watermark();
     const byClock =
       clockSkewMs === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - clockSkewMs);

@@ -17,7 +17,7 @@ import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
 import type { DamageReports } from './recovery.ts';
 import { RejectionLog } from './rejections.ts';
-import type { Unsettled } from './sealed-segments.ts';
+import type { Watermarks } from './sealed-segments.ts';
 import { Wal } from './wal.ts';
 
 export interface IngestOptions extends RedactionSettings {
@@ -52,9 +52,9 @@ export interface Ingest {
   /** Stores what the service itself says of an organization (see own-events.ts). */
   recordOwn(organization: OrganizationFacts, event: string): Promise<void>;
   /** The lowest segment whose events may not be in the engine yet; nothing that comes later is below it. */
-  lowestUnsettled(): Promise<number>;
+  watermark(): Promise<number>;
   /** The same by organization: a large request of one holds back no other's. */
-  unsettled(): Promise<Unsettled>;
+  watermarks(): Promise<Watermarks>;
   /** The last segment that may hold events of an organization; Infinity while some are being written. */
   lastSegmentOf(organization: string): number;
   /** Begins segments above this number from now on (see `Wal.raise`). */
@@ -110,8 +110,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   return {
     accept,
     recordOwn: (organization, event) => own.record(organization, event),
-    lowestUnsettled: () => wal.lowestUnsettled(),
-    unsettled: () => wal.unsettled(),
+    watermark: () => wal.watermark(),
+    watermarks: () => wal.watermarks(),
     lastSegmentOf: (organization) => arrivals.lastSegmentOf(organization),
     raise: (segment) => wal.raise(segment),
     async takeOver(left, instance, signal) {

@@ -105,7 +105,7 @@ export const limits = {
   walHeadMsMax: 100,
   /** Organizations of which it is remembered when events last came. */
   arrivalsOrganizationsMax: 10_000,
-  /** An empty segment older than this gets a new number before its first event, or when somebody asks what has settled. */
+  /** An empty segment older than this gets a new number before its first event, or when somebody asks for the watermark. */
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
   /** How often the end of a log that was taken over from another process is looked for. */

@@ -24,7 +24,7 @@ export interface SealedSegment {
 }
 
 /** Lowest segment numbers whose rows may not be in the engine yet. */
-export interface Unsettled {
+export interface Watermarks {
   /** Of segments that may hold events of any organization. */
   readonly lowest: number;
   /** Of segments that hold events of one only, by its id. */
@@ -35,7 +35,7 @@ export interface Unsettled {
 export function lowestOf(
   waiting: readonly Pick<SealedSegment, 'number' | 'organization'>[],
   lowest: number,
-): Unsettled {
+): Watermarks {
   const ofOrganization = new Map<string, number>();
   let ofAny = lowest;
   for (const { number, organization } of waiting) {

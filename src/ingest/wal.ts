@@ -9,7 +9,7 @@ import { LogHead } from './log-head.ts';
 import { LogRoom } from './log-room.ts';
 import { type DamageReports, noteMissing, type Recovered, Recovery } from './recovery.ts';
 import { Rotation } from './rotation.ts';
-import { lowestOf, type SealedSegment, SealedSegments, type Unsettled } from './sealed-segments.ts';
+import { lowestOf, type SealedSegment, SealedSegments, type Watermarks } from './sealed-segments.ts';
 import { SegmentFiles } from './segment-files.ts';
 import { readIntact } from './segment-reader.ts';
 import { decodeSegment, evidenceName, type FrameInput, type SegmentContent, segmentName } from './segment.ts';
@@ -202,13 +202,13 @@ export class Wal {
    * The lowest segment number whose rows may not be in the engine yet: what comes later is not below it. An idle log
    * takes a new number first, so that it does not hold back what others write.
    */
-  async lowestUnsettled(): Promise<number> {
-    const { lowest, ofOrganization } = await this.unsettled();
+  async watermark(): Promise<number> {
+    const { lowest, ofOrganization } = await this.watermarks();
     return Math.min(lowest, ...ofOrganization.values());
   }
 
   /** The same by organization: a large request of one holds back no other's. */
-  async unsettled(): Promise<Unsettled> {
+  async watermarks(): Promise<Watermarks> {
     if (this.#rotation.isStale) await this.seal();
     const { writing } = this.#large;
     const waiting = writing === undefined ? this.#sealed.list : [...this.#sealed.list, writing];
@@ -316,7 +316,7 @@ export class Wal {
 
   /**
    * Numbers rise from the highest one on disk, so a segment stays until a newer one is there: else its number, or one
-   * that was said to be settled, could come again after a restart with the clock set back.
+   * below a watermark that was told, could come again after a restart with the clock set back.
    */
   async #outlive(segment: SealedSegment): Promise<void> {
     while (!this.#isClosed && segment.number >= this.#files.newest) await this.seal();

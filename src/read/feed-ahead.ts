@@ -8,21 +8,21 @@ import { limits } from './limits.ts';
 export interface PagePlace {
   readonly last: bigint;
   readonly events: number;
-  /** Settled events follow. */
+  /** Events below the watermark follow. */
   readonly more: boolean;
 }
 
-/** Pages that follow one another behind a place; none where nothing more is settled. All but the last are full. */
+/** Pages that follow one another behind a place; none where nothing more is below the watermark. All but the last are full. */
 export interface PlacesFound {
   readonly after: bigint;
   readonly pages: readonly PagePlace[];
-  readonly settledBefore: bigint;
+  readonly watermark: bigint;
 }
 
-/** A run of settled events of one organization in the order of ingest, read at once and handed out in pages. */
+/** A run of events of one organization in the order of ingest, read at once and handed out in pages. */
 export interface Chunk {
   readonly pages: readonly PageAhead[];
-  readonly settledBefore: bigint;
+  readonly watermark: bigint;
   /** Gives the memory back that the pages are in. */
   release(): void;
 }
@@ -135,7 +135,7 @@ export class ReadAhead {
     organization: string,
     after: bigint,
     limit: number,
-    use: (page: PageAhead, settledBefore: bigint) => T,
+    use: (page: PageAhead, watermark: bigint) => T,
   ): Promise<T | undefined> {
     const key = keyOf(organization, after, limit);
     const entry = this.#entries.get(key);
@@ -147,7 +147,7 @@ export class ReadAhead {
     if (chunk === undefined) return undefined;
     try {
       const page = chunk.pages[entry.page] as PageAhead;
-      const used = use(page, chunk.settledBefore);
+      const used = use(page, chunk.watermark);
       entry.page += 1;
       this.#advance(entry, chunk, page);
       return used;
@@ -209,7 +209,7 @@ function keyOf(organization: string, after: bigint, limit: number): string {
  * Divides rows, one event a line, into the pages that were found; undefined where there are not as many: the time of
  * some was over before they were read, and pages would not be what their places say.
  */
-export function dividePages(rows: HeldBytes, { pages, settledBefore }: PlacesFound): Chunk | undefined {
+export function dividePages(rows: HeldBytes, { pages, watermark }: PlacesFound): Chunk | undefined {
   const { buffer, start: first, end: behind } = rows;
   // A Buffer finds a byte several times faster than another Uint8Array does.
   const bytes = Buffer.from(buffer.buffer, buffer.byteOffset + first, behind - first);
@@ -227,5 +227,5 @@ export function dividePages(rows: HeldBytes, { pages, settledBefore }: PlacesFou
     start = end + betweenEvents;
   }
   if (start < bytes.length) return undefined;
-  return { pages: divided, settledBefore, release: rows.release };
+  return { pages: divided, watermark, release: rows.release };
 }

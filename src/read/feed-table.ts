@@ -18,7 +18,7 @@ export interface Found {
   readonly last: bigint;
   readonly rows: boolean;
   readonly more: boolean;
-  readonly settledBefore: bigint;
+  readonly watermark: bigint;
   /** Of this page and those behind it, where they were looked for. */
   readonly places?: PlacesFound;
 }
@@ -49,7 +49,7 @@ export interface PageOf {
 
 interface LookFrom {
   readonly after: bigint;
-  readonly settledBefore: bigint;
+  readonly watermark: bigint;
 }
 
 /** The first events of a range: how many, and the `seq` of the one that fills the page and of the last. */
@@ -100,7 +100,7 @@ export class FeedTable {
   async startOf(
     organization: string,
     { fromMicros }: AuditFilter,
-    settledBefore: bigint,
+    watermark: bigint,
     signal: AbortSignal,
   ): Promise<bigint> {
     if (fromMicros === undefined) return 0n;
@@ -110,19 +110,19 @@ export class FeedTable {
       signal,
       settings: feedPage,
     });
-    const first = row === undefined || row.events === '0' ? settledBefore : BigInt(row.first);
-    return (first < settledBefore ? first : settledBefore) - 1n;
+    const first = row === undefined || row.events === '0' ? watermark : BigInt(row.first);
+    return (first < watermark ? first : watermark) - 1n;
   }
 
   /** The next `pages` pages of all events of an organization. */
   async findAll(
     organization: string,
     { limit, pages }: { readonly limit: number; readonly pages: number },
-    { after, settledBefore }: LookFrom,
+    { after, watermark }: LookFrom,
     signal: AbortSignal,
   ): Promise<PlacesFound> {
     const where = whereClause(organization, {});
-    const range = { after, before: settledBefore, limit, rows: pages * limit + 1 };
+    const range = { after, before: watermark, limit, rows: pages * limit + 1 };
     const [row] = await this.#storage.readRows<{ found: string; ends: string[] }>(
       pageEnds,
       { ...where.parameters, ...range },
@@ -131,9 +131,9 @@ export class FeedTable {
     const full = (row?.ends ?? []).map((end) => ({ last: BigInt(end), events: limit, more: true }));
     const rest = Number(row?.found ?? 0) - full.length * limit;
     // As many as were asked for: the one beyond the pages says only that there is more.
-    if (full.length === pages || rest === 0) return { after, pages: full, settledBefore };
-    const last = { last: settledBefore - 1n, events: rest, more: false };
-    return { after, pages: [...full, last], settledBefore };
+    if (full.length === pages || rest === 0) return { after, pages: full, watermark };
+    const last = { last: watermark - 1n, events: rest, more: false };
+    return { after, pages: [...full, last], watermark };
   }
 
   /** The next page of events that match: looks through a window of all events, and the next where it finds nothing. */
@@ -141,17 +141,17 @@ export class FeedTable {
     organization: string,
     filter: AuditFilter,
     limit: number,
-    { after, settledBefore }: LookFrom,
+    { after, watermark }: LookFrom,
     signal: AbortSignal,
   ): Promise<Found> {
     const all = whereClause(organization, {});
     const matching = this.#whereOf(organization, filter);
     let from = after;
     for (let windows = 0; ; windows++) {
-      const range = { after: from, before: settledBefore, limit, rows: limits.feedWindowRows };
+      const range = { after: from, before: watermark, limit, rows: limits.feedWindowRows };
       const window = await this.#rangeStart(all, range, feedOrder, signal);
       const isLast = window.found < limits.feedWindowRows;
-      const end = isLast ? settledBefore - 1n : window.last;
+      const end = isLast ? watermark - 1n : window.last;
       const inWindow = { ...range, before: end + 1n, rows: limit + 1 };
       const { found, full } =
         window.found > 0
@@ -160,7 +160,7 @@ export class FeedTable {
       const isFull = found > limit;
       if (found > 0 || isLast || windows >= limits.feedWindowsMax) {
         const last = isFull ? full : end;
-        return { after: from, last, rows: found > 0, more: isFull || !isLast, settledBefore };
+        return { after: from, last, rows: found > 0, more: isFull || !isLast, watermark };
       }
       from = end;
     }

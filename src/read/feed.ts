@@ -47,10 +47,10 @@ export interface FeedOptions {
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
   readonly cursors: FeedCursors;
-  /** First `seq` that is not settled: no event of the organization below it can come any more. */
-  settledBefore(organization: string): Promise<bigint>;
+  /** No event of the organization with a lower `seq` can come any more. */
+  watermark(organization: string): Promise<bigint>;
   /**
-   * A place before which all events of the organization are that have come by the last answer of `settledBefore`;
+   * A place before which all events of the organization are that have come by the last answer of `watermark`;
    * undefined while some come, or when that cannot be told.
    */
   arrivedBefore(organization: string): bigint | undefined;
@@ -79,7 +79,7 @@ export function readFeedRequest(
 }
 
 /**
- * Reads events in the order of ingest. Only what has settled is handed out: segments reach the table out of order,
+ * Reads events in the order of ingest. Only what is below the watermark is handed out: segments reach the table out of order,
  * and a follower that had been given a later one would never see the earlier. The place in the order is taken before
  * the table is looked at, so everything below it is there.
  */
@@ -148,16 +148,16 @@ class Feed {
   }
 
   #takeAhead(organization: string, after: bigint, limit: number): Promise<ReadBody | undefined> {
-    return this.#ahead.take(organization, after, limit, ({ bytes, last, more }, settledBefore) =>
-      bodyOf(bytes, this.#metaText(organization, { last, more, settledBefore })),
+    return this.#ahead.take(organization, after, limit, ({ bytes, last, more }, watermark) =>
+      bodyOf(bytes, this.#metaText(organization, { last, more, watermark })),
     );
   }
 
   /** The full pages of a range: one that is not full yet is read when it is asked for. */
   async #findFull(organization: string, range: AheadOf, signal: AbortSignal): Promise<PlacesFound> {
-    const settledBefore = await this.#options.settledBefore(organization);
-    const from = { after: range.after, settledBefore };
-    if (this.#hasAll(organization, range.after, settledBefore)) return { ...from, pages: [] };
+    const watermark = await this.#options.watermark(organization);
+    const from = { after: range.after, watermark };
+    if (this.#hasAll(organization, range.after, watermark)) return { ...from, pages: [] };
     const found = await this.#table.findAll(organization, range, from, signal);
     return { ...found, pages: found.pages.filter(({ more }) => more) };
   }
@@ -219,14 +219,14 @@ class Feed {
     from: bigint | undefined,
     signal: AbortSignal,
   ): Promise<Found> {
-    const settledBefore = await this.#options.settledBefore(organization);
-    if (from !== undefined && this.#hasAll(organization, from, settledBefore)) {
-      const last = from < settledBefore ? settledBefore - 1n : from;
-      return { after: from, last, rows: false, more: false, settledBefore };
+    const watermark = await this.#options.watermark(organization);
+    if (from !== undefined && this.#hasAll(organization, from, watermark)) {
+      const last = from < watermark ? watermark - 1n : from;
+      return { after: from, last, rows: false, more: false, watermark };
     }
     const look = async (id: string, aborting: AbortSignal): Promise<Found> => {
-      const after = from ?? (await this.#table.startOf(id, filter, settledBefore, aborting));
-      const range = { after, settledBefore };
+      const after = from ?? (await this.#table.startOf(id, filter, watermark, aborting));
+      const range = { after, watermark };
       if (isFiltered(filter)) return this.#table.findMatching(id, filter, limit, range, aborting);
       const pages =
         from === undefined || schema !== undefined ? 1 : this.#ahead.pagesAtOnce(organization, limit);
@@ -235,18 +235,18 @@ class Feed {
     return inTurn(this.#options.queue, look)(organization, signal);
   }
 
-  /** Whether nothing is between a place and where the order has settled. */
-  #hasAll(organization: string, from: bigint, settledBefore: bigint): boolean {
-    if (from >= settledBefore - 1n) return true;
+  /** Whether nothing is between a place and the watermark. */
+  #hasAll(organization: string, from: bigint, watermark: bigint): boolean {
+    if (from >= watermark - 1n) return true;
     const arrivedBefore = this.#options.arrivedBefore(organization);
     return arrivedBefore !== undefined && arrivedBefore <= from + 1n;
   }
 
-  #metaText(organization: string, found: Pick<Found, 'last' | 'more' | 'settledBefore'>): string {
+  #metaText(organization: string, found: Pick<Found, 'last' | 'more' | 'watermark'>): string {
     const meta = {
       next_cursor: this.#options.cursors.write(organization, found.last),
       has_more: found.more,
-      settled_through: microsOfSeq(found.settledBefore),
+      settled_through: microsOfSeq(found.watermark),
     };
     return `,"meta":${stringify('FeedMeta', meta)}}`;
   }
@@ -254,9 +254,9 @@ class Feed {
 
 /** The first page of those that were found. */
 function firstOf(places: PlacesFound): Found {
-  const { after, settledBefore, pages } = places;
-  const { last, more } = pages[0] ?? { last: settledBefore - 1n, more: false };
-  return { after, last, rows: pages.length > 0, more, settledBefore, places };
+  const { after, watermark, pages } = places;
+  const { last, more } = pages[0] ?? { last: watermark - 1n, more: false };
+  return { after, last, rows: pages.length > 0, more, watermark, places };
 }
 
 /** When a place in the order was given out, Unix microseconds: see base/sequence.ts for what it is made of. */

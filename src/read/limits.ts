@@ -64,8 +64,8 @@ export const limits = {
   /** So long it is kept for somebody who asks for it. */
   feedAheadMsMax: 5_000,
   feedPollMs: 250,
-  /** How far the order has settled is asked this often; an older answer is true as well. */
-  feedSettledMs: 50,
+  /** The watermark is asked for this often; an older one is true as well. */
+  feedWatermarkMs: 50,
   /** Events that one request of a filtered feed looks through before it answers with what it has. */
   feedWindowRows: 20_000,
   feedWindowsMax: 25,

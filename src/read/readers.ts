@@ -38,7 +38,7 @@ export interface ReadersOptions {
   readonly secret: string;
   /** The order of ingest; see `FeedOptions`. */
   readonly order: {
-    settledBefore(): Promise<{ of(organization: string): bigint }>;
+    watermarks(): Promise<{ of(organization: string): bigint }>;
     arrivedBefore(organization: string): bigint | undefined;
   };
   /**
@@ -54,7 +54,7 @@ export interface ReadersOptions {
 export function createReaders(options: ReadersOptions): Readers {
   const { storage, pool, envelope, clock, order } = options;
   const queue = readQueue();
-  const settled = memoizeFor(limits.feedSettledMs, () => order.settledBefore());
+  const watermarks = memoizeFor(limits.feedWatermarkMs, () => order.watermarks());
   const keptFrom = (organization: string) => options.keptFrom(organization);
   const { ofKept, byKept } = keepingTo(keptFrom);
   const turn = turnOf(queue);
@@ -72,7 +72,7 @@ export function createReaders(options: ReadersOptions): Readers {
       envelope,
       clock,
       cursors: createFeedCursors(options.secret),
-      settledBefore: async (organization) => (await settled()).of(organization),
+      watermark: async (organization) => (await watermarks()).of(organization),
       arrivedBefore: (organization) => order.arrivedBefore(organization),
       keptFrom,
       queue,

@@ -16,9 +16,9 @@ export async function startEvidence(
   const { evidenceWitnesses: witnesses } = config;
   const { storage, instance } = stored;
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
-  const settledBefore = async () => (await order.settledBefore()).ofAll;
+  const watermark = async () => (await order.watermarks()).ofAll;
   const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
-  const evidence = openEvidence({ ...own, settledBefore, keptFrom, damage, log });
+  const evidence = openEvidence({ ...own, watermark, keptFrom, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;
 }

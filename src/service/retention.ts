@@ -3,7 +3,7 @@ import { ErasureKeeper } from '../control/erasure-keeper.ts';
 import { limits } from '../control/limits.ts';
 import { RetentionKeeper } from '../control/retention-keeper.ts';
 import { systemClock } from '../base/clock.ts';
-import { readProgress, settledOf } from '../evidence/progress-table.ts';
+import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import type { Base } from './base.ts';
@@ -20,12 +20,12 @@ export function startRetention(
   organizations: IngestDirectory,
 ): void {
   const { retentionDays, retentionIntervalMs: intervalMs, evidenceIntervalMs } = config;
-  const settledBefore = async (): Promise<(organization: string) => bigint> => {
-    const { ofAll } = await order.settledBefore();
+  const watermarks = async (): Promise<(organization: string) => bigint> => {
+    const { ofAll } = await order.watermarks();
     if (evidenceIntervalMs === undefined) return () => ofAll;
     const progress = await readProgress(storage);
     return (organization) => {
-      const inTree = settledOf(progress, organization);
+      const inTree = watermarkOf(progress, organization);
       return inTree < ofAll ? inTree : ofAll;
     };
   };
@@ -35,13 +35,13 @@ export function startRetention(
   };
   const removal = new EventRemoval(storage);
   const own = { storage, removal, instance, retentionDays, intervalMs };
-  const keeper = new RetentionKeeper({ ...own, settledBefore, record, clock: systemClock, trust, log });
+  const keeper = new RetentionKeeper({ ...own, watermarks, record, clock: systemClock, trust, log });
   stops.add(() => keeper.stop());
   const { erasurePollMs } = limits;
   const eraser = new ErasureKeeper({
     storage,
     instance,
-    settledBefore,
+    watermarks,
     record,
     clock: systemClock,
     log,

@@ -3,7 +3,7 @@ export const limits = {
   /** Memory of grouping or sorting a read, above which the engine goes on on the disk. */
   readSpillBytes: 128 * 1024 * 1024,
   readMemoryBytesMax: 768 * 1024 * 1024,
-  /** Processes that share an engine publish how far they have settled this often, and keep their clocks this close. */
+  /** Processes that share an engine publish their watermarks this often, and keep their clocks this close. */
   watermarkPublishMs: 1_000,
   clockSkewMsMax: 2_000,
   /** The clock is compared with theirs this often. */

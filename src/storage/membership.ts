@@ -42,7 +42,7 @@ interface MembershipOptions {
 /** How far the log of this process has come. */
 interface LogProgress {
   /** Everything in segments below it is stored, and nothing that comes later is below it. */
-  lowestUnsettled(): Promise<number>;
+  watermark(): Promise<number>;
   /** Begins segments above this number from now on. */
   raise(segment: number): void;
   /** Segments that wait for the engine. */
@@ -137,7 +137,7 @@ export class Membership {
   }
 
   /**
-   * Tells the other processes how far this one has settled, about once a second. A process that stops with events in
+   * Tells the other processes the watermark of this one, about once a second. A process that stops with events in
    * its log is still waited for: the next start sends them. On a ClickHouse server it also watches the clock, and whom
    * the feed waits for; beside the engine of this machine it goes on from the numbers of the others, so that none holds
    * back the order after the clock was set.
@@ -146,17 +146,17 @@ export class Membership {
     const { storage, instance, log, stops } = this.#options;
     const isOwn = this.#run === undefined;
     if (!isOwn) await this.#watch();
-    let published = await progress.lowestUnsettled();
+    let published = await progress.watermark();
     await publishWatermark(storage, instance, published);
     const publish = async (): Promise<void> => {
       if (isOwn) progress.raise(await highestWatermark(storage, instance));
-      const low = await progress.lowestUnsettled();
+      const low = await progress.watermark();
       if (low === published) return;
       await publishWatermark(storage, instance, low);
       published = low;
     };
     const publishing = new Repeated(limits.watermarkPublishMs, publish, (error) =>
-      log.debug(errorFacts(error), 'how far the log has settled could not be published yet'),
+      log.debug(errorFacts(error), 'the watermark could not be published yet'),
     );
     stops.add(async () => {
       await publishing.stop();

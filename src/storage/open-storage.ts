@@ -275,12 +275,12 @@ async function waitForServer(storage: Storage, url: string, user: string, log: L
 
 /**
  * Holds the table of the embedded engine against its ledger; the parts of a ClickHouse server have replicas, and
- * monitoring of their own. No event can come below `settledBefore` any more.
+ * monitoring of their own. No event can come below `watermark` any more.
  */
 export async function watchParts(
   { storage, engine, own }: HeldEngine,
   { dataDir, damage, log, stops }: StorageOptions,
-  settledBefore: () => Promise<bigint>,
+  watermark: () => Promise<bigint>,
   overMicros: () => number,
 ): Promise<void> {
   const watch = new PartsWatch({
@@ -288,7 +288,7 @@ export async function watchParts(
     dataDir,
     damage,
     log,
-    settledBefore,
+    watermark,
     overMicros,
     stored: () => own.checks(),
     checkWritten: () => own.checkParts(),

@@ -17,8 +17,8 @@ export interface PartsWatchOptions {
   readonly log: Logger;
   /** A time that has passed for certain, Unix microseconds: days before it are forgotten. */
   readonly overMicros: () => number;
-  /** First `seq` that is not settled: no event below it can come any more. */
-  settledBefore(): Promise<bigint>;
+  /** No event with a lower `seq` can come any more. */
+  watermark(): Promise<bigint>;
   /** Another number whenever events have been stored since. */
   stored(): number;
   /** Looks at the files of new parts; see own-engine.ts. */
@@ -112,13 +112,13 @@ export class PartsWatch {
     if (now >= this.#lookedMs + lookPauseMs) await this.#look();
   }
 
-  /** Takes into the ledger what has settled since. */
+  /** Takes into the ledger what the watermark has passed since. */
   async #count(signal: AbortSignal): Promise<void> {
     const { storage, dataDir } = this.#options;
     const stored = this.#options.stored();
     const began = performance.now();
     try {
-      const to = (await unlessAborted(this.#options.settledBefore(), signal)) - 1n;
+      const to = (await unlessAborted(this.#options.watermark(), signal)) - 1n;
       if (to > this.#ledger.through)
         this.#ledger.advance(to, await countStored(storage, this.#ledger.through, to, signal));
       await writeLedger(dataDir, this.#ledger);

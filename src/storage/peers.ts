@@ -76,7 +76,7 @@ export function commandPeers(storage: Storage, dataDir: string): Peers {
     isQuiet = lowest === Number.POSITIVE_INFINITY;
     if (isQuiet) {
       quietLength = now;
-      // What commands have written by now may lie behind where the order has settled, and be looked for later.
+      // What commands have written by now may lie below the watermark, and be looked for later.
       through = Math.max(through, last, segmentAtTime(Date.now()) + writersMax - 1);
     }
     return lowest;

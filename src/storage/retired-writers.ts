@@ -16,7 +16,7 @@ export interface Writer {
   readonly unseenMs: number;
   readonly state: 'running' | 'away' | 'stopped' | 'retired';
   /** Everything of it before this moment of the order is stored; undefined where nothing of it is waited for. */
-  readonly settledMs: number | undefined;
+  readonly watermarkMs: number | undefined;
   /** The same as a segment's number. */
   readonly low: number;
   /** How far behind the clock the feed is because of it; 0 where it does not hold the feed back. */
@@ -78,7 +78,7 @@ function writerOf(row: Row): Writer {
     seenMs: Number(row.seen),
     unseenMs,
     state: isRetired ? 'retired' : isWaitedFor ? waited : 'stopped',
-    settledMs: isWaitedFor ? segmentTimeMs(low) : undefined,
+    watermarkMs: isWaitedFor ? segmentTimeMs(low) : undefined,
     low,
     heldMs: heldMs > limits.feedHeldMsMin ? heldMs : 0,
     retiredMs: isRetired ? Number(row.retired) : undefined,

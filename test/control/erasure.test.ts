@@ -82,7 +82,7 @@ async function planned(
 
 function keeperOf(
   record: Recorder,
-  options: { readonly settled?: () => bigint; readonly instance?: string } = {},
+  options: { readonly watermark?: () => bigint; readonly instance?: string } = {},
 ) {
   const recorded: object[] = [];
   const keeper = new ErasureKeeper({
@@ -91,7 +91,7 @@ function keeperOf(
     log: silentLog,
     intervalMs: 3_600_000,
     instance: options.instance,
-    settledBefore: async () => options.settled ?? (() => 2n ** 62n),
+    watermarks: async () => options.watermark ?? (() => 2n ** 62n),
     record: async (id, event) => {
       recorded.push(event);
       await record(id, [event], { own: true });
@@ -119,14 +119,14 @@ const isFinished = async ({ id, organizationId }: StoredErasure) =>
 
 test('nothing changes before the event that says so is in the tree; that is recorded where a crash came before it', async () => {
   const { organization, record, erasure } = await begun('erase-order', 6);
-  let settled = 0n;
-  const { keeper, recorded } = keeperOf(record, { settled: () => settled });
+  let watermark = 0n;
+  const { keeper, recorded } = keeperOf(record, { watermark: () => watermark });
   await keeper.turn();
   await keeper.turn();
   assert.deepEqual([recorded.length, await counts(organization)], [1, [3, 0]]);
   assert.ok(JSON.stringify(recorded).includes(erasure.id));
   assert.ok(!JSON.stringify(recorded).includes(email), 'nobody can read who it was');
-  settled = 2n ** 62n;
+  watermark = 2n ** 62n;
   await keeper.turn();
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 3], true]);
   const rows = await engine.storage.rows<{ source: string }>(

@@ -54,7 +54,7 @@ function readersOf(storage: Storage, keptFrom: () => number | undefined): Reader
     envelope,
     clock: () => 0,
     secret: 'a secret of the test',
-    order: { settledBefore: async () => ({ of: () => 2n ** 62n }), arrivedBefore: () => undefined },
+    order: { watermarks: async () => ({ of: () => 2n ** 62n }), arrivedBefore: () => undefined },
     keptFrom,
     stopping: new AbortController().signal,
   });
@@ -84,8 +84,8 @@ async function feedOf({ feed }: Readers, organization: string): Promise<string[]
   }
 }
 
-/** What every way of reading shows of an organization, all of whose events have settled. */
-export async function readSettled(
+/** What every way of reading shows of an organization, all of whose events are below the watermark. */
+export async function readEachWay(
   storage: Storage,
   organization: string,
   keptFrom: () => number | undefined,

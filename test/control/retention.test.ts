@@ -17,11 +17,11 @@ import {
   placeHold,
   readPolicy,
   releaseHold,
-  settleHold,
+  awaitHold,
   wouldEnd,
 } from '../../src/control/retention.ts';
 import { RetentionKeeper } from '../../src/control/retention-keeper.ts';
-import { readSettled } from './retention-support.ts';
+import { readEachWay } from './retention-support.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { eventually } from '../support/http.ts';
@@ -96,7 +96,7 @@ class World {
       retentionDays: undefined,
       intervalMs: 3_600_000,
       instance: undefined,
-      settledBefore: async () => () => 2n ** 62n,
+      watermarks: async () => () => 2n ** 62n,
       record: async (id, event) => {
         if (id === organization.id) await this.#storePolicy([event]);
       },
@@ -184,7 +184,7 @@ class World {
     const policy = await readPolicy(storage, this.organization.id);
     const keptFrom = () => overBefore(policy, this.clock());
     const shown = this.model.shown();
-    const found = await readSettled(storage, this.organization.id, keptFrom);
+    const found = await readEachWay(storage, this.organization.id, keptFrom);
     assert.deepEqual(found.pages, shown);
     assert.deepEqual(found.feed, shown);
     assert.deepEqual(found.exported, shown);
@@ -328,7 +328,7 @@ test('a hold that is placed while months are being removed keeps those that the 
   await turn;
   world.model.stored = world.model.stored.slice(2);
   await world.check();
-  assert.equal(await settleHold(removal, organization.id), true);
+  assert.equal(await awaitHold(removal, organization.id), true);
   const [counted] = await storage.rows<{ n: string }>(
     'SELECT sum(rows) AS n FROM removals FINAL WHERE org = {org:UUID} AND done',
     { org: organization.id },
@@ -383,7 +383,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
       retentionDays: undefined,
       intervalMs: 3_600_000,
       instance,
-      settledBefore: async () => () => 2n ** 62n,
+      watermarks: async () => () => 2n ** 62n,
       record: async () => {},
     });
     keepers.push(keeper);
@@ -435,7 +435,7 @@ test('a change that is made while a turn reads is not taken back', async () => {
     retentionDays: undefined,
     intervalMs: 3_600_000,
     instance: undefined,
-    settledBefore: async () => () => 2n ** 62n,
+    watermarks: async () => () => 2n ** 62n,
     record: async () => {},
   });
   keepers.push(keeper);
@@ -469,7 +469,7 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
     retentionDays: undefined,
     intervalMs: 3_600_000,
     instance: undefined,
-    settledBefore: async () => (id) => (id === still ? 0n : 2n ** 62n),
+    watermarks: async () => (id) => (id === still ? 0n : 2n ** 62n),
     record: async () => {},
   });
   keepers.push(keeper);

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { removeRowsOf } from '../../src/control/deletion.ts';
 import { beginErasure, carryOutErasure, listErasures, planEvents } from '../../src/control/erasure.ts';
-import { placeHold, readPolicy, settleHold } from '../../src/control/retention.ts';
+import { placeHold, readPolicy, awaitHold } from '../../src/control/retention.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -117,12 +117,12 @@ describe('a node that has no row yet of those that most have', () => {
   test('is waited for where it does not answer; only that a hold is kept need not be known', async () => {
     const storage = storageAt(new URL(two.a.url).origin, 'lag');
     const removal = new EventRemoval(storage);
-    assert.equal(await settleHold(removal, org), true);
+    assert.equal(await awaitHold(removal, org), true);
     await two.b.kill();
     try {
       await assert.rejects(removal.unfinished());
       await assert.rejects(readPolicy(storage, org), /1 of the 2 nodes of the cluster answer/);
-      assert.equal(await settleHold(removal, org), false);
+      assert.equal(await awaitHold(removal, org), false);
     } finally {
       await two.b.start();
     }

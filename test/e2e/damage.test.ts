@@ -129,7 +129,7 @@ describe('a byte of a part changes', () => {
     await flipByte(join(part['path'] ?? '', 'data.bin'));
 
     damaged(await tenant.get('limit=1000'));
-    const failed = await eventually('the order of ingest to settle so far', async () => {
+    const failed = await eventually('the watermark to come so far', async () => {
       const answer = await feed();
       return answer.status === 200 ? undefined : answer;
     });

@@ -117,8 +117,8 @@ test('numbers keep their digits, texts their characters, and an event its bytes'
 });
 
 test('the feed gives each event once, in the order of ingest, with cursors of either schema', async () => {
-  // Where processes share an engine the order settles some seconds behind the clock.
-  await eventually('all to be settled', async () =>
+  // Where processes share an engine the watermark is some seconds behind the clock.
+  await eventually('all to be below the watermark', async () =>
     (await page<AuditEvent>({ limit: '1000' }, '/api/v1/audit/feed')).data.length > count ? true : undefined,
   );
   const ids: string[] = [];

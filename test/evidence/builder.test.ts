@@ -10,7 +10,7 @@ import { CheckpointTable, type StoredCheckpoint } from '../../src/evidence/check
 import { EvidenceReader } from '../../src/evidence/evidence-reader.ts';
 import { limits } from '../../src/evidence/limits.ts';
 import { ForeignKeyError, LogKey, readKeys } from '../../src/evidence/log-key.ts';
-import { readProgress, settledOf } from '../../src/evidence/progress-table.ts';
+import { readProgress, watermarkOf } from '../../src/evidence/progress-table.ts';
 import { slicesOf } from '../../src/evidence/slices.ts';
 import { TileTable } from '../../src/evidence/tile-table.ts';
 import { TreeReader } from '../../src/evidence/tree-reader.ts';
@@ -57,7 +57,7 @@ async function record(organization: string, count: number): Promise<Stored[]> {
        concat('{"n":', toString(number), ',"é":"', repeat('x', number % 90), '"}') FROM numbers({count:UInt64})`,
     { organization, start: startMicros, first, count },
   );
-  // Nothing settles before it is there.
+  // The watermark stays before it is there.
   nextSeq = first + BigInt(count) * 3n;
   return Array.from({ length: count }, (_, n) => {
     const source = `{"n":${n},"é":"${'x'.repeat(n % 90)}"}`;
@@ -79,12 +79,7 @@ function rootOf(events: readonly Stored[]): string {
   return Buffer.from(edge.root()).toString('hex');
 }
 
-function builder(
-  instance?: string,
-  intervalMs = 60_000,
-  mirror?: Mirror,
-  settledBefore = async () => nextSeq,
-) {
+function builder(instance?: string, intervalMs = 60_000, mirror?: Mirror, watermark = async () => nextSeq) {
   const { storage } = engine;
   const damage = new DamageRegister();
   const log = silentLog;
@@ -95,7 +90,7 @@ function builder(
     checkpoints,
     key,
     turns,
-    settledBefore,
+    watermark,
     intervalMs,
     shareOfMachine: limits.shareOfMachine,
     // However busy the machine is.
@@ -204,7 +199,7 @@ describe('trees of evidence', () => {
     await holdSigned(sound, events[sound] ?? []);
     const places = async () => {
       const progress = await readProgress(storage);
-      return [settledOf(progress, sound), settledOf(progress, unreadable)];
+      return [watermarkOf(progress, sound), watermarkOf(progress, unreadable)];
     };
     assert.deepEqual(await places(), [nextSeq, stoppedAt]);
     // Later turns leave it where it is.
@@ -328,7 +323,7 @@ describe('trees of evidence', () => {
       assert.equal(Buffer.from(root).toString('hex'), rootOf(events.slice(0, size)));
   });
 
-  test('at a stop cover what is stored and settles a moment later', async () => {
+  test('at a stop cover what is stored and passed by the watermark a moment later', async () => {
     const organization = randomUUID();
     const before = nextSeq;
     const events = await record(organization, 20);

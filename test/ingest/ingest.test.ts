@@ -287,7 +287,7 @@ describe('ingest, from request to sink', () => {
     assert.deepEqual(damage.list(), [
       { kind: 'log_segment', id: String(number), detail: 'the file of 1 events is missing' },
     ]);
-    assert.ok((await ingest.lowestUnsettled()) > number);
+    assert.ok((await ingest.watermark()) > number);
   });
 
   // A million events are mapped for it: `mapped-pieces` and `hostile-bodies` have the bound in the suite.
@@ -351,7 +351,7 @@ describe('ingest, from request to sink', () => {
     await until(() => stored.length > 0);
     assert.deepEqual(stored, ['small']);
     await until(() => ingest.unsent() === 1);
-    const { lowest, ofOrganization } = await ingest.unsettled();
+    const { lowest, ofOrganization } = await ingest.watermarks();
     assert.deepEqual([...ofOrganization.keys()], [organization.id]);
     assert.ok(lowest > ingest.lastSegmentOf(other), 'the feed of the other may go so far');
     assert.ok((ofOrganization.get(organization.id) ?? 0) <= ingest.lastSegmentOf(organization.id));

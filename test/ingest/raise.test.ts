@@ -27,18 +27,18 @@ test('a log begins above what others have reached, and follows them, whatever th
     damage: new DamageRegister(),
   });
   try {
-    const first = await wal.lowestUnsettled();
+    const first = await wal.watermark();
     assert.ok(first > ahead, `${first} is not above ${ahead}`);
     assert.equal(first % writersMax, 5);
     assert.equal(await newestSegmentOf([dataDir, join(dataDir, 'none')]), first);
     assert.equal(await lowestSegmentIn(dataDir), first);
     wal.raise(ahead - 1);
-    assert.equal(await wal.lowestUnsettled(), first, 'who is ahead need not follow');
+    assert.equal(await wal.watermark(), first, 'who is ahead need not follow');
     const further = ahead + 1000 * writersMax;
     wal.raise(further);
     // The one that was begun ahead of need may come first.
-    await wal.lowestUnsettled();
-    const followed = await wal.lowestUnsettled();
+    await wal.watermark();
+    const followed = await wal.watermark();
     assert.ok(followed > further, `${followed} is not above ${further}`);
   } finally {
     await wal.close();

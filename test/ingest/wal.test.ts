@@ -52,10 +52,10 @@ interface Run {
   readonly appends: number[][];
   nextId: number;
   /** The highest segment below which the log once said that nothing can come any more. */
-  settled: number;
-  /** Whose events a request holds, by id; and the same as `settled` for each organization. */
+  watermark: number;
+  /** Whose events a request holds, by id; and the same as `watermark` for each organization. */
   readonly organizationOf: Map<number, string>;
-  readonly settledOf: Map<string, number>;
+  readonly watermarkOf: Map<string, number>;
 }
 
 const newRun = (): Run => ({
@@ -63,9 +63,9 @@ const newRun = (): Run => ({
   engine: new Map(),
   appends: [],
   nextId: 1,
-  settled: 0,
+  watermark: 0,
   organizationOf: new Map(),
-  settledOf: new Map(),
+  watermarkOf: new Map(),
 });
 
 const organizations = ['one', 'another'];
@@ -79,9 +79,9 @@ async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void
     // Of any organization where it is not said.
     const owner = run.organizationOf.get(id);
     const owners = owner === undefined ? organizations : [owner];
-    const settled = Math.max(run.settled, ...owners.map((one) => run.settledOf.get(one) ?? 0));
-    const isLate = before === undefined && segment.number < settled;
-    assert.ok(!isLate || !run.acknowledged.has(id), `${place} comes after ${settled} had settled`);
+    const watermark = Math.max(run.watermark, ...owners.map((one) => run.watermarkOf.get(one) ?? 0));
+    const isLate = before === undefined && segment.number < watermark;
+    assert.ok(!isLate || !run.acknowledged.has(id), `${place} comes after ${watermark} was the watermark`);
     run.engine.set(place, id);
   }
   await wal.release(segment);
@@ -112,14 +112,14 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
       // Or else while the next appends come in.
       if (random() < 0.5) await sealed;
     } else if (choice < 0.8) {
-      const low = await wal.lowestUnsettled().catch(() => 0);
-      run.settled = Math.max(run.settled, low);
+      const low = await wal.watermark().catch(() => 0);
+      run.watermark = Math.max(run.watermark, low);
       const { lowest, ofOrganization } = await wal
-        .unsettled()
+        .watermarks()
         .catch(() => ({ lowest: 0, ofOrganization: new Map<string, number>() }));
       for (const one of organizations) {
         const own = Math.min(lowest, ofOrganization.get(one) ?? lowest);
-        run.settledOf.set(one, Math.max(own, run.settledOf.get(one) ?? 0));
+        run.watermarkOf.set(one, Math.max(own, run.watermarkOf.get(one) ?? 0));
       }
     } else {
       // Large ones are passed by others.
@@ -128,7 +128,7 @@ async function history(wal: Wal, run: Run, random: Random, steps: number): Promi
     }
     const stored = new Set(run.engine.values());
     for (const [id, segment] of run.acknowledged)
-      assert.ok(stored.has(id) || segment >= run.settled, `${id} is not in the engine: segment ${segment}`);
+      assert.ok(stored.has(id) || segment >= run.watermark, `${id} is not in the engine: segment ${segment}`);
   }
 }
 
@@ -261,12 +261,12 @@ describe('write-ahead log', () => {
       passedMs: () => passed,
       damage: new DamageRegister(),
     });
-    let last = await wal.lowestUnsettled();
+    let last = await wal.watermark();
     for (let step = 0; step < 3; step++) {
-      assert.equal(await wal.lowestUnsettled(), last, 'not while it is young');
+      assert.equal(await wal.watermark(), last, 'not while it is young');
       passed += 1000;
       now -= 3_600_000;
-      const low = await wal.lowestUnsettled();
+      const low = await wal.watermark();
       assert.ok(low > last);
       last = low;
     }
@@ -304,7 +304,7 @@ describe('write-ahead log', () => {
     assert.equal(await wal.append([frameOf([2], 10)]), first);
     assert.equal(await wal.append([frameOf([3], 10)]), first);
     assert.deepEqual(wal.sealed(), []);
-    assert.equal(await wal.lowestUnsettled(), first);
+    assert.equal(await wal.watermark(), first);
     made.open();
     await sealing;
     assert.deepEqual(
@@ -349,13 +349,13 @@ describe('write-ahead log', () => {
     await wal.seal();
     await deliverAll(wal);
     assert.equal(slices, 1, 'it is being written');
-    assert.ok((await wal.lowestUnsettled()) > first);
+    assert.ok((await wal.watermark()) > first);
     await wal.append([frameOf([5], 10)]);
-    const unsettled = await wal.lowestUnsettled();
+    const watermark = await wal.watermark();
     written.open();
     const own = await large;
-    assert.ok(own >= unsettled, 'nothing comes below what had settled');
-    assert.ok((await wal.lowestUnsettled()) <= own, 'it has yet to reach the engine');
+    assert.ok(own >= watermark, 'nothing comes below the watermark');
+    assert.ok((await wal.watermark()) <= own, 'it has yet to reach the engine');
     assert.ok((await wal.append([frameOf([6], 10)])) > own, 'what comes later has a higher number');
     const sealed = wal.sealed().find(({ number }) => number === own) as SealedSegment;
     assert.deepEqual([sealed.rows, sealed.isLarge], [2, true]);
@@ -389,14 +389,14 @@ describe('write-ahead log', () => {
     const own = await wal.append([frameOf([1], 2500)], 'one');
     const later = await wal.append([frameOf([2], 2500)], 'one');
     assert.ok(later > own);
-    const { lowest, ofOrganization } = await wal.unsettled();
+    const { lowest, ofOrganization } = await wal.watermarks();
     assert.ok(lowest > later);
     assert.deepEqual([...ofOrganization], [['one', own]]);
-    assert.equal(await wal.lowestUnsettled(), own);
+    assert.equal(await wal.watermark(), own);
     const anybodys = await wal.append([frameOf([3], 2500)]);
-    assert.equal((await wal.unsettled()).lowest, anybodys);
+    assert.equal((await wal.watermarks()).lowest, anybodys);
     await deliverAll(wal);
-    assert.equal((await wal.unsettled()).ofOrganization.size, 0);
+    assert.equal((await wal.watermarks()).ofOrganization.size, 0);
     await wal.close();
   });
 
@@ -567,7 +567,7 @@ describe('a disk that is full when the log is opened', () => {
       wal.sealed().map(({ number }) => number),
       [stored],
     );
-    assert.equal(await wal.lowestUnsettled(), stored);
+    assert.equal(await wal.watermark(), stored);
     await assert.rejects(wal.append([frameOf([3], 10)]), { code: 'unavailable' });
     // The attempts leave nothing behind, and the last number stays on disk: later ones are above it.
     assert.ok(made.length >= 2);

@@ -81,7 +81,7 @@ describe('the feed of large events', () => {
       clock: () => 77,
       pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
       cursors: createFeedCursors(cursorSecret),
-      settledBefore: async () => last + 1n,
+      watermark: async () => last + 1n,
       arrivedBefore: () => undefined,
       keptFrom: () => undefined,
       queue,
@@ -207,7 +207,7 @@ test('rows are divided into the pages that were found, or not at all where some 
     fc.property(fc.array(fc.array(text, { minLength: 1, maxLength: 5 }), { minLength: 1 }), (pages) => {
       const found = (of: readonly string[][]) => ({
         after: 0n,
-        settledBefore: 99n,
+        watermark: 99n,
         pages: of.map(({ length }, n) => ({ last: BigInt(n + 1), events: length, more: true })),
       });
       const buffer = new Uint8Array(Buffer.from(`before${pages.flat().join(',\n')}behind`));
@@ -241,7 +241,7 @@ describe('what is read ahead', () => {
               more: true,
               bytes: Buffer.from(String(n)),
             }));
-            resolve({ pages, settledBefore: after + 9n, release: () => void (held -= 1) });
+            resolve({ pages, watermark: after + 9n, release: () => void (held -= 1) });
           };
           asked.push({ finish, signal });
         }),

@@ -139,7 +139,7 @@ async function feedOf(storage: Storage, org: string): Promise<string> {
     clock: () => 0,
     pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
     cursors: createFeedCursors('a secret of the test'),
-    settledBefore: async () => 2n ** 62n,
+    watermark: async () => 2n ** 62n,
     arrivedBefore: () => undefined,
     keptFrom: () => undefined,
     queue: readQueue(),

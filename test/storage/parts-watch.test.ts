@@ -80,7 +80,7 @@ async function watched(): Promise<Watched> {
     dataDir,
     damage,
     log,
-    settledBefore: async () => nextSeq,
+    watermark: async () => nextSeq,
     stored: () => 1,
     checkWritten: async () => {},
     overMicros: () => Date.now() * 1000,
@@ -168,7 +168,7 @@ test('a ledger that could not be written is written later', async () => {
     dataDir,
     damage: new DamageRegister(),
     log: { debug: () => {}, info: () => {}, warn: () => void failures++, error: () => {} },
-    settledBefore: async () => nextSeq,
+    watermark: async () => nextSeq,
     stored: () => 1,
     checkWritten: async () => {},
     overMicros: () => Date.now() * 1000,
@@ -211,7 +211,7 @@ test('a stop does not wait for an engine that does not answer', async () => {
     dataDir,
     damage: new DamageRegister(),
     log: silentLog,
-    settledBefore: async () => {
+    watermark: async () => {
       await storage.rows('SELECT 1');
       return nextSeq;
     },

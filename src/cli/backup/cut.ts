@@ -172,7 +172,7 @@ async function newestInTable(storage: Storage, place: WhereLogsAre): Promise<num
  * was acknowledged before this moment is in the table.
  */
 async function cutOfShared(storage: Storage): Promise<Taken> {
-  const deadline = performance.now() + limits.backupSettleMsMax;
+  const deadline = performance.now() + limits.backupWatermarkMsMax;
   const begun = await engineMs(storage);
   for (;;) {
     const now = await engineMs(storage);

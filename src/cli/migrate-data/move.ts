@@ -74,7 +74,7 @@ export class DataMove {
   async copyRounds(): Promise<number> {
     let left = Number.POSITIVE_INFINITY;
     for (let round = 0; round < limits.moveRoundsMax; round += 1) {
-      const before = await this.#settledBefore();
+      const before = await this.#watermark();
       // What both had before this run is compared once, and again by the last run.
       await this.#copyEvents(before, round > 0);
       await this.#copyOthers();
@@ -175,7 +175,7 @@ export class DataMove {
   }
 
   /** A place below which hardly an event can come any more; the last run looks for those that did. */
-  async #settledBefore(): Promise<bigint> {
+  async #watermark(): Promise<bigint> {
     const [row] = await this.#sides.source.rows<{ now: string }>(
       'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
       {},

@@ -6,7 +6,7 @@ import type { Report } from './report.ts';
 interface Beyond {
   readonly organization: string;
   /** How far in the order the trees had come when the verification began. */
-  readonly settled: bigint;
+  readonly watermark: bigint;
   /** What no writer can have given out (order-end.ts). */
   readonly end: bigint;
   /** Events in the tree. */
@@ -19,13 +19,13 @@ interface Beyond {
  */
 export async function beyondTrees(
   storage: Storage,
-  { organization, settled, end, position }: Beyond,
+  { organization, watermark, end, position }: Beyond,
 ): Promise<Pick<Report, 'findings' | 'notes'>> {
   const [row] = await storage.rows<Record<'waiting' | 'first' | 'ahead' | 'place' | 'at', string>>(
     `SELECT countIf(seq < {end:UInt64}) AS waiting, min(seq) AS first, countIf(seq >= {end:UInt64}) AS ahead,
        minIf(seq, seq >= {end:UInt64}) AS place, toUnixTimestamp64Micro(argMinIf(time, seq, seq >= {end:UInt64})) AS at
-     FROM events WHERE org = {organization:UUID} AND seq >= {settled:UInt64}`,
-    { organization, settled, end },
+     FROM events WHERE org = {organization:UUID} AND seq >= {watermark:UInt64}`,
+    { organization, watermark, end },
   );
   if (row === undefined) return { findings: [], notes: [] };
   const { waiting, first, ahead, place: seq, at } = row;

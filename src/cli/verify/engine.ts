@@ -9,7 +9,7 @@ import {
   TooManyEventsError,
 } from '../../evidence/event-entries.ts';
 import { readKeys } from '../../evidence/log-key.ts';
-import { readProgress, settledOf } from '../../evidence/progress-table.ts';
+import { readProgress, watermarkOf } from '../../evidence/progress-table.ts';
 import { TileTable } from '../../evidence/tile-table.ts';
 import { EventAudit } from '../../tlog/event-audit.ts';
 import { entryAt, entryBytes } from '../../tlog/entry.ts';
@@ -82,11 +82,11 @@ export async function verifyEngine(
     ? undefined
     : new RenderingAudit({ storage, organization: id, appName, erasures, pace });
   const { covered } = checkpoints;
-  const settled = settledOf(await readProgress(storage), id);
-  const stored = { storage, organization: id, source, pace, covered, settled };
+  const watermark = watermarkOf(await readProgress(storage), id);
+  const stored = { storage, organization: id, source, pace, covered, watermark };
   const flood = await compareAll(stored, { tree, events, rendering, progress });
   progress.end();
-  const place = { organization: id, settled, end: await endOfOrder(storage, config), position: tree.size };
+  const place = { organization: id, watermark, end: await endOfOrder(storage, config), position: tree.size };
   const beyond = await beyondTrees(storage, place);
   notes.push(...(rendering?.notes ?? [unrendered]));
   notes.push(...notesOf(history), ...beyond.notes);
@@ -167,7 +167,7 @@ interface Stored {
   /** Events that checkpoints cover. */
   readonly covered: number;
   /** How far in the order the trees had come when it began. */
-  readonly settled: bigint;
+  readonly watermark: bigint;
 }
 
 interface Audits {
@@ -262,7 +262,7 @@ const isWhole = (entries: Buffer): boolean =>
  * afterwards.
  */
 async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
-  const { storage, organization, source, pace, covered, settled } = stored;
+  const { storage, organization, source, pace, covered, watermark } = stored;
   const eventsOf = (from: bigint, before: bigint) =>
     entriesOf(
       storage,
@@ -275,7 +275,7 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
   let events: Promise<Run> | undefined;
   for (let tile = limits.verifyTilesAtOnce; entries.length > 0; tile += limits.verifyTilesAtOnce) {
     const end = entryAt(entries, entries.length / entryBytes - 1).seq + 1n;
-    const isLast = !isWhole(entries) || (end >= settled && tile * tileWidth >= covered);
+    const isLast = !isWhole(entries) || (end >= watermark && tile * tileWidth >= covered);
     const behind = isLast ? Buffer.alloc(0) : source.read(tile);
     const [now, next] = await Promise.all([events ?? eventsOf(from, end), behind]);
     if (next.length > 0)
@@ -284,8 +284,8 @@ async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
     from = end;
     entries = next;
   }
-  while (from < settled) {
-    const end = await endOfSlice(storage, organization, { from, before: settled });
+  while (from < watermark) {
+    const end = await endOfSlice(storage, organization, { from, before: watermark });
     const stretch = { from, before: end };
     yield { stretch, entries: Buffer.alloc(0), events: await eventsOf(from, end) };
     from = end;
