@@ -19,7 +19,7 @@ export interface DemoFile extends DemoThing {
 }
 
 /** Bytes from the smallest to the largest usual file, by the ending of its name. */
-export const sizesByEnding: Readonly<Record<string, readonly [min: number, max: number]>> = {
+const sizesByEnding: Readonly<Record<string, readonly [min: number, max: number]>> = {
   csv: [2e3, 30e6],
   docx: [15e3, 3e6],
   dwg: [100e3, 20e6],

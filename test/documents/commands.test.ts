@@ -7,7 +7,7 @@ import type { CliDeps } from '../../src/cli/context.ts';
 import { blocksOf, documentText, pages } from '../support/markdown.ts';
 import { projectRoot } from '../support/project-root.ts';
 
-/** What can be said of commands in documents without running them; `test/e2e/pages.test.ts` runs them. */
+/** What can be said of commands in documents without running them; `test/e2e/pages.slow.test.ts` runs them. */
 
 const blocks = pages('with recipes').flatMap((path) =>
   blocksOf(documentText(path)).map((block) => ({ path, ...block })),

@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { limits } from '../../src/ingest/limits.ts';
-import { renderMetrics } from '../../src/base/metrics.ts';
 import type { Problem } from '../../src/base/problem.ts';
 import type { SegmentInsert, SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, type IngestOptions, openIngest } from '../../src/ingest/ingest.ts';
@@ -15,7 +14,6 @@ import type { IngestRequest } from '../../src/ingest/request.ts';
 import { builtWorker } from '../support/cli-command.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
-import { skippedForLength } from '../support/rounds.ts';
 
 const organization = { id: '0b7f2a50-0000-4000-8000-000000000001', slug: 'acme', retentionDays: undefined };
 
@@ -45,12 +43,6 @@ async function until(condition: () => boolean): Promise<void> {
     assert.ok(Date.now() < deadline, 'waited too long');
     await sleep(5);
   }
-}
-
-/** Rejected events that were no objects, in the metrics. */
-async function rejectedObjects(): Promise<number> {
-  const found = /^auditlog_ingest_rejected_total\{reason="object"\} (\d+)$/m.exec(await renderMetrics());
-  return Number(found?.[1] ?? 0);
 }
 
 describe('ingest, from request to sink', () => {
@@ -288,38 +280,6 @@ describe('ingest, from request to sink', () => {
       { kind: 'log_segment', id: String(number), detail: 'the file of 1 events is missing' },
     ]);
     assert.ok((await ingest.watermark()) > number);
-  });
-
-  // A million events are mapped for it: `mapped-pieces` and `hostile-bodies` have the bound in the suite.
-  it('refuses a body with more events than a segment can number, however small it was sent', {
-    skip: skippedForLength,
-  }, async () => {
-    const stored: string[] = [];
-    const { ingest } = await start(
-      async (insert) => {
-        stored.push(...markers(insert));
-        return 'stored';
-      },
-      { bodyBytesMax: 64 * 1024 * 1024, walBytesMax: 1e9, segmentBytes: 64 * 1024 * 1024 },
-    );
-    const line = '{"time":0,"message":{"action":1}}\n';
-    const before = await rejectedObjects();
-    const body = brotliCompressSync('1\n'.repeat(5) + line.repeat(limits.batchEventsMax - 4), {
-      params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
-    });
-    const huge = { ...request(''), body: new Uint8Array(body), encoding: 'br' as const };
-    const [refused, taken] = await Promise.allSettled([
-      ingest.accept(huge),
-      ingest.accept(request(event('small'))),
-    ]);
-    assert.equal(
-      refused.status === 'rejected' && (refused.reason as { code: string }).code,
-      'too_many_events',
-    );
-    assert.equal(taken.status, 'fulfilled');
-    assert.equal(await rejectedObjects(), before + 5, 'rejected events of a refused body count');
-    assert.equal(await ingest.flush(5000), true);
-    assert.deepEqual(stored, ['small']);
   });
 
   it('stores the events of others, and lets their order settle, while a large body of one is being inserted', async () => {

@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Which test files run together in one process, found by what they import, so that a new one needs no entry anywhere.
- * Each process costs three quarters of a second of the processor before its first test, each service another two, a
- * browser three.
+ * Which test files run, and together in one process, found by their name and by what they import, so that a new one needs
+ * no entry anywhere. `npm test` runs `*.test.ts`, `npm run test:all` runs `*.slow.test.ts`. Each process costs three
+ * quarters of a second of the processor before its first test, each service another two, a browser three.
  */
+const suite = process.env['TEST_SUITE'] ?? 'quick';
+if (suite !== 'quick' && suite !== 'slow') throw new Error(`TEST_SUITE is quick or slow, not ${suite}`);
+const isSlow = (/** @type {string} */ path) => path.endsWith('.slow.test.ts');
 
 /** What starts a service, an engine or a command for the file alone. */
 const starts =
@@ -24,7 +27,6 @@ const alone = new Set([
 const together = 'test/together';
 
 function kindOf(path) {
-  if (path.startsWith(together)) return 'group';
   if (alone.has(path)) return 'alone';
   const text = readFileSync(path, 'utf8');
   if (/\bsharedPage\(/.test(text)) return 'page';
@@ -37,15 +39,22 @@ function kindOf(path) {
 /**
  * The test files of a kind: `plain` starts nothing, `server`, `engine` and `page` use the shared ones, `service` starts
  * its own in other processes, `part` starts parts of a service in its own process. Files of one of these kinds run
- * together, in the processes that `test/together` has for it, which are of kind `group`; files of kind `alone` do not.
+ * together, in the processes that `test/together` has for it; files of kind `alone` do not.
  *
- * @param {'plain' | 'server' | 'engine' | 'page' | 'service' | 'part' | 'group' | 'alone'} kind
+ * @param {'plain' | 'server' | 'engine' | 'page' | 'service' | 'part' | 'alone'} kind
  */
 export function testFiles(kind) {
-  return readdirSync('test', { recursive: true, encoding: 'utf8' })
-    .map((name) => join('test', name))
-    .filter((path) => path.endsWith('.test.ts') && kindOf(path) === kind)
+  return namesIn('test')
+    .filter(
+      (path) => !path.startsWith(together) && isSlow(path) === (suite === 'slow') && kindOf(path) === kind,
+    )
     .toSorted();
+}
+
+function namesIn(directory) {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(directory, name))
+    .filter((path) => path.endsWith('.test.ts'));
 }
 
 /** End-to-end tests that say nothing about a service on another engine than the embedded one. */
@@ -70,7 +79,6 @@ const ofOneEngine = new Set([
   'start',
   'upgrade',
   // About what stands before the service, or about no service.
-  'kill-seed',
   'pages',
   'proxy',
   'tls',
@@ -79,15 +87,16 @@ const ofOneEngine = new Set([
 
 /** The black-box suite: what `npm run test:server` and `npm run test:cluster` run on other engines. A new file belongs to it. */
 function blackBoxFiles() {
-  return readdirSync('test/e2e')
-    .filter((name) => name.endsWith('.test.ts') && !ofOneEngine.has(name.slice(0, -'.test.ts'.length)))
-    .map((name) => join('test/e2e', name))
+  return namesIn('test/e2e')
+    .filter((path) => !ofOneEngine.has(basename(path).replace(/(\.slow)?\.test\.ts$/, '')))
     .toSorted();
 }
 
-// What `npm test` runs, or the black-box suite.
+// What the suite runs, or the black-box suite.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const found =
-    process.argv[2] === 'black-box' ? blackBoxFiles() : [...testFiles('group'), ...testFiles('alone')];
+    process.argv[2] === 'black-box'
+      ? blackBoxFiles()
+      : [...namesIn(together).toSorted(), ...testFiles('alone')];
   process.stdout.write(found.join('\n') + '\n');
 }

@@ -6,7 +6,7 @@ import { testFiles } from './test-files.mjs';
 
 /** Runs every `of`-th test file of a kind in this process, one after the other; hooks of a file are its own. */
 export function runTogether(
-  kind: Exclude<Parameters<typeof testFiles>[0], 'group' | 'alone'>,
+  kind: Exclude<Parameters<typeof testFiles>[0], 'alone'>,
   part: number,
   of: number,
 ): void {

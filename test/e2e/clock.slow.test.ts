@@ -2,7 +2,6 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { type AuditEvent, call, eventually } from '../support/http.ts';
-import { skippedForLength } from '../support/rounds.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
@@ -59,7 +58,7 @@ function setRight(server: TestServer): void {
     process.kill((JSON.parse(line) as { pid: number }).pid, 'SIGUSR2');
 }
 
-for (const PROCESSES of skippedForLength === false ? ['1', '2'] : ['1'])
+for (const PROCESSES of ['1', '2'])
   describe(`a clock that is set back or forward, with an engine of its own and PROCESSES=${PROCESSES}`, () => {
     const shifted = (ms: number) => ({ ...wrongBy(ms), PROCESSES });
     let dataDir: string;

@@ -5,7 +5,6 @@ import { after, before, describe, test } from 'node:test';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { call, eventually } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
-import { skippedForLength } from '../support/rounds.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
   createTenant,
@@ -198,9 +197,7 @@ describe('a writer that does not come back', () => {
   });
 
   // `membership.test.ts` has what a server does then, without the server.
-  test('ends by itself where it lives and was retired, and is another after its next start', {
-    skip: skippedForLength,
-  }, async () => {
+  test('ends by itself where it lives and was retired, and is another after its next start', async () => {
     const live = (await writers()).find(({ pid, state }) => pid === dying.pid && state === 'running');
     assert.ok(live);
     // As the command would, had the server been cut off for minutes.

@@ -1,0 +1,183 @@
+import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
+import { before, describe, test } from 'node:test';
+import { acme } from '../../src/demo/acme.ts';
+import { demoClues, demoEnd, demoEvents } from '../../src/demo/events.ts';
+import { globex } from '../../src/demo/globex.ts';
+import { demoStaff } from '../../src/demo/people.ts';
+import { activityTitles } from '../../src/ocsf/activities.ts';
+import { Mapper } from '../../src/ocsf/audit-event.ts';
+import { redactionOf } from '../../src/ocsf/redact.ts';
+import { mapText } from '../ocsf/arbitrary.ts';
+
+/** As docs/tour.md has it: a demo of 100,000 events that began then, a Sunday. */
+const endMicros = Date.UTC(2026, 10, 22, 6) * 1000;
+const requests = [
+  { profile: acme, count: 70_000, endMicros, seed: 1 },
+  { profile: globex, count: 30_000, endMicros, seed: 2 },
+] as const;
+
+interface Event {
+  readonly time: number;
+  readonly level: string;
+  readonly msg?: string;
+  readonly message: {
+    readonly timestamp: string;
+    readonly actor: {
+      readonly id: string;
+      readonly name: string;
+      readonly email: string;
+      readonly type: string;
+    };
+    readonly action: number | { readonly code: number };
+    readonly target: { readonly name: string; readonly type: string };
+    readonly result: { readonly title: string; readonly description?: string; readonly code: number };
+    readonly remote: { readonly ip: string; readonly port: number };
+    readonly sender?: { readonly file: string };
+    readonly extra: Readonly<Record<string, unknown>>;
+    readonly flow_id?: string;
+    readonly org: string;
+  };
+}
+
+interface Read extends Event {
+  readonly code: number;
+  readonly ms: number;
+  /** As the audit event has it. */
+  readonly text: string;
+}
+
+function read(line: string): Read {
+  const event = JSON.parse(line) as Event;
+  const { action, result, timestamp } = event.message;
+  const code = typeof action === 'number' ? action : action.code;
+  const text = event.msg ?? `${result.title}: ${result.description}`;
+  // In place: of a hundred thousand, copies cost more than all that is asked of them.
+  return Object.assign(event, { code, ms: Date.parse(timestamp), text });
+}
+
+const few = (more: Partial<Parameters<typeof demoEvents>[0]>) => [...demoEvents({ ...requests[0], ...more })];
+
+let lines: readonly string[][];
+let companies: readonly Read[][];
+before(() => {
+  lines = requests.map((request) => [...demoEvents(request)]);
+  companies = lines.map((company) => company.map(read));
+});
+
+describe('demo events', () => {
+  test('are exactly as many as asked for, whatever the number, in order, of the last 30 days', () => {
+    assert.deepEqual(
+      lines.map(({ length }) => length),
+      [70_000, 30_000],
+    );
+    for (const count of [0, 1, 2, 719, 1000]) assert.equal(few({ count }).length, count);
+    for (const events of companies) {
+      assert.ok(events.every(({ ms }, index) => ms >= (events[index - 1]?.ms ?? 0)));
+      assert.ok((events[0]?.ms ?? 0) * 1000 >= endMicros - 30 * 86_400_000_000);
+      assert.ok((events.at(-1)?.ms ?? 0) * 1000 < endMicros);
+    }
+  });
+
+  test('are the same for the same seed and others for another', () => {
+    assert.deepEqual(few({ count: 2000 }), few({ count: 2000 }));
+    assert.notDeepEqual(few({ count: 2000 }), few({ count: 2000, seed: 8 }));
+  });
+
+  test('are all accepted by the mapper, each a line of about 750 bytes', () => {
+    const mapper = new Mapper({ appName: 'demo', redaction: redactionOf({ redactKeys: [] }) });
+    for (const line of lines.flat().filter((_, index) => index % 40 === 0)) {
+      assert.ok(!line.includes('\n'));
+      const resolve = () => ({ id: '11111111-1111-4111-8111-111111111111', retentionDays: undefined });
+      const mapped = mapText(mapper, line, resolve);
+      if (typeof mapped === 'string') assert.fail(`${mapped} ${line}`);
+    }
+    for (const company of lines) {
+      const average = company.reduce((sum, line) => sum + Buffer.byteLength(line), 0) / company.length;
+      assert.ok(average > 680 && average < 800, `${average} bytes`);
+    }
+  });
+});
+
+function found(query: Readonly<Record<string, string>>, events: readonly Read[]): Read[] {
+  const { actor, flowId, startTime = '', endTime = '9' } = query;
+  return events.filter(
+    ({ message: { actor: by, flow_id, timestamp } }) =>
+      (actor === undefined || by.email === actor) &&
+      (flowId === undefined || flow_id === flowId) &&
+      timestamp >= startTime &&
+      timestamp <= endTime,
+  );
+}
+
+describe('the stories', () => {
+  test('are found by their clues, and nothing else is', () => {
+    const counts = requests.map((request, index) =>
+      demoClues(request).map(({ query }) => found(query, companies[index] ?? []).length),
+    );
+    assert.deepEqual(counts, [
+      [55, 2, 5, 4001, 1, 7, 3],
+      [56, 3],
+    ]);
+    const [haul] = companies.map((events) =>
+      events.filter(({ message }) => message.flow_id?.startsWith('2b9f4c1e')),
+    );
+    assert.ok((haul?.at(-1)?.ms ?? 0) - (haul?.[0]?.ms ?? 0) < 3_600_000, 'within an hour');
+  });
+
+  test('are told on whatever weekday the demo starts, of the days before', () => {
+    for (let day = 0; day < 7; day += 1) {
+      const end = endMicros + day * 86_400_000_000;
+      for (const profile of [acme, globex]) {
+        const request = { profile, count: 700, endMicros: end };
+        const events = few({ ...request, seed: 3 }).map(read);
+        for (const { title, query } of demoClues(request))
+          assert.ok(found(query, events).length > 0, `${title}, ${day} days later`);
+      }
+    }
+  });
+
+  test('can be found later, by when the first event was', () => {
+    const [first = assert.fail()] = companies[0] ?? [];
+    assert.deepEqual(
+      demoClues({ ...requests[0], endMicros: demoEnd(first.ms * 1000) }),
+      demoClues(requests[0]),
+    );
+  });
+
+  test('are left out where they would be most of the events', () => {
+    assert.deepEqual(demoClues({ ...requests[0], count: 499 }), []);
+  });
+
+  test('are those of docs/tour.md: its requests, and its answers line by line', () => {
+    const tour = readFileSync('docs/tour.md', 'utf8');
+    for (const { query } of requests.flatMap(demoClues)) {
+      const filters = Object.entries(query).map(([name, value]) => `&${name}=${value}`);
+      assert.ok(tour.includes(`"$EXPORT${filters.join('')}"`), filters.join(''));
+    }
+    const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+    const known = new Set(
+      companies
+        .flat()
+        .map(({ message, code, text }) =>
+          [message.timestamp, activityTitles.get(code) ?? '', text].map(quoted).join(','),
+        ),
+    );
+    const answers = tour.split('\n').filter((line) => line.startsWith('"20'));
+    assert.ok(answers.length > 30);
+    for (const answer of answers) assert.ok(known.has(answer), answer);
+  });
+});
+
+test('the staff: sixty people and twenty-four, an address each, every role', () => {
+  for (const [profile, size] of [
+    [acme, 60],
+    [globex, 24],
+  ] as const) {
+    const users = demoStaff(profile, profile.slug);
+    assert.equal(users.length, size);
+    assert.equal(new Set(users.map(({ email }) => email)).size, size);
+    for (const { email } of users) assert.match(email, /^[a-z.-]+@(acme|globex)\.example$/);
+    assert.deepEqual(new Set(users.map(({ role }) => role)), new Set(['admin', 'auditor', 'member']));
+  }
+});
