@@ -7,6 +7,8 @@ export interface Step {
   readonly seed: number;
   /** Of a fault: how long after the beginning of its round. */
   readonly afterMs?: number;
+  /** Of a fault that has struck: how many answers its round had had. It strikes there again, on a machine of any speed. */
+  readonly afterAnswers?: number;
 }
 
 /** Steps that begin together. A fault comes while they are under way. */
@@ -20,6 +22,8 @@ export interface Round {
 export interface Plan {
   readonly seed: number;
   readonly rounds: readonly Round[];
+  /** A request that fails is no finding: to see what lies behind such failures. */
+  readonly toleratesFailures?: boolean;
 }
 
 /** What a plan is drawn from. `alone`: nothing else is under way meanwhile. */

@@ -1,18 +1,25 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, symlinkSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { projectRoot } from '../support/project-root.ts';
-import { type PlantedFault, plantedFaults } from './planted/faults.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { projectRoot } from '../support/project-root.ts';
+import { playApart } from './apart.ts';
+import { limits } from './limits.ts';
+import { operations } from './operations/all.ts';
+import { planOf, stepsOf } from './plan.ts';
+import { type PlantedFault, plantedFaults } from './planted/faults.ts';
+import { planted } from './planted/plant.ts';
+import { shrink } from './shrink.ts';
 
 /**
- * npm run simulate:planted -- [NAME…] [--minutes 10] [--seed N] [--without OPERATION]…
+ * npm run simulate:planted -- [NAME…] [--minutes 10] [--seed N] [--shrink]
  *
- * Plants one fault at a time into a copy of the sources (`planted/faults.ts`), builds it, and plays until something is
- * found. Prints a table of how long that took; exit code 1 where a fault was not found, or has no place in the sources any more.
+ * Plants one fault at a time into a copy of the sources (`planted/faults.ts`), builds it, and plays run after run until a
+ * check that is about the fault fails; with `--shrink` then the fewest steps. Prints a table of how long that took; exit
+ * code 1 where a fault was not found, or has no place in the sources any more.
  */
 
 const { values, positionals } = parseArgs({
@@ -20,12 +27,12 @@ const { values, positionals } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string' },
-    without: { type: 'string', multiple: true, default: [] },
+    shrink: { type: 'boolean', default: false },
   },
 });
-const shownCharactersMax = 4000;
 const root = fileURLToPath(projectRoot);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const sayWithin = (line: string): void => say(`  ${line}`);
 
 /** The copy has what git knows; the packages are those of the original. */
 async function copySources(): Promise<string> {
@@ -41,45 +48,60 @@ async function copySources(): Promise<string> {
   return copy;
 }
 
-function must(program: string, args: readonly string[], cwd: string): void {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stdout}${stderr}`);
-}
-
-interface Played {
-  readonly code: number | null;
-  readonly seconds: number;
-  readonly said: string;
-}
-
-async function plant(copy: string, { name, edits }: PlantedFault): Promise<void> {
-  for (const { file, find, put } of edits) {
-    const path = join(copy, file);
-    const text = await readFile(path, 'utf8');
-    if (text.split(find).length !== 2) throw new Error(`${name}: ${file} does not have this once: ${find}`);
-    await writeFile(
-      path,
-      text.replace(find, () => put),
-    );
+async function plant(copy: string, { edits }: PlantedFault): Promise<void> {
+  for (const edit of edits) {
+    const path = join(copy, edit.file);
+    await writeFile(path, planted(await readFile(path, 'utf8'), edit));
   }
+  const { status, stdout, stderr } = spawnSync('npm', ['run', '-s', 'build'], {
+    cwd: copy,
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`the planted fault cannot be built: ${stdout}${stderr}`);
 }
 
-function play(copy: string, { run = [] }: PlantedFault): Promise<Played> {
-  const seed = values.seed === undefined ? [] : ['--seed', values.seed];
-  const args = ['--import', 'tsx', 'test/simulator/run.ts', '--no-shrink', '--minutes', values.minutes];
-  const without = values.without.flatMap((name) => ['--without', name]);
+/** Runs with a planted fault until a check that is about it fails; what another check finds is said and passed over. */
+async function find(
+  copy: string,
+  fault: PlantedFault,
+): Promise<{ check: string; seconds: number } | undefined> {
   const began = performance.now();
-  const child = spawn(process.execPath, [...args, ...seed, ...without, ...run], {
-    cwd: copy,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let said = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
-  return new Promise((resolve) =>
-    child.once('close', (code) =>
-      resolve({ code, seconds: Math.round((performance.now() - began) / 1000), said }),
-    ),
-  );
+  const msMax = Number(values.minutes) * 60_000;
+  const drawn = operations.filter(({ name }) => fault.only?.includes(name) ?? true);
+  let seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);
+  for (; performance.now() - began < msMax; seed++) {
+    const plan = {
+      ...planOf(seed, limits.roundsDefault, drawn),
+      ...(fault.toleratesFailures && { toleratesFailures: true }),
+    };
+    const lines: string[] = [];
+    const { failure, played } = await playApart(plan, {
+      root: copy,
+      say: (line) => lines.push(line),
+      msMax: msMax - (performance.now() - began),
+    });
+    const seconds = Math.round((performance.now() - began) / 1000);
+    say(
+      `${fault.name}, seed ${seed}, ${stepsOf(plan)} steps, ${seconds} s: ${failure?.message ?? 'no failure'}`,
+    );
+    if (failure === undefined) continue;
+    if (!fault.seenBy.includes(failure.check)) {
+      lines.forEach(sayWithin);
+      continue;
+    }
+    if (values.shrink) {
+      const smallest = await shrink(
+        played,
+        failure.check,
+        (smaller, sayLine, left) => playApart(smaller, { root: copy, say: sayLine, msMax: left }),
+        say,
+      );
+      say(`the fewest steps found, ${stepsOf(smallest.plan)} of ${stepsOf(plan)}:`);
+      smallest.lines.forEach(sayWithin);
+    }
+    return { check: failure.check, seconds };
+  }
+  return undefined;
 }
 
 async function main(): Promise<void> {
@@ -88,16 +110,9 @@ async function main(): Promise<void> {
   for (const fault of chosen) {
     const copy = await copySources();
     await plant(copy, fault);
-    must('npm', ['run', '-s', 'build'], copy);
-    const { code, seconds, said } = await play(copy, fault);
-    const [, check = 'nothing'] = /^FAILED.*\n(.*?):/m.exec(said) ?? [];
-    const isFound = code === 1 && fault.seenBy.includes(check);
-    rows.push(`| ${fault.about} | ${isFound ? `${seconds} s` : 'not found'} | ${check} |`);
-    say(rows.at(-1) ?? '');
-    if (!isFound) {
-      say(said.slice(-shownCharactersMax));
-      process.exitCode = 1;
-    }
+    const found = await find(copy, fault);
+    rows.push(`| ${fault.about} | ${found ? `${found.seconds} s` : 'not found'} | ${found?.check ?? ''} |`);
+    if (found === undefined) process.exitCode = 1;
     await removeDirectory(copy);
   }
   say(['| fault | found after | by the check |', '|---|---|---|', ...rows].join('\n'));

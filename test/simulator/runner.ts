@@ -9,39 +9,90 @@ import { makeOrganization } from './operations/control.ts';
 import { operationOf } from './operations/all.ts';
 import type { Plan, Round, Step } from './plan.ts';
 import { quietPoint } from './quiet.ts';
-import { ending } from './waiting.ts';
+import { ending, patiently } from './waiting.ts';
 import { World } from './world.ts';
 
 /** What came of one run. */
 export interface Outcome {
-  readonly failure: Finding | undefined;
-  readonly lines: readonly string[];
+  readonly failure: { readonly check: string; readonly message: string } | undefined;
+  /** The rounds that were begun, with the moments of the faults and without steps that had nothing to do. */
+  readonly played: Plan;
   readonly events: number;
 }
 
-async function runStep(world: World, name: string, step: Step): Promise<void> {
-  const began = performance.now();
-  const operation = operationOf(step.operation);
-  const said = await ending(step.operation, limits.operationMsMax, operation.run(world, new Draw(step.seed)));
-  if (said !== undefined)
-    world.say(`${name} ${step.operation}: ${said} [${Math.round(performance.now() - began)} ms]`);
-}
+/** One run: a plan, the world that it is played in, and what it has done so far. */
+class Run {
+  readonly #plan: Plan;
+  readonly #world: World;
+  readonly #played: Round[] = [];
 
-async function runFault(world: World, name: string, step: Step): Promise<void> {
-  await sleep(step.afterMs ?? 0);
-  await runStep(world, `${name} after ${step.afterMs} ms`, step);
-}
+  constructor(plan: Plan, world: World) {
+    this.#plan = plan;
+    this.#world = world;
+  }
 
-async function runRound(world: World, round: Round, number: number): Promise<void> {
-  const { fault } = round;
-  // Before anything is sent: nobody can say afterwards which requests a fault has hit.
-  if (fault !== undefined) world.disturb();
-  const work = round.steps.map((step, at) => runStep(world, `${number}.${at + 1}`, step));
-  if (fault !== undefined) work.push(runFault(world, `${number}!`, fault));
-  const ended = await Promise.allSettled(work);
-  const failed = ended.find((one) => one.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
-  await world.calm();
+  get played(): Plan {
+    return { ...this.#plan, rounds: this.#played };
+  }
+
+  async play(): Promise<void> {
+    const { seed, rounds } = this.#plan;
+    await this.#world.service.start();
+    for (let n = 0; n < 2; n++) await makeOrganization(this.#world);
+    for (const [n, round] of rounds.entries()) {
+      await this.#round(round, n + 1);
+      if (!round.isQuiet) continue;
+      const began = performance.now();
+      await quietPoint(this.#world, seed + n);
+      this.#world.say(`${n + 1} everything looked at [${Math.round(performance.now() - began)} ms]`);
+    }
+    await this.#world.service.stop();
+  }
+
+  async #round(round: Round, number: number): Promise<void> {
+    const { fault } = round;
+    const idle = new Set<Step>();
+    const note = async (step: Step, did: Promise<boolean>): Promise<void> => {
+      if (!(await did)) idle.add(step);
+    };
+    // Before anything is sent: nobody can say afterwards which requests a fault has hit.
+    if (fault !== undefined) this.#world.disturb();
+    const steps = round.steps.map((step, at) => note(step, this.#step(`${number}.${at + 1}`, step)));
+    const struck = fault && this.#fault(fault, `${number}!`);
+    const ended = await Promise.allSettled([...steps, ...(struck === undefined ? [] : [struck])]);
+    const moment = await struck?.catch(() => undefined);
+    this.#played.push({
+      steps: round.steps.filter((step) => !idle.has(step)),
+      ...(fault !== undefined && { fault: moment ?? fault }),
+      isQuiet: round.isQuiet,
+    });
+    const failed = ended.find((one) => one.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    await this.#world.calm();
+  }
+
+  /** Whether there was anything to do. */
+  async #step(name: string, step: Step): Promise<boolean> {
+    const began = performance.now();
+    const operation = operationOf(step.operation);
+    const work = operation.run(this.#world, new Draw(step.seed));
+    const said = await ending(step.operation, limits.operationMsMax, work);
+    if (said === undefined) return false;
+    this.#world.say(`${name} ${step.operation}: ${said} [${Math.round(performance.now() - began)} ms]`);
+    return true;
+  }
+
+  /** The fault, with the moment at which it struck. */
+  async #fault(fault: Step, name: string): Promise<Step> {
+    const before = this.#world.answers;
+    const latest = performance.now() + patiently(limits.faultAfterMsMax);
+    if (fault.afterAnswers === undefined) await sleep(fault.afterMs ?? 0);
+    else
+      while (this.#world.answers - before < fault.afterAnswers && performance.now() < latest) await sleep(1);
+    const afterAnswers = this.#world.answers - before;
+    await this.#step(`${name} after ${afterAnswers} answers`, fault);
+    return { ...fault, afterAnswers };
+  }
 }
 
 /** Plays a plan from an empty data directory on; stops at the first thing that must never be. */
@@ -49,31 +100,22 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
   const directory = await temporaryDirectory();
   const dataDir = join(directory, 'data');
   await mkdir(dataDir, { mode: 0o700 });
-  const world = new World(directory, dataDir, say);
-  let failure: Finding | undefined;
+  const world = new World(directory, dataDir, say, plan.toleratesFailures);
+  const run = new Run(plan, world);
+  let failure: Outcome['failure'];
   try {
-    await world.service.start();
-    for (let n = 0; n < 2; n++) await makeOrganization(world);
-    for (const [n, round] of plan.rounds.entries()) {
-      await runRound(world, round, n + 1);
-      if (round.isQuiet) {
-        const began = performance.now();
-        await quietPoint(world, plan.seed + n);
-        world.say(`${n + 1} everything looked at [${Math.round(performance.now() - began)} ms]`);
-      }
-    }
-    await world.service.stop();
+    await run.play();
   } catch (error) {
     failure =
       error instanceof Finding
-        ? error
-        : new Finding(
-            'the simulator itself',
-            error instanceof Error ? (error.stack ?? error.message) : String(error),
-          );
+        ? { check: error.check, message: error.message }
+        : {
+            check: 'the simulator itself',
+            message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+          };
   } finally {
     await world.service.killAtTheEnd();
     await removeDirectory(directory);
   }
-  return { failure, lines: world.lines, events: world.model.events };
+  return { failure, played: run.played, events: world.model.events };
 }

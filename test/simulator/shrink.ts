@@ -1,6 +1,9 @@
 import { limits } from './limits.ts';
 import { type Plan, type Round, stepsOf } from './plan.ts';
-import { runPlan } from './runner.ts';
+import type { Outcome } from './runner.ts';
+
+/** Plays a plan for so long at most. */
+export type Play = (plan: Plan, say: (line: string) => void, msMax: number) => Promise<Outcome>;
 
 /** A smaller plan that fails at the same check, and what it did. */
 export interface Smallest {
@@ -8,45 +11,86 @@ export interface Smallest {
   readonly lines: readonly string[];
 }
 
-/** Plans without a part, the largest parts first: halves, quarters, rounds, then steps of one round. */
-function* smallerPlans(plan: Plan): Generator<Plan> {
-  const { rounds } = plan;
-  for (let size = Math.ceil(rounds.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
-    for (let at = 0; at < rounds.length; at += size) yield ended(plan, rounds.toSpliced(at, size));
-  for (const [at, round] of rounds.entries()) {
-    if (round.fault !== undefined) {
-      const { fault: _, ...without } = round;
-      yield ended(plan, rounds.toSpliced(at, 1, without));
-    }
-    if (round.steps.length > 1)
-      for (const [n] of round.steps.entries())
-        yield ended(plan, rounds.toSpliced(at, 1, { ...round, steps: round.steps.toSpliced(n, 1) }));
-  }
-}
-
 /** Whatever is left out, everything is looked at in the end. */
-function ended(plan: Plan, rounds: readonly Round[]): Plan {
-  return {
-    ...plan,
-    rounds: rounds.map((round, at) => (at === rounds.length - 1 ? { ...round, isQuiet: true } : round)),
-  };
+function ended(rounds: readonly Round[]): readonly Round[] {
+  const kept = rounds.filter(({ steps, fault }) => steps.length > 0 || fault !== undefined);
+  return kept.map((round, at) => (at === kept.length - 1 ? { ...round, isQuiet: true } : round));
 }
 
-export async function shrink(plan: Plan, check: string, say: (line: string) => void): Promise<Smallest> {
-  let smallest: Smallest = { plan, lines: [] };
-  const end = performance.now() + limits.shrinkMsMax;
-  for (let isSmaller = true; isSmaller && performance.now() < end; ) {
-    isSmaller = false;
-    for (const candidate of smallerPlans(smallest.plan)) {
-      if (performance.now() > end) break;
-      if (candidate.rounds.length === 0) continue;
-      const { failure, lines } = await runPlan(candidate);
-      if (failure?.check !== check) continue;
-      smallest = { plan: candidate, lines: [...lines, failure.message] };
-      say(`  ${stepsOf(candidate)} steps fail, too`);
-      isSmaller = true;
-      break;
+/** A round without one of its steps. With fewer answers the moment of its fault is a time again. */
+function without(round: Round, at: number): Round {
+  if (at === round.steps.length) return { steps: round.steps, isQuiet: round.isQuiet };
+  const { fault, ...rest } = round;
+  const steps = round.steps.toSpliced(at, 1);
+  if (fault === undefined) return { ...rest, steps };
+  const { afterAnswers: _, ...timed } = fault;
+  return { ...rest, steps, fault: timed };
+}
+
+/** Leaves out whatever the failure does not need: looks in between, halves of the rounds, quarters, rounds, single steps. */
+class Shrinking {
+  readonly #check: string;
+  readonly #play: Play;
+  readonly #say: (line: string) => void;
+  readonly #end = performance.now() + limits.shrinkMsMax;
+  #smallest: Smallest;
+
+  constructor(played: Plan, check: string, play: Play, say: (line: string) => void) {
+    this.#smallest = { plan: played, lines: [] };
+    this.#check = check;
+    this.#play = play;
+    this.#say = say;
+  }
+
+  async run(): Promise<Smallest> {
+    const { length } = this.#rounds;
+    await this.#keepsFailing(this.#rounds.map((round) => ({ ...round, isQuiet: false })));
+    for (let size = Math.ceil(length / 2); size >= 1; size = Math.floor(size / 2))
+      for (let at = 0; at < this.#rounds.length; )
+        if (!(await this.#keepsFailing(this.#rounds.toSpliced(at, size)))) at += size;
+    for (let at = this.#rounds.length - 1; at >= 0; at--) await this.#shrinkRound(at);
+    return this.#smallest;
+  }
+
+  get #rounds(): readonly Round[] {
+    return this.#smallest.plan.rounds;
+  }
+
+  async #shrinkRound(at: number): Promise<void> {
+    const count = (this.#rounds[at]?.steps.length ?? 0) + 1;
+    for (let n = count - 1; n >= 0; n--) {
+      const round = this.#rounds[at];
+      // A round that was left out whole has been tried.
+      if (round === undefined || (n === round.steps.length && round.fault === undefined)) continue;
+      await this.#keepsFailing(this.#rounds.toSpliced(at, 1, without(round, n)));
     }
   }
-  return smallest;
+
+  /** Whether it fails at the same check with these rounds; then they are the smallest. */
+  async #keepsFailing(rounds: readonly Round[]): Promise<boolean> {
+    const plan = { ...this.#smallest.plan, rounds: ended(rounds) };
+    const left = this.#end - performance.now();
+    if (left <= 0 || plan.rounds.length === 0) return false;
+    const lines: string[] = [];
+    const { failure, played } = await this.#play(plan, (line) => lines.push(line), left);
+    const isSame = failure?.check === this.#check;
+    this.#say(
+      `  ${stepsOf(plan)} steps ${isSame ? 'fail, too' : `end with: ${failure?.check ?? 'no failure'}`}`,
+    );
+    if (!isSame) return false;
+    this.#smallest = {
+      plan: { ...played, rounds: ended(played.rounds) },
+      lines: [...lines, failure.message],
+    };
+    return true;
+  }
+}
+
+export function shrink(
+  played: Plan,
+  check: string,
+  play: Play,
+  say: (line: string) => void,
+): Promise<Smallest> {
+  return new Shrinking(played, check, play, say).run();
 }

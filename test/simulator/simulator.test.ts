@@ -16,6 +16,6 @@ const drawn = operations.filter(({ name }) => !long.has(name));
 for (const seed of [11, 12, fresh])
   test(`the run of seed ${seed} shows nothing that must never be`, async (t) => {
     const { failure, events } = await runPlan(planOf(seed, roundsOfRun, drawn), (line) => t.diagnostic(line));
-    if (failure !== undefined) throw failure;
+    if (failure !== undefined) throw new Error(failure.message);
     t.diagnostic(`${events} events; the same again: npm run simulate -- --seed ${seed}`);
   });

@@ -1,0 +1,51 @@
+import { fork } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { temporaryDirectory } from '../support/directories.ts';
+import { projectRoot } from '../support/project-root.ts';
+import type { Plan } from './plan.ts';
+import type { Told } from './play.ts';
+import type { Outcome } from './runner.ts';
+
+/** Where a run goes on, and for how long at most. */
+export interface Apart {
+  readonly say: (line: string) => void;
+  /** The project whose service is played. */
+  readonly root?: string;
+  readonly msMax?: number;
+}
+
+/**
+ * Plays a plan in a process of its own, whose files are all in one directory: when it has ended nothing is left of it, so
+ * runs can follow each other for hours. One that was ended, for whatever reason, has failed at the simulator itself.
+ */
+export async function playApart(plan: Plan, { say, root, msMax }: Apart): Promise<Outcome> {
+  const directory = await temporaryDirectory();
+  const folder = root ?? fileURLToPath(projectRoot);
+  const child = fork(join(folder, 'test/simulator/play.ts'), {
+    cwd: folder,
+    execArgv: ['--import', 'tsx'],
+    env: { ...process.env, TMPDIR: directory },
+  });
+  const timer = msMax === undefined ? undefined : setTimeout(() => child.kill(), msMax);
+  try {
+    return await new Promise<Outcome>((resolve) => {
+      child.on('message', (told: Told) => {
+        if ('line' in told) return say(told.line);
+        resolve(told.outcome);
+        child.disconnect();
+      });
+      child.once('exit', (code, signal) => {
+        const message = `the simulator itself: its process ended (${code ?? signal})`;
+        resolve({ failure: { check: 'the simulator itself', message }, played: plan, events: 0 });
+      });
+      child.send(plan);
+    });
+  } finally {
+    clearTimeout(timer);
+    if (child.exitCode === null && child.signalCode === null)
+      await new Promise((resolve) => child.once('exit', resolve));
+    await rm(directory, { recursive: true, force: true, maxRetries: 20 });
+  }
+}

@@ -1,0 +1,14 @@
+import type { Plan } from './plan.ts';
+import { type Outcome, runPlan } from './runner.ts';
+
+/** The process of one run (`apart.ts`): takes a plan, says what it does, and what came of it. Ends with whoever began it. */
+
+/** What it tells. */
+export type Told = { readonly line: string } | { readonly outcome: Outcome };
+
+const tell = (told: Told): void => void process.send?.(told);
+
+process.once('disconnect', () => process.exit(1));
+process.once('message', (plan: Plan) => {
+  void runPlan(plan, (line) => tell({ line })).then((outcome) => tell({ outcome }));
+});
