@@ -29,7 +29,7 @@ const programs = [
   'command-line',
   'front-end',
   'ingest/worker',
-  'read/standard/worker',
+  'read/ocsf110/worker',
   'cli/program',
   'cli/record-events',
 ];

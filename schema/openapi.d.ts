@@ -999,8 +999,8 @@ export interface Schemas {
     readonly instance: string;
     readonly host: string | null;
     readonly pid: number | null;
-    /** `running`; `away` where it has not been seen for 15 seconds and may have events in its log; `stopped` with nothing left to send; `retired`. */
-    readonly state: 'running' | 'away' | 'stopped' | 'retired';
+    /** `running`; `away` where it has not been seen for 15 seconds and may have events in its log; `stopped` with nothing left to send; `fenced`. */
+    readonly state: 'running' | 'away' | 'stopped' | 'fenced';
     readonly last_seen: Schemas['CliMoment'];
     /** All of its events before this moment of the order are stored; null where nobody waits for it. */
     readonly watermark: string | null;
@@ -1008,9 +1008,9 @@ export interface Schemas {
     readonly holds_feed_back: boolean;
     /** Where in the order the feed stands because of it. */
     readonly held_back_since: string | null;
-    readonly retired_at: Schemas['CliMomentOrNull'];
+    readonly fenced_at: Schemas['CliMomentOrNull'];
     /** The user and the machine of the command. */
-    readonly retired_by: string | null;
+    readonly fenced_by: string | null;
   };
   /** `import` */
   readonly CliImport: {
@@ -1223,7 +1223,7 @@ export interface Schemas {
   };
   /** `doctor --detach`, `doctor --record-missing` */
   readonly CliLoss: {
-    readonly hole: string;
+    readonly loss: string;
     /** The part that was taken out, if one was. */
     readonly part: string | null;
     /** How many are lost. */

@@ -17,7 +17,7 @@ import { IngestDirectory } from './control/ingest-directory.ts';
 import { KeyUses } from './control/key-uses.ts';
 import { PasswordLinks } from './control/password-links.ts';
 import { PasswordThrottle } from './control/password-throttle.ts';
-import { overBefore } from './control/retention.ts';
+import { cutOffOf } from './control/retention.ts';
 import { SealedSecrets } from './control/sealed-secret.ts';
 import { Sessions } from './control/sessions.ts';
 import type { EvidenceReader } from './evidence/evidence-reader.ts';
@@ -27,7 +27,7 @@ import { eventHead, eventTail } from './ocsf/envelope.ts';
 import { limits as processLimits } from './processes/limits.ts';
 import type { Place } from './processes/place.ts';
 import { createReaders } from './read/readers.ts';
-import { StandardPool } from './read/standard/pool.ts';
+import { Ocsf110Pool } from './read/ocsf110/pool.ts';
 import { limits as storageLimits } from './storage/limits.ts';
 import { Attempts } from './sign-on/attempt.ts';
 import { Providers } from './sign-on/providers.ts';
@@ -96,7 +96,7 @@ async function start(
   const stored = await startStorage(opened, engine);
   const trust = await startClock(opened, stored.storage);
   const base = { ...opened, trust };
-  const directory = new Directory({ storage: stored.storage, log, clock, overMicros: trust.overMicros });
+  const directory = new Directory({ storage: stored.storage, log, clock, expiryMicros: trust.expiryMicros });
   await directory.refresh();
   directory.start();
   stops.add(() => directory.stop());
@@ -104,9 +104,9 @@ async function start(
   const writing = await startWriting(base, stored, organizations);
   const { ingest, order } = writing;
   if (stored.held)
-    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, trust.overMicros);
-  const keptFrom = (organization: string) => overBefore(directory.policyOf(organization), clock());
-  const evidence = await startEvidence(base, stored, order, keptFrom);
+    await watchParts(stored.held, base, async () => (await order.watermarks()).ofAll, trust.expiryMicros);
+  const retentionCutOff = (organization: string) => cutOffOf(directory.policyOf(organization), clock());
+  const evidence = await startEvidence(base, stored, order, retentionCutOff);
   startRetention(base, stored, writing, organizations);
   const stopping = new AbortController();
   let url = '';
@@ -114,7 +114,7 @@ async function start(
     place === undefined
       ? writeServerFile(config.dataDir, { url, certificate }, log)
       : place.listening({ port: server.port, certificate });
-  const parts = { stored, directory, organizations, writing, evidence, keptFrom, announce };
+  const parts = { stored, directory, organizations, writing, evidence, retentionCutOff, announce };
   const { server, certificate } = await startAnswering(base, parts, stopping.signal);
   url = localUrl(config.host, server.port, config.tls !== undefined);
   await announce(certificate);
@@ -147,7 +147,7 @@ interface Answering {
   readonly writing: Writing;
   readonly evidence: EvidenceReader;
   /** Before which time (Unix microseconds) an organization's events are over. */
-  readonly keptFrom: (organization: string) => number | undefined;
+  readonly retentionCutOff: (organization: string) => number | undefined;
   /** Tells commands where the server is, and which certificate it shows. */
   readonly announce: (certificate: string | undefined) => Promise<void>;
 }
@@ -155,7 +155,7 @@ interface Answering {
 /** Listens; `stopping` ends the requests that only wait. */
 async function startAnswering(base: Base, parts: Answering, stopping: AbortSignal) {
   const { config, envelope, damage, place } = base;
-  const { directory, organizations, evidence, keptFrom } = parts;
+  const { directory, organizations, evidence, retentionCutOff } = parts;
   const { storage, writeHealth } = parts.stored;
   const { ingest, order, feedGoesOn } = parts.writing;
   const secret = await sessionSecret(config, base.log);
@@ -165,7 +165,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
   const keyUses = new KeyUses({ storage, clock, log: base.log });
   keyUses.start();
   base.stops.add(() => keyUses.stop());
-  const pool = new StandardPool(config, base.log);
+  const pool = new Ocsf110Pool(config, base.log);
   base.stops.add(() => pool.close());
   // One of several processes is enough for browsers that are sent on.
   const redirectPort = place === undefined || place.number === 1 ? config.redirectPort : undefined;
@@ -176,7 +176,7 @@ async function startAnswering(base: Base, parts: Answering, stopping: AbortSigna
     renderMetrics: async () => (place ? renderTogether(await place.metrics()) : renderMetrics()),
     clock,
     ingest,
-    read: createReaders({ storage, pool, envelope, clock, secret, order, keptFrom, stopping }),
+    read: createReaders({ storage, pool, envelope, clock, secret, order, retentionCutOff, stopping }),
     evidence,
     directory,
     organizationOf: (id) => organizations.organization(id),

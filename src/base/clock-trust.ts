@@ -71,7 +71,7 @@ export interface ClockTrustOptions {
 }
 
 /**
- * May the clock be trusted now? Whatever cannot be undone asks this class for the time and not the clock: what is over is
+ * May the clock be trusted now? Whatever cannot be undone asks this class for the time and not the clock: what has expired is
  * removed, and what was answered is forgotten, only when that much time has passed for certain.
  *
  *     proven    a moment that has come: noted in DATA_DIR (clock.json), or of the newest that is stored
@@ -140,7 +140,7 @@ export class ClockTrust {
   }
 
   /** The time by which something may be removed for good, Unix microseconds: what has passed for certain, and by the clock. */
-  readonly overMicros = (): number => Math.min(this.provenMs(), this.#nowMs()) * 1000;
+  readonly expiryMicros = (): number => Math.min(this.provenMs(), this.#nowMs()) * 1000;
 
   /** The latest time that it may be, Unix microseconds: by which it is asked what something would remove. */
   readonly latestMicros = (): number => Math.max(this.provenMs(), this.#nowMs()) * 1000;

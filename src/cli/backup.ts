@@ -7,7 +7,7 @@ import { BackupRun, mebibytes } from './backup/take.ts';
 import type { CliDeps } from './context.ts';
 import { option } from './option.ts';
 import { counted, type JsonOption, print } from './output.ts';
-import { fullSpeedRow } from './pace.ts';
+import { fullSpeedRow } from './throttle.ts';
 import { createProgress } from './progress.ts';
 import { type S3Options, s3Rows } from './s3.ts';
 import { setUp, withStorage } from './session.ts';

@@ -17,7 +17,7 @@ import type { PartShare } from '../storage/parts.ts';
 import { LaterReleaseError } from '../storage/later-release.ts';
 import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/engine-error.ts';
-import { compareWithTable, recordHole } from '../storage/stored-counts.ts';
+import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
 import type { CliDeps } from './context.ts';
 import { type Check, checkOfPlace } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
@@ -191,7 +191,7 @@ async function takeOut(session: Session, options: DoctorOptions, name: string): 
   await record(session, options, { part, shares, missing: inPartition });
 }
 
-/** Another damaged part may prevent the count. Then the run that takes that part out records the hole. */
+/** Another damaged part may prevent the count. Then the run that takes that part out acknowledges the loss. */
 async function missingAfter(session: Session): Promise<MissingRows[]> {
   try {
     return await missingNow(session);
@@ -228,19 +228,22 @@ interface Loss {
   readonly missing: readonly MissingRows[];
 }
 
-/** Stores the hole, then records an audit event in each organization that lost events, or may have. */
-async function record(session: Session, options: DoctorOptions, loss: Loss): Promise<void> {
+/** Acknowledges the loss, then records an audit event in each organization that lost events, or may have. */
+async function record(
+  session: Session,
+  options: DoctorOptions,
+  { part, shares, missing }: Loss,
+): Promise<void> {
   const { deps, storage } = session;
-  const { part, shares, missing } = loss;
-  const hole = randomUUID();
-  await recordHole(storage, hole, part?.name ?? '', missing);
+  const loss = randomUUID();
+  await acknowledgeLoss(storage, loss, part?.name ?? '', missing);
   const events = part?.rows ?? missing.reduce((sum, { rows }) => sum + rows, 0);
   const organizations = (await listOrganizations(storage)).map(({ id }) => id);
-  const trail = lostEvents({ hole, events, shares, organizations, operator: operator(), now: systemClock() });
-  await recordAfter(session, trail, 'audit events');
-  const value = { hole, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
+  const told = lostEvents({ loss, events, shares, organizations, operator: operator(), now: systemClock() });
+  await recordAfter(session, told, 'audit events');
+  const value = { loss, part: part?.name ?? null, events, organizations: shares?.map(shareView) ?? null };
   const what = part === undefined ? 'recorded as lost' : `taken out with part ${part.name}`;
-  print(deps, options, 'CliLoss', value, `${events} events ${what}; told to ${trail.length} organizations`);
+  print(deps, options, 'CliLoss', value, `${events} events ${what}; told to ${told.length} organizations`);
 }
 
 function shareView({ organizationId, events }: PartShare): { id: string; events: number } {
@@ -252,7 +255,7 @@ export function registerDoctor(program: Command, deps: CliDeps): void {
   program
     .command('doctor')
     .description('look for damage of stored events and at what the service stands on; take damaged parts out')
-    .option('--detach <part>', 'take a damaged part out of the table, and record the hole')
+    .option('--detach <part>', 'take a damaged part out of the table, and acknowledge the loss')
     .option('--record-missing', 'record missing events as lost, in every organization')
     .option(
       '--repair',

@@ -7,7 +7,7 @@ import { Problem } from '../base/problem.ts';
 import { pseudonymSecret } from '../config/secrets.ts';
 import { foldEmail } from '../control/email-address.ts';
 import { changeOfUser } from '../control/change-events.ts';
-import { eventOfErasure, recordedAt } from '../control/erasure-keeper.ts';
+import { eventOfErasure, recordedAt } from '../control/erasure-reconciler.ts';
 import {
   beginErasure,
   forgetPlan,
@@ -24,7 +24,7 @@ import type { Person } from '../ocsf/pseudonymize.ts';
 import type { Storage } from '../storage/storage.ts';
 import { HeldClaim } from '../storage/claim.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
-import { arePeersWriting } from '../storage/watermarks.ts';
+import { areOthersWriting } from '../storage/watermarks.ts';
 import { encodeErased, ErasureDigest } from '../tlog/erasure.ts';
 import type { CliDeps } from './context.ts';
 import { type EraseScope, eventsOf, Planner, scopeOf } from './erase/events-of.ts';
@@ -273,9 +273,9 @@ function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure)
 }
 
 /** Whether servers write to a ClickHouse server: one of them carries it out. */
-async function hasPeers({ config, storage }: Session): Promise<boolean> {
+async function hasOtherWriters({ config, storage }: Session): Promise<boolean> {
   if (config.clickhouse.url === undefined) return false;
-  return arePeersWriting(storage, randomUUID(), storageLimits.migrationClaimMsMax);
+  return areOthersWriting(storage, randomUUID(), storageLimits.migrationClaimMsMax);
 }
 
 async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
@@ -290,7 +290,7 @@ async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {
       print(deps, options, 'CliErasure', view(run, events), textOf(run, events));
       return;
     }
-    const isServed = hasServer || (await hasPeers(session));
+    const isServed = hasServer || (await hasOtherWriters(session));
     const done = await carryOut(run, options.confirm, isServed);
     print(deps, options, 'CliErasure', view(run, done.events, done), textOf(run, done.events, done));
   });

@@ -30,7 +30,7 @@ interface EvidenceExport {
   readonly isFiltered: boolean;
   /** An absolute path; it appears when it is whole. */
   readonly file: string;
-  /** Records the export in the trail, before anything leaves. */
+  /** Records the export in the self-audit, before anything leaves. */
   record(events: number): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type DirectoryLock, lockDirectory } from '../base/directory-lock.ts';
 import { replaceFile, syncDirectory } from '../base/durable-file.ts';
 import { errorCode, namingFile } from '../base/system-error.ts';
-import { ocsfFacts } from '../ocsf/standard/facts.ts';
+import { ocsfFacts } from '../ocsf/ocsf110/facts.ts';
 import { type EventColumns, eventColumns } from './parquet/columns.ts';
 import { ParquetFile } from './parquet/file.ts';
 

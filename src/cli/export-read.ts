@@ -4,11 +4,11 @@ import { systemClock } from '../base/clock.ts';
 import type { Organization } from '../control/organizations.ts';
 import {
   createExportReader,
-  createStandardExportReader,
+  createOcsf110ExportReader,
   exportFormats,
   type ExportReader,
 } from '../read/export.ts';
-import type { StandardPool } from '../read/standard/pool.ts';
+import type { Ocsf110Pool } from '../read/ocsf110/pool.ts';
 import { csvHeader } from '../read/export-csv.ts';
 import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
@@ -26,7 +26,7 @@ export interface ExportRun extends Session {
   readonly organization: Organization;
   readonly format: Format;
   /** Maps events of OCSF 1.1.0, where these are asked for. */
-  readonly pool: StandardPool | undefined;
+  readonly pool: Ocsf110Pool | undefined;
   readonly filter: AuditFilter;
   readonly filtersGiven: Readonly<Record<string, string>>;
 }
@@ -48,12 +48,12 @@ async function openEngineParquet(run: ExportRun, { seqMax, rows }: Plan): Promis
 
 /** The reader of the schema that is asked for. */
 export function readerOf({ deps, config, storage, pool }: ExportRun): ExportReader {
-  if (pool !== undefined) return createStandardExportReader({ storage, pool });
+  if (pool !== undefined) return createOcsf110ExportReader({ storage, pool });
   return createExportReader(storage, deps.eventEnvelope(config));
 }
 
 /** The same as NDJSON in the schema of OCSF 1.1.0. */
-export async function openStandard(run: ExportRun, { seqMax, rows, takenMicros }: Plan): Promise<Readable> {
+export async function openOcsf110(run: ExportRun, { seqMax, rows, takenMicros }: Plan): Promise<Readable> {
   const request = { format: 'ndjson', filter: run.filter, seqMax } as const;
   const { total, stream } = await readerOf(run)(run.organization.id, request, takenMicros, untilTheEnd);
   if (total === rows) return toReadable(stream);
@@ -64,7 +64,7 @@ export async function openStandard(run: ExportRun, { seqMax, rows, takenMicros }
 /** One Parquet file: of the engine's making, or, with OCSF 1.1.0, of ours, all classes together. */
 export async function openParquet(run: ExportRun, plan: Plan): Promise<AsyncIterable<Buffer>> {
   if (run.pool === undefined) return openEngineParquet(run, plan);
-  return parquetOf(await openStandard(run, plan), eventColumns());
+  return parquetOf(await openOcsf110(run, plan), eventColumns());
 }
 
 type ReadSlice = (slice: ExportSlice, index: number) => Promise<AsyncIterable<Buffer>>;

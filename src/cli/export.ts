@@ -9,9 +9,9 @@ import { errorCode } from '../base/system-error.ts';
 import { formatMicros } from '../base/timestamp.ts';
 import { sourceEvent } from '../control/change-events.ts';
 import { findOrganization, type Organization } from '../control/organizations.ts';
-import { overBefore, readPolicy } from '../control/retention.ts';
+import { cutOffOf, readPolicy } from '../control/retention.ts';
 import { type AuditFilter, readFilter } from '../read/filter.ts';
-import { StandardPool } from '../read/standard/pool.ts';
+import { Ocsf110Pool } from '../read/ocsf110/pool.ts';
 import type { Storage } from '../storage/storage.ts';
 import { compressionOfName } from './compress.ts';
 import type { CliDeps } from './context.ts';
@@ -23,7 +23,7 @@ import {
   type Format,
   formats,
   openParquet,
-  openStandard,
+  openOcsf110,
   type Plan,
   planOf,
   readerOf,
@@ -70,7 +70,7 @@ function readFormat({ format, output = '-', partitionBy }: ExportOptions): Forma
 /** Code of the activity "Audit events exported". */
 const exportedCode = 2030;
 
-/** Records the export in the trail of its organization before any event leaves the service (contract: Sessions). */
+/** Records the export in the self-audit of its organization before any event leaves the service (contract: Sessions). */
 async function recordExport(
   run: Omit<ExportRun, 'format'> & { readonly format: string },
   events: number,
@@ -207,7 +207,7 @@ async function writePartitions(run: ExportRun, plan: Plan, made: PartitionedExpo
   const progress = createProgress(run.deps.io, { items: 'events', total: plan.rows });
   let done = 0;
   try {
-    for await (const lines of linesOf(await openStandard(run, plan), limits.parquetLineBytesMax)) {
+    for await (const lines of linesOf(await openOcsf110(run, plan), limits.parquetLineBytesMax)) {
       for (const line of lines) await made.add(line.toString());
       done += lines.length;
       progress.at(done, done);
@@ -256,16 +256,16 @@ async function toOutput(run: ExportRun): Promise<void> {
   }
 }
 
-/** The filter that was given, without what is over by the organization's retention. */
+/** The filter that was given, without what has expired by the organization's retention. */
 async function keptFilter(
   storage: Storage,
   organization: Organization,
   filtersGiven: Filters,
 ): Promise<AuditFilter> {
-  const keptFromMicros = overBefore(await readPolicy(storage, organization.id), systemClock());
+  const cutOffMicros = cutOffOf(await readPolicy(storage, organization.id), systemClock());
   return {
     ...readFilter((name) => filtersGiven[name as keyof Filters], organization),
-    ...(keptFromMicros !== undefined && { keptFromMicros }),
+    ...(cutOffMicros !== undefined && { cutOffMicros }),
   };
 }
 
@@ -283,7 +283,7 @@ async function runEvidence(deps: CliDeps, options: ExportOptions): Promise<void>
   await checkOutputFile(resolve(output));
   await withStorage(setUp(deps), async (session) => {
     const organization = await findOrganization(session.storage, options.org);
-    // What is stored is what is verified, also where it is over and not removed yet.
+    // What is stored is what is verified, also where it has expired and is not removed yet.
     const filter = readFilter((name) => filtersGiven[name as keyof Filters], organization);
     const record = (events: number) =>
       recordExport(
@@ -314,7 +314,7 @@ async function run(deps: CliDeps, options: ExportOptions): Promise<void> {
     throw wrong('--partition-by', 'for --schema ocsf and --format parquet, with a directory as --output');
   if (output !== '-')
     await checkOutputFile(resolve(output), partitionBy === undefined ? 'file' : 'directory');
-  const pool = schema === 'ocsf' ? new StandardPool(setup.config, setup.log) : undefined;
+  const pool = schema === 'ocsf' ? new Ocsf110Pool(setup.config, setup.log) : undefined;
   try {
     await withStorage(setup, async (session) => {
       const organization = await findOrganization(session.storage, options.org);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { mappingOf } from '../foreign/built-in.ts';
-import { checkedDefinition, type ForeignName } from '../foreign/definition.ts';
-import { Mapping } from '../foreign/mapping.ts';
-import { Preview } from '../foreign/preview.ts';
+import { mappingOf } from '../adapters/built-in.ts';
+import { checkedDefinition, type AdapterName } from '../adapters/definition.ts';
+import { Mapping } from '../adapters/mapping.ts';
+import { Preview } from '../adapters/preview.ts';
 import type { CliDeps } from './context.ts';
 import { chunksOf } from './import-chunks.ts';
 import { openRecords } from './import-records.ts';
@@ -14,7 +14,7 @@ import { unreadable, wrong } from './option.ts';
 import { setUp } from './session.ts';
 
 export interface MappingOptions {
-  readonly from?: ForeignName;
+  readonly from?: AdapterName;
   readonly map?: string;
 }
 

@@ -1,5 +1,5 @@
-import type { Mapping } from '../foreign/mapping.ts';
-import { listStartIn } from '../foreign/records.ts';
+import type { Mapping } from '../adapters/mapping.ts';
+import { listStartIn } from '../adapters/records.ts';
 import { firstToken } from '../ocsf/json-array.ts';
 import {
   backslash,

@@ -6,7 +6,7 @@ import { AuditlogError } from '../client/client.ts';
 import { retryPolicy } from '../client/retry.ts';
 import { type BatchRoute, sendBatch } from '../client/send-batch.ts';
 import { baseUrl } from '../client/transport.ts';
-import type { Mapping } from '../foreign/mapping.ts';
+import type { Mapping } from '../adapters/mapping.ts';
 import { windowOf } from '../ocsf/byte-text.ts';
 import type { ImportChunk } from './import-chunks.ts';
 import { limits } from './limits.ts';
@@ -37,7 +37,7 @@ export interface ImportTarget {
   readonly keyIsNew: boolean;
 }
 
-/** A line, and the source event that is sent for it: the line itself unless it is a foreign record. */
+/** A line, and the source event that is sent for it: the line itself unless it is a other programs' record. */
 interface Entry {
   readonly line: number;
   readonly original: Buffer;
@@ -56,7 +56,7 @@ export class ImportSender {
   readonly #route: BatchRoute;
   readonly #mapping: Mapping | undefined;
 
-  /** With a mapping the lines are foreign records. */
+  /** With a mapping the lines are other programs' records. */
   constructor(target: ImportTarget, source: string, signal: AbortSignal, mapping?: Mapping) {
     this.#target = target;
     this.#source = source;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { foreignNames } from '../foreign/definition.ts';
+import { adapterNames } from '../adapters/definition.ts';
 import type { CliDeps } from './context.ts';
 import { chunksOf, type ImportChunk } from './import-chunks.ts';
 import { dryRun, type ImportMapping, importMapping, type MappingOptions } from './import-mapping.ts';
@@ -136,7 +136,7 @@ export function registerImport(program: Command, deps: CliDeps): void {
     .description('record source events from NDJSON, plain or compressed (gzip, zstd, br)')
     .argument('<file>', 'file, or - for standard input')
     .addOption(
-      option('--from <kind>', `records of another program: ${foreignNames.join(', ')}`, oneOf(foreignNames)),
+      option('--from <kind>', `records of another program: ${adapterNames.join(', ')}`, oneOf(adapterNames)),
     )
     .option('--map <file>', 'a mapping of your own for records of another program')
     .option('--dry-run', 'store nothing: print the first five as they would be read back')

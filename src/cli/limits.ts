@@ -62,18 +62,18 @@ export const limits = {
    * it, as an event, of a kilobyte or so, costs a backup 12 us and `verify` 29 (bench/notes.md, Upkeep). Both read each
    * event twice.
    */
-  paceBackupBytes: 3_000_000,
-  paceVerifyBytes: 1_200_000,
+  throttleBackupBytes: 3_000_000,
+  throttleVerifyBytes: 1_200_000,
   /** So many times that where the engine is on a machine that they do not see. */
-  paceElsewhereTimes: 3,
+  throttleElsewhereTimes: 3,
   /** So many times that while a larger share of the processors than `High` is idle; slower again below `Low`. */
-  paceGrowthMax: 10,
-  paceIdleShareHigh: 0.5,
-  paceIdleShareLow: 0.25,
+  throttleGrowthMax: 10,
+  throttleIdleShareHigh: 0.5,
+  throttleIdleShareLow: 0.25,
   /** Over a shorter time than this their counters say little. */
-  paceLookMs: 1_000,
+  throttleLookMs: 1_000,
   /** Small, so that a command never has a core for long. */
-  paceBlockEvents: 8_192,
+  throttleBlockEvents: 8_192,
   /** Checkpoints that are held against one tree: each is a root to compare. */
   verifyCheckpointsMax: 10_000,
   /** Those of a copy: its entries say where a change is, so a few are enough. */
@@ -83,7 +83,7 @@ export const limits = {
    * stretch is spread over all that the organization has in a part, and each reads that once more: so no fewer.
    */
   verifyTilesAtOnce: 512,
-  /** A stretch at the slowest pace, of large events or of such as are spread over a large part. */
+  /** A stretch at the slowest throttle, of large events or of such as are spread over a large part. */
   verifyStretchMsMax: 6 * 3_600_000,
   /** Of events that are rendered once more: read at once, the longest row, and how long the engine may say nothing. */
   verifyRenderingBytes: 64 * 1024,

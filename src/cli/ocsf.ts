@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { faultText } from '../base/fault.ts';
 import { Problem } from '../base/problem.ts';
-import type { Fault } from '../ocsf/standard/fault.ts';
-import { validateEvent } from '../ocsf/standard/validate.ts';
+import type { Fault } from '../ocsf/ocsf110/fault.ts';
+import { validateEvent } from '../ocsf/ocsf110/validate.ts';
 import type { CliDeps } from './context.ts';
 import { openFileSource, openInputSource } from './import-source.ts';
 import { limits } from './limits.ts';

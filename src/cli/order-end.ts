@@ -1,7 +1,7 @@
 import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
 import type { Config } from '../config/config.ts';
 import { logDirectories } from '../config/log-directories.ts';
-import { newestSegmentOf } from '../ingest/left-log.ts';
+import { newestSegmentOf } from '../ingest/orphaned-log.ts';
 import type { Storage } from '../storage/storage.ts';
 import { highestPublished } from '../storage/watermarks.ts';
 import { limits } from './limits.ts';

@@ -36,7 +36,7 @@ import {
   type Deletion,
   listDeletions,
   outlivesDeletion,
-  weighDeletion,
+  previewDeletion,
 } from '../control/deletion.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import { setPasswords } from '../control/sign-on-settings.ts';
@@ -302,8 +302,8 @@ function registerDelete(org: Command, deps: CliDeps): void {
     if (options.dryRun === undefined && options.confirm === undefined)
       throw new Problem('malformed', 'give --dry-run, and then --confirm with the number that it tells');
     return async (storage, session) => {
-      const weighed = await weighDeletion(storage, reference, operator());
-      const { deletion } = weighed;
+      const preview = await previewDeletion(storage, reference, operator());
+      const { deletion } = preview;
       const what = `${deletion.events} events, ${deletion.users} users and ${deletion.apiKeys} API keys`;
       if (options.dryRun)
         return {
@@ -311,7 +311,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
           value: deletionView(deletion),
           text: `${what} of ${deletion.slug} would be removed`,
         };
-      await beginDeletion(storage, weighed, options.confirm);
+      await beginDeletion(storage, preview, options.confirm);
       const done = await carryOutDeletion(storage, removalOf(session), deletion, systemClock());
       if (done === undefined) throw new Error(`the deletion of ${deletion.slug} was taken back`);
       return {

@@ -6,7 +6,7 @@ import { effectiveRetentionDays, listOrganizations } from '../control/organizati
 import { daysKept, readPolicies } from '../control/retention.ts';
 import { OwnEvents } from '../ingest/own-events.ts';
 import { logDirectories } from '../config/log-directories.ts';
-import { newestSegmentOf } from '../ingest/left-log.ts';
+import { newestSegmentOf } from '../ingest/orphaned-log.ts';
 import {
   encodeSeqColumn,
   firstSeqOf,
@@ -17,7 +17,7 @@ import {
 } from '../base/sequence.ts';
 import { CommandClaim, commandName } from '../storage/command-claim.ts';
 import { createSegmentInsert, storedRowsBetween } from '../storage/insert.ts';
-import { announceCommand } from '../storage/peers.ts';
+import { announceCommand } from '../storage/other-writers.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { RecordEvents } from './context.ts';
 import { limits } from './limits.ts';

@@ -14,7 +14,7 @@ import { listOrganizations } from '../control/organizations.ts';
 import { isKeptName, LogMaker } from '../ingest/log-copy.ts';
 import { EventRemoval } from '../storage/removal.ts';
 import { bytesOf, contentOf, findingsIn } from './backup/check.ts';
-import { highestOf } from './backup/cut.ts';
+import { highestOf } from './backup/snapshot.ts';
 import { chainOf, eventsInLog, type Manifest } from './backup/manifest.ts';
 import { placeOf } from './backup/open-place.ts';
 import type { Place } from './backup/place.ts';
@@ -130,13 +130,13 @@ async function removeAgain({ storage }: Session, { removed = [] }: Manifest): Pr
 
 /** The log with what had not reached the table, and answers to repeated requests: the first start goes on from there. */
 async function restoreLog({ config }: Session, { place, newest }: Restore): Promise<void> {
-  const { id, log, cut } = newest;
+  const { id, log, snapshot } = newest;
   const maker = await LogMaker.begin(config.dataDir);
   for (const segment of log.segments) await maker.segment(segment, contentOf(place, id, segment.files));
   for (const { name, files } of log.kept)
     if (isKeptName(name)) await maker.kept(name, contentOf(place, id, files));
   await maker.answers(contentOf(place, id, log.answers));
-  await maker.finish(highestOf(cut));
+  await maker.finish(highestOf(snapshot));
 }
 
 /** Puts the secrets of the backup where there are none; what an operator has put there stays. */

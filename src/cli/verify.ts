@@ -4,7 +4,7 @@ import { Problem } from '../base/problem.ts';
 import type { CliDeps } from './context.ts';
 import { limits } from './limits.ts';
 import { print } from './output.ts';
-import { fullSpeedRow } from './pace.ts';
+import { fullSpeedRow } from './throttle.ts';
 import { setUp, withStorage } from './session.ts';
 import { type EngineOptions, verifyEngine } from './verify/engine.ts';
 import { verifyFile } from './verify/file.ts';

@@ -4,20 +4,20 @@ import { Problem } from '../base/problem.ts';
 import {
   findWriter,
   listWriters,
-  requireRetirable,
-  retireWriter,
+  requireFenceable,
+  fenceWriter,
   type Writer,
-} from '../storage/retired-writers.ts';
+} from '../storage/fenced-writers.ts';
 import type { CliDeps } from './context.ts';
 import { type JsonOption, print, table, timeText } from './output.ts';
 import { operator, setUp, withStorage } from './session.ts';
 
-interface RetireOptions extends JsonOption {
+interface FenceOptions extends JsonOption {
   readonly confirm?: string;
 }
 
 const warning = (number: number): string =>
-  `Retiring writer ${number} lets the feed go on without the events that its log still has. They are not lost while its
+  `Fencing writer ${number} lets the feed go on without the events that its log still has. They are not lost while its
 data directory is there: when its server is started again, it stores them as if they came then, at new places in the
 order of ingest. Until then nobody can read them. Where the directory is gone for good, so are they.
 `;
@@ -36,8 +36,8 @@ function view(writer: Writer) {
     watermark: timeOrNull(writer.watermarkMs),
     holds_feed_back: heldMs > 0,
     held_back_since: timeOrNull(heldMs > 0 ? writer.watermarkMs : undefined),
-    retired_at: timeOrNull(writer.retiredMs),
-    retired_by: writer.operator ?? null,
+    fenced_at: timeOrNull(writer.fencedMs),
+    fenced_by: writer.operator ?? null,
   };
 }
 
@@ -69,18 +69,14 @@ async function list(deps: CliDeps, options: JsonOption): Promise<void> {
 }
 
 /** Asks for the number once more: at a terminal, or as `--confirm`. Throws Problem `malformed`. */
-async function confirm(
-  { io }: CliDeps,
-  { number }: Writer,
-  { confirm: given }: RetireOptions,
-): Promise<void> {
+async function confirm({ io }: CliDeps, { number }: Writer, { confirm: given }: FenceOptions): Promise<void> {
   const { input } = io;
   if (given === undefined && !('isTTY' in input && input.isTTY))
     throw new Problem('malformed', `say with --confirm ${number} that its log may be left out of the feed`);
   if (given === undefined) io.error(warning(number));
-  const answer = given ?? (await ask(io, `Type ${number} to retire it: `));
+  const answer = given ?? (await ask(io, `Type ${number} to fence it: `));
   if (answer.trim() !== String(number))
-    throw new Problem('malformed', `not confirmed: writer ${number} is not retired`);
+    throw new Problem('malformed', `not confirmed: writer ${number} is not fenced`);
 }
 
 async function ask({ input, output }: CliDeps['io'], question: string): Promise<string> {
@@ -92,21 +88,21 @@ async function ask({ input, output }: CliDeps['io'], question: string): Promise<
   }
 }
 
-async function retire(deps: CliDeps, name: string, options: RetireOptions): Promise<void> {
+async function fence(deps: CliDeps, name: string, options: FenceOptions): Promise<void> {
   const setup = setUp(deps);
   requireSharedEngine(setup.config.clickhouse.url);
   await withStorage(setup, async ({ storage }) => {
     const writer = findWriter(await listWriters(storage), name);
-    requireRetirable(writer);
+    requireFenceable(writer);
     await confirm(deps, writer, options);
-    await retireWriter(storage, writer, operator());
-    const retired = findWriter(await listWriters(storage), writer.instance);
-    const text = `Writer ${writer.number} is retired: the feed does not wait for it any more`;
-    print(deps, options, 'CliWriter', view(retired), text);
+    await fenceWriter(storage, writer, operator());
+    const fenced = findWriter(await listWriters(storage), writer.instance);
+    const text = `Writer ${writer.number} is fenced: the feed does not wait for it any more`;
+    print(deps, options, 'CliWriter', view(fenced), text);
   });
 }
 
-/** `writers list|retire` (contract: Command line): the servers that share an engine, and one that will not come back. */
+/** `writers list|fence` (contract: Command line): the servers that share an engine, and one that will not come back. */
 export function registerWriters(program: Command, deps: CliDeps): void {
   const writers = program.command('writers').description('servers that share a ClickHouse server');
   writers
@@ -115,11 +111,11 @@ export function registerWriters(program: Command, deps: CliDeps): void {
     .option('--json', 'print JSON')
     .action((options: JsonOption) => list(deps, options));
   writers
-    .command('retire')
+    .command('fence')
     .argument('<writer>', 'its number, or its instance')
     .description('let the feed go on without one that will not come back')
     .option('--confirm <number>', 'its number once more, where standard input is no terminal')
     .option('--json', 'print JSON')
     .addHelpText('after', `\n${warning(0).replace('writer 0', 'a writer')}`)
-    .action((name: string, options: RetireOptions) => retire(deps, name, options));
+    .action((name: string, options: FenceOptions) => fence(deps, name, options));
 }

@@ -201,7 +201,7 @@ export const variables = {
   ),
   RETENTION_INTERVAL: setting(
     '10m',
-    'how often what is over is removed from the disk; nobody is shown it from the moment that it is',
+    'how often what has expired is removed from the disk; nobody is shown it any more from then on',
     duration(100, dayMs),
   ),
   MAX_BODY_BYTES: setting(

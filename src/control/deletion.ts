@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { everyReplicaOf } from '../storage/claim.ts';
-import { allTimeMicros, countOver, type EventRemoval } from '../storage/removal.ts';
+import { allTimeMicros, countExpired, type EventRemoval } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
 import { listApiKeys } from './api-keys.ts';
 import { ControlTable, field, optionalTime, type RowOf, time, version } from './control-table.ts';
@@ -39,7 +39,7 @@ export function listDeletions(storage: Storage): Promise<Deletion[]> {
 const wholeOf = (organization: string) => ({ organization, beforeMicros: allTimeMicros });
 
 /** What a deletion would remove, without changing anything. Throws Problem `conflict` where it is held. */
-export async function weighDeletion(
+export async function previewDeletion(
   storage: Storage,
   reference: string,
   operator: string,
@@ -58,7 +58,7 @@ export async function weighDeletion(
   ]);
   const now = clock();
   const counts = {
-    events: await countOver(storage, wholeOf(id)),
+    events: await countExpired(storage, wholeOf(id)),
     users: users.length,
     apiKeys: keys.length,
     checkpoint: checkpoints[0]?.note ?? '',
@@ -76,7 +76,7 @@ const isHeld = (): Problem =>
  */
 export async function beginDeletion(
   storage: Storage,
-  { organization, deletion }: Awaited<ReturnType<typeof weighDeletion>>,
+  { organization, deletion }: Awaited<ReturnType<typeof previewDeletion>>,
   confirmed: number | undefined,
 ): Promise<void> {
   if (confirmed !== deletion.events) throw needsConfirmation(deletion.events, confirmed);

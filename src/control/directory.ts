@@ -17,7 +17,7 @@ export interface DirectoryDeps {
   readonly log: Logger;
   readonly clock: Clock;
   /** A time that has passed for certain: what has expired before it is forgotten. */
-  readonly overMicros: Clock;
+  readonly expiryMicros: Clock;
 }
 
 const tables = [
@@ -80,7 +80,7 @@ export class Directory extends DirectoryState {
 
   /** Everything is read before anything is applied, so a key never appears before its organization. */
   async #refresh(): Promise<void> {
-    const { storage, clock, overMicros } = this.#deps;
+    const { storage, clock, expiryMicros } = this.#deps;
     const begun = clock();
     // An insert takes its time after it is stamped: look back far enough to see what committed late.
     const since = Math.max(0, this.#engineMicros - limits.controlOverlapMs * 1000);
@@ -101,7 +101,7 @@ export class Directory extends DirectoryState {
       written(retentionTable),
       written(signOnTable),
     ]);
-    this.apply({ organizations, users, apiKeys, endedSessions, policies, signOns }, overMicros());
+    this.apply({ organizations, users, apiKeys, endedSessions, policies, signOns }, expiryMicros());
     this.#engineMicros = engineMicros;
     this.#refreshedMicros = begun;
   }

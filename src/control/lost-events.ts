@@ -14,7 +14,7 @@ interface Share {
 
 interface Loss {
   /** Id of the record that was made of it. */
-  readonly hole: string;
+  readonly loss: string;
   /** Of all organizations together. */
   readonly events: number;
   /** Whose they were; undefined where that cannot be told, and then each organization may have lost some. */
@@ -26,8 +26,8 @@ interface Loss {
   readonly now: number;
 }
 
-/** The source events (contract: Ingest) that tell organizations of lost events, so that their trail shows its hole. */
-export function lostEvents({ hole, events, shares, organizations, operator, now }: Loss): object[] {
+/** The source events (contract: Ingest) that tell organizations of lost events, so that their self-audit shows the loss. */
+export function lostEvents({ loss, events, shares, organizations, operator, now }: Loss): object[] {
   const event = (organizationId: string, msg: string, extra: Readonly<Record<string, unknown>>): object =>
     sourceEvent(
       {
@@ -37,7 +37,7 @@ export function lostEvents({ hole, events, shares, organizations, operator, now 
         msg: `${msg} stored events of this organization have been lost`,
         actor: { name: operator, type: 'App/System' },
         result: { title: 'Lost', code: 500 },
-        extra: { hole, ...extra },
+        extra: { loss, ...extra },
       },
       now,
     );

@@ -14,7 +14,7 @@ import {
   version,
 } from './control-table.ts';
 import { displayName, isUuid } from './names.ts';
-import { applyPolicy, type PolicyChange, weighPolicy } from './retention.ts';
+import { applyPolicy, type PolicyChange, previewPolicy } from './retention.ts';
 
 /** Who sees receipts of transfers: users their own, or nobody (contract: Read, receipts). */
 type ReceiptsPolicy = 'own' | 'off';
@@ -42,7 +42,7 @@ export interface OrganizationSettings {
   /** A duration in whole days (a part counts as a day), `off` to keep for ever, `default` for the service's own. */
   readonly retention?: string | undefined;
   readonly receipts?: string | undefined;
-  /** How many stored events a shorter retention may remove; see `weighPolicy`. */
+  /** How many stored events a shorter retention may remove; see `previewPolicy`. */
   readonly confirmed?: number | undefined;
 }
 
@@ -169,13 +169,13 @@ export async function updateOrganization(
   const { retention, confirmed } = settings;
   const change = changeOfSettings(settings);
   const days = effectiveRetentionDays({ ...before, ...change }, defaultDays);
-  const weighed =
+  const preview =
     retention === undefined
       ? undefined
-      : await weighPolicy(storage, before.id, { days, confirmed }, latestMicros());
+      : await previewPolicy(storage, before.id, { days, confirmed }, latestMicros());
   const isChanged = Object.entries(change).some(
     ([member, value]) => before[member as keyof Organization] !== value,
   );
   const now = isChanged ? await organizationTable.update(storage, before, change, clock()) : before;
-  return { before, now, policy: weighed && (await applyPolicy(storage, weighed, clock())) };
+  return { before, now, policy: preview && (await applyPolicy(storage, preview, clock())) };
 }

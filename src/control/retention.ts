@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { Problem } from '../base/problem.ts';
-import { countOver, type EventRemoval, type Over } from '../storage/removal.ts';
+import { countExpired, type EventRemoval, type Expired } from '../storage/removal.ts';
 import type { Storage } from '../storage/storage.ts';
 import { ControlTable, field, optional, optionalTime, type RowOf, version } from './control-table.ts';
 import { limits } from './limits.ts';
@@ -38,10 +38,10 @@ export function daysKept(policy: RetentionPolicy | undefined): number | undefine
 }
 
 /**
- * The moment before which an organization's events are over (Unix microseconds): `days` days before the beginning of
+ * The moment before which an organization's events have expired (Unix microseconds): `days` days before the beginning of
  * today, UTC, so the whole last day of an event's retention is kept. Undefined: none is.
  */
-export function overBefore(policy: RetentionPolicy | undefined, nowMicros: number): number | undefined {
+export function cutOffOf(policy: RetentionPolicy | undefined, nowMicros: number): number | undefined {
   const days = daysKept(policy);
   return days === undefined ? undefined : (Math.floor(nowMicros / dayMicros) - days) * dayMicros;
 }
@@ -63,11 +63,11 @@ export async function wouldEnd(
   id: string,
   days: number | undefined,
   nowMicros: number,
-): Promise<{ readonly events: number; readonly over: Over | undefined }> {
-  const beforeMicros = overBefore({ ...keepsAll(id), days }, nowMicros);
-  if (beforeMicros === undefined) return { events: 0, over: undefined };
-  const over = { organization: id, beforeMicros };
-  return { events: await countOver(storage, over), over };
+): Promise<{ readonly events: number; readonly expired: Expired | undefined }> {
+  const beforeMicros = cutOffOf({ ...keepsAll(id), days }, nowMicros);
+  if (beforeMicros === undefined) return { events: 0, expired: undefined };
+  const expired = { organization: id, beforeMicros };
+  return { events: await countExpired(storage, expired), expired };
 }
 
 /** Told where a change would remove events and nobody has said that it may: `would_remove` has the number. */
@@ -84,15 +84,15 @@ export interface PolicyChange {
   readonly before: RetentionPolicy;
   /** The same object where nothing changed. */
   readonly now: RetentionPolicy;
-  /** Events whose time is over by the change. */
+  /** Events that expire by the change. */
   readonly removes: number;
 }
 
-/** A change of policy that may be made: see `weighPolicy`. */
-export interface WeighedPolicy {
+/** A change of policy that may be made: see `previewPolicy`. */
+export interface PolicyPreview {
   readonly before: RetentionPolicy;
   readonly days: number | undefined;
-  /** Events whose time is over by the change. */
+  /** Events that expire by the change. */
   readonly removes: number;
 }
 
@@ -101,12 +101,12 @@ export interface WeighedPolicy {
  * undefined: for ever. Where that ends the time of any, `confirmed` must be their number, else a Problem `conflict` tells
  * it. While the organization is held nothing goes, and nothing need be confirmed before the release.
  */
-export async function weighPolicy(
+export async function previewPolicy(
   storage: Storage,
   id: string,
   { days, confirmed }: { readonly days: number | undefined; readonly confirmed?: number | undefined },
   nowMicros: number,
-): Promise<WeighedPolicy> {
+): Promise<PolicyPreview> {
   const before = await readPolicy(storage, id);
   const isShorter = days !== undefined && (before.days === undefined || days < before.days);
   if (!isShorter || before.heldMicros !== undefined) return { before, days, removes: 0 };
@@ -115,10 +115,10 @@ export async function weighPolicy(
   return { before, days, removes: events };
 }
 
-/** Makes a change that was weighed; the same policy where it changes nothing. */
+/** Makes a change that was previewed; the same policy where it changes nothing. */
 export async function applyPolicy(
   storage: Storage,
-  { before, days, removes }: WeighedPolicy,
+  { before, days, removes }: PolicyPreview,
   nowMicros: number,
 ): Promise<PolicyChange> {
   if (before.days === days) return { before, now: before, removes: 0 };

@@ -42,8 +42,8 @@ interface ReaderOptions {
   readonly tiles: TileTable;
   readonly checkpoints: CheckpointTable;
   readonly key: LogKey;
-  /** Before which time (Unix microseconds) an organization's events are over; undefined: none is. */
-  keptFrom(organization: string): number | undefined;
+  /** Before which time (Unix microseconds) an organization's events have expired; undefined: none is. */
+  retentionCutOff(organization: string): number | undefined;
   /** Within how many milliseconds this process signs for new events of an organization; undefined: not at all. */
   signsWithinMs(organization: string): number | undefined;
 }
@@ -126,8 +126,8 @@ export class EvidenceReader {
         ? await this.#covering(organization, entry.position + 1)
         : await this.checkpoint(organization, size);
     const hashes = await this.#hashes(organization, inclusionRanges(entry.position, checkpoint.size));
-    const isOver = entry.time < (this.#options.keptFrom(organization) ?? Number.NEGATIVE_INFINITY);
-    const stored = isOver ? undefined : await this.#stored(organization, entry.seq);
+    const isExpired = entry.time < (this.#options.retentionCutOff(organization) ?? Number.NEGATIVE_INFINITY);
+    const stored = isExpired ? undefined : await this.#stored(organization, entry.seq);
     const proof = proofText({ index: entry.position, hashes, checkpoint: checkpoint.text });
     return {
       entry,

@@ -23,8 +23,8 @@ export interface EvidenceOptions {
   readonly serviceName: string;
   readonly keys: { readonly current: string; readonly previous: string | undefined };
   readonly watermark: () => Promise<bigint>;
-  /** Before which time (Unix microseconds) an organization's events are over; undefined: none is. */
-  readonly keptFrom: (organization: string) => number | undefined;
+  /** Before which time (Unix microseconds) an organization's events have expired; undefined: none is. */
+  readonly retentionCutOff: (organization: string) => number | undefined;
   /** Undefined: trees are read, and none is built. */
   readonly intervalMs: number | undefined;
   /** Where trees are copied to; undefined: nowhere. */

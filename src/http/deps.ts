@@ -18,7 +18,7 @@ import type { Attempts } from '../sign-on/attempt.ts';
 import type { Providers } from '../sign-on/providers.ts';
 import type { PageFiles } from './page-files.ts';
 import type { SessionCookie } from './session-cookie.ts';
-import type { Trail } from './trail.ts';
+import type { SelfAudit } from './self-audit.ts';
 
 /** Paths of PEM files, which are read again when they change. */
 export interface CertificateFiles {
@@ -105,7 +105,7 @@ export interface FrontEndDeps {
 /** The same with what the front end makes itself. An endpoint names the members that it needs. */
 export interface EndpointDeps extends FrontEndDeps {
   readonly cookie: SessionCookie;
-  readonly trail: Trail;
+  readonly selfAudit: SelfAudit;
   /** The web page; without it `/` says how it is made. */
   readonly page: PageFiles;
 }

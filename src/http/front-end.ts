@@ -11,7 +11,7 @@ import { createRouter } from './router.ts';
 import { endpointTable } from './routes.ts';
 import { type HttpServer, startHttpServer } from './server.ts';
 import { SessionCookie } from './session-cookie.ts';
-import { Trail } from './trail.ts';
+import { SelfAudit } from './self-audit.ts';
 
 interface FrontEnd {
   readonly server: HttpServer;
@@ -25,10 +25,10 @@ export async function startFrontEnd(front: FrontEndDeps): Promise<FrontEnd> {
   const { host, port, tls, trustProxy, connectionsPerAddress, processes } = config;
   const accessLog = new AccessLog({ destination: front.accessLogTo, clock, log });
   stops.add(() => accessLog.close());
-  const trail = new Trail({ ...ingest, organizationOf, clock, log });
-  stops.add(() => trail.stop());
+  const selfAudit = new SelfAudit({ ...ingest, organizationOf, clock, log });
+  stops.add(() => selfAudit.stop());
   const cookie = new SessionCookie(config.serviceName);
-  const deps = { ...front, trail, cookie, page: await loadPageFiles() };
+  const deps = { ...front, selfAudit, cookie, page: await loadPageFiles() };
   showReadiness(front.readiness);
   const router = createRouter(guardEndpoints(endpointTable(deps), deps));
   const bounds = { trustProxy, connectionsPerAddress, processes };

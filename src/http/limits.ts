@@ -60,8 +60,8 @@ export const limits = {
   /** Cookies of the service's name that are looked at in one request. */
   sessionCookiesMax: 8,
   /** Events of the service itself that happened and could not be recorded yet. */
-  trailHeldEventsMax: 1_000,
-  trailRetryMs: 1_000,
+  selfAuditHeldEventsMax: 1_000,
+  selfAuditRetryMs: 1_000,
   engineRetryAfterSeconds: 2,
   shutdownRequestsMsMax: 10_000,
 } as const;

@@ -4,7 +4,7 @@ import type { EndpointDeps } from './deps.ts';
 import type { SessionCaller } from './endpoint.ts';
 import { limits } from './limits.ts';
 import type { RequestContext } from './request-context.ts';
-import { trailOrigin } from './trail.ts';
+import { selfAuditOrigin } from './self-audit.ts';
 
 /**
  * Makes a change on behalf of a user, or of a program; `changesOf` tells what of it belongs into the organization's audit events, which
@@ -13,18 +13,18 @@ import { trailOrigin } from './trail.ts';
  * effect in this process has to wait: what the change gives access to, such as a new key, is then not handed out.
  */
 export async function recordedChange<T>(
-  { trail, directory }: Pick<EndpointDeps, 'trail' | 'directory'>,
+  { selfAudit, directory }: Pick<EndpointDeps, 'selfAudit' | 'directory'>,
   context: RequestContext,
   by: Pick<SessionCaller, 'user'> | { readonly actor: EventActor },
   change: () => Promise<T>,
   changesOf: (made: T) => readonly Change[],
 ): Promise<T> {
-  await trail.requireRecordable();
+  await selfAudit.requireRecordable();
   const made = await change();
-  const origin = trailOrigin(context);
+  const origin = selfAuditOrigin(context);
   const actor = 'user' in by ? userActor(by.user) : by.actor;
   const outcomes = await Promise.allSettled([
-    ...changesOf(made).map((one) => trail.recordAfter(eventOfChange(one, actor), origin)),
+    ...changesOf(made).map((one) => selfAudit.recordAfter(eventOfChange(one, actor), origin)),
     // A change that is not recorded must hold all the same: it may have ended somebody's access.
     refresh(directory),
   ]);

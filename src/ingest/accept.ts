@@ -155,9 +155,9 @@ class Acceptor {
 }
 
 /** What was sent, where the body could be read. */
-function sentIn({ form, foreign, org }: IngestRequest, { outcome }: MappedRequest): string | undefined {
+function sentIn({ form, adapter, org }: IngestRequest, { outcome }: MappedRequest): string | undefined {
   const hash = outcome.kind === 'answered' ? outcome.bodyHash : undefined;
-  return hash === undefined ? undefined : sentOf(hash, form, foreign, org);
+  return hash === undefined ? undefined : sentOf(hash, form, adapter, org);
 }
 
 function keyReused(): Problem {

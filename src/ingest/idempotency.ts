@@ -26,8 +26,8 @@ export interface Entry {
 }
 
 /** What a body was: its hash (SHA-256 after decompression), and what it was taken for; the same bytes can be either. */
-export function sentOf(hash: string, form: string, foreign?: string, org?: string): string {
-  return `${hash} ${form}${foreign === undefined ? '' : ` ${foreign}`}${org === undefined ? '' : ` org=${org}`}`;
+export function sentOf(hash: string, form: string, adapter?: string, org?: string): string {
+  return `${hash} ${form}${adapter === undefined ? '' : ` ${adapter}`}${org === undefined ? '' : ` org=${org}`}`;
 }
 
 const hashIn = (sent: string): string => sent.split(' ', 1)[0] ?? '';

@@ -4,7 +4,7 @@ import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
 interface IngestOrderOptions {
   readonly ingest: Pick<Ingest, 'watermarks' | 'lastSegmentOf'>;
   /** Others that write the same table. */
-  readonly peers: {
+  readonly others: {
     /** The lowest segment that one of them may still write; Infinity when nobody else is writing. */
     watermark(): Promise<number>;
     /** The last segment that they may have written by then; Infinity while some write, or when that cannot be told. */
@@ -20,7 +20,7 @@ interface OrderWatermarks {
   of(organization: string): bigint;
 }
 
-/** The order in which events become readable: what this process and its peers have stored of it, and may still add. */
+/** The order in which events become readable: what this process and others have stored of it, and may still add. */
 export class IngestOrder {
   readonly #options: IngestOrderOptions;
 
@@ -29,14 +29,14 @@ export class IngestOrder {
   }
 
   /**
-   * The watermarks: below what this process has yet to store and below what its peers say. Where
+   * The watermarks: below what this process has yet to store and below what others say. Where
    * processes share an engine also below the clock, as a writer that begins now begins there. With an own engine no
    * clock counts: commands begin above the newest segment. Rejects with EngineError.
    */
   async watermarks(): Promise<OrderWatermarks> {
-    const { ingest, peers, clockSkewMs } = this.#options;
+    const { ingest, others, clockSkewMs } = this.#options;
     const { lowest, ofOrganization } = await ingest.watermarks();
-    const elsewhere = await peers.watermark();
+    const elsewhere = await others.watermark();
     const byClock =
       clockSkewMs === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - clockSkewMs);
     const anybodys = Math.min(lowest, elsewhere, byClock);
@@ -51,8 +51,8 @@ export class IngestOrder {
    * written, or when that cannot be told.
    */
   arrivedBefore(organization: string): bigint | undefined {
-    const { ingest, peers } = this.#options;
-    const last = Math.max(ingest.lastSegmentOf(organization), peers.writtenThrough());
+    const { ingest, others } = this.#options;
+    const last = Math.max(ingest.lastSegmentOf(organization), others.writtenThrough());
     // What is in a segment lies below the first place of the next.
     return Number.isFinite(last) ? firstSeqOf(last + 1) : undefined;
   }

@@ -11,7 +11,7 @@ import { Batcher } from './batcher.ts';
 import { openLogFiles } from './files.ts';
 import { Idempotency } from './idempotency.ts';
 import { KeyClaims, type KeyClaimsOptions } from './key-claims.ts';
-import { takeOverLog } from './left-log.ts';
+import { takeOverLog } from './orphaned-log.ts';
 import { OwnEventRecorder } from './own-events.ts';
 import { Throttle } from './throttle.ts';
 import { WorkerPool } from './pool.ts';
@@ -59,7 +59,7 @@ export interface Ingest {
   lastSegmentOf(organization: string): number;
   /** Begins segments above this number from now on (see `Wal.raise`). */
   raise(segment: number): void;
-  /** Takes over the log of a process that is gone, `instance`, in another data directory (see left-log.ts). */
+  /** Takes over the log of a process that is gone, `instance`, in another data directory (see orphaned-log.ts). */
   takeOver(dataDir: string, instance: string, signal: AbortSignal): Promise<boolean>;
   /** Segments that wait for the engine. */
   unsent(): number;

@@ -96,11 +96,11 @@ export class LargeBodies {
 
   async #splitAndMap(request: IngestRequest, room: SharedArrayBuffer): Promise<MappedRequest> {
     const { pool, bodyBytesMax } = this.#options;
-    const { body: input, form, foreign, otlp, encoding } = request;
+    const { body: input, form, adapter, otlp, encoding } = request;
     const hashed = request.idempotency !== undefined;
     const bounds = { bodyBytesMax, pieceBytes: limits.pieceBytes };
     const task: SplitTask = { kind: 'split', input, form, encoding, hashed, room, ...bounds };
-    const split = await pool.split({ ...task, ...(foreign && { foreign }), ...(otlp && { otlp }) });
+    const split = await pool.split({ ...task, ...(adapter && { adapter }), ...(otlp && { otlp }) });
     buffers.give(split.input);
     if ('code' in split.body) return mappedRequest([], split.body);
     const mapped = await this.#mapPieces(request, split, split.body);
@@ -153,11 +153,11 @@ function keptBytes({ frames }: MappedRequest): number {
 }
 
 function kindOf(request: IngestRequest): RequestKind {
-  const { form, foreign, organization, org } = request;
+  const { form, adapter, organization, org } = request;
   const errorsMax = errorsMaxOf(request);
   return {
     form,
-    ...(foreign && { foreign }),
+    ...(adapter && { adapter }),
     organization,
     ...(org && { org }),
     ownBlocks: false,

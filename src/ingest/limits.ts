@@ -109,7 +109,7 @@ export const limits = {
   walNumberAgeMsMax: 200,
   shutdownFlushMsMax: 10_000,
   /** How often the end of a log that was taken over from another process is looked for. */
-  leftLogPollMs: 200,
+  orphanedLogPollMs: 200,
   /** How often the files of a log in use are listed again, as one went before it could be opened. */
   heldLogAttemptsMax: 100,
 } as const;

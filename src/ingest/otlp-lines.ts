@@ -1,5 +1,5 @@
 import { Problem } from '../base/problem.ts';
-import { type OtlpForm, readExport } from '../foreign/otlp/export.ts';
+import { type OtlpForm, readExport } from '../adapters/otlp/export.ts';
 import { limits } from './limits.ts';
 import { TooManyElements } from './split-body.ts';
 

@@ -56,7 +56,7 @@ interface Plan {
 const planName = 'renumbering';
 
 /**
- * Gives the events of a log new places in the order, for a server that was retired: the feed has passed those that
+ * Gives the events of a log new places in the order, for a server that was fenced: the feed has passed those that
  * they had. To be called before the log is opened.
  *
  *     segments ──▶ 7.wal.new 8.wal.new … ──▶ renumbering (the plan) ──▶ names changed, old files removed ──▶ done
@@ -156,7 +156,7 @@ class Renumbering {
       storedBefore: this.#storedRows,
       storedElsewhere: this.#repeatedRows,
     };
-    const words = 'this server was retired: the events in its log take new places in the order of ingest';
+    const words = 'this server was fenced: the events in its log take new places in the order of ingest';
     this.#options.log.warn(facts, words);
     const made = [...this.#entries.map((entry) => entry.number), number].map(segmentName);
     return { made, dropped: this.#dropped, kept: this.#kept };

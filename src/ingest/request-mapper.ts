@@ -1,6 +1,6 @@
-import { mappingOf } from '../foreign/built-in.ts';
-import type { Mapping } from '../foreign/mapping.ts';
-import { refusalIn } from '../foreign/otlp/record.ts';
+import { mappingOf } from '../adapters/built-in.ts';
+import type { Mapping } from '../adapters/mapping.ts';
+import { refusalIn } from '../adapters/otlp/record.ts';
 import { type MappedEvent, Mapper, type ResolveOrg } from '../ocsf/audit-event.ts';
 import { fromByteText, toWindow, type Window } from '../ocsf/byte-text.ts';
 import { quote } from '../ocsf/json-cursor.ts';
@@ -62,12 +62,12 @@ export class RequestMapper {
     const rows = kind.ownBlocks ? this.#ownRows : this.#sharedRows;
     const owner = kind.ownBlocks ? index : undefined;
     const begin = output.end();
-    const foreign = kind.foreign && mappingOf(kind.foreign);
+    const adapter = kind.adapter && mappingOf(kind.adapter);
     const answer = { accepted: 0, rejected: 0, errors: [] as { index: number; error: string }[] };
     const rejections = new RejectionCounts();
     const resolveOrg = this.#organizations.resolver(kind.organization, task.directory, kind.org);
     const onEvent: OnEvent = (window, start, end, error) => {
-      const mapped = error ?? this.#mapEvent(foreign, window, start, end, resolveOrg);
+      const mapped = error ?? this.#mapEvent(adapter, window, start, end, resolveOrg);
       if (typeof mapped !== 'string') {
         rows.add(mapped);
         answer.accepted += 1;
@@ -81,7 +81,7 @@ export class RequestMapper {
       rejections.add(mapped);
       return answer.rejected <= task.rejectedMax;
     };
-    const fault = splitBody(body, kind.form, onEvent, foreign?.records);
+    const fault = splitBody(body, kind.form, onEvent, adapter?.records);
     if (fault !== undefined) return malformed(fault);
     const isOneBad = kind.form === 'json' && answer.rejected === 1 && answer.accepted === 0;
     if (isOneBad && looksLikeLines(body)) return mislabelledLines;
@@ -98,19 +98,19 @@ export class RequestMapper {
 
   /** A record of another program becomes a source event first, which is checked as any other. */
   #mapEvent(
-    foreign: Mapping | undefined,
+    adapter: Mapping | undefined,
     window: Window,
     start: number,
     end: number,
     resolveOrg: ResolveOrg,
   ): MappedEvent | string {
-    if (foreign === undefined) return this.#mapper.map(window, start, end, resolveOrg);
-    if (foreign.name === 'otlp' && window.bytes[start] === quote)
+    if (adapter === undefined) return this.#mapper.map(window, start, end, resolveOrg);
+    if (adapter.name === 'otlp' && window.bytes[start] === quote)
       return refusalIn(fromByteText(window.text.slice(start, end)));
-    const event = foreign.map(window, start, end);
+    const event = adapter.map(window, start, end);
     if (typeof event === 'string') return event;
     const own = toWindow(event.text);
     const mapped = this.#mapper.map(own, 0, own.bytes.length, resolveOrg);
-    return typeof mapped === 'string' ? `${mapped} (as mapped from ${foreign.name})` : mapped;
+    return typeof mapped === 'string' ? `${mapped} (as mapped from ${adapter.name})` : mapped;
   }
 }

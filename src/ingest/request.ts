@@ -1,6 +1,6 @@
 import type { OrganizationFacts } from '../base/organization-facts.ts';
-import type { MappingName } from '../foreign/definition.ts';
-import type { OtlpForm } from '../foreign/otlp/export.ts';
+import type { MappingName } from '../adapters/definition.ts';
+import type { OtlpForm } from '../adapters/otlp/export.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { FrameMemory } from './frame-memory.ts';
 import { limits } from './limits.ts';
@@ -14,7 +14,7 @@ export interface IngestRequest {
   readonly form: BodyForm;
   readonly encoding: ContentEncoding;
   /** Whose records the body holds, if these are no source events. */
-  readonly foreign?: MappingName;
+  readonly adapter?: MappingName;
   /** The body is an export request of OTLP, whose records are made the lines of an NDJSON body first. */
   readonly otlp?: OtlpForm;
   /** Undefined for a key of all organizations. */

@@ -147,14 +147,14 @@ export class SmallBodies {
 
 /** Where among the kinds a request's is, added if it is new. */
 function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
-  const { form, foreign, organization, org } = request;
+  const { form, adapter, organization, org } = request;
   const ownBlocks = request.idempotency !== undefined;
   const errorsMax = errorsMaxOf(request);
   const known = kinds.findIndex(
     (kind) =>
       kind.organization === organization &&
       kind.form === form &&
-      kind.foreign === foreign &&
+      kind.adapter === adapter &&
       kind.org === org &&
       kind.ownBlocks === ownBlocks &&
       kind.errorsMax === errorsMax,
@@ -163,7 +163,7 @@ function kindAmong(kinds: RequestKind[], request: IngestRequest): number {
     ? known
     : kinds.push({
         form,
-        ...(foreign && { foreign }),
+        ...(adapter && { adapter }),
         organization,
         ...(org && { org }),
         ownBlocks,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { faultText } from '../base/fault.ts';
 import { limits } from './limits.ts';
 import { limits as ocsfLimits } from '../ocsf/limits.ts';
-import { listIn } from '../foreign/records.ts';
+import { listIn } from '../adapters/records.ts';
 import { firstToken, splitArray, splitElements } from '../ocsf/json-array.ts';
 import { openBrace, openBracket } from '../ocsf/json-cursor.ts';
 import type { Window } from '../ocsf/byte-text.ts';

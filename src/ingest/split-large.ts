@@ -1,4 +1,4 @@
-import { mappingOf } from '../foreign/built-in.ts';
+import { mappingOf } from '../adapters/built-in.ts';
 import { splitArray } from '../ocsf/json-array.ts';
 import { decompressBody } from './decompress.ts';
 import { limits } from './limits.ts';
@@ -36,10 +36,10 @@ export async function splitLarge(task: SplitTask): Promise<SplitResult> {
 /** Where a body can be divided, or what is wrong with it. Throws TooManyElements as soon as that is certain. */
 function piecesOf(
   bytes: Buffer,
-  { form, foreign, pieceBytes }: SplitTask,
+  { form, adapter, pieceBytes }: SplitTask,
 ): Pick<SplitResult, 'form' | 'pieces'> | Refused {
   if (form === 'ndjson') return { form, pieces: piecesOfLines(bytes, pieceBytes) };
-  const list = listOf(bytes, foreign && mappingOf(foreign).records);
+  const list = listOf(bytes, adapter && mappingOf(adapter).records);
   if (list === undefined) return { form, pieces: [[0, bytes.length]] };
   const pieces: Piece[] = [];
   let elements = 0;

@@ -1,8 +1,8 @@
 import { buffers } from '../base/buffer-pool.ts';
 import type { OrganizationFacts, SharedDirectory } from '../base/organization-facts.ts';
 import type { ProblemCode } from '../base/problem.ts';
-import type { MappingName } from '../foreign/definition.ts';
-import type { OtlpForm } from '../foreign/otlp/export.ts';
+import type { MappingName } from '../adapters/definition.ts';
+import type { OtlpForm } from '../adapters/otlp/export.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
 import type { ContentEncoding } from './decompress.ts';
 import type { BatchAnswer } from './idempotency.ts';
@@ -21,8 +21,8 @@ export type BodyForm = 'json' | 'ndjson';
 export interface RequestKind {
   /** `elements`: a piece of a JSON array, without the brackets. */
   readonly form: BodyForm | 'elements';
-  /** What the elements are, where they are records of other programs and no source events (contract: Foreign records). */
-  readonly foreign?: MappingName;
+  /** What the elements are, where they are records of other programs and no source events (contract: Source adapters). */
+  readonly adapter?: MappingName;
   /** The organization of a key that belongs to one; undefined for a key of all organizations. */
   readonly organization: OrganizationFacts | undefined;
   /** Id or slug of the organization of events that name none. */
@@ -58,7 +58,7 @@ export interface SplitTask {
   readonly kind: 'split';
   readonly input: Uint8Array;
   readonly form: BodyForm;
-  readonly foreign?: MappingName;
+  readonly adapter?: MappingName;
   readonly otlp?: OtlpForm;
   readonly encoding: ContentEncoding;
   readonly hashed: boolean;

@@ -9,7 +9,7 @@ import { fullDiskWords } from '../base/system-error.ts';
 import type { Config } from '../config/config.ts';
 import { requireUsable, takeDataDir } from '../config/data-dir.ts';
 import { logDirectories } from '../config/log-directories.ts';
-import { newestSegmentOf } from '../ingest/left-log.ts';
+import { newestSegmentOf } from '../ingest/orphaned-log.ts';
 import { newestStoredMs } from '../storage/newest-stored.ts';
 import { checkListener } from '../config/listener.ts';
 import { holdEngine, isOutOfRoom, type StorageOptions, watchParts } from '../storage/open-storage.ts';
@@ -112,7 +112,7 @@ async function startEngine(shared: Shared) {
     newestStoredMs(storage, await newestSegmentOf(await logDirectories(dataDir)));
   const trust = await ClockTrust.open({ dataDir, log, keepsMark: false, newestStored });
   stops.add(() => trust.stop());
-  await watchParts(held, shared, async () => firstSeqOf(await lowestWatermark(storage)), trust.overMicros);
+  await watchParts(held, shared, async () => firstSeqOf(await lowestWatermark(storage)), trust.expiryMicros);
   return { own: held.own, connection: held.engine.connection };
 }
 

@@ -6,9 +6,9 @@ import { csvAliases, csvColumns, csvHeader } from './export-csv.ts';
 import { type AuditFilter, type EventSchema, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { newestFirst, streamSettings } from './plans.ts';
-import type { StandardReads } from './standard/body.ts';
-import { type Frame, StandardFlow } from './standard/flow.ts';
-import { rowColumns, totalBytes, totalOf } from './standard/rows.ts';
+import type { Ocsf110Reads } from './ocsf110/body.ts';
+import { type Frame, Ocsf110Flow } from './ocsf110/flow.ts';
+import { rowColumns, totalBytes, totalOf } from './ocsf110/rows.ts';
 
 export const exportFormats = ['ndjson', 'json', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
@@ -137,7 +137,7 @@ export function createExportReader(storage: Storage, envelope: EventEnvelope): E
  * The same as events of OCSF 1.1.0, in `ndjson` or `json`, which are mapped from their source events as fast as the
  * reader takes them (contract: OCSF 1.1.0). Each row brings the total.
  */
-export function createStandardExportReader({ storage, pool }: StandardReads): ExportReader {
+export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): ExportReader {
   return async (organization, request, _nowMicros, signal) => {
     const where = exportWhere(organization, request);
     const counted =
@@ -149,7 +149,7 @@ export function createStandardExportReader({ storage, pool }: StandardReads): Ex
     try {
       const { start, continueWith } = await peekFlow(rows, totalBytes);
       const total = start.length === 0 ? 0 : totalOf(start, 0);
-      return { total, stream: new StandardFlow(continueWith(start), pool, organization, frameOf(request)) };
+      return { total, stream: new Ocsf110Flow(continueWith(start), pool, organization, frameOf(request)) };
     } catch (error) {
       rows.destroy();
       throw error;

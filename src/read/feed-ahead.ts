@@ -207,7 +207,7 @@ function keyOf(organization: string, after: bigint, limit: number): string {
 
 /**
  * Divides rows, one event a line, into the pages that were found; undefined where there are not as many: the time of
- * some was over before they were read, and pages would not be what their places say.
+ * some had expired before they were read, and pages would not be what their places say.
  */
 export function dividePages(rows: HeldBytes, { pages, watermark }: PlacesFound): Chunk | undefined {
   const { buffer, start: first, end: behind } = rows;

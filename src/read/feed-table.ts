@@ -9,8 +9,8 @@ import { textSlice, type Turn, whole } from './page-slices.ts';
 import { feedChunk, feedOrder, feedPage, sliceOfPage } from './plans.ts';
 import { type ReadBody, readEnveloped, readWhole } from './read-body.ts';
 import { type SliceBytes, SlicedFlow } from './sliced-flow.ts';
-import { readStandard, standardSlice, type StandardReads } from './standard/body.ts';
-import { rowColumns } from './standard/rows.ts';
+import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
+import { rowColumns } from './ocsf110/rows.ts';
 
 /** What one look at the table found: events in (after, last], and whether there is more behind them. */
 export interface Found {
@@ -79,21 +79,21 @@ export class FeedTable {
   readonly #storage: Storage;
   readonly #envelope: EventEnvelope;
   readonly #clock: Clock;
-  readonly #standard: StandardReads;
-  readonly #keptFrom: (organization: string) => number | undefined;
+  readonly #ocsf110: Ocsf110Reads;
+  readonly #retentionCutOff: (organization: string) => number | undefined;
 
-  /** `keptFrom`: before which time an organization's events are over, Unix microseconds; see `ReadersOptions`. */
+  /** `retentionCutOff`: before which time an organization's events have expired, Unix microseconds; see `ReadersOptions`. */
   constructor(
     envelope: EventEnvelope,
     clock: Clock,
-    standard: StandardReads,
-    keptFrom: (organization: string) => number | undefined,
+    ocsf110: Ocsf110Reads,
+    retentionCutOff: (organization: string) => number | undefined,
   ) {
-    this.#storage = standard.storage;
+    this.#storage = ocsf110.storage;
     this.#envelope = envelope;
     this.#clock = clock;
-    this.#standard = standard;
-    this.#keptFrom = keptFrom;
+    this.#ocsf110 = ocsf110;
+    this.#retentionCutOff = retentionCutOff;
   }
 
   /** The place before the first event, in the order of ingest, that is not older than `startTime`. */
@@ -166,12 +166,12 @@ export class FeedTable {
     }
   }
 
-  #kept(organization: string): Pick<AuditFilter, 'keptFromMicros'> {
-    return { keptFromMicros: this.#keptFrom(organization) };
+  #kept(organization: string): Pick<AuditFilter, 'cutOffMicros'> {
+    return { cutOffMicros: this.#retentionCutOff(organization) };
   }
 
   /**
-   * Where pages are looked for in the order of ingest, events that are over count: their time is not in the projection
+   * Where pages are looked for in the order of ingest, events that have expired count: their time is not in the projection
    * of that order. They are left out of what is handed out, so a page may have fewer events than it has places.
    */
   #whereOf(organization: string, filter: AuditFilter): Where {
@@ -234,24 +234,24 @@ export class FeedTable {
     signal: AbortSignal,
   ): Promise<SliceBytes | undefined> {
     const where = this.#whereOf(organization, filter);
-    if (schema === 'ocsf') return this.#readStandardPage(organization, where, found, meta, signal);
+    if (schema === 'ocsf') return this.#readOcsf110Page(organization, where, found, meta, signal);
     const { query, parameters, settings } = this.#dataQuery(where, found);
     const around = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
     return readEnveloped(this.#storage, query, parameters, { settings, signal }, around);
   }
 
-  #readStandardPage(
+  #readOcsf110Page(
     organization: string,
     where: Where,
     found: Found,
     meta: string,
     signal: AbortSignal,
   ): Promise<SliceBytes | undefined> {
-    const { query, parameters } = standardQuery(where, found);
+    const { query, parameters } = ocsf110Query(where, found);
     const text = `]${meta}`;
     const tail = { of: () => text, ofNone: () => text };
     const read = [query, parameters, { settings: feedPage, signal }] as const;
-    return readStandard(this.#standard, organization, read, beforeData, tail);
+    return readOcsf110(this.#ocsf110, organization, read, beforeData, tail);
   }
 
   /** A shortened page, slice by slice. */
@@ -264,12 +264,12 @@ export class FeedTable {
   ): SlicedFlow<FeedSlice> {
     const { where } = page;
     const readSlice = async (slice: FeedSlice, signal: AbortSignal): Promise<SliceBytes> => {
-      const of = schema === 'ocsf' ? standardQuery(where, slice) : this.#dataQuery(where, slice);
+      const of = schema === 'ocsf' ? ocsf110Query(where, slice) : this.#dataQuery(where, slice);
       const settings = { ...of.settings, ...sliceOfPage };
       const rows = await this.#storage.bytes(of.query, of.parameters, { signal, settings, ...whole });
       if (!('release' in rows)) throw new Error('a result without a bound was not held');
       if (schema !== 'ocsf') return textSlice(rows, slice.events);
-      return standardSlice(this.#standard.pool, organization, rows, slice.events);
+      return ocsf110Slice(this.#ocsf110.pool, organization, rows, slice.events);
     };
     const inTurn = (slice: FeedSlice, signal: AbortSignal): Promise<SliceBytes> =>
       turn(organization, (aborting) => readSlice(slice, aborting), signal);
@@ -309,7 +309,7 @@ export class FeedTable {
 }
 
 /** Source events of a range of the order. */
-function standardQuery(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
+function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
   return {
     query: `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`,
     parameters: { ...where.parameters, after, before: last + 1n },

@@ -19,7 +19,7 @@ import {
 import { limits } from './limits.ts';
 import { Pauses } from './pauses.ts';
 import type { ReadBody } from './read-body.ts';
-import type { StandardPool } from './standard/pool.ts';
+import type { Ocsf110Pool } from './ocsf110/pool.ts';
 
 export interface FeedRequest {
   readonly filter: AuditFilter;
@@ -43,7 +43,7 @@ export type FeedReader = (
 export interface FeedOptions {
   readonly storage: Storage;
   /** Maps events of OCSF 1.1.0. */
-  readonly pool: StandardPool;
+  readonly pool: Ocsf110Pool;
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
   readonly cursors: FeedCursors;
@@ -54,8 +54,8 @@ export interface FeedOptions {
    * undefined while some come, or when that cannot be told.
    */
   arrivedBefore(organization: string): bigint | undefined;
-  /** Before which time the events of an organization are over; see `ReadersOptions`. */
-  keptFrom(organization: string): number | undefined;
+  /** Before which time the events of an organization have expired; see `ReadersOptions`. */
+  retentionCutOff(organization: string): number | undefined;
   /** Each look at the table waits here for its turn; a poll that only waits holds none. */
   readonly queue: FairQueue;
   /** Ends waiting polls: the server stops. */
@@ -106,7 +106,7 @@ class Feed {
     const { queue, stopping } = options;
     this.#options = options;
     this.#table = new FeedTable(options.envelope, options.clock, options, (organization) =>
-      options.keptFrom(organization),
+      options.retentionCutOff(organization),
     );
     this.#ahead = new ReadAhead(
       inTurn(queue, async (organization, range, signal) => {

@@ -7,8 +7,8 @@ export interface AuditFilter {
   /** Unix microseconds, both inclusive. */
   readonly fromMicros?: number;
   readonly toMicros?: number;
-  /** Unix microseconds: events before it are over by the organization's retention, and nobody is shown them. */
-  readonly keptFromMicros?: number | undefined;
+  /** Unix microseconds: events before it have expired by the organization's retention, and nobody is shown them. */
+  readonly cutOffMicros?: number | undefined;
   /** Lower-cased, as the columns are. */
   readonly actorEmail?: string;
   readonly actorId?: string;
@@ -165,9 +165,9 @@ export function hasIndexedFilter({ actorEmail, actorId, name, fileHash, flowId }
 }
 
 /** The earliest time that can match, Unix microseconds, by the filter and by retention; undefined: any. */
-export function earliestOf({ fromMicros, keptFromMicros }: AuditFilter): number | undefined {
-  if (fromMicros === undefined || keptFromMicros === undefined) return fromMicros ?? keptFromMicros;
-  return Math.max(fromMicros, keptFromMicros);
+export function earliestOf({ fromMicros, cutOffMicros }: AuditFilter): number | undefined {
+  if (fromMicros === undefined || cutOffMicros === undefined) return fromMicros ?? cutOffMicros;
+  return Math.max(fromMicros, cutOffMicros);
 }
 
 /** The range of times that can match, Unix microseconds, both inclusive. */

@@ -9,17 +9,17 @@ export const limits = {
   /** A slice, as its rows are stored; one of a single event may be larger. It is handed out in pieces. */
   pageSliceBytes: 8 * 1024 * 1024,
   pagePieceBytes: 256 * 1024,
-  /** Events of OCSF (standard/): threads that map them, and how long they wait for more. */
-  standardThreadsMax: 4,
-  standardIdleMsMax: 60_000,
-  standardHeapMegabytesMax: 256,
+  /** Events of OCSF (ocsf110/): threads that map them, and how long they wait for more. */
+  ocsf110ThreadsMax: 4,
+  ocsf110IdleMsMax: 60_000,
+  ocsf110HeapMegabytesMax: 256,
   /** Rows of a task, and how many tasks of one read are under way. */
-  standardTaskBytes: 384 * 1024,
-  standardTasksAtOnce: 4,
+  ocsf110TaskBytes: 384 * 1024,
+  ocsf110TasksAtOnce: 4,
   /** Room for a task's result, as a multiple of its rows; a task that needs more makes it. */
-  standardGrowth: 4,
+  ocsf110Growth: 4,
   /** Rows up to this size are held until they are mapped; more are read in slices. */
-  standardPageBytesMax: 8 * 1024 * 1024,
+  ocsf110PageBytesMax: 8 * 1024 * 1024,
   /** Audit events with their source events: for a look at one and what is beside it. */
   sourceEventsDefault: 10,
   sourceEventsMax: 100,

@@ -110,7 +110,7 @@ const bucketsAround = (buckets: string, seconds: number): string =>
   `FROM (SELECT ends, sum(held) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
 
 function withoutTimes(filter: AuditFilter): AuditFilter {
-  const { fromMicros: _from, toMicros: _to, keptFromMicros: _kept, ...columns } = filter;
+  const { fromMicros: _from, toMicros: _to, cutOffMicros: _kept, ...columns } = filter;
   return columns;
 }
 

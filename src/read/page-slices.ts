@@ -53,7 +53,7 @@ export const atOnce: Turn = (_organization, work, signal) => work(signal);
 
 /**
  * A page that is too large to be held. One query, so one snapshot, says which rows it has and the total; the rows are then
- * read slice by slice. A row that is gone by then, as its time is over, fails the answer: it would be another page.
+ * read slice by slice. A row that is gone by then, as it has expired, fails the answer: it would be another page.
  * Rejects with EngineError.
  */
 export async function readSliced(storage: Storage, page: SlicedPage, turn: Turn): Promise<SlicedFlow<Slice>> {
@@ -110,7 +110,7 @@ async function readSlice(
 /** A slice has as many bytes as was found before, so it is held whatever it has. */
 export const whole = { headroom: 0, tailroom: 0, bytesMax: Number.POSITIVE_INFINITY };
 
-/** Throws where rows of a slice are missing: their time was over before they were read. Gives the memory back then. */
+/** Throws where rows of a slice are missing: they expired before they were read. Gives the memory back then. */
 export function checkRows(rows: HeldBytes, found: number, wanted: number): void {
   if (found === wanted) return;
   rows.release();

@@ -9,8 +9,8 @@ import { type PageStart, pageStart } from './offset-index.ts';
 import { newestFirst, planOf } from './plans.ts';
 import { atOnce, readSliced, textSlice, type Turn } from './page-slices.ts';
 import { type BodyEnvelope, type ReadBody, readEnveloped } from './read-body.ts';
-import { readStandard, standardSlice, type StandardReads } from './standard/body.ts';
-import { rowColumns } from './standard/rows.ts';
+import { readOcsf110, ocsf110Slice, type Ocsf110Reads } from './ocsf110/body.ts';
+import { rowColumns } from './ocsf110/rows.ts';
 
 /** The whole body of an answer. Rejects with EngineError. `organization` is a lower-case UUID. */
 export type PageReader = (
@@ -100,7 +100,7 @@ const oneSnapshot = { enable_shared_storage_snapshot_in_query: 1 };
  * The same pages as events of OCSF 1.1.0: the same rows, which are mapped from their source events here (contract:
  * OCSF 1.1.0).
  */
-export function createStandardPageReader(reads: StandardReads, turn: Turn = atOnce): PageReader {
+export function createOcsf110PageReader(reads: Ocsf110Reads, turn: Turn = atOnce): PageReader {
   const { storage } = reads;
   return async (organization, request, signal) => {
     const { filter, offset, limit } = request;
@@ -117,7 +117,7 @@ export function createStandardPageReader(reads: StandardReads, turn: Turn = atOn
       `WHERE ${where.sql} AND ${condition} ${newestFirst} LIMIT {limit:UInt64} OFFSET ${skip})`;
     const query = `${onShard(storage, rows)} FORMAT RowBinary`;
     const read = [query, parameters, { settings, signal }] as const;
-    const whole = await readStandard(reads, organization, read, before, { of: tailOf, ofNone });
+    const whole = await readOcsf110(reads, organization, read, before, { of: tailOf, ofNone });
     if (whole !== undefined) return whole;
     const page = {
       organization,
@@ -134,7 +134,7 @@ export function createStandardPageReader(reads: StandardReads, turn: Turn = atOn
         between,
         after: found === undefined ? await ofNone() : tailOf(found),
       }),
-      render: (held: HeldBytes, count: number) => standardSlice(reads.pool, organization, held, count),
+      render: (held: HeldBytes, count: number) => ocsf110Slice(reads.pool, organization, held, count),
     };
     return { flow: await readSliced(storage, page, turn) };
   };

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { memoizeFor } from '../base/single-flight.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { EventEnvelope } from './envelope.ts';
-import { createExportReader, createStandardExportReader, type ExportReader } from './export.ts';
+import { createExportReader, createOcsf110ExportReader, type ExportReader } from './export.ts';
 import { exportSlots, inTurn, readQueue, sourceStreamSlots, turnOf } from './fair-queue.ts';
 import { createFeedReader, type FeedReader } from './feed.ts';
 import { createFeedCursors } from './feed-cursor.ts';
@@ -10,10 +10,10 @@ import { createHistogramReader, type HistogramReader } from './histogram.ts';
 import { createLegacyReader, type LegacyReader } from './legacy.ts';
 import type { AuditFilter, EventSchema } from './filter.ts';
 import { limits } from './limits.ts';
-import { createPageReader, createStandardPageReader, type PageReader } from './page.ts';
+import { createPageReader, createOcsf110PageReader, type PageReader } from './page.ts';
 import { createReceiptsReader, type ReceiptsReader } from './receipts.ts';
 import { createSourceEventsReader } from './source-events.ts';
-import type { StandardPool } from './standard/pool.ts';
+import type { Ocsf110Pool } from './ocsf110/pool.ts';
 import { createTopValuesReader, type TopValuesReader } from './top-values.ts';
 
 /** What reads records, each for one organization. */
@@ -31,7 +31,7 @@ export interface Readers {
 export interface ReadersOptions {
   readonly storage: Storage;
   /** Maps events of OCSF 1.1.0. */
-  readonly pool: StandardPool;
+  readonly pool: Ocsf110Pool;
   readonly envelope: EventEnvelope;
   readonly clock: Clock;
   /** The key that signs cursors of the feed is made of it. */
@@ -42,10 +42,10 @@ export interface ReadersOptions {
     arrivedBefore(organization: string): bigint | undefined;
   };
   /**
-   * Before which time (Unix microseconds) the events of an organization are over by its retention; undefined: none is. It
+   * Before which time (Unix microseconds) the events of an organization have expired by its retention; undefined: none is. It
    * is the same for all readers, so what one counts another shows, whatever of it is still in the table.
    */
-  keptFrom(organization: string): number | undefined;
+  retentionCutOff(organization: string): number | undefined;
   /** Ends requests that only wait: the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -55,15 +55,15 @@ export function createReaders(options: ReadersOptions): Readers {
   const { storage, pool, envelope, clock, order } = options;
   const queue = readQueue();
   const watermarks = memoizeFor(limits.feedWatermarkMs, () => order.watermarks());
-  const keptFrom = (organization: string) => options.keptFrom(organization);
-  const { ofKept, byKept } = keepingTo(keptFrom);
+  const retentionCutOff = (organization: string) => options.retentionCutOff(organization);
+  const { ofKept, byKept } = keepingTo(retentionCutOff);
   const turn = turnOf(queue);
   const page = createPageReader(storage, envelope, clock, turn);
   return {
-    page: inTurn(queue, ofKept(bySchema(page, createStandardPageReader(options, turn)))),
+    page: inTurn(queue, ofKept(bySchema(page, createOcsf110PageReader(options, turn)))),
     export: inTurn(
       exportSlots(),
-      ofKept(bySchema(createExportReader(storage, envelope), createStandardExportReader(options))),
+      ofKept(bySchema(createExportReader(storage, envelope), createOcsf110ExportReader(options))),
       (result) => result.stream,
     ),
     feed: createFeedReader({
@@ -74,23 +74,23 @@ export function createReaders(options: ReadersOptions): Readers {
       cursors: createFeedCursors(options.secret),
       watermark: async (organization) => (await watermarks()).of(organization),
       arrivedBefore: (organization) => order.arrivedBefore(organization),
-      keptFrom,
+      retentionCutOff,
       queue,
       stopping: options.stopping,
     }),
     legacy: inTurn(sourceStreamSlots(), ofKept(createLegacyReader(storage)), (stream) => stream),
-    receipts: inTurn(queue, createReceiptsReader(storage, keptFrom)),
+    receipts: inTurn(queue, createReceiptsReader(storage, retentionCutOff)),
     histogram: inTurn(queue, byKept(createHistogramReader(storage))),
     topValues: inTurn(queue, byKept(createTopValuesReader(storage))),
     sourceEvents: inTurn(queue, ofKept(createSourceEventsReader(storage, envelope, clock, turn))),
   };
 }
 
-/** What makes a reader of a request, or of a filter alone, one that leaves out what is over. */
-function keepingTo(keptFrom: ReadersOptions['keptFrom']) {
+/** What makes a reader of a request, or of a filter alone, one that leaves out what has expired. */
+function keepingTo(retentionCutOff: ReadersOptions['retentionCutOff']) {
   const kept = (organization: string, filter: AuditFilter): AuditFilter => ({
     ...filter,
-    keptFromMicros: keptFrom(organization),
+    cutOffMicros: retentionCutOff(organization),
   });
   return {
     ofKept:

@@ -74,7 +74,7 @@ const ofOwner = (condition: string): string => `
   SELECT flow_id, ${kindOfCode} AS kind, activity_id IN (${starts}) AS is_start, ${moment} AS moment,
     multiIf(flow_id = toUUID('${nilUuid}'), seq, names[1] = '', 0, sipHash64(names[1])) AS part
   FROM events WHERE org = {org:UUID} AND activity_id IN (${codes})
-    AND time >= fromUnixTimestamp64Micro({kept_from:Int64}, 'UTC') AND ${condition}`;
+    AND time >= fromUnixTimestamp64Micro({cut_off:Int64}, 'UTC') AND ${condition}`;
 
 const transfersOfOwner = `${ofOwner('actor_email = {email:String}')}
   UNION ALL ${ofOwner('actor_id = {id:String} AND actor_email != {email:String}')}`;
@@ -166,16 +166,16 @@ const spilling = {
 };
 
 /**
- * Reads a user's own receipts, newest first by start, else by completion, with their exact number. `keptFrom`: see
+ * Reads a user's own receipts, newest first by start, else by completion, with their exact number. `retentionCutOff`: see
  * `ReadersOptions`.
  */
 export function createReceiptsReader(
   storage: Storage,
-  keptFrom: (organization: string) => number | undefined,
+  retentionCutOff: (organization: string) => number | undefined,
 ): ReceiptsReader {
   return (organization, { id, email }, { limit, offset }, signal) =>
     sideBySide(signal, async (stop) => {
-      const parameters = { org: organization, id, email, kept_from: keptFrom(organization) ?? 0 };
+      const parameters = { org: organization, id, email, cut_off: retentionCutOff(organization) ?? 0 };
       const options = { settings: spilling, signal: stop };
       const rows = await storage.rows<ReceiptRow>(rowsQuery, { ...parameters, limit, offset }, options);
       const isLast = rows.length < limit && (rows.length > 0 || offset === 0);

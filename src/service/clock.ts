@@ -1,6 +1,6 @@
 import { ClockTrust } from '../base/clock-trust.ts';
 import { logDirectories } from '../config/log-directories.ts';
-import { newestSegmentOf } from '../ingest/left-log.ts';
+import { newestSegmentOf } from '../ingest/orphaned-log.ts';
 import { newestStoredMs } from '../storage/newest-stored.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Base } from './base.ts';

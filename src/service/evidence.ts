@@ -10,7 +10,7 @@ export async function startEvidence(
   { config, log, damage, stops }: Base,
   stored: ServiceStorage,
   order: IngestOrder,
-  keptFrom: (organization: string) => number | undefined,
+  retentionCutOff: (organization: string) => number | undefined,
 ): Promise<EvidenceReader> {
   const { serviceName, evidenceIntervalMs: intervalMs, evidenceDir: mirrorDirectory } = config;
   const { evidenceWitnesses: witnesses } = config;
@@ -18,7 +18,7 @@ export async function startEvidence(
   const keys = await evidenceKeys(config, log, () => newEvidenceKey(serviceName));
   const watermark = async () => (await order.watermarks()).ofAll;
   const own = { storage, instance, serviceName, keys, intervalMs, mirrorDirectory, witnesses };
-  const evidence = openEvidence({ ...own, watermark, keptFrom, damage, log });
+  const evidence = openEvidence({ ...own, watermark, retentionCutOff, damage, log });
   stops.add(() => evidence.stop());
   return evidence.reader;
 }

@@ -1,7 +1,7 @@
 import type { IngestDirectory } from '../control/ingest-directory.ts';
-import { ErasureKeeper } from '../control/erasure-keeper.ts';
+import { ErasureReconciler } from '../control/erasure-reconciler.ts';
 import { limits } from '../control/limits.ts';
-import { RetentionKeeper } from '../control/retention-keeper.ts';
+import { RetentionReconciler } from '../control/retention-reconciler.ts';
 import { systemClock } from '../base/clock.ts';
 import { readProgress, watermarkOf } from '../evidence/progress-table.ts';
 import type { ServiceStorage } from '../storage/open-storage.ts';
@@ -10,7 +10,7 @@ import type { Base } from './base.ts';
 import type { Writing } from './writing.ts';
 
 /**
- * Removes what is over, and carries out erasures: only of what is in its tree, where trees are built, as nothing would
+ * Removes what has expired, and carries out erasures: only of what is in its tree, where trees are built, as nothing would
  * tell of it otherwise.
  */
 export function startRetention(
@@ -35,10 +35,10 @@ export function startRetention(
   };
   const removal = new EventRemoval(storage);
   const own = { storage, removal, instance, retentionDays, intervalMs };
-  const keeper = new RetentionKeeper({ ...own, watermarks, record, clock: systemClock, trust, log });
-  stops.add(() => keeper.stop());
+  const reconciler = new RetentionReconciler({ ...own, watermarks, record, clock: systemClock, trust, log });
+  stops.add(() => reconciler.stop());
   const { erasurePollMs } = limits;
-  const eraser = new ErasureKeeper({
+  const eraser = new ErasureReconciler({
     storage,
     instance,
     watermarks,

@@ -3,17 +3,17 @@ import { logDirectories } from '../config/log-directories.ts';
 import type { IngestDirectory } from '../control/ingest-directory.ts';
 import { IngestOrder } from '../ingest/ingest-order.ts';
 import { openIngest } from '../ingest/ingest.ts';
-import { lowestSegmentIn, newestSegmentOf } from '../ingest/left-log.ts';
+import { lowestSegmentIn, newestSegmentOf } from '../ingest/orphaned-log.ts';
 import { limits as ingestLimits } from '../ingest/limits.ts';
 import { renumberLog } from '../ingest/renumber.ts';
-import { LeftLogs } from '../processes/left-logs.ts';
+import { OrphanedLogs } from '../processes/orphaned-logs.ts';
 import { createSegmentInsert, storedRowsOf } from '../storage/insert.ts';
 import { FeedWatch } from '../storage/feed-watch.ts';
 import { KeyTable } from '../storage/key-table.ts';
 import { limits as storageLimits } from '../storage/limits.ts';
-import { Membership } from '../storage/membership.ts';
+import { WriterRegistry } from '../storage/writer-registry.ts';
 import { instanceOf, isNamed, type ServiceStorage } from '../storage/open-storage.ts';
-import { commandPeers } from '../storage/peers.ts';
+import { otherCommands } from '../storage/other-writers.ts';
 import { withdrawWatermark } from '../storage/watermarks.ts';
 import type { Base } from './base.ts';
 
@@ -23,7 +23,7 @@ export type Writing = Awaited<ReturnType<typeof startWriting>>;
 export async function startWriting(base: Base, stored: ServiceStorage, organizations: IngestDirectory) {
   const { config, dataDir, log, damage } = base;
   const { storage, writeHealth, isOwnEngine } = stored;
-  const left = await findLeftLogs(base, stored);
+  const left = await findOrphanedLogs(base, stored);
   const member = await join(base, stored);
   if (member !== undefined) await takeNewPlaces(base, stored, member);
   const answersNowMs = () => base.trust.provenMs();
@@ -54,33 +54,33 @@ export async function startWriting(base: Base, stored: ServiceStorage, organizat
   await member?.publish(ingest);
   left?.start(ingest);
   base.stops.add(() => left?.stop());
-  const peers = member?.peers ?? commandPeers(storage, dataDir);
+  const others = member?.others ?? otherCommands(storage, dataDir);
   const clockSkewMs = isOwnEngine ? undefined : storageLimits.clockSkewMsMax;
   const watch = isOwnEngine ? new FeedWatch({ storage, instance: undefined, log }) : undefined;
   base.stops.add(() => watch?.stop());
   const feedGoesOn = (): boolean => watch?.isHeld !== true && member?.feedGoesOn() !== false;
-  return { ingest, feedGoesOn, order: new IngestOrder({ ingest, peers, clockSkewMs }), member };
+  return { ingest, feedGoesOn, order: new IngestOrder({ ingest, others, clockSkewMs }), member };
 }
 
 /** Its place among those that write; undefined where it has the engine for itself. */
 async function join(
   { config, place, dataDir, log, stops, failed }: Base,
   { storage, instance, isOwnEngine }: ServiceStorage,
-): Promise<Membership | undefined> {
+): Promise<WriterRegistry | undefined> {
   if (instance === undefined) {
     // What it was known by as one of several processes must not hold back the order; its log is open here.
     if (await isNamed(dataDir)) await withdrawWatermark(storage, await instanceOf(dataDir));
     return undefined;
   }
   const options = { storage, dataDir, instance, log, stops, failed };
-  if (place === undefined || !isOwnEngine) return Membership.join(options);
+  if (place === undefined || !isOwnEngine) return WriterRegistry.join(options);
   const newest = await newestSegmentOf(await logDirectories(config.dataDir));
   const low = (await lowestSegmentIn(dataDir)) ?? newest;
-  return Membership.joinOwn(options, { writer: place.number - 1, low });
+  return WriterRegistry.joinOwn(options, { writer: place.number - 1, low });
 }
 
-/** Of a server that was retired: nobody waits for what is in its log where it is. */
-async function takeNewPlaces(base: Base, stored: ServiceStorage, member: Membership): Promise<void> {
+/** Of a server that was fenced: nobody waits for what is in its log where it is. */
+async function takeNewPlaces(base: Base, stored: ServiceStorage, member: WriterRegistry): Promise<void> {
   const { dataDir, log, damage, trust } = base;
   const { storage, instance = '' } = stored;
   const { writer, renumberAfter: after } = member;
@@ -103,8 +103,8 @@ async function takeNewPlaces(base: Base, stored: ServiceStorage, member: Members
 }
 
 /** What processes have left of which there are no more: the first one, or the only one, takes it over. */
-async function findLeftLogs({ config, place, log }: Base, { storage }: ServiceStorage) {
+async function findOrphanedLogs({ config, place, log }: Base, { storage }: ServiceStorage) {
   if (place !== undefined && place.number > 1) return undefined;
   const { dataDir } = config;
-  return LeftLogs.find({ storage, dataDir, used: place?.directories(dataDir) ?? [dataDir], log });
+  return OrphanedLogs.find({ storage, dataDir, used: place?.directories(dataDir) ?? [dataDir], log });
 }

@@ -8,7 +8,7 @@ import type { MigrationMode } from './migration-claims.ts';
 import { renderPlaceholders } from './render-migration.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { Parameters, Settings, Storage } from './storage.ts';
-import { arePeersWriting } from './watermarks.ts';
+import { areOthersWriting } from './watermarks.ts';
 import { WrittenParts } from './written-parts.ts';
 
 export interface MoveOptions {
@@ -205,7 +205,7 @@ class EventsMove {
     const { mode, quietMsMax = limits.migrationQuietMsMax } = this.#options;
     if (mode.kind === 'shared') {
       const deadline = performance.now() + quietMsMax;
-      while (await arePeersWriting(this.#storage, mode.instance, limits.migrationClaimMsMax)) {
+      while (await areOthersWriting(this.#storage, mode.instance, limits.migrationClaimMsMax)) {
         if (performance.now() > deadline) {
           throw new Error(
             'other servers write to this database: stop all of them, then start one of this release, ' +

@@ -4,7 +4,7 @@ import { Repeated } from '../base/repeated.ts';
 import { segmentTimeMs } from '../base/sequence.ts';
 import { endLostClaims, type OpenClaim, openClaims } from './command-claim.ts';
 import { limits } from './limits.ts';
-import { listWriters, type Writer } from './retired-writers.ts';
+import { listWriters, type Writer } from './fenced-writers.ts';
 import type { Storage } from './storage.ts';
 
 interface FeedWatchOptions {

@@ -15,7 +15,7 @@ export interface KeyRow {
 }
 
 const columns = 'id, claim, instance, state, sent, answer';
-/** Who was retired with a claim is not waited for (see `renumberLog` on what becomes of it in its log). */
+/** Who was fenced with a claim is not waited for (see `renumberLog` on what becomes of it in its log). */
 const counts = 'state != 1 OR instance NOT IN (SELECT instance FROM retired_writers)';
 const inWindow = `at > now64(3) - toIntervalMillisecond(${limits.keyWindowMs})`;
 
@@ -32,7 +32,7 @@ export class KeyTable {
     return this.#storage.insertRows('idempotency_keys', rows, { timeoutMs: limits.keyAskMsMax });
   }
 
-  /** All claims on some ids, of the last 24 hours, of whoever was not retired. */
+  /** All claims on some ids, of the last 24 hours, of whoever was not fenced. */
   read(ids: readonly string[]): Promise<KeyRow[]> {
     return this.#storage.rows<KeyRow>(
       `SELECT ${columns} FROM idempotency_keys FINAL WHERE id IN {ids:Array(String)} AND ${inWindow} AND (${counts})`,

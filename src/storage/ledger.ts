@@ -31,7 +31,7 @@ const keyOf = ({ partition, expires }: StoredCount): string => `${expires} ${par
  * Such days are forgotten. Those that go before, by a policy that came later, are written down as removed first. An
  * invariant of every comparison: for each day ahead,
  *
- *     rows counted up to `through`  ≤  rows in the table up to `through`  +  rows of recorded holes and removals
+ *     rows counted up to `through`  ≤  rows in the table up to `through`  +  rows of acknowledged losses and removals
  */
 export class Ledger {
   #through: bigint;
@@ -62,19 +62,19 @@ export class Ledger {
   }
 
   /**
-   * Compares with all rows of the table up to `through`, and with the holes and removals that are known. `today` is taken after
+   * Compares with all rows of the table up to `through`, and with the acknowledged losses and removals that are known. `today` is taken after
    * the table was asked: what expires later than that cannot have been removed in the meantime.
    *
    * @returns what is missing, by partition, and how many rows the table had that were not in the ledger; these are now
    */
   compare(
     table: readonly StoredCount[],
-    holes: readonly StoredCount[],
+    losses: readonly StoredCount[],
     today: string,
   ): { readonly missing: MissingRows[]; readonly raised: number } {
     const held = new Map(table.map((count) => [keyOf(count), count.rows]));
     const known = new Map<string, number>();
-    for (const hole of holes) known.set(keyOf(hole), (known.get(keyOf(hole)) ?? 0) + hole.rows);
+    for (const loss of losses) known.set(keyOf(loss), (known.get(keyOf(loss)) ?? 0) + loss.rows);
     const missing = new Map<string, StoredCount[]>();
     for (const [key, count] of this.#counts) {
       const rows = count.rows - (held.get(key) ?? 0) - (known.get(key) ?? 0);

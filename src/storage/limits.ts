@@ -91,12 +91,12 @@ export const limits = {
   cliEngineWaitDelayMs: 200,
   /** A server waits so long for a command that runs the engine; a service manager gives a start 90 seconds. */
   serverEngineWaitMsMax: 60_000,
-  /** Removing what is over: a question how much there is, one mutation, and the organizations that one names. */
+  /** Removing what has expired: a question how much there is, one mutation, and the organizations that one names. */
   removalCountMsMax: 120_000,
   removalMsMax: 3_600_000,
   /**
    * What mutations (removals, erasures) read a second for each core, as it is on the disk: they rewrite whole parts, at some
-   * 25 MB/s of a core, and nobody waits for them, as reads leave out by themselves what is over.
+   * 25 MB/s of a core, and nobody waits for them, as reads leave out by themselves what has expired.
    */
   mutationBytesOfCore: 2_000_000,
   removalOrganizationsMax: 200,
@@ -117,10 +117,10 @@ export const limits = {
   writerRunStaleMs: 15_000,
   /** A start looks so often whether another server on a copy of its data directory is seen again. */
   writerRunLookMs: 500,
-  /** After so long without a word to the engine a server asks whether it was retired before it sends a segment. */
+  /** After so long without a word to the engine a server asks whether it was fenced before it sends a segment. */
   writerLeaseMs: 20_000,
   /** Since it was last seen: the lease, the longest INSERT that it can have begun, and the engine's own end of that. */
-  writerRetireAfterMs: 180_000,
+  writerFenceAfterMs: 180_000,
   /** The feed is always a few seconds behind; above this, whoever it waits for is named. */
   feedHeldMsMin: 10_000,
   feedHeldLogMs: 60_000,

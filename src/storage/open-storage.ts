@@ -17,7 +17,7 @@ import { showEngine } from './engine-metrics.ts';
 import { DataDirLockedError } from './engine-process.ts';
 import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
-import { instanceFile } from './membership.ts';
+import { instanceFile } from './writer-registry.ts';
 import { migrate } from './migrate.ts';
 import type { MigrationMode } from './migration-claims.ts';
 import { type OwnEngine, RunningEngine } from './own-engine.ts';
@@ -281,7 +281,7 @@ export async function watchParts(
   { storage, engine, own }: HeldEngine,
   { dataDir, damage, log, stops }: StorageOptions,
   watermark: () => Promise<bigint>,
-  overMicros: () => number,
+  expiryMicros: () => number,
 ): Promise<void> {
   const watch = new PartsWatch({
     storage,
@@ -289,7 +289,7 @@ export async function watchParts(
     damage,
     log,
     watermark,
-    overMicros,
+    expiryMicros,
     stored: () => own.checks(),
     checkWritten: () => own.checkParts(),
     engineStarts: () => engine.restarts(),

@@ -16,7 +16,7 @@ export interface PartsWatchOptions {
   readonly damage: DamageRegister;
   readonly log: Logger;
   /** A time that has passed for certain, Unix microseconds: days before it are forgotten. */
-  readonly overMicros: () => number;
+  readonly expiryMicros: () => number;
   /** No event with a lower `seq` can come any more. */
   watermark(): Promise<bigint>;
   /** Another number whenever events have been stored since. */
@@ -137,7 +137,7 @@ export class PartsWatch {
       const { missing, raised } = await compareWithTable(
         storage,
         this.#ledger,
-        this.#options.overMicros() / 1000,
+        this.#options.expiryMicros() / 1000,
         this.#stopping.signal,
       );
       if (raised > 0) {

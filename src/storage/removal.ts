@@ -8,7 +8,7 @@ import { renderPlaceholders } from './render-migration.ts';
 import type { Parameters, Settings, Storage } from './storage.ts';
 
 /** Events of an organization whose time is before a moment (Unix microseconds). */
-export interface Over {
+export interface Expired {
   /** Lower-case UUID. */
   readonly organization: string;
   readonly beforeMicros: number;
@@ -38,7 +38,7 @@ interface PlannedCount {
 }
 
 /** What is removed at once of an organization. */
-export interface RemovalBounds extends Over {
+export interface RemovalBounds extends Expired {
   /** Only events below this place of the order of ingest. */
   readonly below: bigint;
 }
@@ -59,24 +59,27 @@ export interface CarryOutOptions {
 
 /** A producer's event with such a code is one like any other. */
 const isPolicy = `(own AND activity_id IN (${policyActivities.join(', ')}))`;
-const overOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
+const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (NOT ${isPolicy} OR {before:Int64} >= ${allTimeMicros})`;
 /** The month of recording, as the partition key of the table has it (migration 0006). */
 const partition = `toString(toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC')))`;
 /** The bucket of the counts that the table keeps by ten minutes (migration 0008); a day is a whole number of them. */
 const bucketMicros = 600_000_000;
 
-/** How many events are over. From narrow columns of these events alone. Rejects with EngineError. */
-export async function countOver(storage: Storage, { organization, beforeMicros }: Over): Promise<number> {
+/** How many events have expired. From narrow columns of these events alone. Rejects with EngineError. */
+export async function countExpired(
+  storage: Storage,
+  { organization, beforeMicros }: Expired,
+): Promise<number> {
   const [row] = await storage.rows<{ events: string }>(
-    `SELECT count() AS events FROM events WHERE ${overOne}`,
+    `SELECT count() AS events FROM events WHERE ${expiredOne}`,
     { org: organization, before: beforeMicros },
     { timeoutMs: limits.removalCountMsMax },
   );
   return Number(row?.events ?? 0);
 }
 
-/** Removes events that are over, by mutations of the engine: a partition at a time, for many organizations together. */
+/** Removes events that have expired, by mutations of the engine: a partition at a time, for many organizations together. */
 export class EventRemoval {
   readonly #storage: Storage;
 
@@ -85,13 +88,13 @@ export class EventRemoval {
   }
 
   /**
-   * Organizations that have something over, with its number, events of policies included: from the counts that the table
+   * Organizations that have expired events, with their number, events of policies included: from the counts that the table
    * keeps, so at next to no cost. Bounds that are no whole number of ten minutes count as the one before.
    */
-  async find(overs: readonly Over[]): Promise<Map<string, number>> {
+  async find(allExpired: readonly Expired[]): Promise<Map<string, number>> {
     const found = new Map<string, number>();
-    for (let at = 0; at < overs.length; at += limits.removalOrganizationsMax) {
-      const some = overs.slice(at, at + limits.removalOrganizationsMax);
+    for (let at = 0; at < allExpired.length; at += limits.removalOrganizationsMax) {
+      const some = allExpired.slice(at, at + limits.removalOrganizationsMax);
       const rows = await this.#storage.rows<{ org: string; events: string }>(
         `SELECT org, count() AS events FROM events WHERE intDiv(toUnixTimestamp64Micro(time), ${bucketMicros}) <
            transform(org, {organizations:Array(UUID)}, {buckets:Array(Int64)}, toInt64(0)) GROUP BY org`,
@@ -107,8 +110,8 @@ export class EventRemoval {
   }
 
   /** Writes down what is to be removed of an organization; undefined where nothing is. Nothing is removed yet. */
-  async plan(over: Over, below: bigint): Promise<RemovalPlan | undefined> {
-    const plan = { ...over, id: randomUUID(), below };
+  async plan(expired: Expired, below: bigint): Promise<RemovalPlan | undefined> {
+    const plan = { ...expired, id: randomUUID(), below };
     const counts = await this.#count(plan);
     if (counts.length === 0) return undefined;
     await this.#write({ ...plan, counts }, false);
@@ -134,8 +137,8 @@ export class EventRemoval {
     for (const { id, org, partition: month, expires, n, before, below } of rows) {
       const counts = plans.get(id)?.counts ?? [];
       const count = { partition: month, expires, rows: Number(n) };
-      const over = { organization: org, beforeMicros: Number(before), below: BigInt(below) };
-      plans.set(id, { id, ...over, counts: [...counts, count] });
+      const expired = { organization: org, beforeMicros: Number(before), below: BigInt(below) };
+      plans.set(id, { id, ...expired, counts: [...counts, count] });
     }
     return [...plans.values()];
   }
@@ -293,7 +296,7 @@ export class EventRemoval {
   async #count({ organization, beforeMicros, below }: RemovalBounds): Promise<PlannedCount[]> {
     const rows = await this.#storage.rows<{ month: string; day: string; n: string }>(
       `SELECT ${partition} AS month, toString(expires) AS day, count() AS n FROM events
-       WHERE ${overOne} AND seq < {below:UInt64} GROUP BY month, expires ORDER BY month, expires`,
+       WHERE ${expiredOne} AND seq < {below:UInt64} GROUP BY month, expires ORDER BY month, expires`,
       { org: organization, before: beforeMicros, below },
       { timeoutMs: limits.removalCountMsMax },
     );

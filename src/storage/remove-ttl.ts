@@ -2,7 +2,7 @@ import { renderPlaceholders } from './render-migration.ts';
 import type { Storage } from './storage.ts';
 
 /**
- * Takes the TTL from the table of events: since migration 0014 the service removes what is over itself, as a TTL knows
+ * Takes the TTL from the table of events: since migration 0014 the service removes what has expired itself, as a TTL knows
  * nothing of a policy that has changed since a row was stored, nor of a hold. A step, as the engine refuses to remove a
  * TTL that is not there, and a step may be begun again.
  */

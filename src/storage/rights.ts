@@ -12,7 +12,7 @@ const tableEngines = ['MergeTree', 'ReplacingMergeTree'];
 const clusterTableEngines = ['ReplicatedMergeTree', 'ReplicatedReplacingMergeTree', 'Distributed'];
 /**
  * To make tables, write and read them, add columns, alter their settings and put one in another's place (migrations), take the TTL
- * from the table of events (retention), remove events that are over, take persons out of others, give a writer number back that another process was
+ * from the table of events (retention), remove events that have expired, take persons out of others, give a writer number back that another process was
  * quicker to take, and replace the view for operators.
  */
 const onTables = [

@@ -40,7 +40,7 @@ export function countStored(
 }
 
 /** Rows that are known to be lost. */
-function countHoles(storage: Storage, signal: AbortSignal | undefined): Promise<StoredCount[]> {
+function countAcknowledgedLosses(storage: Storage, signal: AbortSignal | undefined): Promise<StoredCount[]> {
   return countsOf(
     storage,
     'SELECT partition, toString(expires) AS day, sum(rows) AS n FROM holes FINAL GROUP BY partition, expires',
@@ -71,19 +71,19 @@ export async function compareWithTable(
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<{ readonly missing: MissingRows[]; readonly raised: number }> {
-  const holes = await countHoles(storage, signal);
+  const losses = await countAcknowledgedLosses(storage, signal);
   const table = await countStored(storage, 0n, ledger.through, signal);
   // After the table: a removal is written down before its rows go.
   const today = dayOf(nowMs);
   const removed = await countRemoved(storage, today, signal);
-  return ledger.compare(table, [...holes, ...removed], today);
+  return ledger.compare(table, [...losses, ...removed], today);
 }
 
 /**
- * Records lost rows as a hole, from when on they count as known. `part` is the one that was taken out, or empty where
+ * Acknowledges lost rows, from when on they count as known. `part` is the one that was taken out, or empty where
  * rows are gone without a trace. Resolves when that is durable.
  */
-export async function recordHole(
+export async function acknowledgeLoss(
   storage: Storage,
   id: string,
   part: string,
@@ -97,7 +97,7 @@ export async function recordHole(
 }
 
 /** Holes of rows that would still be there, the newest first. */
-export interface Hole {
+export interface AcknowledgedLoss {
   readonly id: string;
   readonly part: string;
   readonly partition: string;
@@ -106,11 +106,11 @@ export interface Hole {
   readonly recorded: string;
 }
 
-export async function listHoles(storage: Storage): Promise<Hole[]> {
-  const rows = await storage.rows<Omit<Hole, 'rows'> & { readonly n: string }>(
+export async function listAcknowledgedLosses(storage: Storage): Promise<AcknowledgedLoss[]> {
+  const rows = await storage.rows<Omit<AcknowledgedLoss, 'rows'> & { readonly n: string }>(
     `SELECT toString(id) AS id, any(part) AS part, partition, sum(rows) AS n,
        toString(toStartOfSecond(max(recorded))) AS recorded
      FROM holes FINAL WHERE expires > today() GROUP BY id, partition ORDER BY max(holes.recorded) DESC, partition`,
   );
-  return rows.map(({ n, ...hole }) => ({ ...hole, rows: Number(n) }));
+  return rows.map(({ n, ...loss }) => ({ ...loss, rows: Number(n) }));
 }

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { notRetired } from './retired-writers.ts';
+import { notFenced } from './fenced-writers.ts';
 import type { Storage } from './storage.ts';
 
 /** Far enough for a process that runs: it withdraws its row when it stops with nothing left to send. */
@@ -95,10 +95,10 @@ export async function commandClaims(
 }
 
 /** The lowest segment that a writer other than `own` may still write; Infinity when there is no other. */
-export async function peersWatermark(storage: Storage, own: string): Promise<number> {
+export async function othersWatermark(storage: Storage, own: string): Promise<number> {
   const [row] = await storage.rows<{ low: string; writers: string }>(
     `SELECT min(low) AS low, count() AS writers FROM watermarks FINAL
-     WHERE ${isOpen} AND writer != {own:UUID} AND ${notRetired}`,
+     WHERE ${isOpen} AND writer != {own:UUID} AND ${notFenced}`,
     { own },
   );
   return row === undefined || row.writers === '0' ? Number.POSITIVE_INFINITY : Number(row.low);
@@ -128,7 +128,7 @@ export async function highestWatermark(storage: Storage, own: string): Promise<n
 }
 
 /** True when a writer other than `own` has published within the last `withinMs`: servers that run do each second. */
-export async function arePeersWriting(storage: Storage, own: string, withinMs: number): Promise<boolean> {
+export async function areOthersWriting(storage: Storage, own: string, withinMs: number): Promise<boolean> {
   const [row] = await storage.rows<{ writers: string }>(
     `SELECT count() AS writers FROM watermarks FINAL
      WHERE until > now64(3) AND writer != {own:UUID} AND written > now() - toIntervalMillisecond({withinMs:UInt32})`,

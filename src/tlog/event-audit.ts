@@ -17,7 +17,7 @@ export interface Difference {
 export interface EventFindings {
   /** Events that are there and as the tree says. */
   readonly same: number;
-  /** Events that are no longer there, and whose time was over. */
+  /** Events that are no longer there, and have expired. */
   readonly expired: number;
   /** Events out of which a person was taken. */
   readonly erased: number;

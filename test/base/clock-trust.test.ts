@@ -57,7 +57,7 @@ describe('a clock that jumps', () => {
     wallMs += 60 * dayMs;
     await trust.look();
     assert.equal(trust.provenMs(), begin + 1_000);
-    assert.equal(trust.overMicros(), (begin + 1_000) * 1000);
+    assert.equal(trust.expiryMicros(), (begin + 1_000) * 1000);
     assert.equal(trust.latestMicros(), (begin + 1_000 + 60 * dayMs) * 1000);
     assert.match(
       trust.doubt() ?? '',
@@ -134,7 +134,7 @@ test('a clock that is set back removes less, forgets nothing sooner, and hides n
   wallMs -= 400 * dayMs;
   passedMs += 1_000;
   assert.equal(trust.provenMs(), begin + 1_000);
-  assert.equal(trust.overMicros(), wallMs * 1000);
+  assert.equal(trust.expiryMicros(), wallMs * 1000);
   assert.equal(trust.latestMicros(), (begin + 1_000) * 1000);
 });
 
@@ -176,7 +176,7 @@ test('whatever a clock does in steps of more than a day, no more time is proven 
         else await trust.look();
         assert.ok(trust.provenMs() >= before);
         assert.ok(trust.provenMs() <= begin + passedMs);
-        assert.ok(trust.overMicros() <= wallMs * 1000);
+        assert.ok(trust.expiryMicros() <= wallMs * 1000);
         before = trust.provenMs();
       }
       assert.equal(wallMs, begin + passedMs + jumped);

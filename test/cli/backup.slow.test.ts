@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { segmentAtTime, segmentSeqRange, writersMax } from '../../src/base/sequence.ts';
 import { formatMicros } from '../../src/base/timestamp.ts';
-import { type Cut, newIn } from '../../src/cli/backup/cut.ts';
+import { type Snapshot, newIn } from '../../src/cli/backup/snapshot.ts';
 import { limits } from '../../src/cli/limits.ts';
 import { LocalPlace } from '../../src/cli/backup/local-place.ts';
 import {
@@ -130,7 +130,7 @@ function refused(answer: CliAnswer, words: RegExp, code = 1): void {
   assert.match(answer.stderr, words);
 }
 
-test('each increment of random cuts has what the ones before it have not, once', async () => {
+test('each increment of random snapshots has what the ones before it have not, once', async () => {
   const segment = fc.nat(400);
   const step = fc.record({
     advance: fc.array(fc.nat(150), { minLength: 3, maxLength: 3 }),
@@ -138,9 +138,9 @@ test('each increment of random cuts has what the ones before it have not, once',
   });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
-      const chain: Cut[] = [];
+      const chain: Snapshot[] = [];
       const ends = [0, 0, 0];
-      const isIn = ({ writers, others, without }: Cut, one: number): boolean => {
+      const isIn = ({ writers, others, without }: Snapshot, one: number): boolean => {
         const end = writers.find(([writer]) => writer === one % 64)?.[1] ?? others;
         return one <= end && !without.includes(one);
       };
@@ -160,8 +160,8 @@ test('each increment of random cuts has what the ones before it have not, once',
       }
       const rows = Array.from({ length: 900 }, (_, one) => BigInt(one) * 2n ** 20n + 5n);
       const found: string[] = [];
-      for (const [n, cut] of chain.entries()) {
-        const { where, parameters } = newIn(cut, chain[n - 1]);
+      for (const [n, snapshot] of chain.entries()) {
+        const { where, parameters } = newIn(snapshot, chain[n - 1]);
         const some = await source.storage.rows<{ seq: string }>(
           `SELECT seq FROM (SELECT arrayJoin({rows:Array(UInt64)}) AS seq) WHERE ${where}`,
           { ...parameters, rows },

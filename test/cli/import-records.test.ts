@@ -5,7 +5,7 @@ import { chunksOf, type ImportChunk } from '../../src/cli/import-chunks.ts';
 import { openRecords } from '../../src/cli/import-records.ts';
 import type { ImportSource } from '../../src/cli/import-source.ts';
 import { limits } from '../../src/cli/limits.ts';
-import { mappingOf } from '../../src/foreign/built-in.ts';
+import { mappingOf } from '../../src/adapters/built-in.ts';
 import { spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
 import { all, cutInto } from './import-support.ts';
 

@@ -14,7 +14,7 @@ import { MoveRecords } from '../../src/cli/migrate-data/record.ts';
 import { leftTables, eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
 import { eraseUser } from '../../src/control/users.ts';
 import { beginErasure, carryOutErasure, planEvents, type StoredErasure } from '../../src/control/erasure.ts';
-import { beginDeletion, carryOutDeletion, weighDeletion } from '../../src/control/deletion.ts';
+import { beginDeletion, carryOutDeletion, previewDeletion } from '../../src/control/deletion.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import { openStorage } from '../../src/storage/client.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -417,9 +417,9 @@ describe('a move', () => {
     assert.ok(held);
     await removal.finish(held);
     await storage.insertRows('retention_policies', [{ id: shorter, hold_reason: '', version: '1' }]);
-    const weighed = await weighDeletion(storage, 'leaving', 'op');
-    await beginDeletion(storage, weighed, 4);
-    await carryOutDeletion(storage, removal, weighed.deletion, day * 1000);
+    const preview = await previewDeletion(storage, 'leaving', 'op');
+    await beginDeletion(storage, preview, 4);
+    await carryOutDeletion(storage, removal, preview.deletion, day * 1000);
     // A person who is erased from the one that stays.
     const [seq = ''] = await keptOf(shorter);
     const erasure = await erasing(shorter, BigInt(seq));

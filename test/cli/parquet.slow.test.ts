@@ -16,7 +16,7 @@ import { acme } from '../../src/demo/acme.ts';
 import { demoEvents } from '../../src/demo/events.ts';
 import { activityClasses } from '../../src/ocsf/activity-classes.ts';
 import { map } from '../ocsf/arbitrary.ts';
-import { type OcsfEvent, sourceText, standardText } from '../ocsf/standard-support.ts';
+import { type OcsfEvent, sourceText, ocsf110Text } from '../ocsf/ocsf110-support.ts';
 import { eventsOfParquet, groupsOfParquet } from '../support/parquet.ts';
 
 /** Parquet of events of OCSF 1.1.0: the same events as NDJSON, by class and day. */
@@ -38,7 +38,7 @@ before(async () => {
     ),
     ...[...demoEvents({ profile: acme, count: 400, endMicros, seed: 7 })].map((line) => line.trim()),
   ];
-  lines = sources.map((source, n) => standardText(source, endMicros - n * (dayMicros / 100)));
+  lines = sources.map((source, n) => ocsf110Text(source, endMicros - n * (dayMicros / 100)));
 });
 after(() => rm(directory, { recursive: true, force: true }));
 
@@ -66,7 +66,7 @@ test('a file of all classes has every event as NDJSON has it', async () => {
 test('random events are the same, too', async () => {
   const sent = fc.sample(sourceText([...activityClasses.keys()]), 200).map((one) => map(one));
   const texts = sent.flatMap((row) =>
-    typeof row === 'string' ? [] : [standardText(row.source, row.timeMicros)],
+    typeof row === 'string' ? [] : [ocsf110Text(row.source, row.timeMicros)],
   );
   assert.ok(texts.length > 50, String(texts.length));
   assert.deepEqual(await eventsOfParquet(await wholeFile(texts)), texts.map(parsed));
@@ -75,7 +75,7 @@ test('random events are the same, too', async () => {
 test('numbers keep their digits, and what is unmapped its text', async () => {
   const source =
     '{"time":1700000000123456,"message":{"action":2001,"target":"a.txt","extra":{"fileSize":123456789012345678,"n":1.10,"unmapped":{"x":2E3}}}}';
-  const text = standardText(source);
+  const text = ocsf110Text(source);
   const [row] = await parquetReadObjects({
     file: Uint8Array.from(await wholeFile([text])).buffer,
     compressors: { ZSTD: (page) => decompress(page) },
@@ -90,7 +90,7 @@ test('numbers keep their digits, and what is unmapped its text', async () => {
 
 test('row groups are bounded by rows and by text', async () => {
   const file = await ParquetFile.create(eventColumns());
-  const line = standardText(
+  const line = ocsf110Text(
     JSON.stringify({ time: endMicros, msg: 'x'.repeat(60_000), message: { action: 2001 } }),
   );
   for (let n = 0; n < limits.parquetGroupCharactersMin; n += line.length) {

@@ -26,7 +26,7 @@ test('writes what JSON.stringify writes, without what is undefined', () => {
 });
 
 test('keeps null where the schema has it', () => {
-  const loss = { hole: 'h', part: null, events: 1, organizations: null };
+  const loss = { loss: 'h', part: null, events: 1, organizations: null };
   assert.equal(stringify('CliLoss', loss), JSON.stringify(loss));
 });
 

@@ -53,7 +53,7 @@ after(async () => {
 
 const problem = (code: ProblemCode) => (error: unknown) => error instanceof Problem && error.code === code;
 const directory = () =>
-  new Directory({ storage, log: silentLog, clock: systemClock, overMicros: systemClock });
+  new Directory({ storage, log: silentLog, clock: systemClock, expiryMicros: systemClock });
 const password = 'correct horse battery';
 
 describe('organizations', () => {
@@ -362,7 +362,7 @@ describe('the directory', () => {
       storage: flaky,
       log: silentLog,
       clock: systemClock,
-      overMicros: systemClock,
+      expiryMicros: systemClock,
     });
     await state.refresh();
     const before = state.organizations();

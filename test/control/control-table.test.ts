@@ -15,7 +15,7 @@ import {
   placeHold,
   readPolicy,
   retentionTable,
-  weighPolicy,
+  previewPolicy,
 } from '../../src/control/retention.ts';
 import { readSignOn, signOnTable } from '../../src/control/sign-on-settings.ts';
 import {
@@ -110,10 +110,10 @@ describe('two processes that change the same at once', () => {
   test('a hold that is placed while the retention changes stays', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { id } = await organization(`both-hold-${round}`);
-      const weighed = await weighPolicy(elsewhere, id, { days: 30 }, systemClock());
+      const preview = await previewPolicy(elsewhere, id, { days: 30 }, systemClock());
       await Promise.all([
         placeHold(storage, id, 'Doe v. Acme'),
-        applyPolicy(elsewhere, weighed, systemClock()),
+        applyPolicy(elsewhere, preview, systemClock()),
       ]);
       const policy = await readPolicy(storage, id);
       assert.equal(policy.days, 30);
@@ -121,11 +121,11 @@ describe('two processes that change the same at once', () => {
     }
   });
 
-  test('a change that was weighed long ago leaves what has been changed since', async () => {
-    const { id } = await organization('weighed-before');
-    const weighed = await weighPolicy(elsewhere, id, { days: 30 }, systemClock());
+  test('a change that was previewed long ago leaves what has been changed since', async () => {
+    const { id } = await organization('previewed-before');
+    const preview = await previewPolicy(elsewhere, id, { days: 30 }, systemClock());
     const held = await placeHold(storage, id, 'Doe v. Acme');
-    const { now } = await applyPolicy(elsewhere, weighed, systemClock());
+    const { now } = await applyPolicy(elsewhere, preview, systemClock());
     assert.deepEqual([now.days, now.heldMicros], [30, held.heldMicros]);
   });
 

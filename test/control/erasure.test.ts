@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { eventsOf, Planner, scopeOf } from '../../src/cli/erase/events-of.ts';
-import { ErasureKeeper } from '../../src/control/erasure-keeper.ts';
+import { ErasureReconciler } from '../../src/control/erasure-reconciler.ts';
 import {
   beginErasure,
   forgetLeftPlans,
@@ -26,11 +26,11 @@ const pseudonym = 'erased-1';
 const strange = { text: "it's \\ \" \n \u0001 é 日本 🎉 {x:String} '); --", long: 'x'.repeat(300_000) };
 const nobody = '00000000-0000-0000-0000-000000000000';
 let engine: SharedEngine;
-const keepers: ErasureKeeper[] = [];
+const reconcilers: ErasureReconciler[] = [];
 before(async () => {
   engine = await sharedEngine();
 });
-after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
+after(() => Promise.all(reconcilers.map((reconciler) => reconciler.stop())));
 
 type Recorder = ReturnType<typeof createRecorder>;
 
@@ -80,12 +80,12 @@ async function planned(
   };
 }
 
-function keeperOf(
+function reconcilerOf(
   record: Recorder,
   options: { readonly watermark?: () => bigint; readonly instance?: string } = {},
 ) {
   const recorded: object[] = [];
-  const keeper = new ErasureKeeper({
+  const reconciler = new ErasureReconciler({
     storage: engine.storage,
     clock: () => Date.now() * 1000,
     log: silentLog,
@@ -97,8 +97,8 @@ function keeperOf(
       await record(id, [event], { own: true });
     },
   });
-  keepers.push(keeper);
-  return { keeper, recorded };
+  reconcilers.push(reconciler);
+  return { reconciler, recorded };
 }
 
 /** How many events have the person, and how many the pseudonym: in what is found by, shown and stored. */
@@ -120,14 +120,14 @@ const isFinished = async ({ id, organizationId }: StoredErasure) =>
 test('nothing changes before the event that says so is in the tree; that is recorded where a crash came before it', async () => {
   const { organization, record, erasure } = await begun('erase-order', 6);
   let watermark = 0n;
-  const { keeper, recorded } = keeperOf(record, { watermark: () => watermark });
-  await keeper.turn();
-  await keeper.turn();
+  const { reconciler, recorded } = reconcilerOf(record, { watermark: () => watermark });
+  await reconciler.reconcile();
+  await reconciler.reconcile();
   assert.deepEqual([recorded.length, await counts(organization)], [1, [3, 0]]);
   assert.ok(JSON.stringify(recorded).includes(erasure.id));
   assert.ok(!JSON.stringify(recorded).includes(email), 'nobody can read who it was');
   watermark = 2n ** 62n;
-  await keeper.turn();
+  await reconciler.reconcile();
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 3], true]);
   const rows = await engine.storage.rows<{ source: string }>(
     "SELECT source FROM events WHERE org = {org:UUID} AND actor_email LIKE 'erased-1@%'",
@@ -137,7 +137,7 @@ test('nothing changes before the event that says so is in the tree; that is reco
     const { n: _, ...rest } = (JSON.parse(source) as { message: { extra: { n: number } } }).message.extra;
     assert.deepEqual(rest, strange);
   }
-  await keeper.turn();
+  await reconciler.reconcile();
   assert.equal(recorded.length, 1);
 });
 
@@ -147,9 +147,9 @@ test('the account of a person is erased where the command came no further', asyn
   const input = { organization: organization.slug, email, name: 'Ana', role: 'admin' };
   const user = await createUser(storage, { ...input, password: 'a long enough password' });
   await beginErasure(storage, { ...erasure, account: user.id, version: 2 });
-  const { keeper, recorded } = keeperOf(record);
-  await keeper.turn();
-  await keeper.turn();
+  const { reconciler, recorded } = reconcilerOf(record);
+  await reconciler.reconcile();
+  await reconciler.reconcile();
   const rows = await storage.rows<object>('SELECT email, email_lower, name FROM users WHERE id = {id:UUID}', {
     id: user.id,
   });
@@ -163,15 +163,15 @@ test('the account of a person is erased where the command came no further', asyn
 test('a hold that comes between stops it, and a plan that was not begun can be forgotten', async () => {
   const { storage } = engine;
   const { organization, record, erasure } = await begun('erase-held', 4);
-  const { keeper } = keeperOf(record);
-  await keeper.turn();
+  const { reconciler } = reconcilerOf(record);
+  await reconciler.reconcile();
   await placeHold(storage, organization.id, 'a case');
-  await keeper.turn();
+  await reconciler.reconcile();
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[2, 0], false]);
   const forgotten = await planned(storage, organization);
   await forgetPlan(storage, forgotten.id);
   await releaseHold(storage, organization.id, { reason: 'over' });
-  await keeper.turn();
+  await reconciler.reconcile();
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 2], true]);
   const [left] = await storage.rows<{ rows: string; list: string }>(
     `SELECT (SELECT count() FROM erasure_rows WHERE org = {org:UUID}) AS rows,
@@ -212,9 +212,9 @@ test('what a command that was killed had planned is forgotten a day later, and n
 
 test('processes that share an engine do it once, or all of them without harm', async () => {
   const { organization, record, erasure } = await begun('erase-shared', 8);
-  const claiming = [1, 2, 3].map(() => keeperOf(record, { instance: randomUUID() }).keeper);
+  const claiming = [1, 2, 3].map(() => reconcilerOf(record, { instance: randomUUID() }).reconciler);
   for (let turn = 0; turn < 10 && !(await isFinished(erasure)); turn++)
-    await Promise.all(claiming.map((keeper) => keeper.turn()));
+    await Promise.all(claiming.map((reconciler) => reconciler.reconcile()));
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 4], true]);
   const [row] = await engine.storage.rows<{ n: string }>(
     'SELECT count() AS n FROM events WHERE org = {org:UUID} AND activity_id = 5016',
@@ -223,9 +223,9 @@ test('processes that share an engine do it once, or all of them without harm', a
   assert.equal(row?.n, '1');
   // Without claims, as after one of them stood still for too long.
   const second = await begun('erase-unclaimed', 8);
-  const unclaimed = [1, 2].map(() => keeperOf(second.record).keeper);
-  await unclaimed[0]?.turn();
-  await Promise.all(unclaimed.map((keeper) => keeper.turn()));
+  const unclaimed = [1, 2].map(() => reconcilerOf(second.record).reconciler);
+  await unclaimed[0]?.reconcile();
+  await Promise.all(unclaimed.map((reconciler) => reconciler.reconcile()));
   assert.deepEqual([await counts(second.organization), await isFinished(second.erasure)], [[0, 4], true]);
 });
 
@@ -263,8 +263,8 @@ test('of two erasures that were planned on the same events the second brings nob
     ];
     await beginErasure(storage, first);
     await beginErasure(storage, { ...second, startedMicros: 2 });
-    const { keeper } = keeperOf(record);
-    for (let turn = 0; turn < 3; turn++) await keeper.turn();
+    const { reconciler } = reconcilerOf(record);
+    for (let turn = 0; turn < 3; turn++) await reconciler.reconcile();
     assert.deepEqual([await isFinished(first), await isFinished(second)], [true, true]);
     assert.equal(await withText(organization, people[0]?.email ?? ''), 0, order);
     assert.equal(await withText(organization, people[1]?.email ?? ''), 3, order);
@@ -272,7 +272,7 @@ test('of two erasures that were planned on the same events the second brings nob
     const again = await planned(storage, organization, people[1]);
     assert.equal(again.events, 3);
     await beginErasure(storage, again);
-    for (let turn = 0; turn < 2; turn++) await keeper.turn();
+    for (let turn = 0; turn < 2; turn++) await reconciler.reconcile();
     assert.deepEqual([await withText(organization, email), await withText(organization, bo.email)], [0, 0]);
   }
 });
@@ -289,9 +289,9 @@ test('one that is planned while another is under way is made of what that will l
     0,
     'the same person is not in them any more',
   );
-  const keeping = [1, 2, 3].map(() => keeperOf(record, { instance: randomUUID() }).keeper);
+  const keeping = [1, 2, 3].map(() => reconcilerOf(record, { instance: randomUUID() }).reconciler);
   for (let turn = 0; turn < 10 && !(await isFinished(second)); turn++)
-    await Promise.all(keeping.map((keeper) => keeper.turn()));
+    await Promise.all(keeping.map((reconciler) => reconciler.reconcile()));
   assert.deepEqual([await withText(organization, email), await withText(organization, bo.email)], [0, 0]);
   assert.deepEqual([await overtakenEvents(storage, first), await overtakenEvents(storage, second)], [0, 0]);
   assert.equal((await both(organization)).length, 2);
@@ -300,11 +300,11 @@ test('one that is planned while another is under way is made of what that will l
 test('an erasure that cannot be carried out keeps no other organization from theirs', async () => {
   const broken = await begun('erase-broken', 2);
   const { organization, record, erasure } = await begun('erase-beside', 4);
-  const { keeper } = keeperOf(async (id, events, options) => {
+  const { reconciler } = reconcilerOf(async (id, events, options) => {
     if (id === broken.organization.id) throw new Error('the log takes none of it');
     return record(id, events, options);
   });
-  for (let turn = 0; turn < 2; turn++) await keeper.turn();
+  for (let turn = 0; turn < 2; turn++) await reconciler.reconcile();
   assert.deepEqual([await counts(organization), await isFinished(erasure)], [[0, 2], true]);
   assert.deepEqual([await counts(broken.organization), await isFinished(broken.erasure)], [[1, 0], false]);
 });

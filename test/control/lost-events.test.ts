@@ -15,7 +15,7 @@ interface Told {
 const now = 1_790_000_000_000_001;
 const organizations = ['0b7f2a50-0000-4000-8000-000000000001', '0b7f2a50-0000-4000-8000-000000000002'];
 const loss = {
-  hole: '0b7f2a50-0000-4000-8000-000000000009',
+  loss: '0b7f2a50-0000-4000-8000-000000000009',
   events: 12,
   organizations,
   operator: 'root@host',
@@ -41,7 +41,7 @@ test('each organization is told of its own events, and one that is not there any
         action: storedEventsLost,
         org: organizations[1],
         extra: {
-          hole: loss.hole,
+          loss: loss.loss,
           events: 5,
           recorded_from: '2023-11-14T22:13:20.000000Z',
           recorded_to: '2023-11-14T22:15:00.000000Z',
@@ -55,6 +55,6 @@ test('where nobody knows whose they were, each may have lost up to all', () => {
   const told = lostEvents({ ...loss, shares: undefined }) as Told[];
   assert.deepEqual(
     told.map(({ message: { org, extra } }) => [org, extra]),
-    organizations.map((org) => [org, { hole: loss.hole, events_max: 12 }]),
+    organizations.map((org) => [org, { loss: loss.loss, events_max: 12 }]),
   );
 });

@@ -2,7 +2,7 @@ import { type ByteFlow, toReadable } from '../../src/base/byte-flow.ts';
 import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import type { ReadBody } from '../../src/read/read-body.ts';
 import { createReaders, type Readers } from '../../src/read/readers.ts';
-import { StandardPool } from '../../src/read/standard/pool.ts';
+import { Ocsf110Pool } from '../../src/read/ocsf110/pool.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { silentLog } from '../support/engine.ts';
 
@@ -47,15 +47,15 @@ async function flowText(flow: ByteFlow): Promise<string> {
 
 const never = new AbortController().signal;
 
-function readersOf(storage: Storage, keptFrom: () => number | undefined): Readers {
+function readersOf(storage: Storage, retentionCutOff: () => number | undefined): Readers {
   return createReaders({
     storage,
-    pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
+    pool: new Ocsf110Pool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
     envelope,
     clock: () => 0,
     secret: 'a secret of the test',
     order: { watermarks: async () => ({ of: () => 2n ** 62n }), arrivedBefore: () => undefined },
-    keptFrom,
+    retentionCutOff,
     stopping: new AbortController().signal,
   });
 }
@@ -88,9 +88,9 @@ async function feedOf({ feed }: Readers, organization: string): Promise<string[]
 export async function readEachWay(
   storage: Storage,
   organization: string,
-  keptFrom: () => number | undefined,
+  retentionCutOff: () => number | undefined,
 ): Promise<Shown> {
-  const readers = readersOf(storage, keptFrom);
+  const readers = readersOf(storage, retentionCutOff);
   const { names, total } = await pagesOf(readers, organization);
   const exported = await readers.export(organization, { format: 'ndjson', filter: {} }, 0, never);
   const lines = (await flowText(exported.stream)).split('\n').filter((line) => line !== '');

@@ -11,16 +11,21 @@ import {
   type Organization,
   updateOrganization,
 } from '../../src/control/organizations.ts';
-import { beginDeletion, listDeletions, outlivesDeletion, weighDeletion } from '../../src/control/deletion.ts';
 import {
-  overBefore,
+  beginDeletion,
+  listDeletions,
+  outlivesDeletion,
+  previewDeletion,
+} from '../../src/control/deletion.ts';
+import {
+  cutOffOf,
   placeHold,
   readPolicy,
   releaseHold,
   awaitHold,
   wouldEnd,
 } from '../../src/control/retention.ts';
-import { RetentionKeeper } from '../../src/control/retention-keeper.ts';
+import { RetentionReconciler } from '../../src/control/retention-reconciler.ts';
 import { readEachWay } from './retention-support.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
@@ -34,12 +39,12 @@ const dayMicros = 86_400_000_000;
 const begin = Date.UTC(2025, 0, 1) * 1000;
 
 let engine: TestEngine;
-const keepers: RetentionKeeper[] = [];
+const reconcilers: RetentionReconciler[] = [];
 before(async () => {
   engine = await startTestEngine();
 });
 after(async () => {
-  for (const keeper of keepers) await keeper.stop();
+  for (const reconciler of reconcilers) await reconciler.stop();
   await engine.stop();
 });
 
@@ -78,7 +83,7 @@ class Model {
 /** The same in the engine: what commands and a server would do, on a clock of its own. */
 class World {
   readonly model = new Model();
-  readonly keeper: RetentionKeeper;
+  readonly reconciler: RetentionReconciler;
   readonly organization: Organization;
   readonly #record: ReturnType<typeof createRecorder>;
   #names = 0;
@@ -87,7 +92,7 @@ class World {
     const { storage } = engine;
     this.organization = organization;
     this.#record = createRecorder(storage, { now: () => this.clock() / 1000 });
-    this.keeper = new RetentionKeeper({
+    this.reconciler = new RetentionReconciler({
       storage,
       removal: new EventRemoval(storage),
       clock: () => this.clock(),
@@ -101,7 +106,7 @@ class World {
         if (id === organization.id) await this.#storePolicy([event]);
       },
     });
-    keepers.push(this.keeper);
+    reconcilers.push(this.reconciler);
   }
 
   clock(): number {
@@ -173,8 +178,8 @@ class World {
 
   /** A turn may have to record the event of a policy first, and then removes at the next. */
   async remove(): Promise<void> {
-    await this.keeper.turn();
-    await this.keeper.turn();
+    await this.reconciler.reconcile();
+    await this.reconciler.reconcile();
     this.model.remove();
   }
 
@@ -182,9 +187,9 @@ class World {
   async check(): Promise<void> {
     const { storage } = engine;
     const policy = await readPolicy(storage, this.organization.id);
-    const keptFrom = () => overBefore(policy, this.clock());
+    const retentionCutOff = () => cutOffOf(policy, this.clock());
     const shown = this.model.shown();
-    const found = await readEachWay(storage, this.organization.id, keptFrom);
+    const found = await readEachWay(storage, this.organization.id, retentionCutOff);
     assert.deepEqual(found.pages, shown);
     assert.deepEqual(found.feed, shown);
     assert.deepEqual(found.exported, shown);
@@ -239,7 +244,7 @@ test('whatever the policies, holds and times were, every way of reading agrees w
     await world.store([0, 1, 5, 20, 20, 40, 59]);
     for (const one of all) {
       if (one.kind === 'store') {
-        // Ingest refuses what is over when it arrives.
+        // Ingest refuses what has expired when it arrives.
         const { days, held } = world.model;
         const max = held ? undefined : days;
         const ages = one.ages.filter((age) => max === undefined || age <= max);
@@ -263,7 +268,7 @@ test('a setting that would remove what is stored is not followed before somebody
   });
   const world = new World(organization);
   await world.store([1, 20, 30]);
-  await world.keeper.turn();
+  await world.reconciler.reconcile();
   assert.equal((await readPolicy(storage, organization.id)).days, undefined);
   assert.equal((await wouldEnd(storage, organization.id, 10, world.clock())).events, 2);
   await world.change(10, true);
@@ -279,17 +284,17 @@ test('a removal that was cut short is taken up with what it was to remove, unles
   const world = new World(organization);
   await world.store([1, 20, 30]);
   await world.change(10, true);
-  const over = {
+  const expired = {
     organization: organization.id,
-    beforeMicros: overBefore(await readPolicy(storage, organization.id), world.clock()) ?? 0,
+    beforeMicros: cutOffOf(await readPolicy(storage, organization.id), world.clock()) ?? 0,
   };
-  const plan = await removal.plan(over, 2n ** 62n);
+  const plan = await removal.plan(expired, 2n ** 62n);
   assert.equal(
     plan?.counts.reduce((sum, { rows }) => sum + rows, 0),
     2,
   );
   await world.hold();
-  await world.keeper.turn();
+  await world.reconciler.reconcile();
   await world.check();
   assert.deepEqual(await removal.unfinished(), []);
   const [counted] = await storage.rows<{ n: string }>(
@@ -298,8 +303,8 @@ test('a removal that was cut short is taken up with what it was to remove, unles
   );
   assert.equal(counted?.n, '0', 'the ledger takes nothing of a plan that was ended for removed');
   await world.hold();
-  await removal.plan(over, 2n ** 62n);
-  await world.keeper.turn();
+  await removal.plan(expired, 2n ** 62n);
+  await world.reconciler.reconcile();
   world.model.remove();
   await world.check();
 });
@@ -316,7 +321,7 @@ test('a hold that is placed while months are being removed keeps those that the 
   const removal = new EventRemoval(storage);
   // Mutations wait for that, so the first one is under way for as long as this test likes.
   await storage.command('SYSTEM STOP MERGES events');
-  const turn = world.keeper.turn();
+  const turn = world.reconciler.reconcile();
   try {
     await eventually('the first mutation', async () =>
       (await removal.underWay(organization.id)) > 0 ? true : undefined,
@@ -342,7 +347,7 @@ test('of a hold and a deletion that begin together the hold counts, also where t
   const { id } = organization;
   const world = new World(organization);
   await world.store([1, 20]);
-  const begin = async (slug: string) => weighDeletion(storage, slug, 'op');
+  const begin = async (slug: string) => previewDeletion(storage, slug, 'op');
   const { deletion } = await begin('both');
   // As a command leaves it that is killed before the organization has ended.
   const put = (of: { id: string }) =>
@@ -350,7 +355,7 @@ test('of a hold and a deletion that begin together the hold counts, also where t
   await put(organization);
   await world.hold();
   assert.equal(await outlivesDeletion(storage, id), true);
-  await world.keeper.turn();
+  await world.reconciler.reconcile();
   await world.check();
   assert.deepEqual(
     (await listDeletions(storage)).filter((one) => one.id === id),
@@ -362,7 +367,7 @@ test('of a hold and a deletion that begin together the hold counts, also where t
   await beginDeletion(storage, await begin('ended'), 0);
   await placeHold(storage, ended.id, 'too late');
   assert.equal(await outlivesDeletion(storage, ended.id), false);
-  await world.keeper.turn();
+  await world.reconciler.reconcile();
   assert.equal((await readPolicy(storage, ended.id)).heldMicros, undefined, 'what came late is gone, too');
   assert.equal(deletion.events, 2);
 });
@@ -373,8 +378,8 @@ test('of several processes one removes, and all at once do no harm', async () =>
   const world = new World(organization);
   await world.store([1, 20, 30]);
   await world.change(10, true);
-  const keeperOf = (instance: string | undefined) => {
-    const keeper = new RetentionKeeper({
+  const reconcilerOf = (instance: string | undefined) => {
+    const reconciler = new RetentionReconciler({
       storage,
       removal: new EventRemoval(storage),
       clock: () => world.clock(),
@@ -386,19 +391,19 @@ test('of several processes one removes, and all at once do no harm', async () =>
       watermarks: async () => () => 2n ** 62n,
       record: async () => {},
     });
-    keepers.push(keeper);
-    return keeper;
+    reconcilers.push(reconciler);
+    return reconciler;
   };
-  const claiming = [randomUUID(), randomUUID(), randomUUID()].map(keeperOf);
-  await Promise.all(claiming.map((keeper) => keeper.turn()));
+  const claiming = [randomUUID(), randomUUID(), randomUUID()].map(reconcilerOf);
+  await Promise.all(claiming.map((reconciler) => reconciler.reconcile()));
   // Whoever had the claim may have been too late for it, and none need have had it.
-  await claiming[0]?.turn();
+  await claiming[0]?.reconcile();
   world.model.remove();
   await world.check();
   await world.store([9, 9]);
   world.model.today += 5;
   // Without claims, as after one of them stood still for too long.
-  await Promise.all([undefined, undefined].map((instance) => keeperOf(instance).turn()));
+  await Promise.all([undefined, undefined].map((instance) => reconcilerOf(instance).reconcile()));
   world.model.remove();
   await world.check();
   const [counted] = await storage.rows<{ n: string }>(
@@ -426,7 +431,7 @@ test('a change that is made while a turn reads is not taken back', async () => {
       return rows;
     },
   };
-  const keeper = new RetentionKeeper({
+  const reconciler = new RetentionReconciler({
     storage: busy,
     removal: new EventRemoval(storage),
     clock: systemClock,
@@ -438,8 +443,8 @@ test('a change that is made while a turn reads is not taken back', async () => {
     watermarks: async () => () => 2n ** 62n,
     record: async () => {},
   });
-  keepers.push(keeper);
-  await keeper.turn();
+  reconcilers.push(reconciler);
+  await reconciler.reconcile();
   assert.equal(change, undefined);
   assert.equal((await readPolicy(storage, organization.id)).days, 30);
 });
@@ -456,11 +461,11 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
   const [still, failing, other] = worlds.map(({ organization }) => organization.id);
   const removal = new EventRemoval(storage);
   const plan = removal.plan.bind(removal);
-  removal.plan = async (over, below) => {
-    if (over.organization === failing) throw new Error('its counts cannot be read');
-    return plan(over, below);
+  removal.plan = async (expired, below) => {
+    if (expired.organization === failing) throw new Error('its counts cannot be read');
+    return plan(expired, below);
   };
-  const keeper = new RetentionKeeper({
+  const reconciler = new RetentionReconciler({
     storage,
     removal,
     clock: () => worlds[0]?.clock() ?? 0,
@@ -472,8 +477,8 @@ test('an organization whose tree stands still, or whose work fails, keeps no oth
     watermarks: async () => (id) => (id === still ? 0n : 2n ** 62n),
     record: async () => {},
   });
-  keepers.push(keeper);
-  await keeper.turn();
+  reconcilers.push(reconciler);
+  await reconciler.reconcile();
   const rows = await storage.rows<{ id: string; n: string }>(
     'SELECT toString(org) AS id, count() AS n FROM events WHERE activity_id != 5013 AND org IN {orgs:Array(UUID)} GROUP BY org',
     { orgs: [still, failing, other] },

@@ -43,7 +43,7 @@ describe('sessions', () => {
 
   before(async () => {
     engine = await sharedEngine();
-    directory = new Directory({ storage: engine.storage, log: silentLog, clock, overMicros: clock });
+    directory = new Directory({ storage: engine.storage, log: silentLog, clock, expiryMicros: clock });
     organization = await createOrganization(engine.storage, { slug: 'acme', name: 'Acme' });
     other = await createOrganization(engine.storage, { slug: 'globex', name: 'Globex' });
     await directory.refresh();
@@ -120,7 +120,7 @@ describe('sessions', () => {
       await sessions.issue(user, organization),
       await sessions.issue(user, organization),
     ];
-    const elsewhere = new Directory({ storage: engine.storage, log: silentLog, clock, overMicros: clock });
+    const elsewhere = new Directory({ storage: engine.storage, log: silentLog, clock, expiryMicros: clock });
     await elsewhere.refresh();
     await sessions.end(first);
     assert.equal(await sessions.verify(first.token), undefined);
@@ -128,7 +128,7 @@ describe('sessions', () => {
     const remote = new Sessions({ secret, ttlMs, clock, directory: elsewhere, storage: engine.storage });
     await elsewhere.refresh();
     assert.equal(await remote.verify(first.token), undefined);
-    const restarted = new Directory({ storage: engine.storage, log: silentLog, clock, overMicros: clock });
+    const restarted = new Directory({ storage: engine.storage, log: silentLog, clock, expiryMicros: clock });
     await restarted.refresh();
     const again = new Sessions({ secret, ttlMs, clock, directory: restarted, storage: engine.storage });
     assert.equal(await again.verify(first.token), undefined);

@@ -129,12 +129,12 @@ test('400 days behind: what a retention would remove is counted as it is', async
   assert.equal((printed(answer) as { would_remove: number }).would_remove >= stored, true, answer.stdout);
 });
 
-test('confirmed: what is over goes', async () => {
+test('confirmed: What has expired goes', async () => {
   await service.server.stop();
   await service.start(wrongBy(60));
   const answer = await service.server.cli(['doctor', '--accept-clock', '--json']);
   assert.equal(answer.code, 0, answer.stderr);
-  await eventually('what is over to be removed', async () =>
+  await eventually('what has expired to be removed', async () =>
     (await countOf(short, 'activity_id = 2001')) === 0 ? true : undefined,
   );
   assert.equal((await readiness()).checks['clock_trusted'], undefined);

@@ -7,7 +7,7 @@ import { call, eventually, type HttpAnswer, pageOf, problemOf } from '../support
 import { keptService } from '../support/kept-service.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 
-/** Files of the engine that are harmed beneath a service: what readers, the operator and the trail are told. */
+/** Files of the engine that are harmed beneath a service: what readers, the operator and the self-audit are told. */
 
 interface Readiness {
   readonly status: string;
@@ -152,7 +152,7 @@ describe('a byte of a part changes', () => {
     assert.equal((await tenant.post([sourceEvent()])).status, 202);
   });
 
-  test('doctor finds the part, takes it out, and the feed and the trail show the hole', async () => {
+  test('doctor finds the part, takes it out, and the feed and the self-audit show the loss', async () => {
     const whole = (await parts()).find(({ name }) => name !== part['name']);
     const report = await doctor(1);
     assert.equal(report.healthy, false);
@@ -167,18 +167,18 @@ describe('a byte of a part changes', () => {
 
     const taken = await service.server.cli(['doctor', '--detach', part['name'] ?? '', '--json']);
     assert.equal(taken.code, 0, taken.stderr);
-    const { hole, ...facts } = JSON.parse(taken.stdout) as Record<string, unknown>;
+    const { loss, ...facts } = JSON.parse(taken.stdout) as Record<string, unknown>;
     assert.deepEqual(facts, {
       part: part['name'],
       events: eventsDamaged,
       organizations: [{ id: tenant.organization.id, events: eventsDamaged }],
     });
-    const [lost] = await eventually('the trail to tell', async () => {
+    const [lost] = await eventually('the self-audit to tell', async () => {
       const found = await lostEventsOf(tenant);
       return found.length > 0 ? found : undefined;
     });
     assert.equal(lost?.['status'], 'Failure');
-    assert.deepEqual([lost?.['events'], lost?.['hole']], [eventsDamaged, hole]);
+    assert.deepEqual([lost?.['events'], lost?.['loss']], [eventsDamaged, loss]);
     const inFeed = await eventually('the feed to go on', async () => {
       const answer = await feed();
       return answer.status === 200 && answer.text.includes('Stored events lost') ? answer : undefined;
@@ -222,7 +222,7 @@ test('parts are gone after a restart: it is told, recorded by the operator, and 
 
   assert.equal((await server.cli(['doctor', '--record-missing'])).code, 0);
   for (const reader of [tenant, other.with({ server })])
-    await eventually('the trail to tell', async () => {
+    await eventually('the self-audit to tell', async () => {
       const [lost] = await lostEventsOf(reader);
       return lost?.['events_max'] === Number(total?.['rows']) ? true : undefined;
     });

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { beginDeletion, weighDeletion } from '../../src/control/deletion.ts';
+import { beginDeletion, previewDeletion } from '../../src/control/deletion.ts';
 import { EventRemoval } from '../../src/storage/removal.ts';
 import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
@@ -108,8 +108,8 @@ test('a deletion that was killed is gone on with by the next server, and finds w
   const { tenant } = await filled('killed');
   const { id } = tenant.organization;
   await withEngine(service.server, async (storage) => {
-    const weighed = await weighDeletion(storage, 'killed', 'op');
-    await beginDeletion(storage, weighed, weighed.deletion.events);
+    const preview = await previewDeletion(storage, 'killed', 'op');
+    await beginDeletion(storage, preview, preview.deletion.events);
   });
   await service.server.kill('SIGKILL');
   await service.start();

@@ -128,8 +128,8 @@ test('a person is taken out of every stored form, and verify tells that from any
     return value.events === count ? value : undefined;
   });
   assert.deepEqual([counted.state, counted.id, counted.account?.erased], ['counted', null, false]);
-  const weighed = await service.server.cliHere(['erase', '--org', slug, ...known, '--account', 'erase']);
-  assert.match(weighed.stdout, /the account \S+ would be disabled and have the pseudonym/);
+  const preview = await service.server.cliHere(['erase', '--org', slug, ...known, '--account', 'erase']);
+  assert.match(preview.stdout, /the account \S+ would be disabled and have the pseudonym/);
   const before = await stored(tenant);
 
   // Refused: another number, and an organization that is held.

@@ -295,10 +295,7 @@ async function holdDeleted(one: Audited, position: number, time: string): Promis
   assert.doesNotMatch(filtered.stderr, /are not stored/);
   const { findings, notes } = await verify([file, '--key', one.key]);
   assert.deepEqual(findings, []);
-  assert.match(
-    notes[1] ?? '',
-    /^the file says that filters were given: of \d+ events whose time is not over/,
-  );
+  assert.match(notes[1] ?? '', /^the file says that filters were given: of \d+ events that have not expired/);
   const refused = await service.server.cliHere([...evidence, '--schema', 'ocsf']);
   assert.deepEqual([refused.code, /has its own format/.test(refused.stderr)], [2, true]);
 }
@@ -615,7 +612,7 @@ describe('what an auditor finds', () => {
        FROM events WHERE org = {id:UUID} AND ${micros} = ${timeOf(0)}`,
       { id: one.id },
     );
-    // At the pace that it keeps beside a server this is most of a minute; `pace` is about that.
+    // At the pace that it keeps beside a server this is most of a minute; `throttle` is about that.
     const files = ['--key', one.key, '--checkpoint', one.checkpoint];
     const { code, findings } = await verify(['--org', one.slug, ...files, '--full-speed']);
     assert.deepEqual([code, findings.map(({ kind }) => kind)], [1, ['added']]);

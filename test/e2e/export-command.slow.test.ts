@@ -154,7 +154,7 @@ describe('export to a file', () => {
     );
   });
 
-  test('an export is in the trail of the organization', async () => {
+  test('an export is in the self-audit of the organization', async () => {
     const since = new Date().toISOString();
     assert.equal((await run('--actor', 'odd@acme.example', '-o', join(out, 'odd.csv'))).code, 0);
     const event = await eventually('the event of the export', async () => {

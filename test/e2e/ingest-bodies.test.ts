@@ -222,7 +222,7 @@ test('a body that comes in slow small pieces is read whole', async () => {
 });
 
 test('records of other programs become events, and what they were is kept to the digit', async () => {
-  const file = new URL('../fixtures/foreign/cloudtrail.json', import.meta.url);
+  const file = new URL('../fixtures/adapters/cloudtrail.json', import.meta.url);
   const post = (kind: string, body: Buffer, headers = {}) =>
     call(`${server.url}/api/v1/audit?from=${kind}`, {
       method: 'POST',

@@ -23,7 +23,7 @@ const year = { startTime: '2024-01-01T00:00:00Z', endTime: '2024-12-31T00:00:00Z
 /** Beside what the service has anyhow: slices, and what the allocator has not given back of them. */
 const growthMebibytesMax = 160;
 /** The heaps of threads that map events of OCSF have bounds of their own. */
-const mappingMebibytesMax = 2 * limits.standardHeapMegabytesMax;
+const mappingMebibytesMax = 2 * limits.ocsf110HeapMegabytesMax;
 
 let server: TestServer;
 let tenant: Tenant;

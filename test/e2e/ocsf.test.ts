@@ -6,8 +6,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { createClient } from '../../src/client/client.ts';
 import { acme } from '../../src/demo/acme.ts';
 import { demoEvents } from '../../src/demo/events.ts';
-import { validateEvent } from '../../src/ocsf/standard/validate.ts';
-import type { OcsfEvent } from '../ocsf/standard-support.ts';
+import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
+import type { OcsfEvent } from '../ocsf/ocsf110-support.ts';
 import {
   acceptedOf,
   type AuditEvent,

@@ -5,7 +5,7 @@ import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { OTLPLogExporter as JsonExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import { OTLPLogExporter as ProtobufExporter } from '@opentelemetry/exporter-logs-otlp-proto';
 import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from '@opentelemetry/sdk-logs';
-import { validateEvent } from '../../src/ocsf/standard/validate.ts';
+import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
 import { type AuditEvent, call, type HttpAnswer } from '../support/http.ts';
 import { createKey, createTenant, type SharedServer, type Tenant } from '../support/server.ts';
 import { bodyBytesMax, sharedServer } from '../support/shared.ts';

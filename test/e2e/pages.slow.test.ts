@@ -16,11 +16,11 @@ import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
  * beside the one server that README starts, with its organization and its key.
  */
 
-const fixtures = fileURLToPath(new URL('test/fixtures/foreign/', projectRoot));
+const fixtures = fileURLToPath(new URL('test/fixtures/adapters/', projectRoot));
 
 /** What readers of a page have before they begin. */
 const before: Readonly<Record<string, string>> = {
-  'docs/foreign.md': `gzip -c ${fixtures}cloudtrail.json > 1234_CloudTrail_eu-central-1_20240601T0000Z.json.gz
+  'docs/adapters.md': `gzip -c ${fixtures}cloudtrail.json > 1234_CloudTrail_eu-central-1_20240601T0000Z.json.gz
     cp ${fixtures}kubernetes.json events.json`,
 };
 

@@ -86,7 +86,7 @@ async function wayBack(account: Account, browser: Browser, org = slug): Promise<
   return browser.follow(`${server.url}${path}?organization=${org}`, isBack);
 }
 
-async function trail(activity: number) {
+async function selfAudit(activity: number) {
   await tenant.caughtUp();
   const { data } = await tenant.page({ limit: '1000' });
   return data.filter(({ activity_id: id }) => id === activity);
@@ -98,10 +98,10 @@ describe('a sign-in by a real provider', () => {
     assert.equal(place, '/#/events');
     const who = jsonOf(await withCookie(server, browser.cookies(server.url)).get('/api/v1/portal/whoami'));
     assert.deepEqual((who['user'] as Record<string, unknown>)['email'], 'ann@sign-on.example');
-    const [event] = await trail(1001);
+    const [event] = await selfAudit(1001);
     assert.deepEqual(event?.extra_map, { way: 'openid_connect', issuer: provider.issuer, subject: 'ann-1' });
     assert.equal(event?.actor.user?.['email_addr'], 'ann@sign-on.example');
-    const [link, ...others] = await trail(1008);
+    const [link, ...others] = await selfAudit(1008);
     assert.equal(others.length, 0);
     assert.equal(link?.activity_name, 'User linked to a sign-on');
     assert.deepEqual([link?.extra_map?.['issuer'], link?.extra_map?.['subject']], [provider.issuer, 'ann-1']);
@@ -150,10 +150,10 @@ describe('a sign-in by a real provider', () => {
     await signOn({ ...bob, groups: ['audit-admins'] }, { browser });
     assert.equal(await roleNow(), 'admin');
     assert.equal(await faultOf({ ...bob, groups: [] }), 'role');
-    const [changed] = await trail(1020);
+    const [changed] = await selfAudit(1020);
     assert.deepEqual(changed?.extra_map?.['previous'], { role: 'auditor' });
-    assert.equal((await trail(1000)).length, 2, 'ann, bob, and none for who was refused');
-    const failed = await trail(1002);
+    assert.equal((await selfAudit(1000)).length, 2, 'ann, bob, and none for who was refused');
+    const failed = await selfAudit(1002);
     const reasons = failed.map(({ extra_map: extra }) => extra?.['reason']);
     assert.deepEqual([...new Set(reasons)], ['role', 'unknown']);
   });
@@ -168,7 +168,7 @@ describe('a sign-in by a real provider', () => {
     const long = `${'x'.repeat(1024 * 1024 - 60)}@x.example`;
     assert.equal(await faultOf({ sub: 'long-1', email: long, email_verified: true }), 'unverified');
     assert.equal(await faultOf({ ...ann, sub: 'x'.repeat(300) }), 'invalid');
-    const [second, first] = await trail(1002);
+    const [second, first] = await selfAudit(1002);
     const reasons = [first, second].map((event) => event?.extra_map?.['reason']);
     assert.deepEqual(reasons, ['unverified', 'invalid']);
   });
@@ -193,7 +193,7 @@ describe('a sign-in by a real provider', () => {
   });
 
   test('a way back is good once, and in the browser that went there', async () => {
-    const invalid = (await trail(1002)).filter(
+    const invalid = (await selfAudit(1002)).filter(
       ({ extra_map: extra }) => extra?.['reason'] === 'invalid',
     ).length;
     const browser = new Browser();
@@ -207,7 +207,7 @@ describe('a sign-in by a real provider', () => {
     // Not even asked of the provider: `invalid` would be its word that the code has been used.
     assert.equal(again['sign_on'], 'over');
     assert.equal(
-      (await trail(1002)).filter(({ extra_map: extra }) => extra?.['reason'] === 'invalid').length,
+      (await selfAudit(1002)).filter(({ extra_map: extra }) => extra?.['reason'] === 'invalid').length,
       invalid,
     );
     const altered = `${cookie.slice(0, -2)}xx`;
@@ -358,7 +358,7 @@ test('settings: what is wrong is named, and the secret is nowhere', async () => 
   }
   const listed = await server.cliHere(['sign-on', 'list', '--json']);
   const stored = await server.cliHere(['sign-on', 'list']);
-  for (const text of [listed.stdout, stored.stdout, JSON.stringify(await trail(1221))]) {
+  for (const text of [listed.stdout, stored.stdout, JSON.stringify(await selfAudit(1221))]) {
     assert.ok(text.includes(provider.issuer));
     assert.ok(!text.includes(provider.clientSecret));
   }

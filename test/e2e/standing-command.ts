@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { CommandClaim } from '../../src/storage/command-claim.ts';
 import type { EngineConnection } from '../../src/storage/storage.ts';
 import { openStorage } from '../../src/storage/client.ts';
-import { announceCommand } from '../../src/storage/peers.ts';
+import { announceCommand } from '../../src/storage/other-writers.ts';
 import { segmentAtTime } from '../../src/base/sequence.ts';
 import { silentLog } from '../support/engine.ts';
 

@@ -24,7 +24,7 @@ interface Writer {
   readonly state: string;
   readonly holds_feed_back: boolean;
   readonly held_back_since: string | null;
-  readonly retired_by: string | null;
+  readonly fenced_by: string | null;
 }
 
 /** Two servers on one engine. The second reaches it through a proxy, and dies with events in its log. */
@@ -110,7 +110,7 @@ describe('a writer that does not come back', () => {
   const sent: string[] = [];
   let unsent: string[] = [];
 
-  test('holds the feed back for all to see, until it is retired', async () => {
+  test('holds the feed back for all to see, until it is fenced', async () => {
     const [early, waiting, late, once] = [flowIds(2), flowIds(3), flowIds(2), flowIds(4)];
     await record(atDying, early);
     await followed(early);
@@ -153,18 +153,18 @@ describe('a writer that does not come back', () => {
     assert.equal(lines.length, 1, lines.join('\n'));
 
     const name = String(dead.number);
-    const retire = (...args: string[]) => living.cliHere(['writers', 'retire', ...args]);
-    const early1 = await retire(name, '--confirm', name);
+    const fence = (...args: string[]) => living.cliHere(['writers', 'fence', ...args]);
+    const early1 = await fence(name, '--confirm', name);
     assert.equal(early1.code, 1);
     assert.match(early1.stderr, /was seen \d+ s ago: it may be running/);
     await age(dead.instance);
-    assert.equal((await retire(name)).code, 2, 'retired without having been confirmed');
-    assert.equal((await retire(name, '--confirm', '63')).code, 2);
-    assert.equal((await retire('62', '--confirm', '62')).code, 1);
-    const retired = printed(await retire(name, '--confirm', name, '--json')) as Writer;
-    assert.deepEqual([retired.state, retired.holds_feed_back], ['retired', false]);
-    assert.match(String(retired.retired_by), /@/);
-    assert.equal((await retire(name, '--confirm', name)).code, 1, 'retired twice');
+    assert.equal((await fence(name)).code, 2, 'fenced without having been confirmed');
+    assert.equal((await fence(name, '--confirm', '63')).code, 2);
+    assert.equal((await fence('62', '--confirm', '62')).code, 1);
+    const fenced = printed(await fence(name, '--confirm', name, '--json')) as Writer;
+    assert.deepEqual([fenced.state, fenced.holds_feed_back], ['fenced', false]);
+    assert.match(String(fenced.fenced_by), /@/);
+    assert.equal((await fence(name, '--confirm', name)).code, 1, 'fenced twice');
     assert.equal((await recordOnce(living, 'once', once)).status, 202, 'nobody waits for it any more');
     sent.push(...once);
     await followed(sent);
@@ -175,7 +175,7 @@ describe('a writer that does not come back', () => {
   });
 
   test('stores what its log has at new places when it does come back, so that nobody misses it', async () => {
-    const before = (await writers()).find(({ state }) => state === 'retired');
+    const before = (await writers()).find(({ state }) => state === 'fenced');
     dying = await startDying();
     const lines = dying.stderrLines().filter((line) => line.includes('take new places in the order'));
     assert.equal(lines.length, 1, dying.stderrLines().join('\n'));
@@ -196,15 +196,15 @@ describe('a writer that does not come back', () => {
     await tenant.settled(sent.length);
   });
 
-  // `membership.test.ts` has what a server does then, without the server.
-  test('ends by itself where it lives and was retired, and is another after its next start', async () => {
+  // `writer-registry.test.ts` has what a server does then, without the server.
+  test('ends by itself where it lives and was fenced, and is another after its next start', async () => {
     const live = (await writers()).find(({ pid, state }) => pid === dying.pid && state === 'running');
     assert.ok(live);
     // As the command would, had the server been cut off for minutes.
     const columns = 'retired_writers (instance, id, low, operator)';
     await sql(`INSERT INTO ${columns} VALUES ('${live.instance}', ${live.number}, 0, 'test')`);
     assert.equal(await dying.exited(), 1);
-    assert.match(dying.stderrLines().join('\n'), /this server was retired while it was away/);
+    assert.match(dying.stderrLines().join('\n'), /this server was fenced while it was away/);
     dying = await startDying();
     atDying = tenant.with({ server: dying });
     const last = flowIds(1);

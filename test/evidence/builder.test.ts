@@ -345,7 +345,7 @@ describe('trees of evidence', () => {
         tiles,
         checkpoints,
         key,
-        keptFrom: () => undefined,
+        retentionCutOff: () => undefined,
         signsWithinMs: () => withinMs,
       });
     const reader = readerWithin(30_000);

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import * as fc from 'fast-check';
 import { activityTitles } from '../../src/ocsf/activities.ts';
-import { checkSent, sourceText } from '../ocsf/standard-support.ts';
+import { checkSent, sourceText } from '../ocsf/ocsf110-support.ts';
 
 /**
  * npm run fuzz:ocsf -- [--events 1000000] [--seed N] [--codes 25]

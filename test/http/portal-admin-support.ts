@@ -13,7 +13,7 @@ import { RateLimiter } from '../../src/http/rate-limit.ts';
 import { guardEndpoints } from '../../src/http/guard.ts';
 import { endpointTable } from '../../src/http/routes.ts';
 import { SessionCookie } from '../../src/http/session-cookie.ts';
-import { Trail } from '../../src/http/trail.ts';
+import { SelfAudit } from '../../src/http/self-audit.ts';
 import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { type Ingest, openIngest } from '../../src/ingest/ingest.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
@@ -47,7 +47,7 @@ export interface PortalWorld {
   readonly directory: Directory;
   readonly keyUses: KeyUses;
   readonly ingest: Ingest;
-  readonly trail: Trail;
+  readonly selfAudit: SelfAudit;
   readonly url: string;
   /** How far ahead the clock is by which links for passwords expire. */
   setLinksLater(ms: number): void;
@@ -68,7 +68,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const engine = await startTestEngine();
   const { storage } = engine;
   const dataDir = await temporaryDirectory();
-  const directory = new Directory({ storage, log: silentLog, clock: systemClock, overMicros: systemClock });
+  const directory = new Directory({ storage, log: silentLog, clock: systemClock, expiryMicros: systemClock });
   const insert = createSegmentInsert(storage, silentLog);
   let held = false;
   const sink: SegmentSink = (segment) =>
@@ -93,7 +93,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     const slug = directory.organizationById(id)?.slug;
     return slug === undefined ? undefined : { id, slug, retentionDays: undefined };
   };
-  const trail = new Trail({
+  const selfAudit = new SelfAudit({
     recordOwn: ingest.recordOwn,
     organizationOf,
     clock: systemClock,
@@ -120,7 +120,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     sessions,
     administration,
     organizationOf,
-    trail,
+    selfAudit,
     directory,
     cookie,
     keyUses,
@@ -139,7 +139,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     directory,
     keyUses,
     ingest,
-    trail,
+    selfAudit,
     url: server.url,
     setLinksLater(ms) {
       laterMicros = ms * 1000;
@@ -178,7 +178,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
     async stop() {
       held = false;
       await server.close();
-      await trail.stop();
+      await selfAudit.stop();
       await ingest.close();
       await engine.stop();
       await removeDirectory(dataDir);

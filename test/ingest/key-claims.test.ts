@@ -133,14 +133,14 @@ describe('claims on Idempotency-Keys', () => {
     await Promise.all([dead, other].map((one) => one.claims.stop()));
   });
 
-  test('the claim of a process that was retired is passed over, until that has told its answer', async () => {
+  test('the claim of a process that was fenced is passed over, until that has told its answer', async () => {
     const [dead, other] = [new Process(), new Process()];
     const [lost, kept] = [randomUUID(), randomUUID()];
     assert.equal(await request(dead, lost, 'dies before'), undefined);
     assert.equal(await request(dead, kept, 'dies after'), undefined);
     const { storage } = await sharedEngine();
-    const retired = { instance: dead.instance, id: 7, low: 0, operator: 'test' };
-    await storage.insertRows('retired_writers', [retired]);
+    const fenced = { instance: dead.instance, id: 7, low: 0, operator: 'test' };
+    await storage.insertRows('retired_writers', [fenced]);
     assert.ok(await request(other, lost, 'answers'));
     await eventually('the answer to be told', async () => {
       const answered = await table.answeredByOthers([lost, kept], dead.instance);

@@ -19,7 +19,7 @@ import {
   segmentName,
 } from '../../src/ingest/segment.ts';
 import { bodyOf } from '../../src/read/feed-table.ts';
-import { RowCutter } from '../../src/read/standard/rows.ts';
+import { RowCutter } from '../../src/read/ocsf110/rows.ts';
 import { KeyTable } from '../../src/storage/key-table.ts';
 import { writeFile } from 'node:fs/promises';
 import { builtWorker } from '../support/cli-command.ts';

@@ -7,7 +7,7 @@ import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { segmentAtTime, writersMax } from '../../src/base/sequence.ts';
 import { openLogFiles } from '../../src/ingest/files.ts';
-import { lowestSegmentIn, newestSegmentOf } from '../../src/ingest/left-log.ts';
+import { lowestSegmentIn, newestSegmentOf } from '../../src/ingest/orphaned-log.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 
 test('a log begins above what others have reached, and follows them, whatever the clock says', async () => {

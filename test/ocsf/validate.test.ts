@@ -1,12 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { ocsfFacts } from '../../src/ocsf/standard/facts.ts';
-import { validateEvent } from '../../src/ocsf/standard/validate.ts';
-import { type OcsfEvent, standardOf } from './standard-support.ts';
+import { ocsfFacts } from '../../src/ocsf/ocsf110/facts.ts';
+import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
+import { type OcsfEvent, ocsf110Of } from './ocsf110-support.ts';
 
 /** The validator of OCSF events: strict, and for events of any producer. */
 
-const upload = standardOf({
+const upload = ocsf110Of({
   time: '2026-05-04T10:20:30Z',
   message: {
     action: 2001,
@@ -15,8 +15,8 @@ const upload = standardOf({
     remote: { ip: '192.0.2.1', port: 1 },
   },
 });
-const logon = standardOf({ time: 0, message: { action: 1001, actor: 'ann@example.com' } });
-const revoked = standardOf({ time: 0, message: { action: 1030, actor: 'ann@example.com' } });
+const logon = ocsf110Of({ time: 0, message: { action: 1001, actor: 'ann@example.com' } });
+const revoked = ocsf110Of({ time: 0, message: { action: 1030, actor: 'ann@example.com' } });
 
 type Editable = Record<string, unknown>;
 

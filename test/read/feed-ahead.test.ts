@@ -11,7 +11,7 @@ import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
 import { type Chunk, dividePages, ReadAhead } from '../../src/read/feed-ahead.ts';
 import { createFeedReader, type FeedReader } from '../../src/read/feed.ts';
 import { createFeedCursors } from '../../src/read/feed-cursor.ts';
-import { StandardPool } from '../../src/read/standard/pool.ts';
+import { Ocsf110Pool } from '../../src/read/ocsf110/pool.ts';
 import { silentLog } from '../support/engine.ts';
 import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { eventually } from '../support/http.ts';
@@ -79,11 +79,11 @@ describe('the feed of large events', () => {
       },
       envelope: { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) },
       clock: () => 77,
-      pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
+      pool: new Ocsf110Pool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
       cursors: createFeedCursors(cursorSecret),
       watermark: async () => last + 1n,
       arrivedBefore: () => undefined,
-      keptFrom: () => undefined,
+      retentionCutOff: () => undefined,
       queue,
       stopping: stopping.signal,
     });

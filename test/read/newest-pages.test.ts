@@ -185,10 +185,7 @@ describe('what is remembered of newest pages', () => {
       { nothing: true } as const,
     ])
       assert.equal(spans.floor('a', { filter, limit: 1, offset: 0 }, noon), undefined);
-    assert.notEqual(
-      spans.floor('a', { filter: { keptFromMicros: 1 }, limit: 1, offset: 0 }, noon),
-      undefined,
-    );
+    assert.notEqual(spans.floor('a', { filter: { cutOffMicros: 1 }, limit: 1, offset: 0 }, noon), undefined);
   });
 
   test('follows how fast events come: the larger page tells it, unless it is found wrong', () => {

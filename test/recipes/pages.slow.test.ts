@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { mappingOf } from '../../src/foreign/built-in.ts';
-import { isForeignName } from '../../src/foreign/definition.ts';
+import { mappingOf } from '../../src/adapters/built-in.ts';
+import { isAdapterName } from '../../src/adapters/definition.ts';
 import { toWindow } from '../../src/ocsf/byte-text.ts';
 import { mapped } from '../ocsf/arbitrary.ts';
 import { blocksOf } from '../support/markdown.ts';
@@ -29,7 +29,7 @@ test('configurations in YAML are YAML, and what is sent goes to an endpoint that
     assert.equal(typeof parse(text, { strict: true }), 'object', info);
   const sources = blocks.flatMap(({ text }) => Array.from(text.matchAll(/[?&]from=(\w+)|--from (\w+)/g)));
   assert.ok(sources.length >= 8);
-  for (const [text, query, option] of sources) assert.ok(isForeignName(query ?? option ?? ''), text);
+  for (const [text, query, option] of sources) assert.ok(isAdapterName(query ?? option ?? ''), text);
   for (const { text, info } of blocks.filter((block) => /\/api\/v1\/audit\?from=json/.test(block.text)))
     assert.match(text, /Idempotency-Key"?[: ]+"?body/, info);
 });

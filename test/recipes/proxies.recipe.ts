@@ -146,7 +146,7 @@ async function tellsThePort(proxy: Proxy): Promise<void> {
 
 /** What an API server of Kubernetes posts, twice as after a lost answer. */
 async function takesTheWebhook(proxy: Proxy): Promise<void> {
-  const events = new URL('../fixtures/foreign/kubernetes.json', import.meta.url);
+  const events = new URL('../fixtures/adapters/kubernetes.json', import.meta.url);
   const before = await proxy.service.count();
   for (let n = 0; n < 2; n++) {
     const { status, body } = await proxy.ask('/kubernetes', {

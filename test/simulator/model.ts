@@ -102,7 +102,7 @@ export class ModelOrganization {
   readonly batches: Batch[] = [];
   readonly events = new Map<string, { readonly event: ModelEvent; readonly batch: Batch }>();
   /** Events that were over once: they may be gone for good. */
-  readonly everOver = new Set<string>();
+  readonly everExpired = new Set<string>();
   /** Events that are gone: their rows were taken away past the service, or with files of the log. */
   readonly removed = new Set<string>();
   /** The order that the first follower saw; all others must see the same. */
@@ -145,15 +145,16 @@ export class ModelOrganization {
     if (this.policyUnsure) return 'may';
     const isOver = this.days !== undefined && !this.held && event.ageDays > this.days;
     if (isOver) return 'never';
-    if (this.everOver.has(event.id)) return 'may';
+    if (this.everExpired.has(event.id)) return 'may';
     const isNearlyOver = this.days !== undefined && !this.held && event.ageDays + aheadDays > this.days;
     return isNearlyOver ? 'may' : 'must';
   }
 
   /** Notes what the policy of this moment ends. */
-  noteOver(): void {
+  noteExpired(): void {
     if (this.days === undefined || this.held) return;
-    for (const { event } of this.events.values()) if (event.ageDays > this.days) this.everOver.add(event.id);
+    for (const { event } of this.events.values())
+      if (event.ageDays > this.days) this.everExpired.add(event.id);
   }
 
   get goodKeys(): readonly ModelKey[] {

@@ -12,7 +12,7 @@ import {
   checkLines,
   checkPages,
   checkSources,
-  checkStandard,
+  checkOcsf110,
 } from './checks/ways-out.ts';
 import { hold } from './finding.ts';
 import type { ModelOrganization } from './model.ts';
@@ -51,7 +51,7 @@ function settle(organization: ModelOrganization, first: Follower): void {
   for (const batch of organization.batches) {
     const there = batch.events.filter(({ id }) => first.has(id)).length;
     const hidden = batch.events.filter(
-      ({ id }) => organization.everOver.has(id) || organization.removed.has(id),
+      ({ id }) => organization.everExpired.has(id) || organization.removed.has(id),
     ).length;
     if (batch.state !== 'stored') {
       hold(
@@ -85,10 +85,10 @@ async function checkFeeds(world: World, organization: ModelOrganization, draw: D
   for (const other of world.followers.get(organization.slug)?.slice(1) ?? []) {
     await other.sees(world, last);
     const at = other.seen.findIndex((id, place) => id !== first.seen[place]);
-    // Of what is over by now an early follower has more than a late one.
+    // Of what has expired by now an early follower has more than a late one.
     const isSame = at === -1 && other.seen.length === first.seen.length;
     hold(
-      isSame || organization.everOver.size + organization.removed.size > 0,
+      isSame || organization.everExpired.size + organization.removed.size > 0,
       'all followers see one order',
       () => `${organization.slug}: at place ${at} ${other.seen[at]} and ${first.seen[at]}`,
     );
@@ -118,7 +118,7 @@ export async function quietPoint(world: World, seed: number): Promise<void> {
       await checkPages(world, rest, draw);
       await checkFilters(world, rest, draw);
       await checkSources(world, rest);
-      await draw.pick([checkArray, checkCsv, checkStandard])(world, rest);
+      await draw.pick([checkArray, checkCsv, checkOcsf110])(world, rest);
     }
     await checkAccess(world, organization, draw);
   }

@@ -13,7 +13,7 @@ import { readQueue } from '../../src/read/fair-queue.ts';
 import type { AuditFilter } from '../../src/read/filter.ts';
 import { createLegacyReader } from '../../src/read/legacy.ts';
 import { createPageReader } from '../../src/read/page.ts';
-import { StandardPool } from '../../src/read/standard/pool.ts';
+import { Ocsf110Pool } from '../../src/read/ocsf110/pool.ts';
 import type { ReadBody } from '../../src/read/read-body.ts';
 import { createReceiptsReader } from '../../src/read/receipts.ts';
 import { openStorage } from '../../src/storage/client.ts';
@@ -137,11 +137,11 @@ async function feedOf(storage: Storage, org: string): Promise<string> {
     storage,
     envelope,
     clock: () => 0,
-    pool: new StandardPool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
+    pool: new Ocsf110Pool({ vendorName: 'V', productName: 'P', appName: 'A' }, silentLog),
     cursors: createFeedCursors('a secret of the test'),
     watermark: async () => 2n ** 62n,
     arrivedBefore: () => undefined,
-    keptFrom: () => undefined,
+    retentionCutOff: () => undefined,
     queue: readQueue(),
     stopping: never,
   });

@@ -29,7 +29,7 @@ class World {
   day = 20_000;
   table: Row[] = [];
   lost: Row[] = [];
-  holes: Row[] = [];
+  losses: Row[] = [];
   #nextSeq = 1;
   saved: LedgerState = new Ledger().state();
   ledger = new Ledger();
@@ -61,7 +61,7 @@ class World {
   compare(): { missing: Map<string, number>; raised: number } {
     const through = Number(this.ledger.through);
     const table = counts(this.table.filter(({ seq }) => seq <= through));
-    const { missing, raised } = this.ledger.compare(table, counts(this.holes), dayText(this.day));
+    const { missing, raised } = this.ledger.compare(table, counts(this.losses), dayText(this.day));
     return { missing: new Map(missing.map(({ partition, rows }) => [partition, rows])), raised };
   }
 
@@ -78,7 +78,7 @@ class World {
   /** The operator records what is missing, as the ledger tells it; later it is not missing any more. */
   record(): void {
     const through = Number(this.ledger.through);
-    this.holes.push(...this.lost.filter(({ seq }) => seq <= through));
+    this.losses.push(...this.lost.filter(({ seq }) => seq <= through));
     this.lost = this.lost.filter(({ seq }) => seq > through);
   }
 

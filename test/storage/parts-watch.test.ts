@@ -83,7 +83,7 @@ async function watched(): Promise<Watched> {
     watermark: async () => nextSeq,
     stored: () => 1,
     checkWritten: async () => {},
-    overMicros: () => Date.now() * 1000,
+    expiryMicros: () => Date.now() * 1000,
     engineStarts: () => 0,
   });
   await watch.start();
@@ -171,7 +171,7 @@ test('a ledger that could not be written is written later', async () => {
     watermark: async () => nextSeq,
     stored: () => 1,
     checkWritten: async () => {},
-    overMicros: () => Date.now() * 1000,
+    expiryMicros: () => Date.now() * 1000,
     engineStarts: () => 0,
   });
   await watch.start();
@@ -217,7 +217,7 @@ test('a stop does not wait for an engine that does not answer', async () => {
     },
     stored: () => 1,
     checkWritten: async () => {},
-    overMicros: () => Date.now() * 1000,
+    expiryMicros: () => Date.now() * 1000,
     engineStarts: () => 0,
   });
   const pid = engine.pid() ?? 0;

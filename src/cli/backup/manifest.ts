@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
 import { limits } from '../limits.ts';
 import type { Slice } from '../migrate-data/slices.ts';
-import type { Cut } from './cut.ts';
+import type { Snapshot } from './snapshot.ts';
 import type { Place } from './place.ts';
 
 /** A file of a backup, its path below the backup's own. */
@@ -70,7 +70,7 @@ export interface Manifest {
   /** The backup that has all that this one leaves out; null: none. */
   readonly base: Link | null;
   /** Which events are in it and its bases. */
-  readonly cut: Cut;
+  readonly snapshot: Snapshot;
   /**
    * Ids of the erasures of persons that all its events have gone through: what has gone through another one cannot stand
    * on it. Of those that were under way it has the plans.

@@ -14,11 +14,11 @@ import { sendSettings } from '../migrate-data/copy.ts';
 import { MoveRecords } from '../migrate-data/record.ts';
 import { boundsOf, fromTable, markOf, reading, type Scope, within } from '../migrate-data/slices.ts';
 import { backupTables, eventsTable, type MovedTable } from '../migrate-data/tables.ts';
-import { Pace } from '../pace.ts';
+import { Throttle } from '../throttle.ts';
 import { createProgress, type Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import { version } from '../version.ts';
-import { newIn, takeCut, type Taken } from './cut.ts';
+import { newIn, takeSnapshot, type Taken } from './snapshot.ts';
 import { FileWriter } from './file-writer.ts';
 import {
   chainOf,
@@ -70,7 +70,7 @@ export class BackupRun {
   readonly #writer: FileWriter;
   readonly #notes: string[] = [];
   #base: Manifest | undefined;
-  #pace = Pace.full;
+  #throttle = Throttle.full;
   /** Those by which persons were taken out of events, or are being, when this was begun. */
   #erasures: readonly StoredErasure[] = [];
   #progress: Progress | undefined;
@@ -157,7 +157,7 @@ export class BackupRun {
   async #write(source: string, base: Link | null): Promise<Manifest> {
     const evidence = await this.#evidence();
     const erasures = await this.#plans();
-    const taken = await takeCut(this.#session.storage, this.#session.config, this.#base?.cut);
+    const taken = await takeSnapshot(this.#session.storage, this.#session.config, this.#base?.snapshot);
     this.#notes.push(...taken.notes);
     try {
       const log = await this.#log(taken);
@@ -173,7 +173,7 @@ export class BackupRun {
         moment: new Date(taken.momentMs).toISOString(),
         source,
         base,
-        cut: taken.cut,
+        snapshot: taken.snapshot,
         erasures: this.#finished,
         removed,
         evidence: evidence.settled,
@@ -227,7 +227,7 @@ export class BackupRun {
   }
 
   /**
-   * Before the cut, so that every event that a tree has is in the backup; and in this order, as they are written in the
+   * Before the snapshot, so that every event that a tree has is in the backup; and in this order, as they are written in the
    * other one: what a crash could have left is what a restored server begins with.
    */
   async #evidence(): Promise<{ tables: StoredTable[]; settled: string }> {
@@ -272,7 +272,7 @@ export class BackupRun {
     const rest = backupTables.filter(({ name }) => !evidenceTables.has(name) && !erasureTables.has(name));
     for (const table of rest.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
       const isAnswers = table.name === 'idempotency_keys';
-      // Only what was answered before the cut: an answer to what is not in the backup would refuse its repetition.
+      // Only what was answered before the snapshot: an answer to what is not in the backup would refuse its repetition.
       const scope = isAnswers
         ? {
             where: "state = 3 AND at < fromUnixTimestamp64Milli({moment:Int64}, 'UTC')",
@@ -302,8 +302,8 @@ export class BackupRun {
     return { segments, kept, answers };
   }
 
-  async #events({ cut }: Taken): Promise<StoredMonth[]> {
-    const scope = newIn(cut, this.#base?.cut);
+  async #events({ snapshot }: Taken): Promise<StoredMonth[]> {
+    const scope = newIn(snapshot, this.#base?.snapshot);
     const found = await this.#rows<{ month: number; low: string; high: string; events: string }>(
       `SELECT ${recordingMonth} AS month, toString(min(seq)) AS low, toString(max(seq)) AS high,
          toString(count()) AS events FROM events WHERE ${scope.where} GROUP BY month ORDER BY month`,
@@ -312,7 +312,7 @@ export class BackupRun {
     const total = found.reduce((sum, { events }) => sum + Number(events), 0);
     await this.#requireRoom(total);
     this.#progress = createProgress(this.#session.deps.io, { items: 'events', total });
-    this.#pace = await Pace.of(this.#session, limits.paceBackupBytes, this.#options.isFullSpeed);
+    this.#throttle = await Throttle.of(this.#session, limits.throttleBackupBytes, this.#options.isFullSpeed);
     const months: StoredMonth[] = [];
     for (const { month, low, high } of found) {
       const from = low;
@@ -354,7 +354,7 @@ export class BackupRun {
       const counted = await this.#rows<CountRow>(
         countsQuery(slice, eventsTable.columns),
         slice,
-        this.#pace.settings(),
+        this.#throttle.settings(),
       );
       const events = counted.reduce((sum, row) => sum + row.events, 0);
       if (events === 0) return { rows: [], files: [] };
@@ -363,7 +363,7 @@ export class BackupRun {
         attempt === 1 ? name : `${name}.${attempt}`,
         query,
         slice,
-        this.#pace.settings(),
+        this.#throttle.settings(),
       );
       const [row] = await this.#rows<{ events: string }>(
         `SELECT toString(count()) AS events FROM events WHERE ${slice.where}`,
@@ -383,7 +383,7 @@ export class BackupRun {
     const now = await this.#rows<CountRow>(
       countsQuery(slice, eventsTable.columns),
       slice,
-      this.#pace.settings(),
+      this.#throttle.settings(),
     );
     const hashes = new Map(now.map(({ organization, hash }) => [organization, hash]));
     return counted.every(({ organization, hash }) => hashes.get(organization) === hash);

@@ -5,7 +5,7 @@ import { logDirectories } from '../../config/log-directories.ts';
 import { readLedger } from '../../storage/ledger-file.ts';
 import { activeParts, checkPart, quarantinedParts } from '../../storage/parts.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { compareWithTable, listHoles } from '../../storage/stored-counts.ts';
+import { compareWithTable, listAcknowledgedLosses } from '../../storage/stored-counts.ts';
 import type { CliIo } from '../context.ts';
 import { createProgress } from '../progress.ts';
 import { type Check, check, type Finding } from './check.ts';
@@ -56,11 +56,11 @@ export async function checkLedger(storage: Storage, dataDir: string): Promise<Ch
     detail: `${rows} stored events of this partition are not in the table any more`,
   }));
   if (isDamaged) findings.push({ id: 'ledger.json', detail: 'damaged; the server makes a new one' });
-  const holes = (await listHoles(storage)).map(
+  const losses = (await listAcknowledgedLosses(storage)).map(
     ({ rows, partition, recorded }) =>
       `${rows} events of partition ${partition} were recorded as lost at ${recorded}Z`,
   );
-  const notes = ledger === undefined && !isDamaged ? ['there is no ledger yet', ...holes] : holes;
+  const notes = ledger === undefined && !isDamaged ? ['there is no ledger yet', ...losses] : losses;
   const quarantined = await quarantinedParts(storage);
   const isLoss = (partition: string): boolean => missing.some((one) => one.partition === partition);
   return [

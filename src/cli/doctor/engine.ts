@@ -7,12 +7,12 @@ import { segmentTimeMs } from '../../base/sequence.ts';
 import { errorCode } from '../../base/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { logDirectories } from '../../config/log-directories.ts';
-import { overBefore, readPolicies } from '../../control/retention.ts';
+import { cutOffOf, readPolicies } from '../../control/retention.ts';
 import { segmentsIn } from '../../ingest/files.ts';
-import { newestSegmentOf } from '../../ingest/left-log.ts';
+import { newestSegmentOf } from '../../ingest/orphaned-log.ts';
 import { formatVersion, segmentName } from '../../ingest/segment.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
-import { countOver, EventRemoval } from '../../storage/removal.ts';
+import { countExpired, EventRemoval } from '../../storage/removal.ts';
 import { levelText, newestMigration } from '../../storage/migration-files.ts';
 import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -151,19 +151,20 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
   return checkOfPlace('parts', findings, [`${parts} parts at most in a month of recording`]);
 }
 
-/** Whether what is over goes: a server removes it every few minutes, where its engine lets it. */
+/** Whether what has expired goes: a server removes it every few minutes, where its engine lets it. */
 export async function checkRetention(storage: Storage): Promise<Check> {
   const nowMicros = systemClock() - limits.doctorExpiredDaysMax * dayMicros;
-  const overs = [...(await readPolicies(storage)).values()].flatMap((policy) => {
-    const beforeMicros = overBefore(policy, nowMicros);
+  const allExpired = [...(await readPolicies(storage)).values()].flatMap((policy) => {
+    const beforeMicros = cutOffOf(policy, nowMicros);
     return beforeMicros === undefined ? [] : [{ organization: policy.id, beforeMicros }];
   });
-  const found = await new EventRemoval(storage).find(overs);
+  const found = await new EventRemoval(storage).find(allExpired);
   let events = 0;
-  for (const over of overs) if (found.has(over.organization)) events += await countOver(storage, over);
+  for (const expired of allExpired)
+    if (found.has(expired.organization)) events += await countExpired(storage, expired);
   const remedy =
     'start the server where none runs: within RETENTION_INTERVAL it removes them, or its operational log says why not; rewriting parts of the table needs room on the disk';
-  const detail = `${events} whose time was over ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
+  const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
   return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }
 

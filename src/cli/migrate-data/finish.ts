@@ -8,10 +8,10 @@ import { firstSeqOf, seqTimeMs } from '../../base/sequence.ts';
 import type { StopStack } from '../../base/stop-stack.ts';
 import type { Config } from '../../config/config.ts';
 import { logDirectories } from '../../config/log-directories.ts';
-import { lowestSegmentIn } from '../../ingest/left-log.ts';
+import { lowestSegmentIn } from '../../ingest/orphaned-log.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { arePeersWriting, publishWatermark } from '../../storage/watermarks.ts';
+import { areOthersWriting, publishWatermark } from '../../storage/watermarks.ts';
 import type { Sides } from './comparison.ts';
 import { reading } from './slices.ts';
 
@@ -40,7 +40,7 @@ export async function requireStopped(
     return;
   }
   const deadline = performance.now() + storageLimits.migrationQuietMsMax;
-  while (await arePeersWriting(source, randomUUID(), storageLimits.migrationClaimMsMax)) {
+  while (await areOthersWriting(source, randomUUID(), storageLimits.migrationClaimMsMax)) {
     if (performance.now() > deadline)
       throw new Problem(
         'conflict',

@@ -37,7 +37,7 @@ export class Removed {
     while ((await this.#here.underWay()) > 0) {
       if (performance.now() > deadline)
         throw new Error(
-          'the engine of the source is still removing what is over: try again when it has ended',
+          'the engine of the source is still removing what has expired: try again when it has ended',
         );
       await sleep(limits.moveRemovalPollMs);
     }

@@ -16,7 +16,7 @@ export interface MovedTable {
   readonly isReplacing: boolean;
   /** Rows that are compared, and copied, at once. */
   readonly rowsPerSlice: number;
-  /** Condition of rows whose time is not over after the day `{day:Date}`; the engine may remove others at any moment. */
+  /** Condition of rows that have not expired after the day `{day:Date}`; the engine may remove others at any moment. */
   readonly alive: string;
 }
 
@@ -41,7 +41,7 @@ export const eventsTable: MovedTable = {
   columns: Object.keys(eventColumns),
   isReplacing: false,
   rowsPerSlice: manyRows,
-  // What is over by a policy is removed by the service, which is followed (removed.ts).
+  // What has expired by a policy is removed by the service, which is followed (removed.ts).
   alive: '1',
 };
 

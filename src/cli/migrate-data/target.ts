@@ -9,7 +9,7 @@ import { limits as storageLimits } from '../../storage/limits.ts';
 import { migrate } from '../../storage/migrate.ts';
 import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { arePeersWriting } from '../../storage/watermarks.ts';
+import { areOthersWriting } from '../../storage/watermarks.ts';
 import { limits } from '../limits.ts';
 import type { TargetOptions } from './options.ts';
 import { type MoveRecord, MoveRecords } from './record.ts';
@@ -75,7 +75,7 @@ async function takenWords(database: string, there: readonly string[], source: St
 
 /** Rejects with a Problem where a server works on the target: until the move is finished nobody else may write there. */
 export async function requireUnused({ storage }: Target, instance: string): Promise<void> {
-  if (await arePeersWriting(storage, instance, storageLimits.migrationClaimMsMax))
+  if (await areOthersWriting(storage, instance, storageLimits.migrationClaimMsMax))
     throw new Problem(
       'conflict',
       'a server writes to the target: stop it, and try again in half a minute; until the move is finished nothing but this command may write there',

@@ -1,6 +1,6 @@
 import type { SchemaElement } from 'hyparquet-writer';
 import { ocsfEventSchema } from '../../contract/document.ts';
-import { type AttributeFacts, type ClassFacts, ocsfFacts } from '../../ocsf/standard/facts.ts';
+import { type AttributeFacts, type ClassFacts, ocsfFacts } from '../../ocsf/ocsf110/facts.ts';
 
 /** Columns of a Parquet file for events of OCSF 1.1.0: an attribute each, with the types that the schema gives it. */
 export interface EventColumns {

@@ -1,5 +1,5 @@
 import { contentOf } from '../backup/check.ts';
-import { newIn } from '../backup/cut.ts';
+import { newIn } from '../backup/snapshot.ts';
 import type { CountRow, Manifest, StoredMonth } from '../backup/manifest.ts';
 import type { Place } from '../backup/place.ts';
 import { countsQuery } from '../backup/take.ts';
@@ -107,7 +107,7 @@ export class CountComparison {
     const newest = this.#chain.at(-1);
     if (newest === undefined) return new Map();
     // Without what was recorded here since.
-    const all = newIn(newest.cut, undefined);
+    const all = newIn(newest.snapshot, undefined);
     const where = `seq >= {from:UInt64} AND seq < {before:UInt64} AND ${all.where}
       AND startsWith(toString(org), {prefix:String})`;
     const parameters = { ...all.parameters, from, before, prefix };

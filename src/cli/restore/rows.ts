@@ -2,7 +2,7 @@ import { Problem } from '../../base/problem.ts';
 import { segmentName, segmentOfName } from '../../ingest/segment.ts';
 import type { Settings } from '../../storage/storage.ts';
 import { contentOf } from '../backup/check.ts';
-import { newIn } from '../backup/cut.ts';
+import { newIn } from '../backup/snapshot.ts';
 import type { Manifest, StoredMonth, StoredTable } from '../backup/manifest.ts';
 import type { Place } from '../backup/place.ts';
 import { limits } from '../limits.ts';
@@ -39,13 +39,13 @@ export class RowRestore {
     await this.#session.storage.rows('SELECT 1', {}, options);
   }
 
-  /** The events that a backup adds to its base; `base` is that of the cut. `onRows` hears how many are there now. */
+  /** The events that a backup adds to its base; `base` is that of the snapshot. `onRows` hears how many are there now. */
   async events(
     manifest: Manifest,
     base: Manifest | undefined,
     onRows: (rows: number) => void,
   ): Promise<void> {
-    const added = newIn(manifest.cut, base?.cut);
+    const added = newIn(manifest.snapshot, base?.snapshot);
     for (const month of manifest.months)
       for (const slice of month.slices) {
         const scope = within(eventsTable, scopeIn(month, added), slice);

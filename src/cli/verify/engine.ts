@@ -21,7 +21,7 @@ import { TreeAudit } from '../../tlog/tree-audit.ts';
 import { Trust } from '../../tlog/trust.ts';
 import { limits } from '../limits.ts';
 import { endOfOrder } from '../order-end.ts';
-import { Pace, type PacedSession } from '../pace.ts';
+import { Throttle, type ThrottledSession } from '../throttle.ts';
 import { createProgress, type Progress, type ProgressIo } from '../progress.ts';
 import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -50,7 +50,7 @@ interface Chunk {
 interface Verifying {
   readonly storage: Storage;
   readonly isShared: boolean;
-  readonly config: Pick<Config, 'serviceName' | 'appName' | 'dataDir'> & PacedSession['config'];
+  readonly config: Pick<Config, 'serviceName' | 'appName' | 'dataDir'> & ThrottledSession['config'];
   readonly deps: { readonly io: ProgressIo };
 }
 
@@ -77,13 +77,13 @@ export async function verifyEngine(
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
   const { appName } = config;
-  const pace = await paceOf({ storage, isShared, config }, options);
+  const throttle = await throttleOf({ storage, isShared, config }, options);
   const rendering = options.skipRendering
     ? undefined
-    : new RenderingAudit({ storage, organization: id, appName, erasures, pace });
+    : new RenderingAudit({ storage, organization: id, appName, erasures, throttle });
   const { covered } = checkpoints;
   const watermark = watermarkOf(await readProgress(storage), id);
-  const stored = { storage, organization: id, source, pace, covered, watermark };
+  const stored = { storage, organization: id, source, throttle, covered, watermark };
   const flood = await compareAll(stored, { tree, events, rendering, progress });
   progress.end();
   const place = { organization: id, watermark, end: await endOfOrder(storage, config), position: tree.size };
@@ -128,8 +128,8 @@ async function signedFor(
   return { checkpoints, copy };
 }
 
-const paceOf = (session: PacedSession, { fullSpeed = false }: EngineOptions): Promise<Pace> =>
-  Pace.of(session, limits.paceVerifyBytes, fullSpeed);
+const throttleOf = (session: ThrottledSession, { fullSpeed = false }: EngineOptions): Promise<Throttle> =>
+  Throttle.of(session, limits.throttleVerifyBytes, fullSpeed);
 
 /** The keys to believe, those that the engine names among them as far as the others lead there. Rejects where they are another log's. */
 async function trustIn(
@@ -163,7 +163,7 @@ interface Stored {
   readonly storage: Storage;
   readonly organization: string;
   readonly source: EntrySource;
-  readonly pace: Pace;
+  readonly throttle: Throttle;
   /** Events that checkpoints cover. */
   readonly covered: number;
   /** How far in the order the trees had come when it began. */
@@ -262,13 +262,13 @@ const isWhole = (entries: Buffer): boolean =>
  * afterwards.
  */
 async function* chunksOf(stored: Stored): AsyncGenerator<Chunk> {
-  const { storage, organization, source, pace, covered, watermark } = stored;
+  const { storage, organization, source, throttle, covered, watermark } = stored;
   const eventsOf = (from: bigint, before: bigint) =>
     entriesOf(
       storage,
       organization,
       { from, before },
-      { settings: pace.settings(), timeoutMs: limits.verifyStretchMsMax },
+      { settings: throttle.settings(), timeoutMs: limits.verifyStretchMsMax },
     );
   let from = 0n;
   let entries = await source.read(0);

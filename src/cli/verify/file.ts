@@ -76,7 +76,7 @@ class FileAudit {
   /** Events that the first line names and the tree has not yet shown to have. */
   readonly #claimed: Map<number, PlacedEvent>;
   #first: Report['findings'][number] | undefined;
-  /** The first event whose source is not in the file, though its time is not over. */
+  /** The first event whose source is not in the file, though it has not expired. */
   #firstLeftOut: { readonly position: number; readonly entry: Entry } | undefined;
   #sources = 0;
   #expired = 0;
@@ -123,11 +123,11 @@ class FileAudit {
 
   notes(isFiltered: boolean): string[] {
     const alone = `${this.#sources} events are in the file; of ${this.#expired + this.#leftOut} it has the entry alone`;
-    const notes = [this.#expired > 0 ? `${alone}, the time of ${this.#expired} being over` : alone];
+    const notes = [this.#expired > 0 ? `${alone}, ${this.#expired} of them expired` : alone];
     notes.push(...notesOf(this.#history));
     if (isFiltered)
       notes.push(
-        `the file says that filters were given: of ${this.#leftOut} events whose time is not over, they have left out the source event, and nothing tells whether these are stored`,
+        `the file says that filters were given: of ${this.#leftOut} events that have not expired, they have left out the source event, and nothing tells whether these are stored`,
       );
     return [...notes, ...this.#organization.notes];
   }

@@ -73,7 +73,7 @@ export async function eventsInTree(
 /** What was removed on the day that its entry names: nobody decided anything later. */
 export function notesOf(history: PolicyHistory): Report['notes'] {
   return history.gone.flatMap(({ ending, events }) =>
-    ending === 'recorded' ? [`${events} events are gone whose time was over`] : [],
+    ending === 'recorded' ? [`${events} expired events are gone`] : [],
   );
 }
 

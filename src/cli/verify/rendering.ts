@@ -8,7 +8,7 @@ import type { ErasureHistory } from '../../tlog/erasure.ts';
 import { sha256 } from '../../tlog/hash.ts';
 import { type Entry, entryAt, entryBytes, isEntryOf } from '../../tlog/entry.ts';
 import { limits } from '../limits.ts';
-import type { Pace } from '../pace.ts';
+import type { Throttle } from '../throttle.ts';
 import { atPlace, type Report } from './report.ts';
 
 /** As the parts have them, so that nothing is sorted or held; the entries have the order. */
@@ -27,7 +27,7 @@ interface RenderingOptions {
   readonly appName: string;
   /** What source events may be now, other than the tree says. */
   readonly erasures: ErasureHistory;
-  readonly pace: Pace;
+  readonly throttle: Throttle;
 }
 
 /** An event of the tree that is shown otherwise. */
@@ -65,12 +65,12 @@ export class RenderingAudit {
 
   /** The events of a stretch of the order, of which the tree has these entries. Rejects with EngineError. */
   async compare(part: Part, { from, before }: Stretch): Promise<void> {
-    const { storage, organization, pace } = this.#options;
+    const { storage, organization, throttle } = this.#options;
     const flow = await storage.flow(
       `SELECT ${storedRowColumns} FROM events WHERE org = {organization:UUID} AND seq >= {from:UInt64}
        AND seq < {before:UInt64} FORMAT RowBinary`,
       { organization, from, before },
-      { settings: { ...settings, ...pace.settings() }, timeoutMs: limits.verifyRenderingSilenceMsMax },
+      { settings: { ...settings, ...throttle.settings() }, timeoutMs: limits.verifyRenderingSilenceMsMax },
     );
     let pieces: Buffer[] = [];
     let bytes = 0;

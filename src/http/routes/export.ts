@@ -4,8 +4,8 @@ import { type ExportFormat, exportFormats } from '../../read/export.ts';
 import { type EventSchema, type QueryParameter, readFilter, readPortalFilter } from '../../read/filter.ts';
 import type { EndpointDeps } from '../deps.ts';
 import type { SharedHandler } from '../endpoint.ts';
-import { trailOrigin } from '../trail.ts';
-import { exported } from '../trail-events.ts';
+import { selfAuditOrigin } from '../self-audit.ts';
+import { exported } from '../self-audit-events.ts';
 
 const contentTypes: Readonly<Record<ExportFormat, string>> = {
   ndjson: 'application/x-ndjson',
@@ -18,7 +18,10 @@ const contentTypes: Readonly<Record<ExportFormat, string>> = {
  * before its first byte; a failure after that breaks the connection. GET /api/v1/portal/export answers the same for a
  * session, under the filters of the portal.
  */
-export function exportHandler({ read, trail, clock }: EndpointDeps, filterOf = readFilter): SharedHandler {
+export function exportHandler(
+  { read, selfAudit, clock }: EndpointDeps,
+  filterOf = readFilter,
+): SharedHandler {
   const names = filterOf === readPortalFilter ? portalFilterNames : filterNames;
   return async (context, caller) => {
     const { organization } = caller;
@@ -31,7 +34,7 @@ export function exportHandler({ read, trail, clock }: EndpointDeps, filterOf = r
     const { total, stream } = await read.export(organization.id, request, now, context.signal);
     try {
       const details = { format, ...schema, filters: filtersGiven(parameter, names), events: total };
-      await trail.recordBefore(exported(caller, organization.id, details), trailOrigin(context));
+      await selfAudit.recordBefore(exported(caller, organization.id, details), selfAuditOrigin(context));
     } catch (error) {
       stream.destroy();
       throw error;

@@ -1,7 +1,7 @@
 import { limits as baseLimits } from '../../base/limits.ts';
 import { limits as ingestLimits } from '../../ingest/limits.ts';
 import { Problem } from '../../base/problem.ts';
-import { foreignNames, isForeignName } from '../../foreign/definition.ts';
+import { adapterNames, isAdapterName } from '../../adapters/definition.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import type { IngestRequest } from '../../ingest/request.ts';
 import type { BodyForm } from '../../ingest/task.ts';
@@ -31,7 +31,7 @@ function readHeaders(context: RequestContext, { key, organization }: KeyCaller):
   return {
     form: bodyForm(context.header('content-type')),
     encoding: contentEncoding(context.header('content-encoding')),
-    ...foreignRecords(context.first('from')),
+    ...adapterOf(context.first('from')),
     organization,
     ...namedOrganization(context.first('org')),
     apiKey: key.id,
@@ -65,11 +65,11 @@ function bodyForm(header: string | undefined): BodyForm {
   );
 }
 
-/** Whose records the body holds (contract: Foreign records); nothing where it holds source events. */
-function foreignRecords(name: string | undefined): Pick<IngestRequest, 'foreign'> {
+/** Whose records the body holds (contract: Source adapters); nothing where it holds source events. */
+function adapterOf(name: string | undefined): Pick<IngestRequest, 'adapter'> {
   if (name === undefined) return {};
-  if (isForeignName(name)) return { foreign: name };
-  throw new Problem('malformed', `from must be one of ${foreignNames.join(', ')}.`);
+  if (isAdapterName(name)) return { adapter: name };
+  throw new Problem('malformed', `from must be one of ${adapterNames.join(', ')}.`);
 }
 
 /** The organization of events that name none (contract: Ingest); whether there is such a one is seen at each event. */

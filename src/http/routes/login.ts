@@ -13,15 +13,15 @@ import type { Handler } from '../router.ts';
 import { jsonReply } from '../response.ts';
 import { signIns } from '../sign-in-metrics.ts';
 import { slugOfHost } from '../tenant-host.ts';
-import { trailOrigin } from '../trail.ts';
-import { loginFailed, loginSucceeded } from '../trail-events.ts';
+import { selfAuditOrigin } from '../self-audit.ts';
+import { loginFailed, loginSucceeded } from '../self-audit-events.ts';
 
 /**
  * POST /api/v1/auth/login-handler: checks the credentials and sets the cookie of a new session (contract: Sessions).
  * Everything that is wrong with the credentials is one and the same 401.
  */
 export function loginHandler(deps: EndpointDeps): Handler {
-  const { sessions, passwords, cookie, trail, config } = deps;
+  const { sessions, passwords, cookie, selfAudit, config } = deps;
   return async (context) => {
     requireTenantHost(context, config.tenantDomain);
     const credentials = await readJson(context, 'Credentials');
@@ -34,7 +34,7 @@ export function loginHandler(deps: EndpointDeps): Handler {
     }
     const { user, organization } = first;
     const session = await sessions.issue(user, organization);
-    await trail.recordBefore(loginSucceeded(user), trailOrigin(context));
+    await selfAudit.recordBefore(loginSucceeded(user), selfAuditOrigin(context));
     signIns.inc({ way: 'password', outcome: 'ok' });
     const maxAgeSeconds = Math.max(1, Math.round((session.expiresMicros - Date.now() * 1000) / 1_000_000));
     const { id, slug, name } = organization;
@@ -99,7 +99,7 @@ async function findUsers(
     const ambiguous = right.includes(candidate) || (usable.includes(candidate) && !meant.includes(candidate));
     const passwordsOff = !deps.directory.signOnOf(candidate.organization.id).passwords;
     const failed = loginFailed(candidate.user, { ambiguous, passwordsOff });
-    deps.trail.recordAfter(failed, trailOrigin(context)).catch((error: unknown) => {
+    deps.selfAudit.recordAfter(failed, selfAuditOrigin(context)).catch((error: unknown) => {
       deps.log.error(errorFacts(error), 'a failed login could not be recorded');
     });
   }

@@ -1,6 +1,6 @@
 import { Problem, type ProblemCode, problemTable } from '../../base/problem.ts';
-import { exportAnswer, mediaTypes, type PartialSuccess, statusAnswer } from '../../foreign/otlp/answer.ts';
-import type { OtlpForm } from '../../foreign/otlp/export.ts';
+import { exportAnswer, mediaTypes, type PartialSuccess, statusAnswer } from '../../adapters/otlp/answer.ts';
+import type { OtlpForm } from '../../adapters/otlp/export.ts';
 import type { Accept } from '../../ingest/accept.ts';
 import type { BatchAnswer } from '../../ingest/idempotency.ts';
 import type { KeyCaller, WriteHandler } from '../endpoint.ts';
@@ -23,7 +23,7 @@ export function otlpLogsHandler(accept: Accept): WriteHandler {
     const received = await context.body();
     try {
       const answer = await taken(
-        accept({ ...headers, body: received.bytes, form: 'ndjson', foreign: 'otlp', otlp: form }),
+        accept({ ...headers, body: received.bytes, form: 'ndjson', adapter: 'otlp', otlp: form }),
       );
       const body = exportAnswer(form, partialSuccess(answer));
       return { status: 200, headers: { 'Content-Type': mediaTypes[form] }, body };

@@ -7,12 +7,12 @@ import { readJson } from '../json-body.ts';
 import { attemptOf, mayUsePassword, usersOfAddress } from '../password-attempt.ts';
 import { requirePasswords } from '../require-passwords.ts';
 import { recordedChange } from '../recorded-change.ts';
-import { trailOrigin } from '../trail.ts';
-import { ownPasswordRefused } from '../trail-events.ts';
+import { selfAuditOrigin } from '../self-audit.ts';
+import { ownPasswordRefused } from '../self-audit-events.ts';
 
 /** POST /api/v1/portal/password: another password of one's own; ends one's sessions, this one too (contract: Credentials). */
 export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
-  const { administration, passwords, directory, config, cookie, trail } = deps;
+  const { administration, passwords, directory, config, cookie, selfAudit } = deps;
   return async (context, caller) => {
     const { current, new: password } = await readJson(context, 'PasswordChange');
     const { user, organization } = caller;
@@ -29,7 +29,7 @@ export function ownPasswordHandler(deps: EndpointDeps): SessionHandler {
       return { value: true, ofAll: all.length === 1 };
     });
     if (isRight === undefined) {
-      await trail.recordAfter(ownPasswordRefused(user), trailOrigin(context));
+      await selfAudit.recordAfter(ownPasswordRefused(user), selfAuditOrigin(context));
       throw new Problem('forbidden', 'The current password is not right.');
     }
     await recordedChange(

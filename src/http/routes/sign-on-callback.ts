@@ -18,8 +18,8 @@ import { signIns } from '../sign-in-metrics.ts';
 import { nameOfProvider } from '../sign-on-place.ts';
 import { isHostOf } from '../tenant-host.ts';
 import { toProblem } from '../to-problem.ts';
-import { trailOrigin } from '../trail.ts';
-import { loginSucceeded, signOnFailed } from '../trail-events.ts';
+import { selfAuditOrigin } from '../self-audit.ts';
+import { loginSucceeded, signOnFailed } from '../self-audit-events.ts';
 
 /** A sign-in that was begun here, and whose it is. */
 interface Begun {
@@ -103,7 +103,7 @@ async function signedIn(
   { attempt, organization, settings }: Begun,
   identity: Identity,
 ): Promise<Reply> {
-  const { administration, config, cookie, sessions, trail } = deps;
+  const { administration, config, cookie, sessions, selfAudit } = deps;
   const actor = { name: `Sign-on by ${identity.issuer}`, type: 'App/System' } as const;
   const { user } = await recordedChange(
     deps,
@@ -113,7 +113,7 @@ async function signedIn(
     (signedOn) => changesOf(signedOn, identity),
   );
   const session = await sessions.issue(user, organization);
-  await trail.recordBefore(loginSucceeded(user, wayOf(identity)), trailOrigin(context));
+  await selfAudit.recordBefore(loginSucceeded(user, wayOf(identity)), selfAuditOrigin(context));
   if (user.role === 'admin' && settings.provenMicros === undefined)
     await administration.signOnProven(settings);
   signIns.inc({ way: 'openid_connect', outcome: 'ok' });
@@ -138,7 +138,7 @@ function changesOf({ user, created, roleBefore, linked }: SignedOn, identity: Id
 
 /** Counts and records it; resolves with the problem to answer, which takes the attempt away: a state is good once. */
 async function failed(
-  { config, log, trail }: EndpointDeps,
+  { config, log, selfAudit }: EndpointDeps,
   context: RequestContext,
   { organization, settings }: Begun,
   { error, identity }: { readonly error: unknown; readonly identity: Identity | undefined },
@@ -155,7 +155,7 @@ async function failed(
     user: error instanceof SignOnRefused ? error.user : undefined,
     claimedEmail: identity?.email,
   });
-  await trail.recordAfter(event, trailOrigin(context));
+  await selfAudit.recordAfter(event, selfAuditOrigin(context));
   const headers = {
     ...problem.options.headers,
     'Set-Cookie': attemptCookie(config.serviceName, context).clear(context),

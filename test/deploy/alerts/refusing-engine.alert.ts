@@ -143,7 +143,7 @@ describe('alerts of a service whose engine answers, and takes no events', () => 
     await command('ALTER TABLE events ADD CONSTRAINT takes_none CHECK 0');
     try {
       await fillLog();
-      while (tries <= limits.trailHeldEventsMax) await failToSignIn();
+      while (tries <= limits.selfAuditHeldEventsMax) await failToSignIn();
       await prometheus.fires('AuditlogOwnEventsLost', failToSignIn);
       await prometheus.fires('AuditlogInsertsRepeated');
       await prometheus.fires('AuditlogOwnEventsHeld');
@@ -153,10 +153,10 @@ describe('alerts of a service whose engine answers, and takes no events', () => 
     // What was held is recorded late, and all else is counted as lost.
     await eventually(
       'what was held to be recorded',
-      async () => (await metric('auditlog_trail_held_events')) === 0 || undefined,
+      async () => (await metric('auditlog_self_audit_held_events')) === 0 || undefined,
       alertMsMax,
     );
-    const lost = await metric('auditlog_trail_lost_events_total');
+    const lost = await metric('auditlog_self_audit_lost_events_total');
     assert.ok(lost > 0);
     await tenant.caughtUp();
     assert.equal(await failedLogins(), tries - lost);

@@ -132,7 +132,7 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
 
 /** The same bytes each time that they are read, in the order of all others. */
 const standard = new WeakMap<ModelEvent, string>();
-export async function checkStandard(world: World, rest: Rest): Promise<void> {
+export async function checkOcsf110(world: World, rest: Rest): Promise<void> {
   const text = await wholeExport(world, rest, 'ndjson', '&schema=ocsf');
   if (text === undefined) return;
   const texts = lines(text);

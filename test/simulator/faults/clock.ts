@@ -52,7 +52,7 @@ export const clocks: readonly Operation[] = [
         )
           return undefined;
         organization.days = 300;
-        organization.noteOver();
+        organization.noteExpired();
         organization.policyKnownAtMs = Date.now() + limits.graceMs;
       }
       await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 20), ages: [250] });

@@ -45,7 +45,7 @@ export const tamperings: readonly Operation[] = [
       const organization = victim(world, draw);
       if (organization === undefined) return undefined;
       const candidates = organization.order.filter(
-        (id) => organization.events.get(id)?.event.isOpaque === false && !organization.everOver.has(id),
+        (id) => organization.events.get(id)?.event.isOpaque === false && !organization.everExpired.has(id),
       );
       const id = draw.pickAny(candidates);
       if (id === undefined) return undefined;

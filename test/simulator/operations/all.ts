@@ -9,7 +9,7 @@ import { operationByName, register } from './by-name.ts';
 import { controls } from './control.ts';
 import { looks } from './doctor.ts';
 import { erasures } from './erase.ts';
-import { foreign } from './foreign.ts';
+import { adapters } from './adapters.ts';
 import { transfers } from './import.ts';
 import { killedCommands } from './killed-command.ts';
 import { posts } from './post.ts';
@@ -21,7 +21,7 @@ import { policies } from './retention.ts';
 export const operations: readonly Operation[] = [
   ...posts,
   ...repeats,
-  ...foreign,
+  ...adapters,
   ...reads,
   ...controls,
   ...policies,

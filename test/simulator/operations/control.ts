@@ -149,16 +149,16 @@ async function deleteOrganization(world: World, draw: Draw): Promise<string | un
     organization.state = 'deleting';
     // Events that were under way make it another number.
     for (let tries = 0; tries < 20; tries++) {
-      const weighed = (await world.done(['org', 'delete', slug, '--dry-run'])) as
+      const preview = (await world.done(['org', 'delete', slug, '--dry-run'])) as
         | { events: number }
         | undefined;
-      if (weighed === undefined) return `${slug}: deletion: nobody knows`;
+      if (preview === undefined) return `${slug}: deletion: nobody knows`;
       const answer = await world.command([
         'org',
         'delete',
         slug,
         '--confirm',
-        String(weighed.events),
+        String(preview.events),
         '--json',
       ]);
       if (answer.code === 0) {

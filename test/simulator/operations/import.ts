@@ -66,7 +66,7 @@ const forwardFile: Operation = {
     const organization = draw.pickAny(world.model.here);
     const key = organization?.goodKeys.find(({ scopes }) => scopes.includes('read'));
     if (organization === undefined || key === undefined || world.isDisturbed) return undefined;
-    const before = [...organization.order].filter((id) => !organization.everOver.has(id));
+    const before = [...organization.order].filter((id) => !organization.everExpired.has(id));
     const name = `forward-${organization.slug}-${draw.int(0, 1e9)}`;
     const [target, keyFile] = [join(world.directory, name), join(world.directory, `${name}.key`)];
     writeFileSync(keyFile, `${key.text}\n`, { mode: 0o600 });
@@ -112,7 +112,7 @@ const forwardFile: Operation = {
       () => `${ids.length - held.size} are there twice`,
     );
     const missing = before.find(
-      (id) => !held.has(id) && !organization.everOver.has(id) && !organization.policyUnsure,
+      (id) => !held.has(id) && !organization.everExpired.has(id) && !organization.policyUnsure,
     );
     hold(missing === undefined, 'forward loses nothing', () => `${missing} is not in the file`);
     return `${organization.slug}: ${ids.length} events forwarded to a file`;

@@ -33,7 +33,7 @@ async function change(
     if (answer.code === 0) {
       organization.policyKnownAtMs = Date.now() + limits.graceMs;
       note();
-      organization.noteOver();
+      organization.noteExpired();
       organization.isPolicyUnknown = false;
       return `${said} ${confirm.join(' ')}`;
     }

@@ -34,10 +34,10 @@ async function resolvePolicies(world: World): Promise<void> {
     const row = organizations.find(({ slug }) => slug === organization.slug);
     hold(row !== undefined, 'organizations stay', () => `${organization.slug} is not listed`);
     const days = row['kept_days'];
-    organization.noteOver();
+    organization.noteExpired();
     organization.days = typeof days === 'number' ? days : undefined;
     organization.held = row['hold'] !== null;
-    organization.noteOver();
+    organization.noteExpired();
     organization.isPolicyUnknown = false;
     organization.policyKnownAtMs = Date.now() + limits.graceMs;
   }

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import type { JSONValue } from '@jmespath-community/jmespath';
+import { faultText } from '../base/fault.ts';
+import type { Window } from '../ocsf/byte-text.ts';
+import type { MappingDefinition } from './definition.ts';
+import { compileExpression, compileMembers, type Evaluate, ExpressionError } from './expressions.ts';
+import { type RawMembers, RecordReader } from './members.ts';
+import { parseJson } from './parse.ts';
+
+/** A record as a source event. */
+interface Mapped {
+  readonly text: string;
+}
+
+const nothing: Evaluate = () => undefined;
+
+/** Codes made of texts: above all codes that a family or a producer of the service has (contract: Activities). */
+const textCodesFrom = 1_000_000_000;
+
+/** The same code for the same text, on every machine and in every release. */
+function codeOfText(text: string): number {
+  return textCodesFrom + createHash('sha256').update(text).digest().readUInt32BE(0);
+}
+
+/**
+ * Makes source events of other programs' records, by a definition. What comes out is checked as any source event is: a
+ * mapping loosens no rule (contract: Source adapters).
+ */
+export class Mapping {
+  readonly name: string;
+  /** The member with the records, where a document has them in a list of its own. */
+  readonly records: string | undefined;
+  readonly #definition: MappingDefinition;
+  readonly #reader = new RecordReader();
+  readonly #time: Evaluate;
+  readonly #level: Evaluate;
+  readonly #msg: Evaluate;
+  readonly #action: Evaluate;
+  readonly #title: Evaluate;
+  readonly #members: Evaluate;
+
+  /** Throws ExpressionError, which names the member whose expression is none. */
+  constructor(definition: MappingDefinition) {
+    const optional = (at: string, text: string | undefined): Evaluate =>
+      text === undefined ? nothing : compileExpression(at, text);
+    this.name = definition.name;
+    this.records = definition.records;
+    this.#definition = definition;
+    this.#time = compileExpression('/time', definition.time);
+    this.#level = optional('/level', definition.level);
+    this.#msg = optional('/msg', definition.msg);
+    this.#action = compileExpression('/action', definition.action);
+    this.#title = optional('/title', definition.title);
+    this.#members = compileMembers('/event', definition.event ?? {});
+  }
+
+  /** Returns the record in [start, end) of the window as a source event, or why it cannot be one (see `faultText`). */
+  map(window: Window, start: number, end: number): Mapped | string {
+    const members = this.#reader.read(window, start, end);
+    if (typeof members === 'string') return members;
+    const text = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + start, end - start).toString(
+      'utf8',
+    );
+    try {
+      return { text: this.#eventOf(parseJson(text), text, members) };
+    } catch (error) {
+      if (error instanceof ExpressionError)
+        return faultText('record', '', `cannot be mapped: ${error.message} (in the mapping ${this.name})`);
+      throw error;
+    }
+  }
+
+  #eventOf(record: JSONValue, text: string, members: RawMembers): string {
+    const event = JSON.stringify({ level: this.#level(record), msg: this.#msg(record) });
+    const message = JSON.stringify({
+      timestamp: this.#time(record),
+      action: this.#actionOf(record),
+      ...(this.#members(record) as object | undefined),
+    });
+    const withExtra = joined(message, `"extra":${this.#extraOf(text, members)}`);
+    return joined(event, `"message":${withExtra}`);
+  }
+
+  #actionOf(record: JSONValue): unknown {
+    const action = this.#action(record);
+    const title = this.#title(record);
+    if (typeof action !== 'string') return title === undefined ? action : { code: action, title };
+    return { code: this.#definition.codes?.[action] ?? codeOfText(action), title: title ?? action };
+  }
+
+  /** Spliced in as text, so that every digit, null and order of members stays. */
+  #extraOf(text: string, members: RawMembers): string {
+    const { used } = this.#definition;
+    if (used === undefined) return `{${JSON.stringify(this.name)}:${text}}`;
+    const taken = new Set(used.map((names) => firstTaken(names, members)));
+    const rest = [...members].filter(([name]) => !taken.has(name));
+    return `{${rest.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`;
+  }
+}
+
+/** The first of the names that has a value, unless that has parts: these may be more than the mapping took. */
+function firstTaken(names: readonly string[], members: RawMembers): string | undefined {
+  const found = names.find((name) => (members.get(name) ?? 'null') !== 'null');
+  return found !== undefined && /^[{[]/.test(members.get(found) ?? '') ? undefined : found;
+}
+
+/** The JSON object with one more member. */
+function joined(object: string, member: string): string {
+  return object === '{}' ? `{${member}}` : `${object.slice(0, -1)},${member}}`;
+}

@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readIfThere } from '../../base/durable-file.ts';
+import { rowsPerSegmentMax, segmentAtTime, segmentTimeMs, writersMax } from '../../base/sequence.ts';
+import type { Config } from '../../config/config.ts';
+import { logDirectories } from '../../config/log-directories.ts';
+import { HeldLog } from '../../ingest/log-copy.ts';
+import { instanceFile } from '../../storage/writer-registry.ts';
+import { limits as storageLimits } from '../../storage/limits.ts';
+import type { Parameters, Storage } from '../../storage/storage.ts';
+import { commandClaims, othersWatermark } from '../../storage/watermarks.ts';
+import { limits } from '../limits.ts';
+import { endOfOrder, type WhereLogsAre } from '../order-end.ts';
+import { reading, type Scope } from '../migrate-data/slices.ts';
+
+/**
+ * Which events of the table a backup has: those of segments up to a number, one for each writer, without some segments.
+ * None of these can get a row any more, so whatever is asked about them at different moments has the same answer.
+ */
+export interface Snapshot {
+  /** The last segment of each writer that may still write. */
+  readonly writers: readonly (readonly [writer: number, segment: number])[];
+  /** That of all others. */
+  readonly others: number;
+  /** Segments that are copied as they are in the log, and such as were being written. */
+  readonly without: readonly number[];
+}
+
+/** A snapshot, the logs whose segments it leaves out, and the moment (Unix milliseconds) before which nothing is left out. */
+export interface Taken {
+  readonly snapshot: Snapshot;
+  readonly momentMs: number;
+  readonly logs: readonly { readonly directory: string; readonly log: HeldLog }[];
+  readonly notes: readonly string[];
+}
+
+const segmentOfRow = `bitShiftRight(seq, 20)`;
+
+/** Rows that are in a snapshot; parameters have names that begin with `prefix`. */
+function within({ writers, others, without }: Snapshot, prefix: string): Scope {
+  const branches = writers.map(
+    (_, n) => `bitAnd(${segmentOfRow}, ${writersMax - 1}) = {${prefix}w${n}:UInt64}, {${prefix}s${n}:UInt64}`,
+  );
+  const last =
+    branches.length === 0
+      ? `{${prefix}o:UInt64}`
+      : `multiIf(${[...branches, `{${prefix}o:UInt64}`].join(', ')})`;
+  const parameters: Record<string, unknown> = { [`${prefix}o`]: others, [`${prefix}x`]: without };
+  for (const [n, [writer, segment]] of writers.entries()) {
+    parameters[`${prefix}w${n}`] = writer;
+    parameters[`${prefix}s${n}`] = segment;
+  }
+  return {
+    where: `(${segmentOfRow} <= ${last} AND NOT has({${prefix}x:Array(UInt64)}, ${segmentOfRow}))`,
+    parameters,
+  };
+}
+
+const lowestOf = ({ writers, others, without }: Snapshot): number =>
+  Math.min(others, ...writers.map(([, segment]) => segment), ...without);
+
+/** The last segment that may be in a snapshot. */
+export const highestOf = ({ writers, others, without }: Snapshot): number =>
+  Math.max(others, ...writers.map(([, segment]) => segment), ...without);
+
+/** Rows of a snapshot that an earlier one has not; undefined: all of them. The engine finds them by the bounds of `seq`. */
+export function newIn(snapshot: Snapshot, base: Snapshot | undefined): Scope {
+  const { where, parameters } = within(snapshot, 'snapshot_');
+  const upper: Parameters = { ...parameters, snapshot_end: firstOf(highestOf(snapshot) + 1) };
+  const bounded = `seq < {snapshot_end:UInt64} AND ${where}`;
+  if (base === undefined) return { where: bounded, parameters: upper };
+  const before = within(base, 'base_');
+  return {
+    where: `seq >= {base_low:UInt64} AND ${bounded} AND NOT ${before.where}`,
+    parameters: { ...upper, ...before.parameters, base_low: firstOf(lowestOf(base)) },
+  };
+}
+
+const firstOf = (segment: number): bigint => BigInt(segment) * BigInt(rowsPerSegmentMax);
+
+/** Takes a snapshot that has all that `base` has. Whoever calls it closes the logs. Rejects with EngineError. */
+export async function takeSnapshot(
+  storage: Storage,
+  config: Config,
+  base: Snapshot | undefined,
+): Promise<Taken> {
+  const { url } = config.clickhouse;
+  const taken = await (url === undefined
+    ? snapshotOfOwn(storage, config.dataDir)
+    : snapshotOfShared(storage));
+  return base === undefined ? taken : { ...taken, snapshot: withAllOf(base, taken.snapshot) };
+}
+
+/**
+ * A snapshot, and what an earlier one has: that stays settled, but where its newest rows were removed since, the table does not
+ * tell so any more.
+ */
+function withAllOf(base: Snapshot, snapshot: Snapshot): Snapshot {
+  const others = Math.max(base.others, snapshot.others);
+  const [before, now] = [new Map(base.writers), new Map(snapshot.writers)];
+  const writers = [...new Set([...before.keys(), ...now.keys()])].map((writer) => {
+    const last = Math.max(before.get(writer) ?? base.others, now.get(writer) ?? snapshot.others);
+    return [writer, last] as const;
+  });
+  return { writers, others, without: snapshot.without };
+}
+
+/**
+ * With an own engine all logs are here. A segment that is in none of them when they are listed, and is not above the
+ * newest one of its log, has reached the table; any other is copied from the log.
+ */
+async function snapshotOfOwn(storage: Storage, dataDir: string): Promise<Taken> {
+  const directories = await logDirectories(dataDir);
+  const found = await Promise.all(directories.map((one) => readIfThere(join(one, instanceFile))));
+  const instances = found.flatMap((text) => text?.trim() ?? []);
+  const { command, notes } = await lastOfCommands(storage, instances);
+  const momentMs = Date.now();
+  const logs: { directory: string; log: HeldLog }[] = [];
+  try {
+    for (const directory of directories) logs.push({ directory, log: await HeldLog.open(directory) });
+    const newest = await newestInTable(storage, { dataDir, clickhouse: { url: undefined } });
+    const writers = new Map([[writersMax - 1, command]]);
+    for (const { directory, log } of logs) {
+      const last = log.segments.at(-1);
+      const writer = writerOf(dataDir, directory);
+      if (last !== undefined) writers.set(writer, Math.max(last, writers.get(writer) ?? 0));
+    }
+    const ofLogs = logs.map(({ log }) => log.segments.at(-1) ?? 0);
+    const without = logs.flatMap(({ log }) => [...log.segments, ...log.unfinished]);
+    const snapshot = { writers: [...writers], others: Math.max(newest, ...ofLogs), without };
+    return { snapshot, momentMs, logs, notes };
+  } catch (error) {
+    for (const { log } of logs) await log.close();
+    throw error;
+  }
+}
+
+/** The number under which the process with this directory writes; that of the data directory itself is the first. */
+function writerOf(dataDir: string, directory: string): number {
+  const number = directory === dataDir ? undefined : /process-(\d+)$/.exec(directory)?.[1];
+  return number === undefined ? 0 : Number(number) - 1;
+}
+
+/** Commands write without a log. The last place that one has taken, once none is at it. */
+async function lastOfCommands(storage: Storage, servers: readonly string[]) {
+  const deadline = performance.now() + limits.backupCommandMsMax;
+  for (;;) {
+    const dayAgo = segmentAtTime(Date.now() - 86_400_000);
+    const { lowest, last } = await commandClaims(storage, servers);
+    if (lowest === Number.POSITIVE_INFINITY) return { command: Math.max(last, dayAgo), notes: [] };
+    if (performance.now() > deadline)
+      return {
+        command: lowest - 1,
+        notes: ['a command was about to record an event: that, and those of commands since, are not in it'],
+      };
+    await sleep(storageLimits.migrationClaimPollMs);
+  }
+}
+
+/** Rejects where that is a place that no writer has come to: all that is recorded until then would count as taken. */
+async function newestInTable(storage: Storage, place: WhereLogsAre): Promise<number> {
+  const [row] = await storage.rows<{ newest: string }>(
+    `SELECT toString(bitShiftRight(max(seq), 20)) AS newest FROM events`,
+    {},
+    reading,
+  );
+  const newest = Number(row?.newest ?? 0);
+  if (firstOf(newest) >= (await endOfOrder(storage, place)))
+    throw new Error(
+      'the table has events with order numbers that no writer has come to yet, which were put in: "doctor" names their organizations',
+    );
+  return newest;
+}
+
+/**
+ * Logs of processes that share a ClickHouse server are on their machines. So it is waited until all have told that what
+ * was acknowledged before this moment is in the table.
+ */
+async function snapshotOfShared(storage: Storage): Promise<Taken> {
+  const deadline = performance.now() + limits.backupWatermarkMsMax;
+  const begun = await engineMs(storage);
+  for (;;) {
+    const now = await engineMs(storage);
+    const watermark = await othersWatermark(storage, randomUUID());
+    // Who begins now begins there.
+    const settled = Math.min(watermark, segmentAtTime(now - storageLimits.clockSkewMsMax));
+    const isSettled = settled >= segmentAtTime(begun);
+    const snapshot = { writers: [], others: settled - 1, without: [] };
+    if (isSettled) return { snapshot, momentMs: begun, logs: [], notes: [] };
+    if (performance.now() > deadline) {
+      const momentMs = segmentTimeMs(settled);
+      const notes = [
+        `a server has events in its log that the engine does not have, and tells nothing more: what was recorded since ${new Date(momentMs).toISOString()} is not in it. Start that server, or see "writers list"`,
+      ];
+      return { snapshot, momentMs, logs: [], notes };
+    }
+    await sleep(storageLimits.watermarkPublishMs);
+  }
+}
+
+async function engineMs(storage: Storage): Promise<number> {
+  const [row] = await storage.rows<{ now: string }>(
+    'SELECT toString(toUnixTimestamp64Milli(now64(3))) AS now',
+  );
+  return Number(row?.now ?? 0);
+}

@@ -1,0 +1,113 @@
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Storage } from '../storage/storage.ts';
+import { changeCodes, changeOfErasure, changeOfUser, sourceEventOfChange } from './change-events.ts';
+import { carryOutErasure, erasuresUnderWay, overtakenEvents, type StoredErasure } from './erasure.ts';
+import { type ReconcilerOptions, ReconcilerLoop } from './reconciler.ts';
+import { eraseUser } from './users.ts';
+
+/**
+ * Carries out erasures that a command has begun. No event changes before the one that says so is in the tree: else nobody
+ * could tell what was erased from what was altered.
+ */
+export class ErasureReconciler {
+  readonly #options: ReconcilerOptions;
+  readonly #turns: ReconcilerLoop;
+  /** Erasures that wait for the end of a hold, and of which that was told. */
+  readonly #told = new Set<string>();
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+    const failed = 'an erasure could not be carried out yet';
+    this.#turns = new ReconcilerLoop(options, 'erasure', (signal) => this.reconcile(signal), failed);
+  }
+
+  stop(): Promise<void> {
+    return this.#turns.stop();
+  }
+
+  /** Rejects with EngineError; whatever is left then is for the next turn. */
+  async reconcile(signal?: AbortSignal): Promise<void> {
+    const { storage } = this.#options;
+    if ((await erasuresUnderWay(storage)).length === 0) return;
+    await this.#turns.alone(async () => {
+      // Another process may have been at it until now.
+      const begun = await erasuresUnderWay(storage);
+      for (const organization of new Set(begun.map(({ organizationId }) => organizationId))) {
+        const erasures = begun.filter(({ organizationId }) => organizationId === organization);
+        await this.#turns.job({ organization }, signal, () => this.#ofOne(erasures, signal));
+      }
+    });
+  }
+
+  /**
+   * The erasures of an organization, in the order of their events: each is planned on what those before it leave, and
+   * whoever verifies follows an event through them in that order.
+   */
+  async #ofOne(erasures: readonly StoredErasure[], signal: AbortSignal | undefined): Promise<void> {
+    const { storage, clock, record, watermarks } = this.#options;
+    const recorded: { readonly erasure: StoredErasure; readonly seq: bigint }[] = [];
+    for (const erasure of erasures) {
+      await eraseAccount(storage, erasure, record, clock);
+      const seq = await recordedAt(storage, erasure);
+      if (seq !== undefined) recorded.push({ erasure, seq });
+      else await record(erasure.organizationId, eventOfErasure(erasure, clock));
+      // The events of those behind it come after its own.
+      if (seq === undefined) break;
+    }
+    for (const { erasure, seq } of recorded.toSorted((a, b) => (a.seq < b.seq ? -1 : 1))) {
+      if (seq >= (await watermarks())(erasure.organizationId) || !(await this.#carryOut(erasure, signal)))
+        return;
+    }
+  }
+
+  /** False where it waits for the end of a hold. */
+  async #carryOut(erasure: StoredErasure, signal: AbortSignal | undefined): Promise<boolean> {
+    const { storage, clock, log } = this.#options;
+    const { id, organizationId: organization, events } = erasure;
+    const done = await carryOutErasure(storage, erasure, clock(), signal);
+    if (done === 'held') {
+      if (!this.#told.has(id))
+        log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
+      this.#told.add(id);
+      return false;
+    }
+    log.info({ organization, erasure: id, events }, 'a person is erased from events');
+    const overtaken = await overtakenEvents(storage, erasure);
+    if (overtaken > 0)
+      log.warn(
+        { organization, erasure: id, overtaken },
+        'events had been changed after an erasure was planned, and are left as they are: run erase again',
+      );
+    return true;
+  }
+}
+
+/** The source event that says that a person was erased. */
+export const eventOfErasure = (erasure: StoredErasure, clock: Clock = systemClock): object =>
+  sourceEventOfChange(changeOfErasure(erasure), erasure.operator, clock());
+
+/** The account of the person, where the command was killed before it came to that. */
+async function eraseAccount(
+  storage: Storage,
+  { account, pseudonym, operator, organizationId }: StoredErasure,
+  record: ReconcilerOptions['record'],
+  clock: Clock,
+): Promise<void> {
+  const erased = await eraseUser(storage, account, pseudonym);
+  if (erased === undefined) return;
+  const change = changeOfUser(erased, 'userDisabled');
+  await record(organizationId, sourceEventOfChange(change, operator, clock()));
+}
+
+/** The place of the event that says so; undefined where a crash came before it. Rejects with EngineError. */
+export async function recordedAt(
+  storage: Storage,
+  { id, organizationId }: StoredErasure,
+): Promise<bigint | undefined> {
+  const [row] = await storage.rows<{ n: string; first: string }>(
+    `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND own AND activity_id = {code:Int64}
+       AND JSONExtractString(source, 'message', 'extra', 'erasure', 'id') = {id:String}`,
+    { org: organizationId, code: changeCodes.personErased, id },
+  );
+  return row === undefined || row.n === '0' ? undefined : BigInt(row.first);
+}

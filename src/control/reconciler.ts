@@ -1,0 +1,91 @@
+import type { Clock } from '../base/clock.ts';
+import { errorFacts, type Logger } from '../base/log.ts';
+import { counter } from '../base/metrics.ts';
+import { Repeated } from '../base/repeated.ts';
+import { HeldClaim } from '../storage/claim.ts';
+import type { Storage } from '../storage/storage.ts';
+
+/** What whoever takes events away or alters them needs. */
+export interface ReconcilerOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly intervalMs: number;
+  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
+  readonly instance: string | undefined;
+  /**
+   * Every event of an organization below this place of the order of ingest is in the table, and in its tree where there are
+   * trees: each has a place of its own, as one tree may stand still.
+   */
+  watermarks(): Promise<(organization: string) => bigint>;
+  /** Stores a source event of an organization; resolves once it is durable. */
+  record(organization: string, event: object): Promise<void>;
+}
+
+/** Turns at an interval, in which one of the processes that share an engine works at a time. */
+export class ReconcilerLoop {
+  readonly #options: ReconcilerOptions;
+  readonly #task: 'erasure' | 'retention';
+  readonly #failed: string;
+  readonly #failures = counter(
+    'auditlog_jobs_failed_total',
+    'Work on one organization that failed and is taken up again, by task.',
+    ['task'],
+  );
+  readonly #turning: Repeated;
+
+  /** `failed` says in the log that a turn rejected; the next one goes on. */
+  constructor(
+    options: ReconcilerOptions,
+    task: 'erasure' | 'retention',
+    turn: (signal: AbortSignal) => Promise<void>,
+    failed: string,
+  ) {
+    this.#options = options;
+    this.#task = task;
+    this.#failed = failed;
+    const { intervalMs, log } = options;
+    this.#turning = new Repeated(intervalMs, turn, (error) => log.warn(errorFacts(error), failed));
+  }
+
+  /** A mutation that is under way goes on in the engine. */
+  stop(): Promise<void> {
+    return this.#turning.stop();
+  }
+
+  /** Does the work unless another process is at it. Rejects with what it rejects with, or EngineError. */
+  async alone(work: () => Promise<void>): Promise<void> {
+    const { storage, instance, log } = this.#options;
+    if (instance === undefined) return work();
+    const claim = await HeldClaim.take(storage, this.#task, instance, log);
+    if (claim === undefined) return;
+    try {
+      await work();
+    } finally {
+      await claim.release();
+    }
+  }
+
+  /**
+   * Does one job of a turn, of one organization. What it rejects with is told, and kept from the jobs behind it: so one
+   * organization holds up no other.
+   */
+  async job(
+    facts: Readonly<Record<string, string>>,
+    signal: AbortSignal | undefined,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      this.tell(error, facts);
+    }
+  }
+
+  /** Says that some of a turn failed, and is for a later one. */
+  tell(error: unknown, facts: Readonly<Record<string, string>> = {}): void {
+    this.#failures.inc({ task: this.#task });
+    this.#options.log.warn({ ...facts, ...errorFacts(error) }, this.#failed);
+  }
+}

@@ -1,0 +1,102 @@
+import type { ApiKey } from '../control/api-keys.ts';
+import { keyActor, type ServiceEvent, userActor } from '../control/change-events.ts';
+import type { User } from '../control/users.ts';
+
+/** Codes of the registry of activities that are not changes; a test holds them against it. */
+export const selfAuditCodes = {
+  loginSucceeded: 1001,
+  loginFailed: 1002,
+  loggedOut: 1003,
+  passwordChange: 1010,
+  exported: 2030,
+} as const;
+
+const by = (user: User) => ({ organizationId: user.organizationId, actor: userActor(user) });
+
+const succeeded = { level: 'INFO', result: { title: 'OK', code: 200 } } as const;
+
+/** `way` tells by what: a password, or which provider. */
+export function loginSucceeded(user: User, way: SignInWay = { way: 'password' }): ServiceEvent {
+  const msg = `${user.email} signed in`;
+  return { ...by(user), code: selfAuditCodes.loginSucceeded, msg, ...succeeded, extra: { ...way } };
+}
+
+/** By what somebody signs in, as events have it. */
+export interface SignInWay {
+  readonly way: 'password' | 'openid_connect';
+  readonly issuer?: string;
+  readonly subject?: string;
+}
+
+/**
+ * A sign-in by a provider that came to nothing. `claimedEmail` is what the provider says, of a person who need not be the user
+ * with that address.
+ */
+export function signOnFailed(
+  organizationId: string,
+  facts: {
+    readonly reason: string;
+    readonly way: SignInWay;
+    readonly user?: User | undefined;
+    readonly claimedEmail?: string | undefined;
+  },
+): ServiceEvent {
+  const { reason, way, user, claimedEmail } = facts;
+  return {
+    organizationId,
+    actor: user === undefined ? { type: 'User' } : userActor(user),
+    code: selfAuditCodes.loginFailed,
+    level: 'WARN',
+    msg: `A sign-in by the provider was refused (${reason})`,
+    result: { title: 'Refused', code: 401 },
+    extra: { reason, ...way, claimed_email: claimedEmail },
+  };
+}
+
+/**
+ * A login with the address of a user that was refused. What was typed is nowhere in it. `ambiguous`: the address is in
+ * several organizations and none was named; whether the password was right is not told.
+ */
+export function loginFailed(user: User, { ambiguous = false, passwordsOff = false } = {}): ServiceEvent {
+  const wrong = passwordsOff ? 'passwords are off' : 'wrong password';
+  const reason = user.disabledMicros === undefined ? wrong : 'disabled user';
+  return {
+    ...by(user),
+    code: selfAuditCodes.loginFailed,
+    level: 'WARN',
+    msg: `A login as ${user.email} was refused`,
+    result: { title: 'Refused', code: 401 },
+    extra: { reason: ambiguous ? 'organization not named' : reason, way: 'password' },
+  };
+}
+
+export function loggedOut(user: User): ServiceEvent {
+  return { ...by(user), code: selfAuditCodes.loggedOut, msg: `${user.email} signed out`, ...succeeded };
+}
+
+/** A user who wanted to change the own password and did not know it: perhaps not the user at all. */
+export function ownPasswordRefused(user: User): ServiceEvent {
+  return {
+    ...by(user),
+    code: selfAuditCodes.passwordChange,
+    level: 'WARN',
+    msg: `A change of the password of ${user.email} was refused`,
+    target: { id: user.id, name: user.email, type: 'user' },
+    result: { title: 'Refused', code: 403 },
+    extra: { reason: 'wrong current password' },
+  };
+}
+
+/**
+ * An export of audit events, to be recorded before its first byte: by a user, or by a program with a key.
+ * `details` is what was asked for: the format, and the filters that were given.
+ */
+export function exported(
+  caller: { readonly user: User } | { readonly key: ApiKey },
+  organizationId: string,
+  details: Readonly<Record<string, unknown>>,
+): ServiceEvent {
+  const actor = 'user' in caller ? userActor(caller.user) : keyActor(caller.key);
+  const msg = `Audit events exported by ${actor.email ?? `API key ${actor.id}`}`;
+  return { organizationId, code: selfAuditCodes.exported, msg, actor, ...succeeded, extra: details };
+}

@@ -1,0 +1,98 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { type EventOrigin, type ServiceEvent, sourceEvent } from '../control/change-events.ts';
+import type { Ingest } from '../ingest/ingest.ts';
+import { limits as ingestLimits } from '../ingest/limits.ts';
+import type { OrganizationLookup } from './authenticate.ts';
+import type { RequestContext } from './request-context.ts';
+import { type PreparedEvent, SelfAuditRetries } from './self-audit-retries.ts';
+
+export interface SelfAuditDeps extends Pick<Ingest, 'recordOwn' | 'logFailure'> {
+  readonly organizationOf: OrganizationLookup;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Records what the service itself does as audit events, which have the mark of its own (contract: Sessions).
+ *
+ * What may still be left undone is done only once `recordBefore` has made its event durable: a login gives its cookie,
+ * an export its first byte, after that. What cannot be taken back is recorded by `recordAfter`:
+ *
+ *     requireRecordable ─503─▶ nothing is changed        recordAfter ─▶ durable
+ *       └▶ change ─▶ recordAfter                           └▶ held and retried until it is; 503 to who made the change
+ *
+ * While anything is held, `requireRecordable` refuses. So only changes that are under way when the log fails can be
+ * ahead of their record, and only for as long as the process lives and the log takes nothing.
+ */
+export class SelfAudit {
+  readonly #deps: SelfAuditDeps;
+  readonly #retries: SelfAuditRetries;
+
+  constructor(deps: SelfAuditDeps) {
+    this.#deps = deps;
+    this.#retries = new SelfAuditRetries((event) => this.#send(event), deps.log);
+  }
+
+  /** Resolves once the event is durable. Rejects with Problem `unavailable`, and then the event does not exist. */
+  async recordBefore(event: ServiceEvent, origin: EventOrigin): Promise<void> {
+    try {
+      await this.#send(this.#prepare(event, origin));
+    } catch (error) {
+      throw unavailable('This cannot be recorded now, so it was not done; try again later.', error);
+    }
+  }
+
+  /** As `recordBefore`, for what has happened already: an event that cannot be recorded now is held and retried. */
+  async recordAfter(event: ServiceEvent, origin: EventOrigin): Promise<void> {
+    const prepared = this.#prepare(event, origin);
+    try {
+      await this.#send(prepared);
+    } catch (error) {
+      this.#retries.hold(prepared, error);
+      const detail = 'This was done, but it is not recorded yet; nothing can be changed until it is.';
+      throw unavailable(detail, error);
+    }
+  }
+
+  /** To be awaited before a change. Rejects with Problem `unavailable` while an earlier one is not recorded. */
+  async requireRecordable(): Promise<void> {
+    if (this.#retries.count() > 0) await this.#retries.retryNow();
+    if (this.#retries.count() > 0 || this.#deps.logFailure() !== undefined) {
+      throw unavailable('Changes cannot be recorded now, so nothing was changed; try again later.');
+    }
+  }
+
+  /** Tries what is held once more; what is left is reported in the operational log and lost. */
+  stop(): Promise<void> {
+    return this.#retries.stop();
+  }
+
+  #prepare(event: ServiceEvent, origin: EventOrigin): PreparedEvent {
+    const { organizationId, code: activity, target } = event;
+    const text = JSON.stringify(sourceEvent(event, this.#deps.clock(), origin), (_, value: unknown) =>
+      typeof value === 'string' ? value.replaceAll(unstorable, '\uFFFD') : value,
+    );
+    const facts = { organization: organizationId, activity, target: target?.id, flow_id: origin.flowId };
+    return { organizationId, text, facts };
+  }
+
+  async #send({ organizationId, text }: PreparedEvent): Promise<void> {
+    const organization = this.#deps.organizationOf(organizationId);
+    if (organization === undefined) throw new Error('the organization of an event does not exist any more');
+    await this.#deps.recordOwn(organization, text);
+  }
+}
+
+/** NUL and lone surrogates, which no event may hold: the values of a query, for one, can. */
+const unstorable = /[\p{Cs}\0]/gu;
+
+function unavailable(detail: string, cause?: unknown): Problem {
+  return new Problem('unavailable', detail, { retryAfterSeconds: ingestLimits.walRetryAfterSeconds, cause });
+}
+
+/** Where a request came from; every event of the same request gets the same flow id. */
+export function selfAuditOrigin({ head, flowId }: Pick<RequestContext, 'head' | 'flowId'>): EventOrigin {
+  return { ip: head.ip, port: head.port, flowId };
+}

@@ -1,0 +1,89 @@
+import { readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '../base/log.ts';
+import type { SegmentSink } from '../base/segment-insert.ts';
+import { Batcher } from './batcher.ts';
+import { headFile, openLogFiles, segmentsIn } from './files.ts';
+import type { Idempotency } from './idempotency.ts';
+import { limits } from './limits.ts';
+import type { DamageReports } from './recovery.ts';
+import { segmentOfName } from './segment.ts';
+import { Wal } from './wal.ts';
+
+export interface OrphanedLogDeps {
+  /** Holds the folders `wal` and `idempotency` of a process that is not there any more. */
+  readonly dataDir: string;
+  readonly log: Logger;
+  readonly sink: SegmentSink;
+  readonly damage: DamageReports;
+  readonly segmentBytes: number;
+  /** Of this process: it remembers from now on what the other one has answered. */
+  readonly idempotency: Idempotency;
+}
+
+const sentFolder = 'wal.sent';
+
+/** The lowest segment in the log folder of a data directory; undefined where there is none. */
+export async function lowestSegmentIn(dataDir: string): Promise<number | undefined> {
+  return (await segmentsIn(join(dataDir, 'wal')))[0];
+}
+
+/** The highest segment in the log folders of data directories, whoever has them open; 0 where there is none. */
+export async function newestSegmentOf(dataDirs: readonly string[]): Promise<number> {
+  const numbers = await Promise.all(dataDirs.map((dataDir) => segmentsIn(join(dataDir, 'wal'))));
+  return Math.max(0, ...numbers.map((ofOne) => ofOne.at(-1) ?? 0));
+}
+
+/**
+ * Takes over the log of a process that will not come back: sends what is left in it, and remembers its answers here.
+ * Resolves with true when nothing of it is needed any more, with false when `signal` fired first. Files that are kept as
+ * evidence of damage stay.
+ */
+export async function takeOverLog(deps: OrphanedLogDeps, signal: AbortSignal): Promise<boolean> {
+  const { dataDir, log, sink, damage, segmentBytes, idempotency } = deps;
+  const files = await openLogFiles(join(dataDir, 'wal'));
+  // Nothing is appended here, so neither size nor writer of a new segment counts.
+  const bounds = { segmentBytes, bytesMax: Number.POSITIVE_INFINITY, writer: 0 };
+  const wal = await Wal.open({ files, log, ...bounds, nowMs: Date.now, damage });
+  const segments = wal.sealed().length;
+  if (segments > 0)
+    log.info({ dataDir, segments }, 'sending what a process that is gone has left in its log');
+  await idempotency.adopt(await openLogFiles(join(dataDir, 'idempotency')));
+  const batcher = new Batcher({
+    wal,
+    sink,
+    log,
+    damage,
+    flushIntervalMs: limits.orphanedLogPollMs,
+    stored: () => undefined,
+    keepNotes: (notes) => idempotency.adoptNotes(notes),
+  });
+  batcher.start();
+  let isSent = false;
+  while (!isSent && !signal.aborted) isSent = await batcher.flush(limits.orphanedLogPollMs);
+  batcher.stop();
+  await wal.close();
+  if (!isSent) return false;
+  await removeEmptied(dataDir);
+  if (segments > 0) log.info({ dataDir, segments }, 'nothing is left in the log of a process that is gone');
+  return true;
+}
+
+/** Removes the folders; a log that holds evidence of damage keeps that. */
+async function removeEmptied(dataDir: string): Promise<void> {
+  await rm(join(dataDir, 'idempotency'), { recursive: true, force: true });
+  const wal = join(dataDir, 'wal');
+  // First: it would miss them.
+  await headFile(wal).remove();
+  const names = await readdir(wal);
+  const segments = names.filter((name) => segmentOfName(name) !== undefined);
+  if (segments.length < names.length) {
+    for (const name of segments) await rm(join(wal, name));
+    return;
+  }
+  // Under another name first: what a crash leaves of it is no log that has lost a segment.
+  const sent = join(dataDir, sentFolder);
+  await rm(sent, { recursive: true, force: true });
+  await rename(wal, sent);
+  await rm(sent, { recursive: true });
+}

@@ -1,0 +1,51 @@
+import { availableParallelism } from 'node:os';
+import { Piscina } from 'piscina';
+import { buffers } from '../../base/buffer-pool.ts';
+import { errorFacts, type Logger } from '../../base/log.ts';
+import { threadArguments } from '../../base/worker-threads.ts';
+import { limits } from '../limits.ts';
+import type { Around, Ocsf110Result, Ocsf110Settings, Ocsf110Task } from './task.ts';
+
+/** Mapped events, in memory that `release` gives back. */
+export interface MappedEvents {
+  readonly bytes: Uint8Array;
+  release(): void;
+}
+
+/**
+ * Threads that map stored events for readers. They are apart from those of ingest: an export as fast as its reader
+ * takes it would otherwise stand in the way of every body, and the system shares the processors between both kinds.
+ * They start with the first task and end when there has been none for a while. What waits for them is bounded by the
+ * reads that are let in, each of which has few tasks at once (`ocsf110TasksAtOnce`).
+ */
+export class Ocsf110Pool {
+  readonly #piscina: Piscina<Ocsf110Task, Ocsf110Result>;
+
+  constructor(settings: Ocsf110Settings, log: Pick<Logger, 'error'>) {
+    const { vendorName, productName, appName } = settings;
+    this.#piscina = new Piscina<Ocsf110Task, Ocsf110Result>({
+      filename: import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'),
+      minThreads: 0,
+      maxThreads: Math.min(limits.ocsf110ThreadsMax, availableParallelism()),
+      idleTimeout: limits.ocsf110IdleMsMax,
+      workerData: { vendorName, productName, appName } satisfies Ocsf110Settings,
+      resourceLimits: { maxOldGenerationSizeMb: limits.ocsf110HeapMegabytesMax },
+      execArgv: threadArguments(),
+    });
+    this.#piscina.on('error', (error: unknown) => log.error(errorFacts(error), 'a mapping thread failed'));
+  }
+
+  /** Maps rows, whose memory is given away. Rejects when the thread fails. */
+  async map(organization: string, rows: Uint8Array<ArrayBuffer>, around: Around): Promise<MappedEvents> {
+    const output = buffers.take(rows.length * limits.ocsf110Growth).handOver();
+    const task: Ocsf110Task = { organization, rows, around, output };
+    const { events, input } = await this.#piscina.run(task, { transferList: [rows.buffer, output] });
+    buffers.give(input);
+    const lease = buffers.adopt(events.buffer);
+    return { bytes: events, release: () => lease.release() };
+  }
+
+  close(): Promise<void> {
+    return this.#piscina.destroy();
+  }
+}

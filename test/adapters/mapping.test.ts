@@ -1,0 +1,344 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { mappingOf } from '../../src/adapters/built-in.ts';
+import { checkedDefinition, type AdapterName, adapterNames } from '../../src/adapters/definition.ts';
+import { Mapping } from '../../src/adapters/mapping.ts';
+import { parseJson } from '../../src/adapters/parse.ts';
+import { splitBody } from '../../src/ingest/split-body.ts';
+import { splitLarge } from '../../src/ingest/split-large.ts';
+import { toWindow } from '../../src/ocsf/byte-text.ts';
+import { eventHead, eventTail } from '../../src/ocsf/envelope.ts';
+import { map, type Row, spelledJson, storableJson, storableName } from '../ocsf/arbitrary.ts';
+
+const tail = eventTail({ vendorName: 'V', productName: 'P' });
+
+interface MappedRecord {
+  /** The record as it was sent, without whitespace between its tokens. */
+  readonly record: string;
+  readonly source: string;
+  readonly row: Row;
+}
+
+/** JSON without the whitespace between its tokens. */
+function minified(json: string): string {
+  return json.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
+}
+
+/** Maps every record of a sample as the service does; each must be accepted. */
+function mapSample(name: AdapterName, file: string): MappedRecord[] {
+  const body = readFileSync(new URL(`../fixtures/adapters/${file}`, import.meta.url));
+  const mapping = mappingOf(name);
+  const records: MappedRecord[] = [];
+  const form = file.endsWith('.ndjson') ? 'ndjson' : 'json';
+  const fault = splitBody(
+    body,
+    form,
+    (window, start, end) => {
+      const event = mapping.map(window, start, end);
+      if (typeof event === 'string') assert.fail(event);
+      const row = map(event.text);
+      if (typeof row === 'string') assert.fail(row);
+      const record = Buffer.from(window.bytes.subarray(start, end)).toString('utf8');
+      records.push({ record: minified(record), source: row.source, row });
+      return true;
+    },
+    mapping.records,
+  );
+  assert.equal(fault, undefined);
+  return records;
+}
+
+/** What one would look for first. */
+function summary({ row }: MappedRecord): string {
+  const event = JSON.parse(`${eventHead}${row.ocsf}"logged_time":0${tail}`) as {
+    actor: { user?: { name?: string; email_addr?: string } };
+    src_endpoint?: { ip?: string };
+    activity_id: number;
+  };
+  const time = new Date(row.timeMicros / 1000).toISOString();
+  const user = event.actor.user ?? {};
+  const parts = [time, event.activity_id, row.activityName, row.status, row.severity];
+  return [
+    ...parts,
+    user.email_addr ?? user.name ?? '-',
+    event.src_endpoint?.ip ?? '-',
+    row.names[0] ?? '-',
+  ].join(' | ');
+}
+
+const samples: readonly [AdapterName, string, readonly string[]][] = [
+  [
+    'azure',
+    'azure.json',
+    [
+      '2024-01-21T22:14:26.979Z | 3394495622 | MICROSOFT.COMPUTE/VIRTUALMACHINES/WRITE | Failure | Medium | john@contoso.com | 203.0.113.9 | /subscriptions/x/vm1',
+      '2024-01-22T08:00:00.000Z | 1002 | Sign-in activity | Failure | Informational | jane@contoso.com | 198.51.100.77 | -',
+    ],
+  ],
+  [
+    'cloudtrail',
+    'cloudtrail.json',
+    [
+      '2023-07-19T21:35:03.000Z | 1815987456 | DeleteTrail | Failure | Informational | Mary_Major | 192.0.2.0 | mytrail2',
+      '2023-07-19T21:44:40.000Z | 1002 | ConsoleLogin | Failure | Informational | mary@example.com | 2001:db8::1 | -',
+      '2024-02-01T00:00:01.000Z | 2001 | PutObject | Success | Informational | logging.s3.amazonaws.com | logging.s3.amazonaws.com | 2024/02/01/zürich é.log',
+    ],
+  ],
+  [
+    'gcp',
+    'gcp.ndjson',
+    [
+      '2024-04-04T04:04:04.123Z | 2003 | storage.objects.get | Failure | High | user@example.com | 192.0.2.44 | projects/_/buckets/b/objects/report.pdf',
+      '2024-04-04T05:00:00.000Z | 1300 | google.iam.admin.v1.CreateServiceAccountKey | Success | Informational | ci@p.iam.gserviceaccount.com | - | projects/-/serviceaccounts/1',
+    ],
+  ],
+  [
+    'github',
+    'github.ndjson',
+    [
+      '2020-12-02T17:24:34.512Z | 1210 | team.add_member | Success | Informational | octocat | 203.0.113.7 | octo-corp/example-team',
+      '2023-11-14T22:13:20.001Z | 1002 | user.failed_login | Failure | Informational | hubot@example.com | - | hubot',
+    ],
+  ],
+  [
+    'gworkspace',
+    'gworkspace.json',
+    [
+      '2024-05-02T09:10:11.123Z | 2003 | download | Success | Informational | liz@example.com | 198.51.100.4 | budget 2024.xlsx',
+      '2024-05-02T09:11:00.000Z | 1002 | login_failure | Failure | Informational | liz@example.com | - | -',
+    ],
+  ],
+  [
+    'kubernetes',
+    'kubernetes.json',
+    [
+      '2024-03-01T12:00:00.123Z | 3662326797 | get secrets | Failure | Informational | system:serviceaccount:prod:web | 10.1.2.3 | prod/db',
+      '2024-03-01T12:00:01.000Z | 1708083329 | get other | Success | Informational | admin@example.com | - | /healthz',
+    ],
+  ],
+  [
+    'okta',
+    'okta.json',
+    [
+      '2024-08-13T15:58:20.353Z | 1002 | User login to Okta | Failure | Medium | john.doe@example.com | 10.0.0.1 | password',
+    ],
+  ],
+];
+
+for (const [name, file, expected] of samples)
+  test(`${name} records are found, mapped, and kept whole`, () => {
+    const mapped = mapSample(name, file);
+    assert.deepEqual(mapped.map(summary), expected);
+    // Whatever has the name of a secret is redacted here as everywhere.
+    const kept = (record: string): string =>
+      record.replace(/"authorization":\{[^}]*\}/, '"authorization":"[redacted]"');
+    for (const { record, source } of mapped)
+      assert.ok(source.includes(`"extra":{"${name}":${kept(record)}}`), source);
+  });
+
+test('lines of log libraries are mapped, and what the mapping does not use is extra', () => {
+  const mapped = mapSample('json', 'json.ndjson');
+  const extraOf = ({ source }: MappedRecord): string => source.slice(source.indexOf('"extra":') + 8, -2);
+  assert.deepEqual(
+    mapped.map((one) => `${summary(one)} | ${one.row.level} | ${extraOf(one)}`),
+    [
+      '2018-07-09T21:17:54.631Z | 2813957823 | Log message | Success | Informational | - | - | - | INFO | {"pid":657,"hostname":"Davids-MBP-3.fritz.box"}',
+      '2024-06-01T10:00:00.000Z | 3484101079 | document.save | Success | High | ann@example.com | - | - | ERROR | {"service":"user-service"}',
+      '2024-06-01T10:00:00.123Z | 2813957823 | Log message | Success | Medium | - | - | - | WARN | {"caller":"main.go:42","url":"http://example.com","attempt":3,"backoff":1.50}',
+      '2024-06-01T10:00:00.123Z | 1001 | Login succeeded | Success | High | Bob | - | - | ERROR | {"User":"bob","actor":{"id":"7","name":"Bob"},"SourceContext":"Auth"}',
+    ],
+  );
+});
+
+test('a text of an action has the same code everywhere, beyond all families', () => {
+  const [first] = mapSample('kubernetes', 'kubernetes.json');
+  assert.equal(first?.row.activityId, 3_662_326_797);
+});
+
+const window = (value: unknown): [ReturnType<typeof toWindow>, number, number] => {
+  const made = toWindow(typeof value === 'string' ? value : JSON.stringify(value));
+  return [made, 0, made.bytes.length];
+};
+
+test('what cannot be mapped is told without its content', () => {
+  const refusal = (mapping: Mapping, record: unknown): string => {
+    const made = mapping.map(...window(record));
+    return typeof made === 'string' ? made : assert.fail(made.text);
+  };
+  const cloudtrail = mappingOf('cloudtrail');
+  assert.equal(refusal(cloudtrail, '7'), 'the record must be a JSON object');
+  assert.match(refusal(cloudtrail, '{"a":secret}'), /^the record is not acceptable JSON at byte 5: /);
+  assert.match(
+    refusal(mappingOf('github'), { action: 5 }),
+    /^the record cannot be mapped: \/event\/target\/type: .*split\(\).* \(in the mapping github\)$/,
+  );
+});
+
+test('a mapping that cannot work is refused by the name of its member', () => {
+  const definition = { name: 'own', time: 'at', action: 'what' };
+  assert.throws(
+    () => checkedDefinition({ ...definition, name: 'No' }),
+    /^Error: \/name: must be lower-case letters/,
+  );
+  assert.throws(
+    () => checkedDefinition({ name: 'own', time: 'at' }),
+    /^Error: the mapping must have required property 'action'/,
+  );
+  assert.throws(() => checkedDefinition({ ...definition, extra: 'x' }), /additional properties \(extra\)/);
+  assert.throws(
+    () => checkedDefinition({ ...definition, event: { timestamp: 'at' } }),
+    /^Error: \/event: must not have timestamp, action or extra/,
+  );
+  assert.throws(() => new Mapping(checkedDefinition({ ...definition, time: 'at[' })), /^Error: \/time: /);
+  assert.throws(
+    () => new Mapping(checkedDefinition({ ...definition, event: { actor: { name: 'a || [b.nosuch(c)]' } } })),
+    /^Error: \/event\/actor\/name: there is no function nosuch\(\)/,
+  );
+  assert.doesNotThrow(
+    () => new Mapping(checkedDefinition({ ...definition, msg: '`{"type":"Function","name":"x"}`' })),
+  );
+  const own = new Mapping(checkedDefinition({ ...definition, event: { target: { name: 'to.name' } } }));
+  assert.deepEqual(own.map(...window('{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}')), {
+    text: '{"message":{"timestamp":"2024-01-01T00:00:00Z","action":7,"target":{"name":"x"},"extra":{"own":{"at":"2024-01-01T00:00:00Z","what":7,"to":{"name":"x"},"n":1.0}}}}',
+  });
+});
+
+test('the list of records is found behind texts that look like it, in small bodies and in large ones', async () => {
+  const records = Array.from({ length: 50 }, (_, n) => JSON.stringify({ eventName: `"]} ${n}` }));
+  const texts = ['{"note":"\\"]}, \\"Records\\":[1]","deep":{"Records":[2]},', '"Records" : [', ']}'];
+  const document = Buffer.from(`${texts[0]}${texts[1]}${records.join(', ')}${texts[2]}`);
+  const found: string[] = [];
+  const collect = (bytes: Buffer, form: 'json' | 'elements') =>
+    splitBody(
+      bytes,
+      form,
+      (window, start, end) => {
+        found.push(Buffer.from(window.bytes.subarray(start, end)).toString());
+        return true;
+      },
+      'Records',
+    );
+  assert.equal(collect(document, 'json'), undefined);
+  assert.deepEqual(found.splice(0), records);
+
+  const split = await splitLarge({
+    kind: 'split',
+    input: new Uint8Array(document),
+    form: 'json',
+    adapter: 'cloudtrail',
+    encoding: 'identity',
+    hashed: false,
+    room: new SharedArrayBuffer(document.length),
+    bodyBytesMax: document.length,
+    pieceBytes: 200,
+  });
+  if ('code' in split.body) assert.fail(split.body.code);
+  assert.ok(split.pieces.length > 5);
+  for (const [start, end] of split.pieces)
+    assert.equal(collect(Buffer.from(split.body.subarray(start, end)), split.form as 'elements'), undefined);
+  assert.deepEqual(found, records);
+});
+
+test('functions of expressions take what programs write, and leave alone what they do not know', () => {
+  const value = (expression: string, given: unknown): unknown => {
+    const mapping = new Mapping(checkedDefinition({ name: 'own', time: expression, action: 'n' }));
+    const made = mapping.map(...window({ given, n: 1 }));
+    if (typeof made === 'string') assert.fail(made);
+    return (JSON.parse(made.text) as { message: { timestamp?: unknown } }).message.timestamp;
+  };
+  const table: readonly (readonly [expression: string, given: unknown, made: unknown])[] = [
+    ['micros(given)', 1_700_000_000, 1_700_000_000_000_000],
+    ['micros(given)', 1_700_000_000.5, 1_700_000_000_500_000],
+    ['micros(given)', '1700000000.25', 1_700_000_000_250_000],
+    ['micros(given)', 1_700_000_000_123, 1_700_000_000_123_000],
+    ['micros(given)', 1_700_000_000_123_456, 1_700_000_000_123_456],
+    ['micros(given)', '1700000000123456789', 1_700_000_000_123_456],
+    ['micros(given)', '2024-01-01T00:00:00Z', '2024-01-01T00:00:00Z'],
+    ...[
+      [10, 'TRACE'],
+      [20, 'DEBUG'],
+      [29, 'DEBUG'],
+      [30, 'INFO'],
+      [40, 'WARN'],
+      [50, 'ERROR'],
+      [60, 'ERROR'],
+      ['Notice', 'INFO'],
+      ['warning', 'WARN'],
+      ['crit', 'ERROR'],
+      ['debug', 'DEBUG'],
+      ['Odd', 'ODD'],
+    ].map(([given, made]) => ['level(given)', given, made] as const),
+    ['text(given[0], given[1], given[2])', [null, '', 'x'], 'x'],
+    ['text(given[0], given[1])', [7, 'x'], '7'],
+    ['text(given[0], given[1])', [true, {}], undefined],
+    ["join('', [text(given), 'x'])", '', 'x'],
+    ['email(given[0], given[1])', ['ann', 'ann@example.com'], 'ann@example.com'],
+    ['email(given[0], given[1])', ['ann', 'an n@example.com'], undefined],
+    ['uuid(given)', '5F0C3A52-7c1b-4ad0-8a2e-3f6f1f0f9a10', '5F0C3A52-7c1b-4ad0-8a2e-3f6f1f0f9a10'],
+    ['uuid(given)', 'req-5f0c3a52', undefined],
+  ];
+  for (const [expression, given, made] of table)
+    assert.deepEqual(value(expression, given), made, `${expression} of ${JSON.stringify(given)}`);
+});
+
+test('a text of an action is looked up among the codes of the mapping, and is the title where there is none', () => {
+  const definition = { name: 'own', time: 'at', action: 'what', codes: { login: 1002 } };
+  const actionOf = (mapping: Mapping, record: object): unknown => {
+    const made = mapping.map(...window({ at: 0, ...record }));
+    if (typeof made === 'string') assert.fail(made);
+    return (JSON.parse(made.text) as { message: { action: unknown } }).message.action;
+  };
+  const titled = new Mapping(checkedDefinition({ ...definition, title: 'words' }));
+  assert.deepEqual(actionOf(titled, { what: 'login', words: 'Signed in' }), {
+    code: 1002,
+    title: 'Signed in',
+  });
+  assert.deepEqual(actionOf(titled, { what: 'login' }), { code: 1002, title: 'login' });
+  assert.deepEqual(actionOf(titled, { what: 7, words: 'Seven' }), { code: 7, title: 'Seven' });
+  const other = actionOf(titled, { what: 'logout' }) as { code: number };
+  assert.ok(other.code >= 1_000_000_000);
+});
+
+test('any record is kept to the byte, whatever its members are', () => {
+  const cloudtrail = mappingOf('cloudtrail');
+  fc.assert(
+    fc.property(spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 6 })), ({ text }) => {
+      const event = cloudtrail.map(...window(text));
+      if (typeof event === 'string') assert.fail(event);
+      assert.ok(event.text.endsWith(`"extra":{"cloudtrail":${text}}}}`), event.text);
+      JSON.parse(event.text);
+    }),
+  );
+});
+
+test('names with escapes are those that were sent, whatever names came before (nodejs/node#63785)', () => {
+  const json = mappingOf('json');
+  // The parser of Node 24 takes the escapes of the second for the name of the first.
+  for (const [first, before, name] of [
+    ['ts', String.raw`"\\u0061"`, String.raw`"\u0061ction"`],
+    ['timestamp', String.raw`"act\\u0"`, String.raw`"act\u0069on"`],
+  ] as const) {
+    json.map(...window(`{"${first}":[],${before}:"a.b"}`));
+    const event = json.map(...window(`{"${first}":1717236000,${name}:"a.b"}`));
+    if (typeof event === 'string') assert.fail(event);
+    assert.match(event.text, /"title":"a\.b"/);
+  }
+  const spelled = spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 6 }));
+  fc.assert(
+    fc.property(spelled, ({ text, value }) => {
+      assert.equal(JSON.stringify(parseJson(`[${text},"\\n"]`)), JSON.stringify([value, '\n']));
+    }),
+  );
+});
+
+test('the names that `from` takes are those of the OpenAPI document, each with a mapping', () => {
+  const file = new URL('../../schema/openapi.json', import.meta.url);
+  const document = JSON.parse(readFileSync(file, 'utf8')) as {
+    paths: Record<string, { post: { parameters: { name?: string; schema?: { enum?: string[] } }[] } }>;
+  };
+  const from = document.paths['/api/v1/audit']?.post.parameters.find(({ name }) => name === 'from');
+  assert.deepEqual(from?.schema?.enum, [...adapterNames]);
+  for (const name of adapterNames) assert.equal(mappingOf(name).name, name);
+});
