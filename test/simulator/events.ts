@@ -3,7 +3,7 @@ import { eventNode } from '../fuzz/arbitrary.ts';
 import { leaf, memberOf, type Node, printTree } from '../fuzz/tree.ts';
 import type { Draw } from './draw.ts';
 import { limits } from './limits.ts';
-import { dayMicros, type ModelEvent, type ModelOrganization, type Person } from './model.ts';
+import { dayMicros, type ModelEvent, type ModelOrganization, type Person, type Transfer } from './model.ts';
 
 /** Source events, each with its id in it. */
 
@@ -17,7 +17,7 @@ export function idIn(text: string): string | undefined {
   return /sim=([a-z0-9]+\.\d+\.\d+)=/.exec(text)?.[1];
 }
 
-export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'statement';
+export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'statement' | 'transfer';
 
 interface Place {
   readonly organization: ModelOrganization;
@@ -99,8 +99,26 @@ function richText(draw: Draw, place: Place, id: string, micros: number): string 
   const gap = draw.chance(0.3) ? ' ' : '';
   // Of doubled names the ways out may take different ones.
   return isDoubled(tree) || memberOf(memberOf(memberOf(tree, 'message'), 'extra'), 'sim') === undefined
-    ? plainText(draw, place, id, micros, 'plain', [], uuid(draw), 2001)
+    ? plainText(draw, place, id, micros, 'plain', [], uuid(draw))
     : printTree(tree, () => gap);
+}
+
+/** Who did what to which file from where, in few values and in any form, so that filters find some and not all. */
+function messageParts(draw: Draw, { organization }: Place, persons: readonly Person[]): object {
+  const email = persons[0]?.email ?? `user-${draw.int(1, 5)}@${organization.slug}.example`;
+  const id = draw.pick(['id-1', 'ID-1', 'id-2']);
+  const isPlain = persons.length > 0 || draw.chance(0.5);
+  const target = draw.pick(['report.pdf', { name: 'plan "B".txt', type: 'file' }, 'Größe.txt', 'größe.TXT']);
+  return {
+    actor: isPlain ? email : { id, email: draw.pick([email, email.toUpperCase()]), type: 'User' },
+    target,
+    ...(draw.chance(0.4) && {
+      sender: { file: draw.pick(['Report.pdf', 'x.bin']), hash: draw.pick(['AB12', 'ab12', 'c3']) },
+    }),
+    ...(draw.chance(0.4) && {
+      remote: { ip: draw.pick(['192.0.2.1', '192.0.2.77', '2001:db8::1']), port: 443 },
+    }),
+  };
 }
 
 function plainText(
@@ -111,24 +129,72 @@ function plainText(
   kind: Kind,
   persons: readonly Person[],
   flow: string,
-  action: number,
 ): string {
-  const [first] = persons;
   const isSecret = kind === 'secret';
   const token = `${secretMark}${draw.int(0, 1e9)}`;
+  const parts = messageParts(draw, place, persons);
   return JSON.stringify({
     ...(isSecret && { password: token, 'Session Token': [token] }),
     level: draw.pick(['INFO', 'WARN', 'ERROR', 'other']),
     message: {
       timestamp: micros,
-      action,
-      actor: isSecret
-        ? { email: `user-${draw.int(1, 5)}@${place.organization.slug}.example`, sessionToken: token }
-        : (first?.email ?? `user-${draw.int(1, 5)}@${place.organization.slug}.example`),
-      target: draw.pick(['report.pdf', { name: 'plan "B".txt', type: 'file' }, 'Größe.txt']),
+      action: draw.pick(kind === 'statement' ? statements : actions),
+      ...parts,
+      ...(isSecret && {
+        actor: { email: `user-${draw.int(1, 5)}@${place.organization.slug}.example`, sessionToken: token },
+      }),
       result: { title: 'done', code: draw.pick([200, 201, 403, 500]) },
       flow_id: flow,
       extra: { sim: `sim=${id}=`, ...extraOf(draw, kind, place, persons) },
+    },
+  });
+}
+
+const transferCodes = {
+  upload: [2000, 2001, 2005],
+  download: [2002, 2003, 2006],
+  stream: [2020, 2021, 2022],
+} as const;
+
+/** The end of a transfer that has begun, or a new one of a user; few are begun, so that most ends come. */
+function drawTransfer(
+  draw: Draw,
+  { organization }: Place,
+  flow: string,
+  id: string,
+): { flow: string; transfer: Transfer } {
+  const { begun, users } = organization;
+  const before = draw.chance(0.6) ? begun.splice(draw.int(0, begun.length), 1)[0] : undefined;
+  if (before !== undefined)
+    return {
+      flow: before.flow,
+      transfer: { ...before.transfer, isStart: false, hasFailed: draw.chance(0.3) },
+    };
+  const kind = draw.pick(['upload', 'download', 'stream'] as const);
+  const email = draw.pickAny(users)?.email ?? `user-1@${organization.slug}.example`;
+  const [size, destination] = [draw.int(0, 1e12), draw.pick(['Vault', 'Drive/Finance'])];
+  const isStart = draw.chance(0.8);
+  const made = {
+    flow,
+    transfer: { email, kind, isStart, hasFailed: false, file: `${id}.bin`, size, destination },
+  };
+  if (isStart) begun.push(made);
+  return made;
+}
+
+function transferText(draw: Draw, id: string, micros: number, flow: string, transfer: Transfer): string {
+  const { email, kind, isStart, hasFailed, file, size, destination } = transfer;
+  const [start, completion, failure] = transferCodes[kind];
+  const hasCode = hasFailed && draw.chance(0.5);
+  return JSON.stringify({
+    message: {
+      timestamp: micros,
+      action: isStart ? start : hasCode ? failure : completion,
+      actor: draw.pick([email, { email: email.toUpperCase() }]),
+      result: { code: hasFailed && !hasCode ? 500 : 200 },
+      sender: { file },
+      flow_id: flow,
+      extra: { sim: `sim=${id}=`, fileSize: size, destination },
     },
   });
 }
@@ -137,16 +203,17 @@ export function makeEvent(draw: Draw, kind: Kind, place: Place): ModelEvent {
   const { organization, batch, index, ageDays } = place;
   const id = `${organization.slug}.${batch}.${index}`;
   const micros = microsOf(draw, place);
+  const flow = uuid(draw);
+  const common = { id, isOpaque: false, micros, ageDays, persons: [] };
+  if (kind === 'rich') return { ...common, text: richText(draw, place, id, micros), flow: '' };
+  if (kind === 'transfer') {
+    const drawn = drawTransfer(draw, place, flow, id);
+    return { ...common, ...drawn, text: transferText(draw, id, micros, drawn.flow, drawn.transfer) };
+  }
   const free = organization.persons.filter(({ state }) => state === 'here');
   const persons =
     kind === 'person'
       ? [...new Set([draw.pickAny(free), draw.pickAny(free)])].filter((one) => one !== undefined)
       : [];
-  const flow = uuid(draw);
-  const action = kind === 'statement' ? draw.pick(statements) : draw.pick(actions);
-  const text =
-    kind === 'rich'
-      ? richText(draw, place, id, micros)
-      : plainText(draw, place, id, micros, kind, persons, flow, action);
-  return { id, text, isOpaque: false, micros, ageDays, persons, flow: kind === 'rich' ? '' : flow, action };
+  return { ...common, text: plainText(draw, place, id, micros, kind, persons, flow), persons, flow };
 }

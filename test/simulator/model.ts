@@ -1,5 +1,8 @@
 import { expectedOf, type Expected, hiddenNames } from '../fuzz/model.ts';
 import { parseTree } from '../fuzz/tree.ts';
+import type { Batch } from './batch.ts';
+import type { Draw } from './draw.ts';
+import { limits } from './limits.ts';
 
 /**
  * What must be true, in the plainest form: lists and flags in memory. It knows nothing of segments, processes or
@@ -7,8 +10,6 @@ import { parseTree } from '../fuzz/tree.ts';
  */
 
 export const names = { appName: 'App', vendorName: 'Vendor', productName: 'Product' };
-const modelOptions = { ...names, hides: hiddenNames() };
-
 export const dayMicros = 86_400_000_000;
 
 /** One event that was sent. */
@@ -24,7 +25,18 @@ export interface ModelEvent {
   readonly ageDays: number;
   readonly persons: readonly Person[];
   readonly flow: string;
-  readonly action: number;
+  /** The part of a transfer of a user that the event tells of. */
+  readonly transfer?: Transfer;
+}
+
+export interface Transfer {
+  readonly email: string;
+  readonly kind: 'upload' | 'download' | 'stream';
+  readonly isStart: boolean;
+  readonly hasFailed: boolean;
+  readonly file: string;
+  readonly size: number;
+  readonly destination: string;
 }
 
 export interface Person {
@@ -33,32 +45,6 @@ export interface Person {
   /** Requests that have this person and whose end is not known. */
   pending: number;
   pseudonym?: string;
-}
-
-/** How the events of one request fared. */
-export class Batch {
-  readonly number: number;
-  readonly events: readonly ModelEvent[];
-  readonly headers: Readonly<Record<string, string>>;
-  readonly path: string;
-  readonly body: Buffer;
-  readonly idempotencyKey: string | undefined;
-  /** `maybe`: no answer came. All of it is stored, or nothing. */
-  state: 'maybe' | 'stored' | 'absent' = 'maybe';
-  answer: string | undefined;
-  /** A file may be stored in part. */
-  isWhole = true;
-  /** Whether all processes know its Idempotency-Key: not where the engine was away and there are several. */
-  isShared = true;
-
-  constructor(fields: Pick<Batch, 'number' | 'events' | 'headers' | 'path' | 'body' | 'idempotencyKey'>) {
-    this.number = fields.number;
-    this.events = fields.events;
-    this.headers = fields.headers;
-    this.path = fields.path;
-    this.body = fields.body;
-    this.idempotencyKey = fields.idempotencyKey;
-  }
 }
 
 export interface ModelKey {
@@ -73,6 +59,7 @@ export interface ModelKey {
 export interface ModelUser {
   readonly email: string;
   readonly password: string;
+  readonly role: 'auditor' | 'member';
   cookie: string;
   state: 'good' | 'disabled' | 'unsure';
 }
@@ -91,7 +78,11 @@ export class ModelOrganization {
   /** Something of it was changed past the service: nobody may call it healthy any more. */
   tampered: string | undefined;
   days: number | undefined;
+  hadRetention = false;
   held = false;
+  receipts: 'own' | 'off' = 'own';
+  /** Transfers whose end has not been sent yet. */
+  readonly begun: { readonly flow: string; readonly transfer: Transfer }[] = [];
   /** A change of the policy whose end is not known. */
   isPolicyUnknown = false;
   /** Until then a change of it may not be known everywhere. */
@@ -107,11 +98,13 @@ export class ModelOrganization {
   readonly removed = new Set<string>();
   /** The order that the first follower saw; all others must see the same. */
   readonly order: string[] = [];
+  readonly #hides: (name: string) => boolean;
   readonly #shown = new Map<string, { readonly key: string; readonly shown: Shown }>();
 
-  constructor(slug: string, id: string) {
+  constructor(slug: string, id: string, hides: (name: string) => boolean) {
     this.slug = slug;
     this.id = id;
+    this.#hides = hides;
   }
 
   add(batch: Batch): void {
@@ -129,7 +122,7 @@ export class ModelOrganization {
       (source, { email, pseudonym }) => source.replaceAll(email, `${pseudonym}@erased.invalid`),
       event.text,
     );
-    const expected = expectedOf(parseTree(text), modelOptions);
+    const expected = expectedOf(parseTree(text), { ...names, hides: this.#hides });
     const shown = { source: expected.source, expected };
     this.#shown.set(event.id, { key, shown });
     return shown;
@@ -150,6 +143,14 @@ export class ModelOrganization {
     return isNearlyOver ? 'may' : 'must';
   }
 
+  /** Another policy than before: until it is known everywhere either may be shown. */
+  policyBegins(): void {
+    this.policyKnownAtMs = Date.now() + limits.graceMs;
+    this.isPolicyUnknown = false;
+    this.hadRetention ||= this.days !== undefined;
+    this.noteExpired();
+  }
+
   /** Notes what the policy of this moment ends. */
   noteExpired(): void {
     if (this.days === undefined || this.held) return;
@@ -160,6 +161,21 @@ export class ModelOrganization {
   get goodKeys(): readonly ModelKey[] {
     return this.keys.filter(({ state }) => state === 'good');
   }
+
+  get reader(): ModelKey | undefined {
+    return this.goodKeys.find(({ scopes }) => scopes.includes('read'));
+  }
+
+  /** Headers of a producer of the organization. */
+  writing(draw: Draw, contentType: string): Record<string, string> {
+    const writers = this.goodKeys.filter(({ scopes }) => scopes.includes('write'));
+    return { 'x-api-key': draw.pick(writers).text, 'content-type': contentType };
+  }
+
+  /** Good keys to write with. */
+  get writes(): boolean {
+    return this.goodKeys.some(({ scopes }) => scopes.includes('write'));
+  }
 }
 
 export class Model {
@@ -169,9 +185,12 @@ export class Model {
   #batches = 0;
   #slugs = 0;
   events = 0;
+  /** Names of members whose values are not stored. */
+  readonly hides: (name: string) => boolean;
 
-  constructor(beganMicros: number) {
+  constructor(beganMicros: number, redactKeys: string) {
     this.beganMicros = beganMicros;
+    this.hides = hiddenNames(redactKeys);
   }
 
   nextSlug(): string {

@@ -2,13 +2,16 @@ import { Draw } from './draw.ts';
 import { Follower } from './checks/follow.ts';
 import { checkAccess } from './checks/access.ts';
 import { checkBounds } from './checks/bounds.ts';
-import { checkEvidence, keepCheckpoint } from './checks/evidence.ts';
+import { checkErasedFiles } from './checks/erased-files.ts';
+import { checkEvidence, keepEvidence } from './checks/evidence.ts';
+import { checkFilters } from './checks/filters.ts';
 import { checkLog } from './checks/log.ts';
+import { checkReceipts } from './checks/receipts.ts';
 import {
   atRest,
   checkArray,
   checkCsv,
-  checkFilters,
+  checkDeepPage,
   checkLines,
   checkPages,
   checkSources,
@@ -59,10 +62,9 @@ function settle(organization: ModelOrganization, first: Follower): void {
         'a request is stored whole or not at all',
         () => `request ${batch.number} of ${organization.slug}: ${there} of ${batch.events.length} events`,
       );
-      batch.state = there > 0 ? 'stored' : 'absent';
+      batch.end(there > 0 ? 'stored' : 'absent');
       // Of what may be there in part, the rest is gone.
       if (there > 0) for (const { id } of batch.events) if (!first.has(id)) organization.removed.add(id);
-      for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending -= 1;
     }
     if (batch.state === 'stored' && hidden === 0 && batch.isWhole && !organization.policyUnsure) {
       const lost = batch.events.find((event) => !first.has(event.id));
@@ -85,7 +87,7 @@ async function checkFeeds(world: World, organization: ModelOrganization, draw: D
   for (const other of world.followers.get(organization.slug)?.slice(1) ?? []) {
     await other.sees(world, last);
     const at = other.seen.findIndex((id, place) => id !== first.seen[place]);
-    // Of what has expired by now an early follower has more than a late one.
+    // Of what is over by now an early follower has more than a late one.
     const isSame = at === -1 && other.seen.length === first.seen.length;
     hold(
       isSame || organization.everExpired.size + organization.removed.size > 0,
@@ -104,8 +106,8 @@ export async function untilAllSeen(world: World, draw: Draw): Promise<void> {
   }
 }
 
-/** With everything at rest: every check, for every organization. */
-export async function quietPoint(world: World, seed: number): Promise<void> {
+/** With everything at rest: every check, for every organization; what the service has of files, handles and memory. */
+export async function quietPoint(world: World, seed: number): Promise<string> {
   const draw = new Draw(seed);
   await world.commandsEnd();
   await world.calm();
@@ -116,20 +118,25 @@ export async function quietPoint(world: World, seed: number): Promise<void> {
       const rest = atRest(world, organization);
       await checkLines(world, rest);
       await checkPages(world, rest, draw);
+      await checkDeepPage(world, rest, draw);
       await checkFilters(world, rest, draw);
-      await checkSources(world, rest);
+      await checkSources(world, rest, draw);
+      await checkReceipts(world, rest, draw);
       await draw.pick([checkArray, checkCsv, checkOcsf110])(world, rest);
     }
     await checkAccess(world, organization, draw);
   }
   for (const organization of world.model.here) {
-    await checkEvidence(world, organization);
-    if (organization.tampered === undefined) await keepCheckpoint(world, organization);
+    await checkEvidence(world, organization, draw);
+    if (organization.tampered === undefined) await keepEvidence(world, organization, draw);
   }
   const damage = await world.service.damage();
-  hold(world.isDamaged || damage.length === 0, 'nothing is damaged without a fault', () =>
-    JSON.stringify(damage),
+  hold(
+    damage.every(({ kind }) => world.isDamaged(kind)),
+    'nothing is damaged without a fault',
+    () => JSON.stringify(damage),
   );
   checkLog(world);
-  await checkBounds(world);
+  checkErasedFiles(world);
+  return checkBounds(world);
 }

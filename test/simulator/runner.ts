@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { mkdir } from 'node:fs/promises';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { Draw } from './draw.ts';
+import { fullDisk, SmallDisk } from './faults/disk.ts';
 import { Finding } from './finding.ts';
 import { limits } from './limits.ts';
 import { makeOrganization } from './operations/control.ts';
@@ -43,8 +44,10 @@ class Run {
       await this.#round(round, n + 1);
       if (!round.isQuiet) continue;
       const began = performance.now();
-      await quietPoint(this.#world, seed + n);
-      this.#world.say(`${n + 1} everything looked at [${Math.round(performance.now() - began)} ms]`);
+      const bounds = await quietPoint(this.#world, seed + n);
+      this.#world.say(
+        `${n + 1} everything looked at: ${bounds} [${Math.round(performance.now() - began)} ms]`,
+      );
     }
     await this.#world.service.stop();
   }
@@ -100,7 +103,8 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
   const directory = await temporaryDirectory();
   const dataDir = join(directory, 'data');
   await mkdir(dataDir, { mode: 0o700 });
-  const world = new World(directory, dataDir, say, plan.toleratesFailures);
+  const world = new World(directory, dataDir, say, plan);
+  if (plan.rounds.some(({ fault }) => fault?.operation === fullDisk)) world.disk = SmallDisk.mountAt(dataDir);
   const run = new Run(plan, world);
   let failure: Outcome['failure'];
   try {
@@ -115,6 +119,7 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
           };
   } finally {
     await world.service.killAtTheEnd();
+    world.disk?.unmount();
     await removeDirectory(directory);
   }
   return { failure, played: run.played, events: world.model.events };

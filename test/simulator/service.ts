@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../support/http.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import type { DamageKind } from './checks/log.ts';
 import { hold } from './finding.ts';
 import { limits } from './limits.ts';
 import { names } from './model.ts';
@@ -13,10 +14,21 @@ export interface Settings {
   readonly processes: number;
   /** By which its wall clock is wrong. */
   readonly clockAheadMs: number;
+  /** By which each write to the disk takes longer; the engine is as quick as ever. */
+  readonly diskSlowMs: number;
+  /** Names beside the usual ones whose values are not stored. */
+  readonly redactKeys: string;
 }
 
 const pollMs = 20;
 const shiftedClock = new URL('../support/shifted-clock.mjs', import.meta.url).href;
+const slowDisk = new URL('../support/slow-disk.mjs', import.meta.url).href;
+
+interface Damage {
+  readonly kind: DamageKind;
+  readonly id: string;
+  readonly detail: string;
+}
 
 /** Processes that have to do with a data directory: a front end, the parent of several, the engine. */
 export type Victim = 'server' | 'engine' | 'front end';
@@ -24,15 +36,16 @@ export type Victim = 'server' | 'engine' | 'front end';
 /** The service under test: its processes one after the other on one data directory, and all that they have logged. */
 export class Service {
   #dataDir: string;
-  #settings: Settings = { processes: 1, clockAheadMs: 0 };
+  #settings: Settings;
   #server: TestServer | undefined;
   #starting: Promise<TestServer> | undefined;
   readonly #gone: TestServer[] = [];
   /** Lines of each server that have been looked at. */
   readonly #read = new Map<TestServer, number>();
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, redactKeys: string) {
     this.#dataDir = dataDir;
+    this.#settings = { processes: 1, clockAheadMs: 0, diskSlowMs: 0, redactKeys };
   }
 
   get dataDir(): string {
@@ -56,8 +69,17 @@ export class Service {
     return this.#server;
   }
 
+  /** What commands beside it have: its settings, but clock and disk as they are. */
+  get commandEnvironment(): Record<string, string> {
+    const { NODE_OPTIONS: _, CLOCK_SHIFT_MS: __, ...environment } = this.environment;
+    return environment;
+  }
+
   get environment(): Record<string, string> {
-    const { processes, clockAheadMs } = this.#settings;
+    const { processes, clockAheadMs, diskSlowMs, redactKeys } = this.#settings;
+    const preloads = [clockAheadMs !== 0 && shiftedClock, diskSlowMs !== 0 && slowDisk].filter(
+      (one) => one !== false,
+    );
     return {
       PROCESSES: String(processes),
       APP_NAME: names.appName,
@@ -69,10 +91,10 @@ export class Service {
       SESSION_TTL: '300d',
       EVIDENCE_INTERVAL: '500ms',
       RETENTION_INTERVAL: '1s',
-      ...(clockAheadMs !== 0 && {
-        NODE_OPTIONS: `--import ${shiftedClock}`,
-        CLOCK_SHIFT_MS: String(clockAheadMs),
-      }),
+      CLOCK_SHIFT_MS: String(clockAheadMs),
+      SLOW_DISK_MS: String(diskSlowMs),
+      ...(redactKeys !== '' && { REDACT_KEYS: redactKeys }),
+      ...(preloads.length > 0 && { NODE_OPTIONS: preloads.map((one) => `--import ${one}`).join(' ') }),
     };
   }
 
@@ -160,10 +182,23 @@ export class Service {
   }
 
   /** What is known to be damaged, as it says itself. */
-  async damage(): Promise<readonly unknown[]> {
+  async damage(): Promise<readonly Damage[]> {
     const server = await this.up();
     const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } });
-    return (JSON.parse(answer.text) as { damage?: readonly unknown[] }).damage ?? [];
+    return (JSON.parse(answer.text) as { damage?: readonly Damage[] }).damage ?? [];
+  }
+
+  /** Until `/readyz` tells a kind of damage, with these words in its detail. */
+  async tells(kind: DamageKind, what: string, words = ''): Promise<void> {
+    let said: readonly Damage[] = [];
+    await until(
+      'what is lost is told',
+      () => `${what}, and /readyz says ${JSON.stringify(said)}`,
+      async () => {
+        said = await this.damage();
+        return said.some((one) => one.kind === kind && one.detail.includes(words)) || undefined;
+      },
+    );
   }
 
   /** Lines of the operational log that nobody has looked at yet. */

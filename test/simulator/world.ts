@@ -1,10 +1,13 @@
 import { call, type HttpAnswer, type HttpCall } from '../support/http.ts';
 import { type CliAnswer, type Key, printed, runCliHere } from '../support/server.ts';
-import type { Drawable } from './plan.ts';
-import type { Draw } from './draw.ts';
+import type { Drawable, Plan } from './plan.ts';
+import { Draw } from './draw.ts';
 import { idPattern, secretMark } from './events.ts';
 import { brief, Finding, hold } from './finding.ts';
+import type { Kept } from './checks/evidence.ts';
 import type { Follower } from './checks/follow.ts';
+import { type DamageKind, linesOf } from './checks/log.ts';
+import type { SmallDisk } from './faults/disk.ts';
 import { limits } from './limits.ts';
 import { Model, type ModelKey, type ModelOrganization } from './model.ts';
 import { Service } from './service.ts';
@@ -14,6 +17,11 @@ import { ending, patiently } from './waiting.ts';
 export interface Operation extends Drawable {
   run(world: World, draw: Draw): Promise<string | undefined>;
 }
+
+type Words = string | RegExp;
+
+/** Names of members that events have, in other spellings, and one that is taken out. */
+const drawnRedactKeys = ['', '', 'Si-Ze,region', 'file_hash,!otp,a'] as const;
 
 export interface Asked extends HttpCall {
   /** Whose answer it is: nothing of another organization may be in it. */
@@ -25,18 +33,22 @@ export interface Asked extends HttpCall {
 /** What the clients of one run share: the service, the model of it, and how each answer is looked at. */
 export class World {
   readonly service: Service;
-  readonly model = new Model(Date.now() * 1000);
+  readonly model: Model;
   readonly followers = new Map<string, Follower[]>();
-  /** Files with checkpoints of each organization, as an auditor keeps them. */
-  readonly checkpoints = new Map<string, readonly string[]>();
+  /** What an auditor keeps of each organization, by slug. */
+  readonly kept = new Map<string, Kept>();
   readonly directory: string;
   readonly lines: string[] = [];
-  /** Lines of the operational log above `warn` that the faults of this run explain. */
-  readonly expectedLines: RegExp[] = [];
+  /** The disk of the data directory, where it is one that can be filled. */
+  disk: SmallDisk | undefined;
   /** What was erased, with the moment from which on no answer has it. */
   readonly erased: { readonly text: string; readonly fromMs: number }[] = [];
-  /** What the service must say of itself in `/readyz`: damage that was done to it. */
-  isDamaged = false;
+  /** Words of the operational log above `warn` that the faults of this run explain: until the next look, and for good. */
+  #expected: Words[] = [];
+  readonly #expectedForGood: Words[] = [];
+  /** Words that it must have at the next look. */
+  #due: string[] = [];
+  readonly #damaged = new Set<string>();
   #disturbances = 0;
   #isDisturbed = false;
   readonly #locks = new Map<string, Promise<unknown>>();
@@ -50,13 +62,15 @@ export class World {
     directory: string,
     dataDir: string,
     said: (line: string) => void,
-    toleratesFailures: boolean = false,
+    { seed, toleratesFailures = false }: Pick<Plan, 'seed' | 'toleratesFailures'>,
   ) {
     this.directory = directory;
     this.#said = said;
     this.#toleratesFailures = toleratesFailures;
-    if (toleratesFailures) this.expect(/./);
-    this.service = new Service(dataDir);
+    if (toleratesFailures) this.expectForGood(/./);
+    const redactKeys = new Draw(seed).pick(drawnRedactKeys);
+    this.model = new Model(Date.now() * 1000, redactKeys);
+    this.service = new Service(dataDir, redactKeys);
   }
 
   say(line: string): void {
@@ -78,15 +92,54 @@ export class World {
     return this.#disturbances;
   }
 
-  /** The operational log may say this from now on. */
-  expect(...patterns: readonly RegExp[]): void {
-    this.expectedLines.push(...patterns);
+  /** Whether what began when there had been so many disturbances may have failed by one. */
+  mayFail(disturbancesBefore: number): boolean {
+    return this.#isDisturbed || this.#disturbances !== disturbancesBefore;
+  }
+
+  get expectedWords(): readonly Words[] {
+    return [...this.#expected, ...this.#expectedForGood];
+  }
+
+  /** The operational log may say this until somebody has looked at it at rest. */
+  expect(...words: readonly Words[]): void {
+    this.#expected.push(...words);
+  }
+
+  expectForGood(...words: readonly Words[]): void {
+    this.#expectedForGood.push(...words);
+  }
+
+  /** It must say this before that. */
+  demand(...words: readonly string[]): void {
+    this.#expected.push(...words);
+    this.#due.push(...words);
+  }
+
+  /** What it must have said by now; whatever comes next must be explained anew. */
+  takeDue(): readonly string[] {
+    const due = this.#due;
+    this.#due = [];
+    this.#expected = [];
+    return due;
+  }
+
+  /** Damage was done that `/readyz` and the operational log tell from now on, or may. */
+  damaged(kind: DamageKind, words: readonly Words[]): void {
+    this.#damaged.add(kind);
+    this.#expectedForGood.push(...words);
+  }
+
+  /** Whether a kind of damage is explained, or, without one, anything was harmed. */
+  isDamaged(kind?: string): boolean {
+    return kind === undefined ? this.#damaged.size > 0 : this.#damaged.has(kind);
   }
 
   /** From now on until `calm` requests may be broken off or refused. */
   disturb(): void {
     this.#disturbances += 1;
     this.#isDisturbed = true;
+    this.expect(...linesOf.requests);
   }
 
   async calm(): Promise<void> {
@@ -113,16 +166,18 @@ export class World {
     const began = Date.now();
     const answer = await call(`${server.url}${path}`, { timeoutMs: limits.requestMsMax, ...asked }).catch(
       (error: unknown) => {
-        if (this.#isDisturbed || this.#disturbances !== disturbances) return undefined;
+        if (this.mayFail(disturbances)) return undefined;
         throw new Finding('every request is answered', `${asked.method ?? 'GET'} ${path}: ${String(error)}`);
       },
     );
     if (answer === undefined) return undefined;
     this.#answers += 1;
     this.#look(answer, asked.organization, path, began);
-    const mayFail = this.#toleratesFailures || this.#isDisturbed || this.#disturbances !== disturbances;
     hold(
-      mayFail || answer.status < 500 || (asked.mayBeBusy === true && answer.status === 503),
+      this.#toleratesFailures ||
+        this.mayFail(disturbances) ||
+        answer.status < 500 ||
+        (asked.mayBeBusy === true && answer.status === 503),
       'nothing fails without a fault',
       () => `${asked.method ?? 'GET'} ${path}: ${answer.status} ${brief(answer.text)}`,
     );
@@ -151,7 +206,7 @@ export class World {
 
   /** A read with a key of the organization that must succeed; undefined where it may have failed. */
   async read(organization: ModelOrganization, path: string, key?: ModelKey): Promise<HttpAnswer | undefined> {
-    const reader = key ?? organization.goodKeys.find(({ scopes }) => scopes.includes('read'));
+    const reader = key ?? organization.reader;
     if (reader === undefined) return undefined;
     const answer = await this.ask(path, { organization, headers: { 'x-api-key': reader.text } });
     if (answer === undefined) return undefined;
@@ -165,8 +220,7 @@ export class World {
     await this.service.up();
     this.#commands += 1;
     try {
-      const { dataDir, environment } = this.service;
-      const { NODE_OPTIONS: _, CLOCK_SHIFT_MS: __, ...env } = environment;
+      const { dataDir, commandEnvironment: env } = this.service;
       const answer = await ending(
         `auditlog ${args.join(' ')}`,
         limits.commandMsMax,
@@ -189,7 +243,7 @@ export class World {
     const answer = await this.command([...args, '--json'], stdin);
     if (answer.code === 0) return printed(answer);
     hold(
-      this.#isDisturbed || this.#disturbances !== disturbances,
+      this.mayFail(disturbances),
       'a command without a fault succeeds',
       () => `auditlog ${args.join(' ')}: ${answer.code} ${brief(answer.stderr)}`,
     );

@@ -4,25 +4,30 @@ import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import type { World } from '../world.ts';
 
-/** Files of a folder in which others come and go meanwhile. */
-function filesIn(folder: string): number {
+/** All files below a folder in which others come and go meanwhile. */
+export function filesIn(folder: string): string[] {
   let names: readonly Dirent[];
   try {
     names = readdirSync(folder, { withFileTypes: true });
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   }
-  return names.reduce((sum, one) => sum + (one.isDirectory() ? filesIn(join(folder, one.name)) : 1), 0);
+  return names.flatMap((one) => {
+    const path = join(folder, one.name);
+    return one.isDirectory() ? filesIn(path) : [path];
+  });
 }
 
 /** Memory, files and handles of a service at rest stay bounded, whatever it has been through. */
-export async function checkBounds(world: World): Promise<void> {
+export async function checkBounds(world: World): Promise<string> {
   const { pid, dataDir } = await world.service.up();
   const open = readdirSync(`/proc/${pid}/fd`).length;
   hold(open < limits.openFilesMax, 'handles stay bounded', () => `${open} open files`);
   const pages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);
-  hold(pages * 4096 < limits.residentBytesMax, 'memory stays bounded', () => `${pages * 4096} bytes`);
-  const files = filesIn(dataDir);
+  const bytes = pages * 4096;
+  hold(bytes < limits.residentBytesMax, 'memory stays bounded', () => `${bytes} bytes`);
+  const files = filesIn(dataDir).length;
   hold(files < limits.dataFilesMax, 'files stay bounded', () => `${files} files in the data directory`);
+  return `${files} files, ${open} handles, ${Math.round(bytes / 1024 ** 2)} MiB`;
 }

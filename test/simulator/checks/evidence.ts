@@ -1,62 +1,181 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hold } from '../finding.ts';
+import type { Draw } from '../draw.ts';
+import { idIn } from '../events.ts';
+import { brief, hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import type { ModelOrganization } from '../model.ts';
 import { until } from '../waiting.ts';
 import type { World } from '../world.ts';
 
+/** What an auditor keeps of an organization, outside of the service: all that comes later must agree with it. */
+export interface Kept {
+  /** The first public key that the auditor was given, and the newest answer that names those after it. */
+  readonly key: string;
+  readonly keys: string;
+  readonly checkpoints: string[];
+  readonly proofs: string[];
+}
+
 interface Verification {
   readonly healthy: boolean;
   readonly findings: readonly { readonly kind: string; readonly detail: string }[];
+  readonly confirm: readonly { readonly kind: string; readonly detail: string }[];
 }
 
-/** `verify` of an organization, against all checkpoints that were kept of it. */
-export async function verify(world: World, { slug }: ModelOrganization): Promise<Verification | undefined> {
-  const kept = world.checkpoints.get(slug) ?? [];
-  const args = ['verify', '--org', slug, '--json', ...kept.flatMap((file) => ['--checkpoint', file])];
-  const { stdout } = await world.command(args);
-  return stdout.startsWith('{') ? (JSON.parse(stdout) as Verification) : undefined;
+const trustOf = (kept: Kept | undefined): string[] =>
+  kept === undefined ? [] : ['--key', kept.key, '--key', kept.keys];
+
+const withCheckpoints = (kept: Kept | undefined): string[] => [
+  ...trustOf(kept),
+  ...(kept?.checkpoints ?? []).flatMap((file) => ['--checkpoint', file]),
+];
+
+/** `verify`, with its exit code held to what it found; undefined where it could not be carried out. */
+async function verify(world: World, args: readonly string[]): Promise<Verification | undefined> {
+  const { stdout, code } = await world.command(['verify', ...args, '--json']);
+  if (!stdout.startsWith('{')) return undefined;
+  const found = JSON.parse(stdout) as Verification;
+  const expected = found.findings.length > 0 ? 1 : found.confirm.length > 0 ? 3 : 0;
+  hold(
+    code === expected,
+    'verify ends as it says',
+    () => `verify ${args.join(' ')}: ${code}, ${brief(stdout)}`,
+  );
+  return found;
 }
 
-/** `verify` is content exactly where nobody has tampered. What a kill has left half done is done soon. */
-export async function checkEvidence(world: World, organization: ModelOrganization): Promise<void> {
+/** Whether it is content, and asks for nothing to be confirmed that nobody decided. */
+function isContent(organization: ModelOrganization, found: Verification | undefined): boolean {
+  const isExplained = {
+    retention: organization.hadRetention,
+    erasure: organization.persons.some(({ state }) => state !== 'here'),
+  };
+  return (
+    found?.healthy === true &&
+    found.confirm.every(({ kind }) => kind in isExplained && isExplained[kind as keyof typeof isExplained])
+  );
+}
+
+/** Until a verification is content; or, where somebody has tampered, that it is not. */
+async function holdVerdict(
+  organization: ModelOrganization,
+  what: string,
+  attempt: () => Promise<Verification | undefined>,
+): Promise<void> {
   let found: Verification | undefined;
+  const { slug, tampered } = organization;
   const said = () =>
-    `verify of ${organization.slug}: ${JSON.stringify(found?.findings ?? 'no report').slice(0, 1000)}`;
-  if (organization.tampered !== undefined) {
-    found = await verify(world, organization);
-    hold(
-      found?.healthy === false,
-      'verify sees what was tampered with',
-      () => `${organization.tampered}: ${said()}`,
-    );
+    `${what} of ${slug}: ${brief(found === undefined ? 'no report' : JSON.stringify([...found.findings, ...found.confirm]), 1000)}`;
+  if (tampered !== undefined) {
+    found = await attempt();
+    hold(found?.healthy === false, 'verify sees what was tampered with', () => `${tampered}: ${said()}`);
     return;
   }
   await until(
     'verify is content with what nobody tampered with',
     said,
     async () => {
-      found = await verify(world, organization);
-      return found?.healthy === true || undefined;
+      found = await attempt();
+      return isContent(organization, found) || undefined;
     },
     limits.evidenceMsMax,
   );
 }
 
-/** A checkpoint of an organization as an auditor keeps it: all that comes later must continue it. */
-export async function keepCheckpoint(
+/** What is stored, against all that was kept of it. What a kill has left half done is done soon. */
+export async function checkEvidence(
   world: World,
   organization: ModelOrganization,
-): Promise<string | undefined> {
-  const answer = await world.ask('/api/v1/audit/evidence/checkpoint', {
-    organization,
-    headers: { 'x-api-key': organization.goodKeys.find(({ scopes }) => scopes.includes('read'))?.text ?? '' },
+  draw: Draw,
+): Promise<void> {
+  const { slug } = organization;
+  const kept = world.kept.get(slug);
+  await holdVerdict(organization, 'verify', () => verify(world, ['--org', slug, ...withCheckpoints(kept)]));
+  if (kept === undefined) return;
+  if (draw.chance(0.4)) await checkFile(world, organization, kept);
+  const proof = draw.pickAny(kept.proofs);
+  if (proof === undefined) return;
+  const found = await verify(world, [proof, ...trustOf(kept)]);
+  hold(
+    found?.healthy === true,
+    'a proof is good for ever',
+    () => `${proof}: ${brief(JSON.stringify(found))}`,
+  );
+}
+
+let files = 0;
+/** An export that ends without a file tells as much. */
+const withoutFile: Verification = {
+  healthy: false,
+  findings: [{ kind: 'missing', detail: 'no file was written' }],
+  confirm: [],
+};
+
+/** A file of everything, verified away from the service. */
+async function checkFile(world: World, organization: ModelOrganization, kept: Kept): Promise<void> {
+  await holdVerdict(organization, 'verify of a file', async () => {
+    const file = join(world.directory, `evidence-${++files}.ndjson.gz`);
+    await world.command(['export', '--org', organization.slug, '--evidence', '-o', file]);
+    return existsSync(file) ? verify(world, [file, ...withCheckpoints(kept)]) : withoutFile;
   });
-  if (answer?.status !== 200) return undefined;
-  const files = world.checkpoints.get(organization.slug) ?? [];
-  const file = join(world.directory, `checkpoint-${organization.slug}-${files.length}`);
-  writeFileSync(file, answer.text);
-  world.checkpoints.set(organization.slug, [...files, file]);
-  return readFileSync(file, 'utf8').split('\n')[1];
+}
+
+async function asAuditor(
+  world: World,
+  organization: ModelOrganization,
+  path: string,
+): Promise<string | undefined> {
+  const answer = await world.ask(`/api/v1/audit/evidence/${path}`, {
+    organization,
+    headers: { 'x-api-key': organization.reader?.text ?? '' },
+  });
+  return answer?.status === 200 ? answer.text : undefined;
+}
+
+/** The public keys of an organization's log, the newest last. */
+export async function keysOf(
+  world: World,
+  organization: ModelOrganization,
+): Promise<{ readonly text: string; readonly keys: readonly string[] } | undefined> {
+  const text = await asAuditor(world, organization, 'key');
+  if (text === undefined) return undefined;
+  const { keys } = JSON.parse(text) as { readonly keys: readonly { readonly key: string }[] };
+  return { text, keys: keys.map(({ key }) => key) };
+}
+
+/** A checkpoint of an organization, the keys after it, and a proof of an event: all that comes later must agree with them. */
+export async function keepEvidence(world: World, organization: ModelOrganization, draw: Draw): Promise<void> {
+  const { slug } = organization;
+  const published = await keysOf(world, organization);
+  const checkpoint = await asAuditor(world, organization, 'checkpoint');
+  const newest = published?.keys.at(-1);
+  if (published === undefined || checkpoint === undefined || newest === undefined) return;
+  const file = (name: string): string => join(world.directory, `${slug}-${name}`);
+  let kept = world.kept.get(slug);
+  if (kept === undefined) {
+    kept = { key: file('key'), keys: file('keys.json'), checkpoints: [], proofs: [] };
+    writeFileSync(kept.key, `${newest}\n`);
+    world.kept.set(slug, kept);
+  }
+  writeFileSync(kept.keys, published.text);
+  const place = file(`checkpoint-${kept.checkpoints.length}`);
+  writeFileSync(place, checkpoint);
+  kept.checkpoints.push(place);
+  const size = Number(checkpoint.split('\n')[1]);
+  const proof = await asAuditor(world, organization, `proof?position=${draw.int(0, size - 1)}`);
+  if (proof === undefined || !isOfUnchanged(organization, proof)) return;
+  const proofFile = file(`proof-${kept.proofs.length}.json`);
+  writeFileSync(proofFile, proof);
+  kept.proofs.push(proofFile);
+}
+
+/** A proof of an event that is as it was recorded: whose source event is there, and names nobody who is taken out. */
+function isOfUnchanged(organization: ModelOrganization, proof: string): boolean {
+  const { source } = JSON.parse(proof) as { readonly source?: string };
+  if (source === undefined) return false;
+  const event = organization.events.get(idIn(source) ?? '')?.event;
+  return event === undefined
+    ? !source.includes('erased')
+    : event.persons.every(({ state }) => state === 'here');
 }

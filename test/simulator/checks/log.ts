@@ -5,13 +5,61 @@ import type { World } from '../world.ts';
 const warnLevel = 40;
 const linesShownMax = 8;
 
-function isLoud(line: string): boolean {
-  if (!line.startsWith('{')) return true;
-  const { level } = JSON.parse(line) as { level: number | string };
-  return typeof level === 'number' ? level > warnLevel : ['error', 'fatal'].includes(level);
+/** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
+export const linesOf = {
+  /** Whoever asks while a process is away. */
+  requests: ['a request could not be answered', 'an event of the service itself waits to be recorded'],
+  engineKilled: ['the embedded engine ended unasked'],
+  frontEndKilled: ['a front end has ended and is started again'],
+  fullDisk: [
+    'the disk is almost full: the write-ahead log takes no writes; reads go on',
+    'the disk is full: the write-ahead log takes no writes until there is room; reads go on',
+    'the disk is full: engine.json could not be written',
+    'the disk is full: server.json could not be written',
+    'the write-ahead log could not be written',
+    'the engine could not write its files and has not noticed; it is started again',
+    'the embedded engine ended unasked',
+    'the embedded engine did not restart',
+  ],
+  wrongClock: [
+    /^the clock is [\d.]+ days ahead of the time that has passed for certain: nothing is removed or forgotten by it before "auditlog doctor --accept-clock"$/,
+  ],
+  controlData: ['control data had been lost from a table of the engine; its copy has put it back'],
+  logSegments: ['a segment of the log is missing: those of its events are lost that the engine has not got'],
+  events: [
+    'stored events are missing from the table; see `auditlog doctor`',
+    'the engine has set a part aside; events are missing',
+    'a part of a table is damaged, and reads that need it fail; see `auditlog doctor`',
+  ],
+  evidence: ['evidence contradicts a checkpoint: nothing more is signed'],
+} as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
+
+/** Kinds of damage that `/readyz` tells. */
+export type DamageKind =
+  | 'log_segment'
+  | 'engine_part'
+  | 'missing_events'
+  | 'unreadable'
+  | 'control_data'
+  | 'evidence';
+
+/** The words of a line above `warn`; undefined for any other. What is no line of the log is as loud as can be. */
+function loudWords(line: string): string | undefined {
+  let told: { readonly level?: unknown; readonly msg?: unknown };
+  try {
+    told = JSON.parse(line) as typeof told;
+  } catch {
+    return line;
+  }
+  const { level, msg } = told;
+  const isLoud = typeof level === 'number' ? level > warnLevel : level === 'error' || level === 'fatal';
+  return isLoud ? String(msg) : undefined;
 }
 
-/** The operational log: no secret in it, and nothing above `warn` that no fault of this run explains. */
+/**
+ * The operational log since the last look: no secret in it, nothing above `warn` that no fault of this run explains, and
+ * all that a fault must cause.
+ */
 export function checkLog(world: World): void {
   const lines = world.service.newLines();
   hold(
@@ -19,13 +67,20 @@ export function checkLog(world: World): void {
     'no secret is shown',
     () => 'in the operational log',
   );
-  const loud = lines
-    .filter(isLoud)
-    .filter((line) => !world.expectedLines.some((pattern) => pattern.test(line)));
-  hold(loud.length === 0, 'the log is what the faults explain', () =>
-    loud
+  const loud = lines.flatMap((line) => {
+    const words = loudWords(line);
+    return words === undefined ? [] : [{ line, words }];
+  });
+  const unexpected = loud.filter(
+    ({ words }) =>
+      !world.expectedWords.some((one) => (typeof one === 'string' ? one === words : one.test(words))),
+  );
+  hold(unexpected.length === 0, 'the log is what the faults explain', () =>
+    unexpected
       .slice(0, linesShownMax)
-      .map((line) => brief(line))
+      .map(({ line }) => brief(line))
       .join('\n'),
   );
+  const untold = world.takeDue().filter((words) => !loud.some((one) => one.words === words));
+  hold(untold.length === 0, 'the log tells what happened', () => `nothing of this: ${untold.join('; ')}`);
 }

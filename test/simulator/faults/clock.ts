@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { linesOf } from '../checks/log.ts';
 import { limits } from '../limits.ts';
+import { confirmed } from '../operations/confirmed.ts';
 import { anyWriter, postEvents, send } from '../operations/post.ts';
 import type { Operation, World } from '../world.ts';
 
@@ -7,8 +9,6 @@ import type { Operation, World } from '../world.ts';
 
 const hourMs = 3_600_000;
 const jumps = [60 * 24, 30, 2, -3].map((hours) => hours * hourMs);
-
-const told = [/clock/i];
 
 async function restartAt(world: World, clockAheadMs: number): Promise<void> {
   await world.service.stop();
@@ -21,7 +21,7 @@ export const clocks: readonly Operation[] = [
     weight: 0.7,
     kind: 'alone',
     run: async (world, draw) => {
-      world.expect(...told);
+      world.expectForGood(...linesOf.wrongClock);
       const isWrong = world.service.settings.clockAheadMs !== 0;
       const clockAheadMs = isWrong ? 0 : draw.pick(jumps);
       await restartAt(world, clockAheadMs);
@@ -34,26 +34,15 @@ export const clocks: readonly Operation[] = [
     kind: 'alone',
     run: async (world, draw) => {
       if (world.service.settings.clockAheadMs !== 0) return undefined;
-      world.expect(...told);
+      world.expectForGood(...linesOf.wrongClock);
       const organization = anyWriter(world, draw);
       if (organization === undefined) return undefined;
       // Days that are not over, and would be by that clock.
       if (organization.days === undefined && !organization.held) {
-        if (
-          (await world.done([
-            'org',
-            'set',
-            organization.slug,
-            '--retention',
-            '300d',
-            '--confirm',
-            String(await wouldRemove(world, organization.slug)),
-          ])) === undefined
-        )
-          return undefined;
+        const args = ['org', 'set', organization.slug, '--retention', '300d'];
+        if ((await confirmed(world, args)) === undefined) return undefined;
         organization.days = 300;
-        organization.noteExpired();
-        organization.policyKnownAtMs = Date.now() + limits.graceMs;
+        organization.policyBegins();
       }
       await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 20), ages: [250] });
       const { batch } = await postEvents(world, organization, draw, {
@@ -71,10 +60,3 @@ export const clocks: readonly Operation[] = [
     },
   },
 ];
-
-async function wouldRemove(world: World, slug: string): Promise<number> {
-  const row = (await world.done(['org', 'set', slug, '--retention', '300d', '--dry-run'])) as
-    | { would_remove: number }
-    | undefined;
-  return row?.would_remove ?? 0;
-}

@@ -1,12 +1,13 @@
-import { readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { linesOf } from '../checks/log.ts';
 import type { Draw } from '../draw.ts';
-import { hold } from '../finding.ts';
+import { brief, hold } from '../finding.ts';
 import { operationByName } from '../operations/by-name.ts';
 import type { Operation, World } from '../world.ts';
 
-/** Files of control data that are harmed while nothing runs: what was ended stays ended, and the service says what happened. */
+/** Files of tables that are harmed while nothing runs: what was ended stays ended, and the service says what happened. */
 
 const tables = ['api_keys', 'users', 'retention_policies', 'organizations'] as const;
 /** A change right before, so that the newest part is the one that ends something. */
@@ -29,56 +30,135 @@ async function flipByte(path: string, share: number): Promise<void> {
   }
 }
 
-async function harm(part: string, draw: Draw): Promise<string> {
-  if (draw.chance(0.6)) {
-    rmSync(part, { recursive: true });
-    return 'removed';
-  }
+async function flipIn(part: string, draw: Draw): Promise<void> {
   const data = readdirSync(part).filter(
     (name) => name.endsWith('.bin') && statSync(join(part, name)).size > 0,
   );
-  const file = join(part, draw.pick(data));
-  await flipByte(file, draw.next());
-  return 'one bit flipped';
+  await flipByte(join(part, draw.pick(data)), draw.next());
 }
 
-/** Whether it says so anywhere: in `/readyz`, or in a line of the log that is a warning. */
-export async function isTold(world: World): Promise<boolean> {
-  if ((await world.service.damage()).length > 0) return true;
-  const { stderrLines } = await world.service.up();
-  return stderrLines().some(
-    (line) =>
-      /"level":(40|50|60|"warn"|"error")/.test(line) &&
-      /damage|missing|lost|broken|older|put back|copy|control/i.test(line),
+/** Stops, harms a part where it is still there, and starts; what was done. */
+async function harmWhileStopped(
+  world: World,
+  part: string,
+  draw: Draw,
+): Promise<'removed' | 'flipped' | 'gone'> {
+  if (draw.chance(0.5)) await world.service.kill();
+  else await world.service.stop();
+  const isFlipped = draw.chance(0.4);
+  if (!existsSync(part)) {
+    // Merged with others meanwhile.
+    await world.service.start();
+    return 'gone';
+  }
+  if (isFlipped) await flipIn(part, draw);
+  else rmSync(part, { recursive: true });
+  return isFlipped ? 'flipped' : 'removed';
+}
+
+const linesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+const controlData: Operation = {
+  name: 'harm control data while stopped',
+  weight: 0.8,
+  kind: 'alone',
+  run: async (world, draw) => {
+    const table = draw.pick(tables);
+    await operationByName(before[table]).run(world, draw);
+    const [newest] = linesIn(
+      await world.service.ask(
+        `SELECT path FROM system.parts WHERE database = 'audit' AND table = '${table}' AND active AND rows > 0 ORDER BY modification_time DESC, max_block_number DESC`,
+      ),
+    );
+    if (newest === undefined) return undefined;
+    const done = await harmWhileStopped(world, newest, draw);
+    if (done === 'gone') return undefined;
+    world.damaged('control_data', linesOf.controlData);
+    await world.service.start();
+    await world.service.tells('control_data', `the newest part of ${table} was ${done}`);
+    return `the newest part of ${table}: ${done}`;
+  },
+};
+
+interface Lost {
+  readonly part: string;
+  readonly path: string;
+  readonly rows: number;
+}
+
+/** A part that the trees of evidence cover, as its events are not new. */
+async function anyPart(world: World, draw: Draw): Promise<Lost | undefined> {
+  const found = await world.service.ask(
+    "SELECT name, path, rows FROM system.parts WHERE database = 'audit' AND table = 'events' AND active AND rows > 0 AND modification_time < now() - 15",
+  );
+  const [part = '', path = '', rows = ''] = draw.pickAny(linesIn(found))?.split('\t') ?? [];
+  return part === '' ? undefined : { part, path, rows: Number(rows) };
+}
+
+/** Notes, when it is called, that what is in a part is gone for ever: whoever has lost events may not be called healthy any more. */
+async function losing(world: World, { part }: Lost): Promise<() => void> {
+  const found = await world.service.ask(
+    `SELECT DISTINCT toString(org), extract(source, 'sim=([a-z0-9]+\\\\.[0-9]+\\\\.[0-9]+)=') FROM events WHERE _part = '${part}'`,
+  );
+  const rows = linesIn(found).map((line) => line.split('\t'));
+  return () => {
+    for (const [org, id = ''] of rows) {
+      const organization = world.model.organizations.find((one) => one.id === org);
+      if (organization === undefined) continue;
+      organization.tampered = 'a part with events of it was lost';
+      if (id !== '') organization.removed.add(id);
+    }
+  };
+}
+
+interface Report {
+  readonly checks: readonly { readonly about: string; readonly findings: readonly unknown[] }[];
+}
+
+const events: Operation = {
+  name: 'lose a part of the events while stopped',
+  weight: 0.4,
+  kind: 'alone',
+  run: async (world, draw) => {
+    if (world.model.here.some(({ tampered }) => tampered !== undefined)) return undefined;
+    const lost = await anyPart(world, draw);
+    if (lost === undefined) return undefined;
+    const note = await losing(world, lost);
+    const done = await harmWhileStopped(world, lost.path, draw);
+    if (done === 'gone') return undefined;
+    note();
+    world.damaged('missing_events', linesOf.events);
+    world.damaged('unreadable', linesOf.events);
+    world.damaged('engine_part', linesOf.events);
+    await world.service.start();
+    if (done === 'flipped') await takeOut(world, lost);
+    else
+      await world.service.tells(
+        'missing_events',
+        `${lost.rows} events are gone`,
+        `${lost.rows} stored events`,
+      );
+    return `the part ${lost.part} of ${lost.rows} events: ${done}`;
+  },
+};
+
+/** The way on of an operator: the doctor names the part, and takes it out. */
+async function takeOut(world: World, { part, rows }: Lost): Promise<void> {
+  const { stdout, stderr } = await world.command(['doctor', '--json']);
+  const { checks } = JSON.parse(stdout.split('\n')[0] ?? '{}') as Report;
+  const named = checks.some(({ findings }) => JSON.stringify(findings).includes(part));
+  hold(
+    named,
+    'what is lost is told',
+    () => `the doctor does not name ${part}: ${brief(stdout)} ${brief(stderr)}`,
+  );
+  const answer = await world.command(['doctor', '--detach', part]);
+  const isTold = answer.code === 0 && answer.stdout.includes(String(rows));
+  hold(
+    isTold,
+    'what is lost is told',
+    () => `${part} of ${rows} events: ${brief(answer.stdout + answer.stderr)}`,
   );
 }
 
-export const damages: readonly Operation[] = [
-  {
-    name: 'harm control data while stopped',
-    weight: 0.8,
-    kind: 'alone',
-    run: async (world, draw) => {
-      const table = draw.pick(tables);
-      await operationByName(before[table]).run(world, draw);
-      const found = await world.service.ask(
-        `SELECT path FROM system.parts WHERE database = 'audit' AND table = '${table}' AND active AND rows > 0 ORDER BY modification_time DESC, max_block_number DESC`,
-      );
-      const parts = found.split('\n').filter((line) => line !== '');
-      const newest = parts[0];
-      if (newest === undefined) return undefined;
-      if (draw.chance(0.5)) await world.service.kill();
-      else await world.service.stop();
-      const done = await harm(newest, draw);
-      world.isDamaged = true;
-      world.expect(/damage|missing|lost|broken|older|put back|copy|control|part|checksum/i);
-      await world.service.start();
-      hold(
-        await isTold(world),
-        'what is lost is told',
-        () => `the newest part of ${table}: ${done}; neither /readyz nor the log says so`,
-      );
-      return `the newest part of ${table}: ${done}`;
-    },
-  },
-];
+export const damages: readonly Operation[] = [controlData, events];

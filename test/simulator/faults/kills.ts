@@ -1,9 +1,7 @@
+import { linesOf } from '../checks/log.ts';
 import type { Operation } from '../world.ts';
 
 /** Processes that die or are stopped, beside whatever is under way. */
-
-/** What the service says of an engine that is away for a moment. */
-const engineAway = [/engine_unreachable|ECONNREFUSED|ECONNRESET|EPIPE|socket hang up|other side closed/];
 
 const processCounts = [1, 2, 3];
 
@@ -25,8 +23,9 @@ export const kills: readonly Operation[] = [
     weight: 3,
     kind: 'fault',
     run: async (world) => {
-      world.expect(/the embedded engine ended unasked/, ...engineAway);
-      return (await world.service.killPart('engine', 0)) ? 'the engine killed' : undefined;
+      if (!(await world.service.killPart('engine', 0))) return undefined;
+      world.demand(...linesOf.engineKilled);
+      return 'the engine killed';
     },
   },
   {
@@ -36,9 +35,10 @@ export const kills: readonly Operation[] = [
     run: async (world, draw) => {
       const { processes } = world.service.settings;
       if (processes === 1) return undefined;
-      world.expect(/a front end ended/);
       const which = draw.int(0, processes - 1);
-      return (await world.service.killPart('front end', which)) ? `front end ${which + 1} killed` : undefined;
+      if (!(await world.service.killPart('front end', which))) return undefined;
+      world.demand(...linesOf.frontEndKilled);
+      return `front end ${which + 1} killed`;
     },
   },
   {

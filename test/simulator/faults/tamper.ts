@@ -1,3 +1,4 @@
+import { linesOf } from '../checks/log.ts';
 import { hold } from '../finding.ts';
 import { operationByName } from '../operations/by-name.ts';
 import type { ModelOrganization } from '../model.ts';
@@ -28,8 +29,7 @@ export const tamperings: readonly Operation[] = [
         `ALTER TABLE evidence_tiles UPDATE content = reverse(content) WHERE ${where} AND level = 0`,
       );
       organization.tampered = 'tiles were turned round';
-      world.isDamaged = true;
-      world.expect(/evidence|tree|tile|checkpoint/i);
+      world.damaged('evidence', linesOf.evidence);
       await world.service.stop();
       await world.service.start();
       // Others are served as before: their persons are taken out, and that waits for their trees.
@@ -58,8 +58,7 @@ export const tamperings: readonly Operation[] = [
       await world.service.ask(`ALTER TABLE events DELETE WHERE ${where}`);
       organization.tampered = `the row of ${id} was removed`;
       organization.removed.add(id);
-      world.isDamaged = true;
-      world.expect(/missing|lost|ledger|fewer|damage/i);
+      world.damaged('missing_events', linesOf.events);
       return `${organization.slug}: the row of ${id} removed`;
     },
   },

@@ -1,17 +1,15 @@
 import type { Draw } from '../draw.ts';
 import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
-import { Batch, dayMicros, type ModelEvent, type ModelOrganization } from '../model.ts';
+import { Batch } from '../batch.ts';
+import { dayMicros, type ModelEvent, type ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
 import { secretMark } from '../events.ts';
-import { anyWriter, send } from './post.ts';
+import { anyWriter, post } from './post.ts';
 
 /** Records of other programs, and events that are refused beside good ones. */
 
-interface Made {
-  readonly events: readonly ModelEvent[];
-  readonly texts: readonly string[];
-}
+const recordsMax = 60;
 
 /** Records whose rendering is not predicted: it must be the same on every way out, and be there once. */
 function makeRecords(
@@ -19,19 +17,16 @@ function makeRecords(
   organization: ModelOrganization,
   draw: Draw,
   number: number,
-  count: number,
-  textOf: (id: string, millis: number) => string,
-): Made {
+  record: Form['record'],
+): readonly ModelEvent[] {
   const noon = Math.floor(world.model.beganMicros / dayMicros) * dayMicros + dayMicros / 2;
-  const events: ModelEvent[] = [];
-  for (let index = 0; index < count; index++) {
+  return Array.from({ length: draw.int(1, recordsMax) }, (_, index): ModelEvent => {
     const id = `${organization.slug}.${number}.${index}`;
     const ageDays = draw.pick([50, 150]);
     const micros = noon - ageDays * dayMicros + draw.int(0, 100_000) * 1000;
-    const text = textOf(id, micros / 1000);
-    events.push({ id, text, isOpaque: true, micros, ageDays, persons: [], flow: '', action: 0 });
-  }
-  return { events, texts: events.map(({ text }) => text) };
+    const text = record(draw, id, micros / 1000);
+    return { id, text, isOpaque: true, micros, ageDays, persons: [], flow: '' };
+  });
 }
 
 function logLine(draw: Draw, id: string, millis: number): string {
@@ -60,72 +55,52 @@ function otlpRecord(draw: Draw, id: string, millis: number): string {
   });
 }
 
-async function post(world: World, organization: ModelOrganization, batch: Batch): Promise<string> {
-  world.model.events += batch.events.length;
-  organization.add(batch);
-  const answer = await send(world, organization, batch);
-  return `${organization.slug}: request ${batch.number}, ${batch.events.length} records to ${batch.path}: ${answer?.status ?? 'no answer'}`;
+interface Form {
+  readonly path: string;
+  readonly contentType: string;
+  record(draw: Draw, id: string, millis: number): string;
+  body(texts: readonly string[]): string;
 }
 
-const logLines: Operation = {
-  name: 'post log lines of another program',
-  weight: 2,
-  kind: 'actor',
-  run: async (world, draw) => {
-    const organization = anyWriter(world, draw);
-    if (organization === undefined || world.model.events > limits.eventsOfRunMax) return undefined;
-    const number = world.model.nextBatch();
-    const made = makeRecords(world, organization, draw, number, draw.int(1, 60), (id, millis) =>
-      logLine(draw, id, millis),
-    );
-    const idempotencyKey = draw.chance(0.5) ? `request-${number}` : undefined;
-    const headers = {
-      'x-api-key': draw.pick(organization.goodKeys.filter(({ scopes }) => scopes.includes('write'))).text,
-      'content-type': 'application/x-ndjson',
-      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-    };
-    const body = Buffer.from(made.texts.join('\n'));
-    return post(
-      world,
-      organization,
-      new Batch({
-        number,
-        events: made.events,
-        headers,
-        path: '/api/v1/audit?from=json',
-        body,
-        idempotencyKey,
-      }),
-    );
-  },
-};
+function postingRecords(name: string, weight: number, form: Form): Operation {
+  return {
+    name,
+    weight,
+    kind: 'actor',
+    run: async (world, draw) => {
+      const organization = anyWriter(world, draw);
+      if (organization === undefined || world.model.events > limits.eventsOfRunMax) return undefined;
+      const number = world.model.nextBatch();
+      const events = makeRecords(world, organization, draw, number, form.record);
+      const idempotencyKey = draw.chance(0.5) ? `request-${number}` : undefined;
+      const headers = {
+        ...organization.writing(draw, form.contentType),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      };
+      const body = Buffer.from(form.body(events.map(({ text }) => text)));
+      const { path } = form;
+      const batch = new Batch({ number, events, headers, path, body, idempotencyKey });
+      const status = await post(world, organization, batch);
+      return `${organization.slug}: request ${number}, ${events.length} records to ${path}: ${status ?? 'no answer'}`;
+    },
+  };
+}
 
-const otlp: Operation = {
-  name: 'post OTLP',
-  weight: 1.5,
-  kind: 'actor',
-  run: async (world, draw) => {
-    const organization = anyWriter(world, draw);
-    if (organization === undefined || world.model.events > limits.eventsOfRunMax) return undefined;
-    const number = world.model.nextBatch();
-    const made = makeRecords(world, organization, draw, number, draw.int(1, 60), (id, millis) =>
-      otlpRecord(draw, id, millis),
-    );
-    const headers = {
-      'x-api-key': draw.pick(organization.goodKeys.filter(({ scopes }) => scopes.includes('write'))).text,
-      'content-type': 'application/json',
-    };
-    const resource = '{"attributes":[{"key":"service.name","value":{"stringValue":"sim"}}]}';
-    const body = Buffer.from(
-      `{"resourceLogs":[{"resource":${resource},"scopeLogs":[{"logRecords":[${made.texts.join(',')}]}]}]}`,
-    );
-    return post(
-      world,
-      organization,
-      new Batch({ number, events: made.events, headers, path: '/v1/logs', body, idempotencyKey: undefined }),
-    );
-  },
-};
+const logLines = postingRecords('post log lines of another program', 2, {
+  path: '/api/v1/audit?from=json',
+  contentType: 'application/x-ndjson',
+  record: logLine,
+  body: (texts) => texts.join('\n'),
+});
+
+const otlpResource = '{"attributes":[{"key":"service.name","value":{"stringValue":"sim"}}]}';
+const otlp = postingRecords('post OTLP', 1.5, {
+  path: '/v1/logs',
+  contentType: 'application/json',
+  record: otlpRecord,
+  body: (texts) =>
+    `{"resourceLogs":[{"resource":${otlpResource},"scopeLogs":[{"logRecords":[${texts.join(',')}]}]}]}`,
+});
 
 const refused = [
   '{"message":{"timestamp":"never","action":1}}',
@@ -149,8 +124,7 @@ const rejected: Operation = {
       organization,
       method: 'POST',
       headers: {
-        'x-api-key': draw.pick(organization.goodKeys.filter(({ scopes }) => scopes.includes('write'))).text,
-        'content-type': 'application/x-ndjson',
+        ...organization.writing(draw, 'application/x-ndjson'),
         connection: 'close',
       },
       body: lines.join('\n'),

@@ -1,5 +1,6 @@
 import { clocks } from '../faults/clock.ts';
 import { damages } from '../faults/damage.ts';
+import { disks } from '../faults/disk.ts';
 import { logFiles } from '../faults/log-files.ts';
 import { kills } from '../faults/kills.ts';
 import { tamperings } from '../faults/tamper.ts';
@@ -15,6 +16,7 @@ import { killedCommands } from './killed-command.ts';
 import { posts } from './post.ts';
 import { reads } from './read.ts';
 import { repeats } from './repeat.ts';
+import { evidenceKeys } from './rotate-evidence-key.ts';
 import { policies } from './retention.ts';
 
 /** Everything that a run can do, by name. */
@@ -30,9 +32,11 @@ export const operations: readonly Operation[] = [
   ...transfers,
   ...backups,
   ...looks,
+  ...evidenceKeys,
   ...kills,
   ...clocks,
   ...damages,
+  ...disks,
   ...logFiles,
   ...tamperings,
 ];

@@ -7,6 +7,7 @@ import { limits } from '../limits.ts';
 import { ModelOrganization, type ModelUser } from '../model.ts';
 import { until } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
+import { confirmed } from './confirmed.ts';
 
 /** Organizations, users and keys: made, changed, ended. */
 
@@ -20,11 +21,11 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
     | { id: string }
     | undefined;
   if (row === undefined) return undefined;
-  const organization = new ModelOrganization(slug, row.id);
+  const organization = new ModelOrganization(slug, row.id, world.model.hides);
   for (let n = 0; n < personsOfOrganization; n++)
     organization.persons.push({ email: `person-${n}@${slug}.example`, state: 'here', pending: 0 });
   await makeKey(world, organization, 'read,write');
-  await makeUser(world, organization);
+  await makeUser(world, organization, 'auditor');
   if (organization.keys.length > 0) world.model.organizations.push(organization);
   return organization;
 }
@@ -38,12 +39,16 @@ async function makeKey(world: World, organization: ModelOrganization, scopes: st
   return true;
 }
 
-async function makeUser(world: World, organization: ModelOrganization): Promise<ModelUser | undefined> {
-  const email = `auditor-${organization.users.length}@${organization.slug}.example`;
+async function makeUser(
+  world: World,
+  organization: ModelOrganization,
+  role: ModelUser['role'],
+): Promise<ModelUser | undefined> {
+  const email = `${role}-${organization.users.length}@${organization.slug}.example`;
   const args = ['user', 'create', '--org', organization.slug, '--email', email, '--name', 'Somebody'];
-  const row = await world.done([...args, '--role', 'auditor', '--password-stdin'], `${password}\n`);
+  const row = await world.done([...args, '--role', role, '--password-stdin'], `${password}\n`);
   if (row === undefined) return undefined;
-  const user: ModelUser = { email, password, cookie: '', state: 'good' };
+  const user: ModelUser = { email, password, role, cookie: '', state: 'good' };
   const answer = await until(
     'a new user signs in',
     () => email,
@@ -62,12 +67,10 @@ async function makeUser(world: World, organization: ModelOrganization): Promise<
 
 const anyOrganization = (world: World, draw: Draw) => draw.pickAny(world.model.here);
 
+type Change = (world: World, organization: ModelOrganization, draw: Draw) => Promise<string | undefined>;
+
 /** Work on an organization's keys and users, one after the other. */
-function changing(
-  name: string,
-  weight: number,
-  change: (world: World, organization: ModelOrganization, draw: Draw) => Promise<string | undefined>,
-): Operation {
+function changing(name: string, weight: number, change: Change): Operation {
   return {
     name,
     weight,
@@ -80,59 +83,65 @@ function changing(
   };
 }
 
-async function revokeKey(
+/**
+ * Ends one of several by a command, and notes what it said once all processes know; the first stays, so that somebody is
+ * left who may. Where nobody knows whether it was ended, it is looked for at rest.
+ */
+async function endOne<T extends { state: string }>(
   world: World,
-  organization: ModelOrganization,
   draw: Draw,
+  good: readonly T[],
+  args: (one: T) => readonly string[],
+  note: (one: T, row: unknown) => void,
 ): Promise<string | undefined> {
-  const [, ...others] = organization.goodKeys;
-  const key = draw.pickAny(others);
-  if (key === undefined) return undefined;
-  key.state = 'unsure';
-  const row = await world.done(['key', 'revoke', key.id]);
-  if (row === undefined) return `${organization.slug}: revoke ${key.id}: nobody knows`;
-  await sleep(limits.graceMs / 3);
-  key.state = 'revoked';
-  return `${organization.slug}: key ${key.id} revoked`;
+  const one = draw.pickAny(good.slice(1));
+  if (one === undefined) return undefined;
+  one.state = 'unsure';
+  const row = await world.done(args(one));
+  if (row !== undefined) await sleep(limits.graceMs / 3);
+  note(one, row);
+  return `${args(one).join(' ')}${row === undefined ? ': nobody knows' : ''}`;
 }
 
-async function rotateKey(
-  world: World,
-  organization: ModelOrganization,
-  draw: Draw,
-): Promise<string | undefined> {
-  const [, ...others] = organization.goodKeys;
-  const key = draw.pickAny(others);
-  if (key === undefined) return undefined;
-  key.state = 'unsure';
-  const row = (await world.done(['key', 'rotate', key.id, '--grace', '0'])) as Key | undefined;
-  // Nobody was told the new secret where the command was cut short: then the key is as good as revoked.
-  if (row === undefined) {
-    organization.keys.splice(organization.keys.indexOf(key), 1);
-    return `${organization.slug}: rotate ${key.id}: nobody knows`;
-  }
-  await sleep(limits.graceMs / 3);
-  key.ended.push(key.text);
-  key.text = row.key;
-  key.state = 'good';
-  return `${organization.slug}: key ${key.id} rotated`;
-}
+const revokeKey: Change = (world, { goodKeys }, draw) =>
+  endOne(
+    world,
+    draw,
+    goodKeys,
+    ({ id }) => ['key', 'revoke', id],
+    (key, row) => {
+      if (row !== undefined) key.state = 'revoked';
+    },
+  );
 
-async function disableUser(
-  world: World,
-  organization: ModelOrganization,
-  draw: Draw,
-): Promise<string | undefined> {
-  const [, ...others] = organization.users.filter(({ state }) => state === 'good');
-  const user = draw.pickAny(others);
-  if (user === undefined) return undefined;
-  user.state = 'unsure';
-  const row = await world.done(['user', 'disable', user.email, '--org', organization.slug]);
-  if (row === undefined) return `${organization.slug}: disable ${user.email}: nobody knows`;
-  await sleep(limits.graceMs / 3);
-  user.state = 'disabled';
-  return `${organization.slug}: ${user.email} disabled`;
-}
+const rotateKey: Change = (world, { goodKeys, keys }, draw) =>
+  endOne(
+    world,
+    draw,
+    goodKeys,
+    ({ id }) => ['key', 'rotate', id, '--grace', '0'],
+    (key, row) => {
+      // Nobody was told the new secret where the command was cut short: then the key is as good as revoked.
+      if (row === undefined) {
+        keys.splice(keys.indexOf(key), 1);
+        return;
+      }
+      key.ended.push(key.text);
+      key.text = (row as Key).key;
+      key.state = 'good';
+    },
+  );
+
+const disableUser: Change = (world, { users, slug }, draw) =>
+  endOne(
+    world,
+    draw,
+    users.filter(({ state }) => state === 'good'),
+    ({ email }) => ['user', 'disable', email, '--org', slug],
+    (user, row) => {
+      if (row !== undefined) user.state = 'disabled';
+    },
+  );
 
 async function deleteOrganization(world: World, draw: Draw): Promise<string | undefined> {
   const candidates = world.model.here.slice(2).filter(({ tampered }) => tampered === undefined);
@@ -147,30 +156,11 @@ async function deleteOrganization(world: World, draw: Draw): Promise<string | un
       return `${slug}: deletion refused, as it is held`;
     }
     organization.state = 'deleting';
-    // Events that were under way make it another number.
-    for (let tries = 0; tries < 20; tries++) {
-      const preview = (await world.done(['org', 'delete', slug, '--dry-run'])) as
-        | { events: number }
-        | undefined;
-      if (preview === undefined) return `${slug}: deletion: nobody knows`;
-      const answer = await world.command([
-        'org',
-        'delete',
-        slug,
-        '--confirm',
-        String(preview.events),
-        '--json',
-      ]);
-      if (answer.code === 0) {
-        await sleep(limits.graceMs);
-        organization.state = 'deleted';
-        return `${slug}: deleted`;
-      }
-      if (world.isDisturbed) return `${slug}: deletion: nobody knows`;
-      await sleep(500);
-    }
-    hold(false, 'a command without a fault succeeds', () => `${slug} cannot be deleted`);
-    return undefined;
+    const count = await confirmed(world, ['org', 'delete', slug]);
+    if (count === undefined) return `${slug}: deletion: nobody knows`;
+    await sleep(limits.graceMs);
+    organization.state = 'deleted';
+    return `${slug}: deleted with ${count} events`;
   });
 }
 
@@ -195,8 +185,8 @@ export const controls: readonly Operation[] = [
   changing(
     'make a user',
     0.5,
-    async (world, organization) =>
-      `${organization.slug}: ${(await makeUser(world, organization))?.email} made`,
+    async (world, organization, draw) =>
+      `${organization.slug}: ${(await makeUser(world, organization, draw.pick(['auditor', 'member'])))?.email} made`,
   ),
   changing('disable a user', 1, disableUser),
 ];

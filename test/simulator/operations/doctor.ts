@@ -23,7 +23,7 @@ export const looks: readonly Operation[] = [
     run: async (world) => {
       if (
         world.isDisturbed ||
-        world.isDamaged ||
+        world.isDamaged() ||
         world.model.here.some(({ tampered }) => tampered !== undefined)
       )
         return undefined;

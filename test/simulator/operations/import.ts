@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { idIn, makeEvent } from '../events.ts';
 import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
-import { Batch } from '../model.ts';
+import { Batch } from '../batch.ts';
 import type { Operation } from '../world.ts';
 import { runAndKill } from './killed-command.ts';
 import { anyWriter } from './post.ts';
@@ -49,7 +49,7 @@ const importFile: Operation = {
       );
       hold(code === 0 || isKilled, 'a command without a fault succeeds', () => `import: ${code}`);
       if (code === 0) {
-        batch.state = 'stored';
+        batch.end('stored');
         return `${organization.slug}: ${events.length} events imported as ${number}, killed ${kills.join(', ') || 'never'}`;
       }
       kills.push(`after ${afterMs} ms`);
@@ -64,7 +64,7 @@ const forwardFile: Operation = {
   kind: 'actor',
   run: async (world, draw) => {
     const organization = draw.pickAny(world.model.here);
-    const key = organization?.goodKeys.find(({ scopes }) => scopes.includes('read'));
+    const key = organization?.reader;
     if (organization === undefined || key === undefined || world.isDisturbed) return undefined;
     const before = [...organization.order].filter((id) => !organization.everExpired.has(id));
     const name = `forward-${organization.slug}-${draw.int(0, 1e9)}`;

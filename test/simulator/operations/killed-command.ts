@@ -30,7 +30,7 @@ export async function runAndKill(
   stdin = '',
 ): Promise<Killed> {
   const { dataDir } = await world.service.up();
-  const { NODE_OPTIONS: _, CLOCK_SHIFT_MS: __, ...environment } = world.service.environment;
+  const environment = world.service.commandEnvironment;
   const before = writesOf(dataDir);
   const child = spawn(process.execPath, [...cliCommand, ...args], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment, DATA_DIR: dataDir },

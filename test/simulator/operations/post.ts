@@ -5,7 +5,8 @@ import type { Draw } from '../draw.ts';
 import { type Kind, makeEvent } from '../events.ts';
 import { brief, hold } from '../finding.ts';
 import { limits } from '../limits.ts';
-import { Batch, type ModelOrganization } from '../model.ts';
+import { Batch } from '../batch.ts';
+import type { ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
 
 /** Events that are sent in every form and coding, with and without an Idempotency-Key. */
@@ -32,13 +33,7 @@ function drawIdempotencyKey(draw: Draw, isKeyed: boolean | undefined, number: nu
   return draw.chance(0.2) ? 'body' : `request-${number}`;
 }
 
-function makeBatch(
-  world: World,
-  organization: ModelOrganization,
-  draw: Draw,
-  wanted: Wanted,
-  keyText: string,
-): Batch {
+function makeBatch(world: World, organization: ModelOrganization, draw: Draw, wanted: Wanted): Batch {
   const number = world.model.nextBatch();
   const { beganMicros } = world.model;
   const events = Array.from({ length: wanted.count }, (_, index) => {
@@ -51,8 +46,7 @@ function makeBatch(
   const coding = draw.pick(Object.keys(codings) as (keyof typeof codings)[]);
   const idempotencyKey = drawIdempotencyKey(draw, wanted.isKeyed, number);
   const headers = {
-    'x-api-key': keyText,
-    'content-type': form === 'lines' ? 'application/x-ndjson' : 'application/json',
+    ...organization.writing(draw, form === 'lines' ? 'application/x-ndjson' : 'application/json'),
     ...(coding !== 'identity' && { 'content-encoding': coding }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   };
@@ -72,6 +66,7 @@ export async function send(
   organization: ModelOrganization,
   batch: Batch,
 ): Promise<HttpAnswer | undefined> {
+  if (batch.state === 'absent') batch.doubt();
   if (world.isDisturbed && world.service.settings.processes > 1) batch.isShared = false;
   const answer = await world.ask(batch.path, {
     organization,
@@ -103,10 +98,8 @@ export async function send(
     'good events are accepted',
     () => `request ${batch.number}: ${brief(answer.text)}`,
   );
-  if (batch.state === 'maybe')
-    for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending -= 1;
   batch.answer = answer.text;
-  batch.state = 'stored';
+  batch.end('stored');
   return answer;
 }
 
@@ -116,8 +109,19 @@ function noteOtlp(batch: Batch, answer: HttpAnswer): HttpAnswer {
     'good events are accepted',
     () => `request ${batch.number}: ${answer.status} ${brief(answer.text)}`,
   );
-  batch.state = 'stored';
+  batch.end('stored');
   return answer;
+}
+
+/** Sends a request for the first time. */
+export async function post(
+  world: World,
+  organization: ModelOrganization,
+  batch: Batch,
+): Promise<number | undefined> {
+  world.model.events += batch.events.length;
+  organization.add(batch);
+  return (await send(world, organization, batch))?.status;
 }
 
 export async function postEvents(
@@ -126,21 +130,13 @@ export async function postEvents(
   draw: Draw,
   wanted: Wanted,
 ): Promise<{ batch: Batch; status: number | undefined }> {
-  const key = draw.pick(organization.goodKeys.filter(({ scopes }) => scopes.includes('write')));
-  const batch = makeBatch(world, organization, draw, wanted, key.text);
-  for (const person of new Set(batch.events.flatMap(({ persons }) => persons))) person.pending += 1;
-  world.model.events += batch.events.length;
-  organization.add(batch);
-  const answer = await send(world, organization, batch);
-  return { batch, status: answer?.status };
+  const batch = makeBatch(world, organization, draw, wanted);
+  return { batch, status: await post(world, organization, batch) };
 }
 
 /** An organization that takes events, and ages of events that it neither refuses nor removes. */
 export function anyWriter(world: World, draw: Draw): ModelOrganization | undefined {
-  const writers = world.model.here.filter(({ goodKeys }) =>
-    goodKeys.some(({ scopes }) => scopes.includes('write')),
-  );
-  return draw.pickAny(writers);
+  return draw.pickAny(world.model.here.filter(({ writes }) => writes));
 }
 
 const usualAges = [50, 150];
@@ -170,6 +166,10 @@ export const posts: readonly Operation[] = [
   posting('post a few', 8, (draw) => ({
     kinds: ['plain', 'person', 'secret', 'rich'],
     count: draw.int(1, limits.smallBatchEvents),
+  })),
+  posting('post transfers', 3, (draw) => ({
+    kinds: ['transfer', 'transfer', 'plain'],
+    count: draw.int(1, 30),
   })),
   posting('post persons', 4, (draw) => ({ kinds: ['person', 'plain'], count: draw.int(1, 20) })),
   posting('post many', 3, (draw) => ({ kinds: ['plain'], count: draw.int(200, limits.largeBatchEvents) })),

@@ -1,6 +1,7 @@
 import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
-import type { Batch, ModelOrganization } from '../model.ts';
+import type { Batch } from '../batch.ts';
+import type { ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
 import { anyWriter, postEvents, send } from './post.ts';
 
@@ -17,7 +18,10 @@ function keyed(world: World): readonly Keyed[] {
   if (mayDouble) return [];
   return world.model.here.flatMap((organization) =>
     organization.batches
-      .filter(({ idempotencyKey, isShared }) => idempotencyKey !== undefined && isShared)
+      .filter(
+        ({ idempotencyKey, isShared, isRepeatable }) =>
+          idempotencyKey !== undefined && isShared && isRepeatable,
+      )
       .filter(({ headers }) => organization.goodKeys.some(({ text }) => text === headers['x-api-key']))
       .map((batch) => ({ organization, batch })),
   );

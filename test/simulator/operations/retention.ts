@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { brief, hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { Draw } from '../draw.ts';
 import type { Operation, World } from '../world.ts';
+import { confirmed } from './confirmed.ts';
 import { postEvents } from './post.ts';
 
 /** What is kept how long, and what is held. Ages of events lie fifty days beside all retentions that are drawn. */
@@ -21,33 +20,12 @@ async function change(
   const { slug } = organization;
   organization.isPolicyUnknown = true;
   const said = `${slug}: org ${args.join(' ')}`;
-  for (let tries = 0; tries < 20; tries++) {
-    const disturbances = world.disturbances;
-    const isEnding = args[0] !== 'hold';
-    const row = isEnding
-      ? ((await world.done(['org', ...args, '--dry-run'])) as { would_remove: number } | undefined)
-      : { would_remove: 0 };
-    if (row === undefined) return `${said}: nobody knows`;
-    const confirm = isEnding ? ['--confirm', String(row.would_remove)] : [];
-    const answer = await world.command(['org', ...args, ...confirm, '--json']);
-    if (answer.code === 0) {
-      organization.policyKnownAtMs = Date.now() + limits.graceMs;
-      note();
-      organization.noteExpired();
-      organization.isPolicyUnknown = false;
-      return `${said} ${confirm.join(' ')}`;
-    }
-    if (world.isDisturbed || world.disturbances !== disturbances) return `${said}: nobody knows`;
-    // Events came meanwhile: another number.
-    hold(
-      /stored events|would be removed/.test(answer.stderr),
-      'a command without a fault succeeds',
-      () => `${said}: ${brief(answer.stderr)}`,
-    );
-    await sleep(300);
-  }
-  hold(false, 'a command without a fault succeeds', () => said);
-  return said;
+  const known =
+    args[0] === 'hold' ? await world.done(['org', ...args]) : await confirmed(world, ['org', ...args]);
+  if (known === undefined) return `${said}: nobody knows`;
+  note();
+  organization.policyBegins();
+  return `${said}${typeof known === 'number' ? ` --confirm ${known}` : ''}`;
 }
 
 function policyOperation(
@@ -92,12 +70,23 @@ const releaseHold = policyOperation('release a hold', 1, async (world, organizat
   });
 });
 
+const setReceipts = policyOperation('switch receipts', 0.5, async (world, organization, draw) => {
+  const receipts = draw.pick(['own', 'off'] as const);
+  const { slug } = organization;
+  organization.isPolicyUnknown = true;
+  if ((await world.done(['org', 'set', slug, '--receipts', receipts])) === undefined)
+    return `${slug}: nobody knows`;
+  organization.receipts = receipts;
+  organization.policyBegins();
+  return `${slug}: receipts ${receipts}`;
+});
+
 /** Old events, as far as the retention takes them at all. */
 const postOld = policyOperation('post old events', 3, async (world, organization, draw) => {
   const isTaken = (age: number) =>
     organization.days === undefined || age + world.service.aheadDays < organization.days;
   const ages = oldAges.filter(isTaken);
-  if (ages.length === 0 || world.model.events > limits.eventsOfRunMax || organization.goodKeys.length === 0)
+  if (ages.length === 0 || world.model.events > limits.eventsOfRunMax || !organization.writes)
     return undefined;
   const { batch, status } = await postEvents(world, organization, draw, {
     kinds: ['plain'],
@@ -107,4 +96,4 @@ const postOld = policyOperation('post old events', 3, async (world, organization
   return `${organization.slug}: request ${batch.number}, ${batch.events.length} old events: ${status ?? 'no answer'}`;
 });
 
-export const policies: readonly Operation[] = [setRetention, placeHold, releaseHold, postOld];
+export const policies: readonly Operation[] = [setRetention, placeHold, releaseHold, setReceipts, postOld];

@@ -3,7 +3,6 @@ import { printed } from '../../support/server.ts';
 import { hold } from '../finding.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { World } from '../world.ts';
-import { limits } from '../limits.ts';
 import { finishErasures } from './erase.ts';
 
 /** What came of changes that a kill cut short: each was made, or was not, and stays so. */
@@ -37,9 +36,8 @@ async function resolvePolicies(world: World): Promise<void> {
     organization.noteExpired();
     organization.days = typeof days === 'number' ? days : undefined;
     organization.held = row['hold'] !== null;
-    organization.noteExpired();
-    organization.isPolicyUnknown = false;
-    organization.policyKnownAtMs = Date.now() + limits.graceMs;
+    organization.receipts = row['receipts'] === 'off' ? 'off' : 'own';
+    organization.policyBegins();
   }
 }
 

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { hold } from '../finding.ts';
+import { limits } from '../limits.ts';
+import type { World } from '../world.ts';
+import { filesIn } from './bounds.ts';
+
+/** Files come and go meanwhile. */
+function contentOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+}
+
+/** Of who was erased nothing is left in any file, once replaced parts are gone; what is compressed is in no answer either. */
+export function checkErasedFiles(world: World): void {
+  const due = world.erased.filter(({ fromMs }) => Date.now() > fromMs + limits.erasedFilesMs);
+  if (due.length === 0) return;
+  for (const path of filesIn(world.service.dataDir)) {
+    const content = contentOf(path);
+    const found = due.find(({ text }) => content.includes(text));
+    hold(found === undefined, 'who was erased is in no file', () => `${found?.text} in ${path}`);
+  }
+}
