@@ -1,6 +1,6 @@
--- Organizations, users and API keys: small tables, one row for each write, read with FINAL so that the row with the
--- highest version (Unix microseconds of the write) counts. `written` is the engine's own clock: processes that keep
--- these tables in memory ask for what was written since they last looked.
+-- Control data: small tables, one row for each write, read with FINAL so that the row with the highest version (Unix
+-- microseconds of the write) counts. `written` is the engine's own clock: processes that keep these tables in memory ask
+-- for what was written since they last looked.
 
 CREATE TABLE IF NOT EXISTS organizations {{on_cluster}}
 (
@@ -38,6 +38,50 @@ ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
+-- By what users are known elsewhere. A table of its own: most users are known nowhere else.
+CREATE TABLE IF NOT EXISTS user_identities {{on_cluster}}
+(
+    id UUID COMMENT 'of the user',
+    org UUID,
+    issuer String COMMENT 'of the provider that the user signs in by, or empty',
+    subject String,
+    linked_at Nullable(DateTime64(6, 'UTC')),
+    external_id String COMMENT 'of the directory that provisions the user by SCIM, or empty',
+    version UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- How people of an organization sign in by a provider of OpenID Connect, and whether passwords are good there. A row for
+-- each organization that has said anything of it.
+CREATE TABLE IF NOT EXISTS sign_ons {{on_cluster}}
+(
+    id UUID COMMENT 'of the organization',
+    provider LowCardinality(String) COMMENT 'own: the one below; service: the one of the configuration; off: none',
+    issuer String,
+    client_id String,
+    client_secret String COMMENT 'encrypted with a key derived from SESSION_SECRET',
+    scopes String,
+    trust_email Bool COMMENT 'addresses without email_verified count as verified',
+    link_email Bool COMMENT 'a verified address finds a user who is not linked to an identity yet',
+    create_users Bool COMMENT 'whoever the provider vouches for becomes a user',
+    role_claim String COMMENT 'empty: roles are what they are here',
+    admin_values Array(String),
+    auditor_values Array(String),
+    member_values Array(String),
+    default_role LowCardinality(String) COMMENT 'empty: who has none of the values is refused',
+    passwords Bool,
+    connected_at DateTime64(6, 'UTC') COMMENT 'identities linked before this may be linked anew',
+    proven_at Nullable(DateTime64(6, 'UTC')) COMMENT 'an administrator has signed in by it',
+    version UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
 CREATE TABLE IF NOT EXISTS api_keys {{on_cluster}}
 (
     id String,
@@ -58,6 +102,16 @@ CREATE TABLE IF NOT EXISTS api_keys {{on_cluster}}
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- When API keys were last used, as far as each process has told: the newest time of an id counts. A table of its own, so
+-- that a key's row changes only when somebody changes the key.
+CREATE TABLE IF NOT EXISTS api_key_uses {{on_cluster}}
+(
+    id String,
+    used_at DateTime64(6, 'UTC')
+)
+ENGINE = {{ReplacingMergeTree(used_at)}}
+ORDER BY id;
 
 CREATE TABLE IF NOT EXISTS ended_sessions {{on_cluster}}
 (

@@ -1,4 +1,6 @@
--- Processes that share an engine, each with a small number that makes the order of its events (seq) its own.
+-- The writer registry: processes that share an engine, and how far each has come.
+
+-- Each has a small number, which makes the order of its events (seq) its own.
 CREATE TABLE IF NOT EXISTS writers {{on_cluster}}
 (
     id UInt8,
@@ -7,3 +9,80 @@ CREATE TABLE IF NOT EXISTS writers {{on_cluster}}
 )
 ENGINE = {{ReplacingMergeTree(seen)}}
 ORDER BY (id, instance);
+
+-- Servers as they are seen: each run of one has a row, renewed every few seconds. Two runs of one instance at the same
+-- time are a data directory and its copy.
+CREATE TABLE IF NOT EXISTS writer_runs {{on_cluster}}
+(
+    instance UUID,
+    run UUID,
+    id UInt8,
+    host String,
+    pid UInt32,
+    seen DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = {{ReplacingMergeTree(seen)}}
+ORDER BY (instance, run)
+TTL toDateTime(seen) + INTERVAL 30 DAY;
+
+-- Instances that an operator has given up: nobody waits for what their logs still hold. Kept for ever, as a data
+-- directory may come back at any time.
+CREATE TABLE IF NOT EXISTS retired_writers {{on_cluster}}
+(
+    instance UUID,
+    id UInt8,
+    low UInt64,
+    operator String,
+    retired DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = {{ReplacingMergeTree(retired)}}
+ORDER BY instance;
+
+-- The watermarks of the order of ingest, for the feed. A row says of its writer: everything of mine in segments
+-- below `low` is in the table or never will be, and until `until` I may write at or above it. Writers are processes
+-- that share an engine, and commands that write past the log of a server. Rows go by their age: of a writer's rows the
+-- newest, which counts, is the last to go.
+CREATE TABLE IF NOT EXISTS watermarks {{on_cluster}}
+(
+    writer UUID,
+    low UInt64,
+    until DateTime64(3, 'UTC'),
+    version UInt64,
+    written DateTime('UTC') DEFAULT now()
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY writer
+TTL written + INTERVAL 30 DAY;
+
+-- Which command has a claim in `watermarks`: the process, where that can be looked at, and which number it has taken.
+CREATE TABLE IF NOT EXISTS watermark_owners {{on_cluster}}
+(
+    writer UUID,
+    place String COMMENT 'of the boot of a machine and its processes, or of a container in it',
+    host String,
+    pid UInt32,
+    begun String COMMENT 'when the process began, as the system counts it',
+    segment UInt64 COMMENT 'that it may be storing; 0: none yet',
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(written)}}
+ORDER BY writer
+TTL toDateTime(written) + INTERVAL 30 DAY;
+
+-- Idempotency keys that processes on one engine share. A row is a claim: of those on an `id` (of API key and key) one
+-- process stores events, and then says what it has answered. `state`: 1 claimed, 2 withdrawn, 3 answered; of a claim's
+-- rows the highest state counts, in whatever order they come. `instance` is the process, `sent` what the body was.
+CREATE TABLE IF NOT EXISTS idempotency_keys {{on_cluster}}
+(
+    id String,
+    claim UUID,
+    instance UUID,
+    state UInt8,
+    sent String,
+    answer String,
+    at DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = {{ReplacingMergeTree(state)}}
+ORDER BY (id, claim)
+TTL toDateTime(at) + INTERVAL 25 HOUR
+SETTINGS index_granularity = 256, fsync_after_insert = 1, fsync_part_directory = 1;

@@ -14,7 +14,7 @@ import { Ledger, type MissingRows } from '../storage/ledger.ts';
 import { readLedger } from '../storage/ledger-file.ts';
 import { type ActivePart, activeParts, checkPart, detachPart, sharesOfPart } from '../storage/parts.ts';
 import type { PartShare } from '../storage/parts.ts';
-import { LaterReleaseError } from '../storage/later-release.ts';
+import { OtherReleaseError } from '../storage/migrate.ts';
 import { shortMessage } from '../storage/exception.ts';
 import { EngineError } from '../base/engine-error.ts';
 import { compareWithTable, acknowledgeLoss } from '../storage/stored-counts.ts';
@@ -132,9 +132,8 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
   } catch (error) {
     // A wrong setting is no damage: the operator must correct it.
     if (isReached || error instanceof ConfigError) throw error;
-    if (error instanceof LaterReleaseError) {
-      const remedy =
-        'start the release that this database is of: docs/upgrade.md says under "Rolling back" what can be done';
+    if (error instanceof OtherReleaseError) {
+      const remedy = 'start the release that this database is of (docs/upgrade.md)';
       return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = shortMessage(error instanceof Error ? error.message : String(error));

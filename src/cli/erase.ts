@@ -275,7 +275,7 @@ function accountText({ erased }: Erasing, { id }: User, erasure?: StoredErasure)
 /** Whether servers write to a ClickHouse server: one of them carries it out. */
 async function hasOtherWriters({ config, storage }: Session): Promise<boolean> {
   if (config.clickhouse.url === undefined) return false;
-  return areOthersWriting(storage, randomUUID(), storageLimits.migrationClaimMsMax);
+  return areOthersWriting(storage, randomUUID(), storageLimits.writerSignMsMax);
 }
 
 async function erase(deps: CliDeps, options: EraseOptions): Promise<void> {

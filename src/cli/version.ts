@@ -19,7 +19,7 @@ export function registerVersion(program: Command, deps: CliDeps): void {
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const value = { version: version(), migration: await newestMigration(), log_format: formatVersion };
-      const text = `auditlog ${value.version}: tables up to migration ${levelText(value.migration)}, log up to format ${formatVersion}`;
+      const text = `auditlog ${value.version}: tables up to migration ${levelText(value.migration)}, log of format ${formatVersion}`;
       print(deps, options, 'CliVersion', value, text);
     });
 }

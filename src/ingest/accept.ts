@@ -1,7 +1,7 @@
 import { traced } from '../base/trace.ts';
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
-import { type BatchAnswer, type Idempotency, isSame, sentOf } from './idempotency.ts';
+import { type BatchAnswer, type Idempotency, sentOf } from './idempotency.ts';
 import type { KeyClaims } from './key-claims.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { limits } from './limits.ts';
@@ -110,7 +110,7 @@ class Acceptor {
     if (before !== undefined) return before;
     const claim = isAccepted(mapped.outcome) ? await this.#options.claims?.claim(id, sent) : undefined;
     if (claim?.kind === 'answered') {
-      if (!isSame(claim.sent, sent)) throw keyReused();
+      if (claim.sent !== sent) throw keyReused();
       return claim.answer;
     }
     const answer = this.#answerOf(request, mapped);

@@ -18,7 +18,7 @@ export interface BatchAnswer {
 export interface Entry {
   /** SHA-256 of API key and Idempotency-Key, base64url. */
   readonly id: string;
-  /** What was sent (`sentOf`). Entries of 0.1.0 have the hash alone. */
+  /** What was sent (`sentOf`). */
   readonly body: string;
   /** Unix milliseconds. */
   readonly at: number;
@@ -28,13 +28,6 @@ export interface Entry {
 /** What a body was: its hash (SHA-256 after decompression), and what it was taken for; the same bytes can be either. */
 export function sentOf(hash: string, form: string, adapter?: string, org?: string): string {
   return `${hash} ${form}${adapter === undefined ? '' : ` ${adapter}`}${org === undefined ? '' : ` org=${org}`}`;
-}
-
-const hashIn = (sent: string): string => sent.split(' ', 1)[0] ?? '';
-
-/** Whether what is remembered is what was sent now. */
-export function isSame(remembered: string, sent: string): boolean {
-  return remembered === sent || remembered === hashIn(sent);
 }
 
 const hourMs = 3_600_000;
@@ -96,7 +89,7 @@ export class Idempotency {
   recall(id: string, sent: string): BatchAnswer | 'other' | undefined {
     const found = this.entry(id);
     if (found === undefined) return undefined;
-    return isSame(found.body, sent) ? found.answer : 'other';
+    return found.body === sent ? found.answer : 'other';
   }
 
   /** What is remembered of an id within the window. */
@@ -110,11 +103,10 @@ export class Idempotency {
     return [...this.#entries.values()].map(({ entry }) => entry).filter((entry) => !this.#hasExpired(entry));
   }
 
-  /** The id of a request whose key is what it holds: a new one, or that which 0.1.0 gave it, by the hash alone. */
+  /** The id of a request whose key is what it holds. */
   idOfContent(apiKey: string, sent: string): string {
     // No key that a client can send has a line break.
-    const earlier = this.id(apiKey, `body\n${hashIn(sent)}`);
-    return this.recall(earlier, sent) === undefined ? this.id(apiKey, `body\n${sent}`) : earlier;
+    return this.id(apiKey, `body\n${sent}`);
   }
 
   /** The notes to write with the batch's frame. */

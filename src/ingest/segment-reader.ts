@@ -6,11 +6,11 @@ import {
   decodeFileHeader,
   fileHeaderBytes,
   type Frame,
+  frameSeed,
   framesOf,
   scanFrame,
   type ScannedFrame,
   type SegmentContent,
-  seedsOf,
   segmentName,
 } from './segment.ts';
 
@@ -44,11 +44,12 @@ class Reading {
   readonly #segment: Segment;
   readonly #held: Lease<ArrayBuffer>[] = [];
   readonly #frames: Frame[] = [];
-  #seeds: readonly number[] = [];
+  readonly #seed: number;
 
   constructor(file: LogReader, segment: Segment) {
     this.#file = file;
     this.#segment = segment;
+    this.#seed = frameSeed(segment.number);
   }
 
   /** False when anything is not as it was sealed. */
@@ -87,10 +88,7 @@ class Reading {
     const { number } = this.#segment;
     const bytes = Buffer.alloc(fileHeaderBytes);
     await this.#file.read(bytes, 0);
-    const header = decodeFileHeader(bytes, segmentName(number));
-    if (header === undefined) return 0;
-    this.#seeds = seedsOf(header, number);
-    return fileHeaderBytes;
+    return decodeFileHeader(bytes, segmentName(number)) === undefined ? 0 : fileHeaderBytes;
   }
 
   /** Undefined where the file ends too early. */
@@ -108,7 +106,7 @@ class Reading {
     const found: ScannedFrame[] = [];
     let end = 0;
     for (;;) {
-      const frame = scanFrame(piece, end, this.#seeds);
+      const frame = scanFrame(piece, end, this.#seed);
       if (frame === undefined) break;
       found.push(frame);
       end = frame.end;

@@ -18,9 +18,8 @@ import { segmentNumberMax } from '../base/sequence.ts';
  * tail (never acknowledged) from damage to what had been acknowledged.
  * `following` counts the frames of the same request that come after: a request is in the log whole or not at all.
  * The last CRC begins with that of the segment's number, so that a frame is one of this segment only.
- * Version 1 had neither that nor manifests.
  */
-export const formatVersion = 2;
+export const formatVersion = 1;
 export const fileHeaderBytes = 32;
 export const frameHeaderBytes = 48;
 const fileMagic = Buffer.from('AUDITWAL', 'latin1');
@@ -212,35 +211,26 @@ export interface Scan {
 }
 
 interface FileHeader {
-  readonly version: number;
   readonly segment: number;
 }
 
-/** Undefined for a broken header. Throws for an intact one of a newer release: nothing may be guessed about that. */
+/** Undefined for a broken header. Throws for an intact one of another format: nothing may be guessed about that. */
 export function decodeFileHeader(file: Buffer, name: string): FileHeader | undefined {
   if (file.length < fileHeaderBytes || !file.subarray(0, 8).equals(fileMagic)) return undefined;
   if (crc32c(file.subarray(0, 28)) !== file.readUInt32LE(28)) return undefined;
   const version = file.readUInt32LE(8);
-  if (version > formatVersion) {
+  if (version !== formatVersion)
     throw new Error(
-      `the log is of a later release: ${name} has format ${version}, and this one reads formats up to ${formatVersion}. ` +
-        'Start the later release again (docs/upgrade.md, Rolling back)',
+      `the log is of another release: ${name} has format ${version}, and this one reads format ${formatVersion} (docs/upgrade.md)`,
     );
-  }
-  return { version, segment: Number(file.readBigUInt64LE(16)) };
-}
-
-/** The seeds that frames may have: one, unless the header that would tell the version is broken. */
-export function seedsOf(header: FileHeader | undefined, segment: number): readonly number[] {
-  if (header === undefined) return [frameSeed(segment), 0];
-  return [header.version === 1 ? 0 : frameSeed(segment)];
+  return { segment: Number(file.readBigUInt64LE(16)) };
 }
 
 /** The intact frame that begins there, if there is a whole one. */
-export function scanFrame(file: Buffer, at: number, seeds: readonly number[]): ScannedFrame | undefined {
+export function scanFrame(file: Buffer, at: number, seed: number): ScannedFrame | undefined {
   if (at + frameHeaderBytes > file.length || !file.subarray(at, at + 4).equals(frameMagic)) return undefined;
   const sum = file.readUInt32LE(at + 44);
-  if (!seeds.some((seed) => crc32c(file.subarray(at, at + 44), seed) === sum)) return undefined;
+  if (crc32c(file.subarray(at, at + 44), seed) !== sum) return undefined;
   const notesBytes = file.readUInt32LE(at + 4);
   const payloadBytes = file.readUInt32LE(at + 8);
   const notesAt = at + frameHeaderBytes;
@@ -263,9 +253,9 @@ export function scanFrame(file: Buffer, at: number, seeds: readonly number[]): S
 }
 
 /** The next whole frame after a damaged place. */
-function nextFrame(file: Buffer, from: number, seeds: readonly number[]): ScannedFrame | undefined {
+function nextFrame(file: Buffer, from: number, seed: number): ScannedFrame | undefined {
   for (let at = file.indexOf(frameMagic, from); at !== -1; at = file.indexOf(frameMagic, at + 1)) {
-    const frame = scanFrame(file, at, seeds);
+    const frame = scanFrame(file, at, seed);
     if (frame !== undefined) return frame;
   }
   return undefined;
@@ -274,13 +264,13 @@ function nextFrame(file: Buffer, from: number, seeds: readonly number[]): Scanne
 /** Finds every intact frame of a segment's file, checking every sum, also behind damaged places. */
 export function scanSegment(file: Buffer, segment: number): Scan {
   const header = decodeFileHeader(file, segmentName(segment));
-  const seeds = seedsOf(header, segment);
+  const seed = frameSeed(segment);
   const frames: ScannedFrame[] = [];
   const gaps: Range[] = [];
   let manifest: Manifest | undefined;
   let at = header === undefined ? 0 : fileHeaderBytes;
   while (at < file.length) {
-    const frame = scanFrame(file, at, seeds) ?? nextFrame(file, at + 1, seeds);
+    const frame = scanFrame(file, at, seed) ?? nextFrame(file, at + 1, seed);
     const from = frame?.at ?? file.length;
     if (from > at) gaps.push({ from: at, to: from });
     if (frame?.kind === manifestKind) {

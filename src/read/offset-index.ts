@@ -1,8 +1,8 @@
 import { type AuditFilter, earliestOf, type Where } from './filter.ts';
 
 /**
- * Counts of an organization's events by buckets of time, which projections of the table keep (migrations 0008 and
- * 0009): true to each part, so their sum is exact on any snapshot.
+ * Counts of an organization's events by buckets of time, which projections of the table keep: true to each
+ * part, so their sum is exact on any snapshot.
  */
 interface Counts {
   /** The filter that finds them; each of its events meets just one of the conditions. Undefined: all events. */

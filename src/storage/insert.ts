@@ -15,7 +15,7 @@ const structure = sent.map(([name, type]) => `${name} ${type.replaceAll("'", "\\
  * A segment is one block, and its rows belong to one month of recording, whatever times its events have: so it becomes
  * one part, which is there whole or not at all.
  *
- * Not here: the engine's own deduplication, which the table has switched off (migration 0005). Its memory of a block
+ * Not here: the engine's own deduplication, which the table has switched off (0001_events.sql). Its memory of a block
  * can outlive the block in a crash, and would then drop the very rows that are missing. Asking the table is the only
  * answer that counts.
  */
@@ -105,7 +105,7 @@ async function store(
     if (present === segment.rows && !segment.isDamaged) return;
     if (present > segment.rows && !segment.isDamaged)
       throw new Error(`segment ${segment.number} has ${present} rows of ${segment.rows} stored`);
-    // On a cluster each shard has a part of its own, and a segment that an earlier release sent can have one a month.
+    // On a cluster each shard has a part of its own.
     if (present > 0) {
       log.warn(
         { segment: segment.number, present, rows: segment.rows },

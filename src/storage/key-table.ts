@@ -1,7 +1,7 @@
 import { limits } from './limits.ts';
 import type { Storage } from './storage.ts';
 
-/** A claim on an Idempotency-Key, as processes on one engine see it (`state` as in migration 0012). */
+/** A claim on an Idempotency-Key, as processes on one engine see it (`state` as in 0003_writers.sql). */
 export interface KeyRow {
   readonly id: string;
   /** UUID of its own. */

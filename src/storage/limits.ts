@@ -72,20 +72,17 @@ export const limits = {
   damageLookMs: 2_000,
   /** Reading one part whole. */
   partCheckMsMax: 1_800_000,
-  /** A migration that copies all events, and whoever waits for it. */
-  migrationMsMax: 7 * 24 * 3_600_000,
-  migrationProgressMs: 10_000,
-  /** Of processes that share an engine one migrates: its claim, and any sign of a writer, counts for so long. */
-  migrationClaimMsMax: 30_000,
-  migrationClaimRenewMs: 5_000,
-  migrationClaimPollMs: 500,
+  /** Of any statement; most have a bound of their own. */
+  statementMsMax: 3_600_000,
+  /** A sign of a writer counts for so long. */
+  writerSignMsMax: 30_000,
+  /** How often it is looked whether claims of commands have ended. */
+  claimPollMs: 500,
   /** A claim that is held counts for so long after its last sign of life. */
   claimMsMax: 30_000,
   claimRenewMs: 5_000,
   /** Longer than an insert takes to become visible, so that of two claims made at once each sees the other. */
   claimSettleMs: 400,
-  /** Other servers are given so long to stop, which is also until one that died is known to be gone. */
-  migrationQuietMsMax: 40_000,
   /** A command takes a few seconds; several may have come before. */
   cliEngineWaitMsMax: 30_000,
   cliEngineWaitDelayMs: 200,

@@ -2,13 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { limits as baseLimits } from '../base/limits.ts';
 import { limits } from './limits.ts';
 import type { Logger } from '../base/log.ts';
-import { moveEvents } from './events-move.ts';
-import { type RecordedMigration, requireWorkable } from './later-release.ts';
-import { withMigrationClaim, type MigrationMode } from './migration-claims.ts';
-import { type Migration, migrationsDirectory, numberOf, readMigrations } from './migration-files.ts';
+import {
+  levelText,
+  type Migration,
+  migrationsDirectory,
+  numberOf,
+  readMigrations,
+} from './migration-files.ts';
 import { renderMigration } from './render-migration.ts';
 import { quoteIdentifier } from './quote.ts';
-import { removeTtl } from './remove-ttl.ts';
 import { EngineError } from '../base/engine-error.ts';
 import type { Storage } from './storage.ts';
 
@@ -16,20 +18,9 @@ export interface MigrateOptions {
   readonly log: Logger;
   /** CLICKHOUSE_CLUSTER: every statement runs on every node, tables are replicated. */
   readonly cluster?: string | undefined;
-  /** Who else could be at it; default is nobody. */
-  readonly mode?: MigrationMode;
   /** Folder of `NNNN_name.sql` files; default is the project's own. */
   readonly directory?: URL;
 }
-
-/**
- * What statements cannot say, done after those of the file and before it is recorded. A step may be cut short at any
- * point and is then begun again, statements included; one process at a time is at it.
- */
-const steps: ReadonlyMap<string, typeof moveEvents> = new Map([
-  ['0006_events_by_ingest_month.sql', moveEvents],
-  ['0014_retention.sql', removeTtl],
-]);
 
 const recordsTable = `CREATE TABLE IF NOT EXISTS schema_migrations {{on_cluster}} (
   name String, checksum String, applied DateTime64(6, 'UTC') DEFAULT now64(6)
@@ -95,50 +86,30 @@ interface RecordRow {
   readonly applied: string;
 }
 
-/** By name of a migration, the one that a release must know at least to work with its tables; empty before 0018. */
-async function readLevels(storage: Storage): Promise<ReadonlyMap<string, number>> {
-  const table = 'migration_levels';
-  const found = await storage.rows(
-    'SELECT name FROM system.tables WHERE database = {database:String} AND name = {table:String}',
-    { database: storage.database, table },
-  );
-  if (found.length === 0) return new Map();
-  const rows = await storage.rows<{ name: string; works_from: number }>(
-    `SELECT name, works_from FROM ${table} FINAL`,
-  );
-  return new Map(rows.map(({ name, works_from: worksFrom }) => [name, worksFrom]));
+/** The tables are not those that this release makes. */
+export class OtherReleaseError extends Error {
+  constructor(database: string, words: string) {
+    super(`the database ${database} is of another release: ${words} (docs/upgrade.md)`);
+    this.name = 'OtherReleaseError';
+  }
 }
 
-interface Applied {
-  readonly names: ReadonlySet<string>;
-  /** What a later release has added, and this one works with. */
-  readonly later: readonly RecordedMigration[];
-}
-
-/**
- * What has been applied. Rejects with LaterReleaseError, and when a file was changed or removed since.
- */
-async function readApplied(storage: Storage, migrations: readonly Migration[]): Promise<Applied> {
+/** Names of what has been applied. Rejects with OtherReleaseError where that is not the beginning of what this release has. */
+async function readApplied(storage: Storage, migrations: readonly Migration[]): Promise<ReadonlySet<string>> {
   const rows = await withRetry(() =>
     storage.rows<RecordRow>('SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name'),
   );
-  const levels = await readLevels(storage);
-  const byName = new Map(migrations.map((migration) => [migration.name, migration]));
+  const checksums = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
   const newest = migrations.at(-1)?.number ?? 0;
-  const later: RecordedMigration[] = [];
   for (const { name, checksum, applied } of rows) {
-    const number = numberOf(name);
-    const migration = byName.get(name);
-    if (number > newest) later.push({ name, number, worksFrom: levels.get(name) ?? 0, applied });
-    else if (migration === undefined)
-      throw new Error(`migration ${name} has been applied to ${storage.database}, but its file is missing`);
-    else if (migration.checksum !== checksum)
-      throw new Error(
-        `migration ${name} has been applied to ${storage.database}, but its file has changed since`,
-      );
+    const at = `migration ${name} was applied at ${applied.slice(0, 19)} UTC`;
+    const refuse = (words: string) => new OtherReleaseError(storage.database, `${at}, ${words}`);
+    if (numberOf(name) > newest)
+      throw refuse(`and this release knows those up to ${levelText(newest)}: start the later one again`);
+    if (checksums.get(name) !== checksum)
+      throw refuse('and this release has none, or another one, of that name');
   }
-  requireWorkable(storage.database, later, newest);
-  return { names: new Set(rows.map((row) => row.name)), later };
+  return new Set(rows.map(({ name }) => name));
 }
 
 /**
@@ -152,34 +123,21 @@ async function isCurrent(storage: Storage, migrations: readonly Migration[]): Pr
     { settings: { database: 'default' } },
   );
   if (tables.length === 0) return false;
-  const { names } = await readApplied(storage, migrations);
+  const names = await readApplied(storage, migrations);
   return migrations.every(({ name }) => names.has(name));
-}
-
-async function apply(storage: Storage, options: MigrateOptions, migration: Migration): Promise<void> {
-  const { cluster, log, mode = { kind: 'exclusive' } } = options;
-  const { name, checksum, statements, worksFrom } = migration;
-  for (const statement of statements) await withRetry(() => storage.command(statement));
-  await steps.get(name)?.({ storage, cluster, log, mode });
-  // Its level first: a migration that is recorded has one.
-  if (worksFrom !== undefined)
-    await storage.insertRows('migration_levels', [{ name, works_from: worksFrom }]);
-  await storage.insertRows('schema_migrations', [{ name, checksum }]);
-  log.info({ migration: name }, 'migration applied');
 }
 
 /**
  * Brings the schema up to date: creates the database, then applies each file of the folder that is not recorded in
  * `schema_migrations`, in order of their numbers. Any number of processes may do this at once: every statement is
- * idempotent, the record is kept by name, and those that share a server take turns where a step belongs to a file.
+ * idempotent, and the record is kept by name.
  *
  * @returns the names of the files applied by this call
  * Rejects with an EngineError from the engine, an Error where that is too old, one that names the file when one is
- * malformed, was changed after it had been applied, or is missing, LaterReleaseError where a later release has altered
- * the tables too far, or an Error that tells why a step cannot be done.
+ * malformed, or OtherReleaseError.
  */
 export async function migrate(storage: Storage, options: MigrateOptions): Promise<{ applied: string[] }> {
-  const { cluster, log, mode = { kind: 'exclusive' } } = options;
+  const { cluster, log } = options;
   const target = { database: storage.database, cluster };
   const migrations = await readMigrations(options.directory ?? migrationsDirectory, target);
   await checkVersion(storage);
@@ -188,23 +146,12 @@ export async function migrate(storage: Storage, options: MigrateOptions): Promis
   for (const statement of renderMigration(recordsTable, target)) {
     await withRetry(() => storage.command(statement));
   }
-  const { names, later } = await readApplied(storage, migrations);
-  if (later.length > 0) {
-    const facts = { later: later.map(({ name }) => name), known: migrations.at(-1)?.name };
-    log.warn(facts, 'the tables are of a later release, which this one works with');
+  const names = await readApplied(storage, migrations);
+  const missing = migrations.filter(({ name }) => !names.has(name));
+  for (const { name, checksum, statements } of missing) {
+    for (const statement of statements) await withRetry(() => storage.command(statement));
+    await storage.insertRows('schema_migrations', [{ name, checksum }]);
+    log.info({ migration: name }, 'migration applied');
   }
-  const applied: string[] = [];
-  for (const migration of migrations) {
-    const { name } = migration;
-    if (names.has(name)) continue;
-    const work = async (): Promise<void> => {
-      await apply(storage, options, migration);
-      applied.push(name);
-    };
-    const isDone = async (): Promise<boolean> => (await readApplied(storage, migrations)).names.has(name);
-    if (steps.has(name))
-      await withMigrationClaim(mode, { storage, cluster, log, migration: name, isDone }, work);
-    else await work();
-  }
-  return { applied };
+  return { applied: missing.map(({ name }) => name) };
 }

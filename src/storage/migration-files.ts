@@ -8,8 +8,6 @@ export interface Migration {
   readonly number: number;
   readonly checksum: string;
   readonly statements: readonly string[];
-  /** A release must know this one at least to work with the tables afterwards; files before `levelsSince` do not say. */
-  readonly worksFrom: number | undefined;
 }
 
 interface Target {
@@ -18,9 +16,6 @@ interface Target {
 }
 
 export const migrationsDirectory = new URL('../../schema/migrations/', import.meta.url);
-
-/** The file that makes the table of levels. */
-const levelsSince = 18;
 
 /** Of the newest migration in a folder; 0 where there is none. */
 export async function newestMigration(directory: URL = migrationsDirectory): Promise<number> {
@@ -45,8 +40,7 @@ export async function readMigrations(directory: URL, target: Target): Promise<Mi
     const checksum = createHash('sha256').update(bytes).digest('hex');
     const text = bytes.toString('utf8');
     try {
-      const statements = renderMigration(text, target);
-      migrations.push({ name, number, checksum, statements, worksFrom: worksFromOf(number, text) });
+      migrations.push({ name, number, checksum, statements: renderMigration(text, target) });
     } catch (error) {
       throw new Error(`migration ${name}: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
@@ -64,12 +58,4 @@ export function numberOf(name: string): number {
   const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1];
   if (number === undefined) throw new Error(`migration ${name}: the name must be NNNN_name.sql`);
   return Number(number);
-}
-
-function worksFromOf(number: number, text: string): number | undefined {
-  if (number < levelsSince) return undefined;
-  const said = /^-- Works from: (\d{4})$/.exec(text.split('\n', 1)[0] ?? '')?.[1];
-  if (said === undefined) throw new Error('the first line must be "-- Works from: NNNN"');
-  if (Number(said) > number) throw new Error(`it cannot work from ${said}, which comes after it`);
-  return Number(said);
 }

@@ -19,7 +19,6 @@ import { keepEventsView } from './events-view.ts';
 import { limits } from './limits.ts';
 import { instanceFile } from './writer-registry.ts';
 import { migrate } from './migrate.ts';
-import type { MigrationMode } from './migration-claims.ts';
 import { type OwnEngine, RunningEngine } from './own-engine.ts';
 import { PartsWatch, reportUnreadable } from './parts-watch.ts';
 import { checkRights } from './rights.ts';
@@ -101,7 +100,7 @@ export async function holdEngine(options: StorageOptions): Promise<HeldEngine> {
   options.stops.add(() => engine.stop());
   const copy = new ControlCopy(options.dataDir);
   const storage = connect(options, engine.connection, (part) => reportUnreadable(damage, log, part), copy);
-  await makeTables(options, storage, { kind: 'exclusive' });
+  await makeTables(options, storage);
   const engineStarts = () => engine.restarts();
   const watch = new ControlWatch({ storage, copy, damage, log, engineStarts });
   await watch.start();
@@ -129,7 +128,7 @@ async function reachServer(options: StorageOptions, url: string): Promise<Servic
   await waitForServer(storage, url, user, log);
   await checkRights(storage, user, cluster);
   const instance = await instanceOf(options.dataDir);
-  await makeTables(options, storage, { kind: 'shared', instance });
+  await makeTables(options, storage);
   showEngine({ storage, engine: undefined });
   const writeHealth = new WriteHealth(undefined);
   return { storage, writeHealth, held: undefined, isOwnEngine: false, instance };
@@ -161,10 +160,10 @@ function connect(
   return storage;
 }
 
-async function makeTables(options: StorageOptions, storage: Storage, mode: MigrationMode): Promise<void> {
+async function makeTables(options: StorageOptions, storage: Storage): Promise<void> {
   const { envelope, log } = options;
   const { database, cluster } = options.clickhouse;
-  await migrate(storage, { log, cluster, mode });
+  await migrate(storage, { log, cluster });
   await keepEventsView(storage, { database, cluster, ...envelope });
 }
 
@@ -211,34 +210,31 @@ export async function reachStorage(
   const { clickhouse, dataDir, log, stops } = options;
   const { url, cluster } = clickhouse;
   const copy = url === undefined ? new ControlCopy(dataDir) : undefined;
-  const { connection, mode } =
+  const { connection, isShared } =
     url === undefined
       ? await reachEngine(options)
-      : {
-          connection: serverConnection(options, url),
-          mode: { kind: 'shared', instance: randomUUID() } as const,
-        };
+      : { connection: serverConnection(options, url), isShared: true };
   const storage = openStorage(connection, log, undefined, copy);
   stops.add(() => storage.close());
-  await migrate(storage, { log, cluster, mode });
+  await migrate(storage, { log, cluster });
   // A server that runs has done so. What is changed must not be made of what a table has lost.
-  if (copy !== undefined && mode.kind === 'exclusive' && options.asItIs !== true)
+  if (copy !== undefined && !isShared && options.asItIs !== true)
     logMended(log, await mendControlData({ storage, copy }));
-  return { storage, isShared: mode.kind !== 'exclusive' };
+  return { storage, isShared };
 }
 
 async function reachEngine(
   options: EngineOptions,
-): Promise<{ readonly connection: EngineConnection; readonly mode: MigrationMode }> {
+): Promise<{ readonly connection: EngineConnection; readonly isShared: boolean }> {
   const { dataDir, log, stops } = options;
   const deadline = performance.now() + limits.cliEngineWaitMsMax;
   for (let first = true; ; first = false) {
     const running = await readEngineFile(dataDir, first ? log : undefined);
-    if (running !== undefined) return { connection: running, mode: { kind: 'follower' } };
+    if (running !== undefined) return { connection: running, isShared: true };
     const engine = await startUnlessLocked(options, deadline, true);
     if (!(engine instanceof DataDirLockedError)) {
       stops.add(() => engine.stop());
-      return { connection: engine.connection, mode: { kind: 'exclusive' } };
+      return { connection: engine.connection, isShared: false };
     }
     // A server that holds the directory is about to announce its engine; a command ends, and then it is our turn.
     await sleep(limits.cliEngineWaitDelayMs);

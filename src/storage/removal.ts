@@ -61,9 +61,9 @@ export interface CarryOutOptions {
 const isPolicy = `(own AND activity_id IN (${policyActivities.join(', ')}))`;
 const expiredOne = `org = {org:UUID} AND time < fromUnixTimestamp64Micro({before:Int64}, 'UTC')
   AND (NOT ${isPolicy} OR {before:Int64} >= ${allTimeMicros})`;
-/** The month of recording, as the partition key of the table has it (migration 0006). */
+/** The month of recording, as the partition key of the table has it. */
 const partition = `toString(toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + ${seqTimeMs(0n)}, 'UTC')))`;
-/** The bucket of the counts that the table keeps by ten minutes (migration 0008); a day is a whole number of them. */
+/** The bucket of the counts that the table keeps by ten minutes; a day is a whole number of them. */
 const bucketMicros = 600_000_000;
 
 /** How many events have expired. From narrow columns of these events alone. Rejects with EngineError. */

@@ -44,7 +44,7 @@ function renderStatement(statement: string, target: MigrationTarget): string | u
 }
 
 /**
- * Text with the placeholders of migration files filled in, for statements of steps (steps.ts); `{{distributed …}}`
+ * Text with the placeholders of migration files filled in, for statements about the same tables; `{{distributed …}}`
  * is none of them. Throws an Error when a placeholder is unknown.
  */
 export function renderPlaceholders(text: string, target: MigrationTarget): string {

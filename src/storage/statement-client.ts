@@ -41,7 +41,7 @@ export class StatementClient {
       http_headers: { ...headers },
       application: 'auditlog',
       max_open_connections: limits.statementConnectionsMax,
-      request_timeout: limits.migrationMsMax,
+      request_timeout: limits.statementMsMax,
       // A connection that the engine may be closing is not used.
       keep_alive: {
         enabled: keepAlive,

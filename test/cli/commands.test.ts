@@ -448,7 +448,7 @@ test('version has the newest migration and the format of the log that this relea
   const { migration, log_format } = JSON.parse(answer.out);
   assert.deepEqual([migration, log_format], [Number(newest), formatVersion]);
   const text = (await run(['version'])).out;
-  assert.match(text, new RegExp(`tables up to migration ${newest}, log up to format ${formatVersion}\n$`));
+  assert.match(text, new RegExp(`tables up to migration ${newest}, log of format ${formatVersion}\n$`));
 });
 
 test('--version is that of the package', async () => {

@@ -2,28 +2,21 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { newEvidenceKey } from '../../src/evidence/evidence.ts';
-import { buildEarlier } from '../support/earlier-build.ts';
 import { call, eventually, type HttpAnswer, type HttpCall, type Page } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { rounds } from '../support/rounds.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
-/**
- * Three servers on one engine, replaced one after the other under load. With UPGRADE_FROM=<commit> the first three are
- * what that commit was, so that two releases work side by side.
- */
-const earlierCommit = process.env['UPGRADE_FROM'];
+/** Three servers on one engine, replaced one after the other under load. */
 const count = 3;
 let engine: PlainEngine;
-let earlier: ReturnType<typeof buildEarlier> | undefined;
 let environment: Record<string, string>;
 const directories: string[] = [];
 const servers: (TestServer | undefined)[] = [];
 
 before(async () => {
   engine = await startPlainEngine();
-  if (earlierCommit !== undefined) earlier = buildEarlier(earlierCommit);
   const shared = {
     SESSION_SECRET: randomUUID(),
     EVIDENCE_KEY: newEvidenceKey('service'),
@@ -32,23 +25,17 @@ before(async () => {
   environment = { ...engine.env, ...shared };
   for (let n = 0; n < count; n += 1) {
     directories.push(await temporaryDirectory());
-    await start(n, earlier?.cli);
+    await start(n);
   }
 });
 after(async () => {
   for (const server of servers) await server?.stop();
   await engine?.stop();
   for (const directory of directories) await removeDirectory(directory);
-  earlier?.remove();
 });
 
-async function start(n: number, cli?: string): Promise<void> {
-  const launcher = cli === undefined ? undefined : ['sh', '-c', `exec "${process.execPath}" "${cli}" serve`];
-  servers[n] = await startServer({
-    dataDir: directories[n] ?? '',
-    env: environment,
-    ...(launcher !== undefined && { launcher }),
-  });
+async function start(n: number): Promise<void> {
+  servers[n] = await startServer({ dataDir: directories[n] ?? '', env: environment });
 }
 
 /** Takes a server out as an operator does, and puts the new one in its place. */

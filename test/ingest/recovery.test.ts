@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
-import { crc32c } from '@node-rs/crc32';
 import * as fc from 'fast-check';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
@@ -170,30 +169,6 @@ describe('recovery of the log', () => {
     assert.equal(seen.size, ways.length);
   });
 
-  it('takes what the last release left, and from then on knows where it ends', async () => {
-    const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
-    const numbers = [3, 67, 131].map((number) => nextSegmentNumber(Date.UTC(2026, 0, 1), 3, 0) + number - 3);
-    const [first, second, newest] = numbers as [number, number, number];
-    await overwrite(disk.files, segmentName(first), oldSegment(first, [[1], [2, 3]]));
-    await overwrite(disk.files, segmentName(second), oldSegment(second, [[4], [5]]));
-    const torn = oldSegment(newest, [[6], [7]]);
-    await overwrite(disk.files, segmentName(newest), torn.subarray(0, torn.length - 3));
-    const before = await open(disk.files);
-    const ids = async (wal: Wal) =>
-      (await Promise.all(wal.sealed().map((segment) => rowsOf(wal, segment)))).flat().map(([, id]) => id);
-    assert.deepEqual(await ids(before.wal), [1, 2, 3, 4, 5, 6]);
-    assert.deepEqual([before.damaged(), before.errors], [[], []]);
-    await before.wal.close();
-    // At the border of a frame: nothing in the file itself tells.
-    const content = await disk.files.read(segmentName(second));
-    await overwrite(disk.files, segmentName(second), content.subarray(0, content.lastIndexOf('FRAM')));
-    const after = await open(disk.files);
-    assert.deepEqual(await ids(after.wal), [1, 2, 3, 4, 6]);
-    assert.deepEqual(after.damaged(), [second]);
-    assert.match(after.errors.join(), /"rowsKept":1,"rowsWritten":2/);
-    await after.wal.close();
-  });
-
   it('leaves out a request of which a torn write lacks the end, whatever of it lies behind', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const number = nextSegmentNumber(Date.UTC(2026, 0, 1), 3, 0);
@@ -314,28 +289,3 @@ describe('recovery of the log', () => {
     assert.equal(segmentOfName('9999999999999999.wal'), undefined);
   });
 });
-
-/** A segment of format 1: no manifests, and sums that do not begin with the number. */
-function oldSegment(number: number, requests: readonly (readonly number[])[]): Buffer {
-  const header = Buffer.alloc(32);
-  header.write('AUDITWAL', 'latin1');
-  header.writeUInt32LE(1, 8);
-  header.writeBigUInt64LE(BigInt(number), 16);
-  header.writeUInt32LE(crc32c(header.subarray(0, 28)), 28);
-  const parts: Buffer[] = [header];
-  let row = 0;
-  for (const ids of requests) {
-    const { payload, payloadCrc } = frameOf(ids, 20);
-    const frame = Buffer.alloc(48);
-    frame.write('FRAM', 'latin1');
-    frame.writeUInt32LE(payload.length, 8);
-    frame.writeUInt32LE(ids.length, 12);
-    frame.writeUInt32LE(row, 16);
-    frame.writeBigUInt64LE(BigInt(parts.reduce((sum, part) => sum + part.length, 0)), 24);
-    frame.writeUInt32LE(payloadCrc, 36);
-    frame.writeUInt32LE(crc32c(frame.subarray(0, 44)), 44);
-    parts.push(frame, Buffer.from(payload));
-    row += ids.length;
-  }
-  return Buffer.concat(parts);
-}

@@ -522,7 +522,7 @@ describe('write-ahead log', () => {
     assert.ok((await disk.files.list()).includes(name.replace('.wal', '.damaged')));
   });
 
-  it('refuses a log that a newer release wrote', async () => {
+  it('refuses a log that another release wrote', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: Math.random });
     const wal = await open(disk.files, Date.now);
     await wal.append([frameOf([1], 100)]);
@@ -532,10 +532,7 @@ describe('write-ahead log', () => {
     content.writeUInt32LE(9, 8);
     content.writeUInt32LE(crc32c(content.subarray(0, 28)), 28);
     await overwrite(disk.files, name, content);
-    await assert.rejects(
-      open(disk.files, Date.now),
-      /has format 9, and this one reads formats up to 2\. Start the later release again/,
-    );
+    await assert.rejects(open(disk.files, Date.now), /has format 9, and this one reads format 1 /);
     assert.deepEqual(await disk.files.read(name), content);
   });
 });

@@ -7,8 +7,6 @@ import type { Reply } from '../../src/http/response.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { decoded, encoded, type Row } from '../ocsf/arbitrary.ts';
 import { BlockBuilder } from '../../src/ingest/native-block.ts';
-import { eventColumns } from '../../src/base/event-columns.ts';
-import type { SegmentSink } from '../../src/base/segment-insert.ts';
 import { encodeSeqColumn, nextSegmentNumber, segmentSeqRange } from '../../src/base/sequence.ts';
 import { Mapper } from '../../src/ocsf/audit-event.ts';
 import { Redaction } from '../../src/ocsf/redact.ts';
@@ -36,15 +34,12 @@ const rowsPerBlock = 50_000;
 interface RecorderOptions {
   readonly now?: () => number;
   readonly retentionDays?: number;
-  /** Columns that the table does not have: that of an earlier release. */
-  readonly without?: readonly string[];
 }
 
 export function createRecorder(storage: Storage, options: RecorderOptions = {}): Recorder {
-  const { now = Date.now, retentionDays, without } = options;
+  const { now = Date.now, retentionDays } = options;
   const mapper = new Mapper({ appName: 'Test', redaction: new Redaction(['password']), now });
-  const insert =
-    without === undefined ? createSegmentInsert(storage, silentLog) : insertWithout(storage, without);
+  const insert = createSegmentInsert(storage, silentLog);
   let segment = 0;
   return async (org, events, how = {}) => {
     segment = nextSegmentNumber(now(), 3, segment);
@@ -66,17 +61,6 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
     const seq = segmentSeqRange(segment);
     await insert({ number: segment, rows: rows.length, body, doubtful: false, isDamaged: false });
     return rows.map((row, index) => ({ ...row, seq: BigInt(seq.first) + BigInt(index) }));
-  };
-}
-
-function insertWithout(storage: Storage, without: readonly string[]): SegmentSink {
-  const columns = Object.keys(eventColumns).filter((name) => !without.includes(name));
-  return async ({ body }) => {
-    const settings = { input_format_skip_unknown_fields: 1 };
-    await storage.insertNative(`INSERT INTO events (${columns.join(', ')}) FORMAT Native`, body, {
-      settings,
-    });
-    return 'stored';
   };
 }
 

@@ -77,7 +77,6 @@ const ofOneEngine = new Set([
   'import',
   'operator',
   'start',
-  'upgrade',
   // About what stands before the service, or about no service.
   'pages',
   'proxy',

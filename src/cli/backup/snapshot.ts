@@ -154,7 +154,7 @@ async function lastOfCommands(storage: Storage, servers: readonly string[]) {
         command: lowest - 1,
         notes: ['a command was about to record an event: that, and those of commands since, are not in it'],
       };
-    await sleep(storageLimits.migrationClaimPollMs);
+    await sleep(storageLimits.claimPollMs);
   }
 }
 

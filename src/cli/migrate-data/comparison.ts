@@ -32,7 +32,7 @@ export interface Difference {
   readonly there: Digest;
 }
 
-/** The month of recording by `seq`, as it divides the table (migration 0006). */
+/** The month of recording by `seq`, as it divides the table. */
 export const recordingMonth =
   "toYYYYMM(fromUnixTimestamp64Milli(toInt64(bitShiftRight(seq, 26)) * 10 + 1577836800000, 'UTC'))";
 const none: Digest = { rows: 0, mark: '0' };

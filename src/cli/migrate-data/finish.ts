@@ -39,14 +39,14 @@ export async function requireStopped(
     stops.add(() => lock.release());
     return;
   }
-  const deadline = performance.now() + storageLimits.migrationQuietMsMax;
-  while (await areOthersWriting(source, randomUUID(), storageLimits.migrationClaimMsMax)) {
+  const deadline = performance.now() + 40_000;
+  while (await areOthersWriting(source, randomUUID(), storageLimits.writerSignMsMax)) {
     if (performance.now() > deadline)
       throw new Problem(
         'conflict',
         'servers write to the database that is moved: stop all of them first, then finish',
       );
-    await sleep(storageLimits.migrationClaimPollMs);
+    await sleep(storageLimits.claimPollMs);
   }
 }
 

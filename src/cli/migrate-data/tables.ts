@@ -146,8 +146,6 @@ export const backupTables: readonly MovedTable[] = [
  */
 export const leftTables: Readonly<Record<string, string>> = {
   schema_migrations: 'the target makes its tables itself',
-  migration_levels: 'the target makes its tables itself',
-  migration_claims: 'of processes',
   data_moves: 'of this engine',
   writers: 'of processes: they take a number where they work, and all numbers of the order are by the clock',
   watermarks: 'of processes',

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { EngineError } from '../../base/engine-error.ts';
 import type { Logger } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
@@ -35,7 +34,7 @@ export async function openTarget(options: TargetOptions, log: Logger, stops: Sto
     throw new Error(`the ClickHouse server at ${url} (--to) ${what}: ${error.message}`, { cause: error });
   }
   await checkRights(storage, user, cluster);
-  await migrate(storage, { log, cluster, mode: { kind: 'shared', instance: randomUUID() } });
+  await migrate(storage, { log, cluster });
   return { storage, records: await MoveRecords.open(storage, cluster) };
 }
 
@@ -75,7 +74,7 @@ async function takenWords(database: string, there: readonly string[], source: St
 
 /** Rejects with a Problem where a server works on the target: until the move is finished nobody else may write there. */
 export async function requireUnused({ storage }: Target, instance: string): Promise<void> {
-  if (await areOthersWriting(storage, instance, storageLimits.migrationClaimMsMax))
+  if (await areOthersWriting(storage, instance, storageLimits.writerSignMsMax))
     throw new Problem(
       'conflict',
       'a server writes to the target: stop it, and try again in half a minute; until the move is finished nothing but this command may write there',

@@ -39,10 +39,7 @@ describe('what doctor finds of the engine and the log', () => {
   test('is nothing where all is well', async () => {
     const { storage } = engine;
     assert.match(String((await checkVersion(storage)).notes), /^ClickHouse 2\d\./);
-    assert.match(
-      String((await checkTables(storage)).notes),
-      /^migrations up to (\d{4}), .* those up to \1; log/,
-    );
+    assert.match(String((await checkTables(storage)).notes), /^migrations up to \d{4}; log format 1$/);
     for (const one of [await checkClock(storage, dataDir), await checkPartCount(storage)])
       assert.deepEqual(one.findings, []);
   });

@@ -41,8 +41,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/ingest/accept.ts',
-        find: '      if (!isSame(claim.sent, sent)) throw keyReused();\n      return claim.answer;',
-        put: '      mapped.memory.release();\n      if (!isSame(claim.sent, sent)) throw keyReused();\n      return claim.answer;',
+        find: '      if (claim.sent !== sent) throw keyReused();\n      return claim.answer;',
+        put: '      mapped.memory.release();\n      if (claim.sent !== sent) throw keyReused();\n      return claim.answer;',
       },
       {
         file: 'src/ingest/frame-memory.ts',

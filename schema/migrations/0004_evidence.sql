@@ -42,6 +42,19 @@ ENGINE = {{ReplacingMergeTree(settled)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
+-- Trees that stand still while those of all others go on: an organization whose stored events contradict a checkpoint, or
+-- cannot be read. What is below `settled` is in its tree; the newest row counts.
+CREATE TABLE IF NOT EXISTS evidence_stopped {{on_cluster}}
+(
+    org UUID,
+    settled UInt64,
+    stopped Bool COMMENT 'false: it has gone on since',
+    version UInt64
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY org
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
 -- The public keys that sign checkpoints, the newest last; each but the first with a note by the key before it.
 CREATE TABLE IF NOT EXISTS evidence_keys {{on_cluster}}
 (
@@ -53,7 +66,7 @@ ENGINE = {{ReplacingMergeTree(added)}}
 ORDER BY key
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- Which of the processes that share an engine adds to the trees.
+-- Which of the processes that share an engine does what one does at a time: adds to the trees, removes, erases.
 CREATE TABLE IF NOT EXISTS evidence_claims {{on_cluster}}
 (
     task String,

@@ -1,0 +1,123 @@
+-- What leaves the table of events, and why: retention, deleted organizations, erased persons, damage.
+
+-- What is kept of an organization, and whether it is held: the newest row counts. No row: everything is kept. What is
+-- removed follows from the policy of today, and not from the day that an event was recorded with.
+CREATE TABLE IF NOT EXISTS retention_policies {{on_cluster}}
+(
+    id UUID COMMENT 'of the organization',
+    days Nullable(UInt32) COMMENT 'NULL: for ever',
+    held_at Nullable(DateTime64(6, 'UTC')) COMMENT 'not NULL: nothing is removed, whatever days says',
+    hold_reason String,
+    version UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- What the service has removed, or is about to: written before rows go, so that whoever takes up the work after a crash
+-- removes the same ones, and the ledger beside the table of events never takes them for lost.
+CREATE TABLE IF NOT EXISTS removals {{on_cluster}}
+(
+    id UUID,
+    org UUID,
+    partition String,
+    expires Date COMMENT 'of the rows, as the ledger counts them',
+    rows UInt64,
+    before Int64 COMMENT 'events whose time is before it, Unix microseconds',
+    below UInt64 COMMENT 'events below this place of the order of ingest',
+    done Bool,
+    recorded DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(recorded)}}
+ORDER BY (id, partition, expires)
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- Rows of the table of events that are known to be lost, with the day that they would have expired on: what an operator
+-- has taken out as damaged (`part`), or has recorded as missing (`part` is empty). The ledger beside the table counts
+-- them as known.
+CREATE TABLE IF NOT EXISTS holes {{on_cluster}}
+(
+    id UUID,
+    part String,
+    partition String,
+    expires Date,
+    rows UInt64,
+    recorded DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(recorded)}}
+ORDER BY (id, partition, expires)
+TTL expires
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- Organizations that were deleted: what there was, and the last checkpoint that was signed of it.
+CREATE TABLE IF NOT EXISTS deletions {{on_cluster}}
+(
+    id UUID COMMENT 'of the organization',
+    slug String,
+    name String,
+    operator String,
+    events UInt64,
+    users UInt64,
+    api_keys UInt64,
+    checkpoint String COMMENT 'signed note; empty where there was none',
+    started_at DateTime64(6, 'UTC'),
+    finished_at Nullable(DateTime64(6, 'UTC')),
+    version UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- Persons who were taken out of the stored events of an organization: a row for each time, and what is left to tell that
+-- an event was changed by that and by nothing else (src/tlog/erasure.ts).
+CREATE TABLE IF NOT EXISTS erasures {{on_cluster}}
+(
+    id UUID,
+    org UUID,
+    pseudonym String COMMENT 'what stands in place of the person',
+    operator String,
+    events UInt64,
+    digest String COMMENT 'SHA-256 over the list of events in erased_events, in hex',
+    account UUID COMMENT 'of the user who was that person and was erased, too; the nil UUID: none',
+    started_at DateTime64(6, 'UTC'),
+    finished_at Nullable(DateTime64(6, 'UTC')),
+    version UInt64,
+    written DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(version)}}
+ORDER BY id
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+CREATE TABLE IF NOT EXISTS erased_events {{on_cluster}}
+(
+    org UUID,
+    erasure UUID,
+    seq UInt64,
+    before String COMMENT 'SHA-256 of the source event as it was, in hex',
+    after String COMMENT 'as it is now',
+    recorded DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(recorded)}}
+ORDER BY (org, erasure, seq)
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- What is to stand in the table of events, until it does; gone afterwards.
+CREATE TABLE IF NOT EXISTS erasure_rows {{on_cluster}}
+(
+    org UUID,
+    erasure UUID,
+    seq UInt64,
+    activity_name String,
+    actor_email String,
+    actor_id String,
+    names Array(String),
+    file_hash Array(String),
+    ocsf String,
+    source String,
+    recorded DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = {{ReplacingMergeTree(recorded)}}
+ORDER BY (erasure, seq)
+SETTINGS index_granularity = 256, fsync_after_insert = 1, fsync_part_directory = 1;
