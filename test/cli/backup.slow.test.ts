@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,16 +11,8 @@ import { segmentAtTime, segmentSeqRange, writersMax } from '../../src/base/seque
 import { formatMicros } from '../../src/base/timestamp.ts';
 import { type Snapshot, newIn } from '../../src/cli/backup/snapshot.ts';
 import { limits } from '../../src/cli/limits.ts';
-import { LocalPlace } from '../../src/cli/backup/local-place.ts';
-import {
-  chainOf,
-  latestText,
-  type Manifest,
-  sha256Of,
-  type StoredMonth,
-} from '../../src/cli/backup/manifest.ts';
+import { latestText, type Manifest, sha256Of } from '../../src/cli/backup/manifest.ts';
 import { eventsTable, otherTables } from '../../src/cli/migrate-data/tables.ts';
-import { CountComparison } from '../../src/cli/restore/counts.ts';
 import { allTimeMicros, EventRemoval } from '../../src/storage/removal.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { beginErasure, carryOutErasure, planEvents, type StoredErasure } from '../../src/control/erasure.ts';
@@ -29,7 +21,6 @@ import { claimWatermark, withdrawWatermark } from '../../src/storage/watermarks.
 import { createRecorder } from '../read/support.ts';
 import { cliCommand } from '../support/cli-command.ts';
 import { inEngineOf, startTestEngine, type TestEngine } from '../support/engine.ts';
-import { eventually } from '../support/http.ts';
 import { startPlainEngine } from '../support/plain-engine.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { rounds } from '../support/rounds.ts';
@@ -418,22 +409,6 @@ describe('in a directory', () => {
     }
   });
 
-  test('counts are compared in parts where they are many', async () => {
-    const place = join(root, 'counted');
-    await taken(place);
-    const chain = await chainOf(new LocalPlace(place));
-    const find = (of: readonly Manifest[]) =>
-      new CountComparison(source, new LocalPlace(place), of, 100).findings();
-    assert.deepEqual(await find(chain), []);
-    const uncounted = (one: StoredMonth) => (one.month === 202401 ? { ...one, counts: [] } : one);
-    const less = chain.map((one) => ({ ...one, months: one.months.map(uncounted) }));
-    const found = (await find(less)).toSorted((a, b) => b.found - a.found);
-    assert.deepEqual(found, [
-      { organization: acme, month: '2024-01', events: 0, found: perMonth },
-      { organization: globex, month: '2024-01', events: 0, found: perMonth / 3 },
-    ]);
-  });
-
   test('a command that is about to record an event is waited for', async () => {
     const writer = randomUUID();
     const segment = segmentAtTime(Date.now()) + writersMax - 1;
@@ -476,31 +451,6 @@ describe('in a directory', () => {
       { organization: line.organization, month: '2023-12', events: line.events + 1, found: line.events },
     ]);
     refused(await runCliHere(['org', 'list'], { dataDir: target }), /not restored into it to the end/, 2);
-  });
-
-  test('a run that was killed leaves nothing that looks whole, and the next one says so', async () => {
-    const place = join(root, 'torn');
-    // A command that it waits for: by then it has put the first files.
-    const writer = randomUUID();
-    await claimWatermark(source.storage, writer, segmentAtTime(Date.now()));
-    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: source.dataDir };
-    const command = [...cliCommand, 'backup', '--to', place];
-    const child = spawn(process.execPath, command, { cwd: projectRoot, env, stdio: 'ignore' });
-    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-    const left = () => readdirSync(place).filter((name) => name.endsWith('.unfinished'));
-    await eventually('the first files', async () =>
-      child.exitCode !== null || (existsSync(place) && left().length > 0) ? true : undefined,
-    );
-    child.kill('SIGKILL');
-    assert.equal(await ended, null);
-    await withdrawWatermark(source.storage, writer);
-    refused(await restore(join(root, 'of-torn'), '--from', place), /no backup that was finished/);
-    const { notes, base } = await taken(place);
-    assert.equal(base, null);
-    assert.match(
-      notes.join(),
-      /\.unfinished is of a run that was cut short, or is under way: remove it when no other backup runs/,
-    );
   });
 });
 
@@ -550,13 +500,6 @@ describe('a disk that is too small', () => {
       console.log(readdirSync(${JSON.stringify(full)}).length, 'left');`;
     const said = onSmallDisk(full, ['--import', 'tsx', '--input-type=module', '-e', program], root);
     assert.match(said, /the disk of .*full-disk is full: free some space on it\n0 left/);
-  });
-
-  test('a file that cannot be made is told by its name', async () => {
-    const file = join(root, 'a-file');
-    await writeFile(file, '');
-    refused(await backUp('--to', file), /a-file/);
-    await assert.rejects(() => new LocalPlace(join(file, 'below')).freeBytes(), /not a directory/);
   });
 });
 

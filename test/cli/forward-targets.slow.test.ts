@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -11,7 +10,6 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { type Remote, startRemote } from '../client/remote.ts';
-import { eventually } from '../support/http.ts';
 import { checkSignature, s3Environment, type TakenRequest } from '../support/s3.ts';
 import { forward, withDirectory } from './forward-support.ts';
 
@@ -346,17 +344,6 @@ describe('syslog', () => {
     }
   };
 
-  test('over TCP: what a receiver that closes early has not read is sent again', async () => {
-    enlarge();
-    const streams: Buffer[] = [];
-    const server = createTcpServer(endEarly(streams));
-    const ran = await run(`syslog+tcp://127.0.0.1:${await listen(server)}`, '--batch', '25');
-    server.close();
-    done(ran);
-    assert.match(ran.error, /delivered=25 batches=1 rejected=0 retries=2 /);
-    check(streams);
-  });
-
   test('over TLS: what a receiver that closes early has not read is sent again', (t) =>
     withCertificate(t, async ({ cert, options }) => {
       enlarge();
@@ -369,43 +356,4 @@ describe('syslog', () => {
       assert.match(ran.error, /delivered=25 batches=1 rejected=0 retries=2 /);
       check(streams);
     }));
-
-  test('rsyslog takes all of it', async (t) => {
-    const program = '/usr/sbin/rsyslogd';
-    if (!existsSync(program)) return t.skip('rsyslogd is not installed');
-    await withDirectory(async (directory) => {
-      const [port, out] = [join(directory, 'port'), join(directory, 'out')];
-      const configuration = `
-        global(workDirectory="${directory}")
-        module(load="imtcp")
-        input(type="imtcp" address="127.0.0.1" port="0" listenPortFileName="${port}")
-        template(name="raw" type="string" string="%pri% %timereported:::date-rfc3339% %app-name% %msg%\\n")
-        action(type="omfile" file="${out}" template="raw")`;
-      await writeFile(join(directory, 'conf'), configuration);
-      const args = ['-n', '-f', join(directory, 'conf'), '-i', join(directory, 'pid')];
-      const daemon = spawn(program, args, { stdio: 'ignore' });
-      try {
-        const listening = await eventually('rsyslogd to listen', async () =>
-          existsSync(port) ? (await readFile(port, 'utf8')).trim() || undefined : undefined,
-        );
-        done(await run(`syslog+tcp://127.0.0.1:${listening}`));
-        const lines = await eventually('rsyslogd to write', async () => {
-          const text = existsSync(out) ? await readFile(out, 'utf8') : '';
-          const found = text
-            .split('\n')
-            .slice(0, -1)
-            .filter((line) => line.includes(' auditlog '));
-          return found.length >= 25 ? found : undefined;
-        });
-        assert.deepEqual(lines.map(placeOf), range(25));
-        assert.match(
-          lines[0] ?? '',
-          /^110 2023-11-14T22:13:20\.000001(Z|\+00:00) auditlog \s?\{"category_uid"/,
-        );
-      } finally {
-        daemon.kill();
-        await once(daemon, 'exit');
-      }
-    });
-  });
 });

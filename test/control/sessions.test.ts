@@ -17,6 +17,12 @@ function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
+/** A signature of other letters and the same bytes: the last letter has bits that mean nothing. */
+function twinOf(signature: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return signature.slice(0, -1) + (alphabet[alphabet.indexOf(signature.at(-1) ?? '') ^ 1] ?? '');
+}
+
 describe('sessions', () => {
   let engine: SharedEngine;
   let directory: Directory;
@@ -104,7 +110,21 @@ describe('sessions', () => {
       'no such user': resign(session, { claims: { sub: '00000000-0000-4000-8000-000000000000' } }),
       'no expiry': resign(session, { claims: { exp: undefined } }),
       'critical header': resign(session, { header: { crit: ['x'], x: 1 } }),
+      'another spelling of the header': resign(session, { header: { typ: 'jwt' } }),
+      'more in the header': resign(session, { header: { kid: '1' } }),
+      // The same bytes for a lax decoder.
+      'bits that mean nothing': `${header}.${claims}.${twinOf(signature)}`,
+      'a blank': `${header}.${claims.slice(0, 5)} ${claims.slice(5)}.${signature}`,
+      padding: `${session.token}=`,
+      'four parts': `${session.token}.x`,
+      'another order': `${claims}.${header}.${signature}`,
     };
+    for (const alg of ['None', 'nOnE', '', 'hs256', 'HS384', 'ES256', 'dir'])
+      forged[`alg ${alg}`] = resign(session, { header: { alg } });
+    const said = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Record<string, unknown>;
+    for (const name of Object.keys(said).filter((claim) => claim !== 'role'))
+      for (const value of [undefined, null, {}, [said[name]], true])
+        forged[`${name} ${JSON.stringify(value)}`] = resign(session, { claims: { [name]: value } });
     for (const [what, token] of Object.entries(forged))
       assert.equal(await open().verify(token), undefined, what);
     assert.equal(

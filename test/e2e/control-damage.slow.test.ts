@@ -5,17 +5,7 @@ import { before, describe, test } from 'node:test';
 import { call, eventually } from '../support/http.ts';
 import { inEngineOf } from '../support/engine.ts';
 import { keptService } from '../support/kept-service.ts';
-import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
-import {
-  createKey,
-  createTenant,
-  keyKnown,
-  printed,
-  runCliHere,
-  sourceEvent,
-  startServer,
-  type Tenant,
-} from '../support/server.ts';
+import { createKey, createTenant, keyKnown, printed, sourceEvent, type Tenant } from '../support/server.ts';
 
 /** Control data that a disk harms beneath a service: what was revoked, disabled or held stays so, and the rest works on. */
 
@@ -202,34 +192,4 @@ test('harmed beneath the running service: the next start of the engine puts it b
   const keys = JSON.stringify(printed(await cli('key', 'list', '--org', 'kept', '--json')));
   assert.ok(keys.includes(key.id));
   await allIsAsItWas();
-});
-
-test('several processes, commands and a restore leave nothing to put back', async () => {
-  const said = () => service.server.stderrLines().filter((line) => /control data/.test(line));
-  await service.server.stop();
-  await service.start({ PROCESSES: '2' });
-  const key = await createKey(service.server, ['--org', 'kept', '--scopes', 'read']);
-  await keyKnown(service.server, key.key);
-  await cli('key', 'revoke', key.id);
-  await cli('org', 'set', 'kept', '--name', 'Kept on');
-  assert.deepEqual(said(), []);
-  await service.server.kill('SIGKILL');
-  await service.start({ PROCESSES: '2' });
-  assert.deepEqual(said(), []);
-  const [backup, dataDir] = [await temporaryDirectory(), await temporaryDirectory()];
-  await cli('backup', '--to', backup, '--full-speed');
-  const restored = await runCliHere(['restore', '--from', backup], { dataDir });
-  assert.equal(restored.code, 0, restored.stderr);
-  const server = await startServer({ dataDir });
-  assert.deepEqual(
-    server.stderrLines().filter((line) => /had been lost|damaged/.test(line)),
-    [],
-  );
-  const keys = printed(await server.cliHere(['key', 'list', '--org', 'kept', '--json'])) as Record<
-    string,
-    string
-  >[];
-  assert.ok(keys.find(({ id }) => id === key.id)?.['revoked_at']);
-  await server.stop();
-  for (const directory of [backup, dataDir]) await removeDirectory(directory);
 });

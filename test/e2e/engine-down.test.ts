@@ -231,37 +231,6 @@ describe('the connection to the engine fails', () => {
     await tenant.settled(taken, { flowId: flow });
   });
 
-  test('the engine is killed and started again under load: nothing lost, nothing doubled', {
-    timeout: patience(60_000),
-  }, async () => {
-    const flow = randomUUID();
-    const over = new AbortController();
-    let acknowledged = 0;
-    const writer = async () => {
-      while (!over.signal.aborted) {
-        const answer = await tenant.post(flowBatch(flow, 5));
-        if (answer.status === 202) acknowledged += 5;
-        else problemOf(answer, 503);
-        await sleep(10);
-      }
-    };
-    const writers = Promise.all([writer(), writer()]);
-    for (let round = 0; round < rounds(1, 4); round++) {
-      await sleep(300);
-      await engine.kill();
-      await sleep(200);
-      await engine.start();
-    }
-    over.abort();
-    await writers;
-    assert.ok(acknowledged > 0);
-    await eventually('reads to work again', async () =>
-      (await tenant.get()).status === 200 ? true : undefined,
-    );
-    await tenant.caughtUp();
-    await tenant.settled(acknowledged, { flowId: flow });
-  });
-
   test('the server stops cleanly while the engine is away, and hands over what is left after a restart', async () => {
     const flow = randomUUID();
     proxy.set('refuse');

@@ -309,37 +309,3 @@ test('who changed a retention, and who erased somebody, can be erased: what went
   assert.deepEqual(found.findings, []);
   gone(found);
 });
-
-test('persons of the same events are erased one after the other, however their commands meet, and nobody comes back', async () => {
-  const tenant = await createTenant(service.server, 'together');
-  const { slug } = tenant.organization;
-  const people = ['ana', 'bob', 'cyd', 'dee'].map((name) => `${name}@together.example`);
-  const [ana = '', bob = '', cyd = '', dee = ''] = people;
-  await tenant.record([1, 2, 3].map((n) => sourceEvent({ actor: ana, extra: { n, people } })));
-  await tenant.settled(3, { actor: ana });
-  const erasing = (who: string) => ['erase', '--org', slug, '--email', who, '--confirm', '3', '--json'];
-  const stateOf = (answer: Awaited<ReturnType<typeof run>>) => (printed(answer) as Erasure).state;
-  // By commands at the same time, one person twice.
-  const answers = await Promise.all([ana, bob, ana].map((who) => service.server.cli(erasing(who))));
-  const ends = answers.map((answer) => (answer.code === 0 ? stateOf(answer as never) : answer.stderr));
-  assert.equal(ends[1], 'finished');
-  const again = ends.filter((_, n) => n !== 1).toSorted();
-  assert.match(again.join(), /^auditlog: .*in 0 stored events, and 3 were confirmed.*,finished$/s);
-  // Both before the first is carried out, and a kill between.
-  await service.server.stop();
-  for (const who of [dee, cyd]) {
-    const answer = await service.server.cliHere(erasing(who));
-    assert.equal(answer.code, 0, answer.stderr);
-    assert.equal((printed(answer) as Erasure).state, 'begun');
-  }
-  await service.start();
-  await service.server.kill('SIGKILL');
-  await service.start();
-  const left = async () => {
-    const sources = (await stored(tenant)).map(({ source }) => source).join();
-    return people.filter((who) => sources.includes(who));
-  };
-  await eventually('nobody to be left', async () => ((await left()).length === 0 ? true : undefined));
-  await healthy(slug);
-  assert.deepEqual(await left(), []);
-});

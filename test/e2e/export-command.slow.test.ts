@@ -15,7 +15,7 @@ import {
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
-import { finished, withEngine } from './export-support.ts';
+import { finished } from './export-support.ts';
 
 /** `auditlog export` (contract: Command line): as a process of its own where it ends in one, else in this one. */
 
@@ -95,43 +95,6 @@ describe('export to a file', () => {
     assert.equal(finished(file).bytes.toString(), '[]\n');
     assert.equal((await run('-o', join(out, 'none.csv'), '--actor', 'nobody')).code, 0);
     assert.match(finished(join(out, 'none.csv')).bytes.toString(), /^time,time_iso,[^\n]*\r\n$/);
-  });
-
-  test('Parquet has typed columns, no marks against formulas, and null for what is absent', async () => {
-    const file = join(out, 'some.parquet');
-    const { code, stderr } = await run('-o', file, ...ranged, '--end-time', '2024-05-03T00:00:00Z');
-    assert.equal(code, 0, stderr);
-    const { bytes, manifest } = finished(file);
-    const expected = (
-      await endpoint({ format: 'ndjson', startTime: range.startTime, endTime: '2024-05-03T00:00:00Z' })
-    )
-      .split('\n')
-      .filter((line) => line !== '')
-      .map(
-        (line) => JSON.parse(line) as { time: number; src_endpoint: { port: number }; extra_map?: object },
-      );
-    assert.equal(manifest.rows, expected.length);
-    assert.equal(bytes.toString('latin1', 0, 4), 'PAR1');
-    const table = `format(Parquet, unhex('${bytes.toString('hex')}'))`;
-    await withEngine(server, async (storage) => {
-      const types = await storage.rows<{ name: string; type: string }>(`DESCRIBE ${table}`);
-      const typeOf = Object.fromEntries(
-        types.map(({ name, type }) => [name, type.replace(/^Nullable\((.*)\)$/, '$1')]),
-      );
-      assert.deepEqual(
-        [typeOf['time'], typeOf['time_iso'], typeOf['activity_id'], typeOf['src_port'], typeOf['message']],
-        ['Int64', "DateTime64(6, 'UTC')", 'Int64', 'UInt16', 'String'],
-      );
-      const rows = await storage.rows<Record<string, unknown>>(`SELECT * FROM ${table}`);
-      assert.deepEqual(
-        rows.map((row) => [Number(row['time']), row['src_port'], row['actor_name'], row['status_detail']]),
-        expected.map((event) => [event.time, event.src_endpoint.port, '=cmd', null]),
-      );
-      assert.deepEqual(
-        rows.map((row) => (row['extra_map'] === null ? undefined : JSON.parse(row['extra_map'] as string))),
-        expected.map((event) => event.extra_map),
-      );
-    });
   });
 
   test('wrong usage ends with 2, what fails with 1, and neither leaves a file', async () => {

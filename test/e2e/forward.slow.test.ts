@@ -113,20 +113,6 @@ describe('forwarding from the service', () => {
       assert.ok(lines.some((line) => line.includes('12345678901234567890.10')));
     }
   });
-
-  test('goes on where the checkpoint says, and repeats nothing', async () => {
-    const checkpoint = join(directory, 'follow.checkpoint');
-    const first = await forward('--checkpoint', checkpoint);
-    assert.equal(first.code, 0, first.error);
-    const flow = randomUUID();
-    await tenant.record([sourceEvent({ flow_id: flow, timestamp: new Date().toISOString() })]);
-    await caughtUp();
-    const second = await forward('--checkpoint', checkpoint);
-    const lines = second.out.split('\n');
-    assert.equal(lines.filter((line) => line.includes(flow)).length, 1);
-    const third = await forward('--checkpoint', checkpoint);
-    assert.ok(!third.out.includes(flow));
-  });
 });
 
 describe('the client against the service', () => {

@@ -20,23 +20,6 @@ test('healthz and readyz need no key', async () => {
   }
 });
 
-test('HEAD for probes, on connections that stay usable; 405 elsewhere', async () => {
-  for (const path of ['/healthz', '/readyz', '/openapi.json']) {
-    const get = await call(`${server.url}${path}`);
-    const head = await call(`${server.url}${path}`, { method: 'HEAD' });
-    assert.equal(head.status, 200);
-    assert.equal(head.raw.length, 0);
-    for (const name of ['content-length', 'content-type', 'x-frame-options', 'keep-alive'])
-      assert.equal(head.headers[name], get.headers[name], `${path}: ${name}`);
-  }
-  for (const path of ['/metrics', '/api/v1/audit', '/api/v1/audit/export', '/api/v1/portal/whoami']) {
-    const answer = await call(`${server.url}${path}`, { method: 'HEAD' });
-    assert.equal(answer.status, 405);
-    assert.match(String(answer.headers.allow), /^GET, /);
-    assert.ok(!String(answer.headers.allow).includes('HEAD'));
-  }
-});
-
 test('metrics: Prometheus text that counts requests', async () => {
   const tenant = await createTenant(server, 'metrics');
   await tenant.record([sourceEvent()]);

@@ -1,12 +1,8 @@
 import { strict as assert } from 'node:assert';
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
-import { cliCommand } from '../support/cli-command.ts';
 import { call, eventually } from '../support/http.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
@@ -22,8 +18,6 @@ import {
 } from '../support/server.ts';
 import { patience } from '../support/patience.ts';
 import { freePort } from '../support/plain-engine.ts';
-import { projectRoot } from '../support/project-root.ts';
-import { rounds } from '../support/rounds.ts';
 import { sharedServer } from '../support/shared.ts';
 
 /** `auditlog import` (contract: Command line) as a process of its own. */
@@ -77,21 +71,6 @@ async function holdsEach(tenant: Tenant, name: string, count: number): Promise<v
     await numbers(tenant, name),
     Array.from({ length: count }, (_, n) => n),
   );
-}
-
-/** An import to be killed. */
-function begin(file: string, env: Readonly<Record<string, string>>, args: readonly string[] = []) {
-  const child = spawn(process.execPath, [...cliCommand, 'import', file, ...args], {
-    cwd: projectRoot,
-    env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
-    stderr += piece;
-  });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { kill: () => child.kill('SIGKILL'), ended, stderr: () => stderr };
 }
 
 describe('import beside a server', () => {
@@ -161,29 +140,6 @@ describe('import beside a server', () => {
     assert.match(none.stderr, /every line was rejected/);
     const empty = summary(await server.cliHere(['import', await place('empty.ndjson', ''), '--json']));
     assert.deepEqual([empty.lines, empty.accepted, empty.rejected_file], [0, 0, null]);
-  });
-
-  test('standard input, compressed, for an organization that the lines do not name', async () => {
-    const text = linesOf('piped', 2000).replaceAll(',"org":"bulk"', '');
-    const child = spawn(
-      process.execPath,
-      [...cliCommand, 'import', '-', '--org', 'bulk', '--rejected', join(files, 'piped.rejected'), '--json'],
-      {
-        cwd: projectRoot,
-        env: { PATH: process.env['PATH'], DATA_DIR: server.dataDir },
-        stdio: ['pipe', 'pipe', 'pipe'],
-      },
-    );
-    let stdout = '';
-    let stderr = '';
-    child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));
-    child.stderr.on('data', (piece: Buffer) => (stderr += piece.toString()));
-    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-    child.stdin.end(gzipSync(text));
-    const found = summary({ code: await ended, stdout, stderr });
-    assert.deepEqual([found.lines, found.accepted, found.rejected_file], [2000, 2000, null]);
-    assert.equal(existsSync(join(files, 'piped.rejected')), false);
-    await holdsEach(tenant, 'piped', 2000);
   });
 
   test('a file that has grown goes on where it ended; another file under its name is refused', async () => {
@@ -327,42 +283,6 @@ describe('import where the server makes it difficult', () => {
         'the limit was never met',
       );
       await holdsEach(tenant, 'limited', count);
-    });
-
-    test('and killed again and again, every event is there once', { timeout: patience(90_000) }, async () => {
-      const path = join(directory, 'killed.ndjson');
-      await writeFile(path, linesOf('killed', count));
-      let kills = 0;
-      for (let round = 0; round < 3; round++) {
-        const one = begin(path, { DATA_DIR: server.dataDir });
-        // From before the first part to the middle of many.
-        await eventually('the import to begin', async () =>
-          round === 0 || existsSync(`${path}.import.json`) ? true : undefined,
-        );
-        await sleep(200 + round * 80);
-        if (one.kill()) kills += 1;
-        await one.ended;
-      }
-      assert.ok(kills >= 2);
-      const last = summary(await server.cliHere(['import', path, '--json']));
-      assert.deepEqual([last.lines, last.accepted + last.rejected], [count, count]);
-      await holdsEach(tenant, 'killed', count);
-    });
-
-    test('and the server is killed and started again meanwhile, every event is there once', {
-      timeout: patience(90_000),
-    }, async () => {
-      const path = join(directory, 'restarted.ndjson');
-      await writeFile(path, linesOf('restarted', count));
-      const one = begin(path, { DATA_DIR: dataDir, AUDITLOG_API_KEY: tenant.key }, ['--url', server.url]);
-      for (let round = 0; round < rounds(1, 3); round++) {
-        await sleep(400);
-        await server.kill('SIGKILL');
-        await sleep(200);
-        server = await startServer({ dataDir, env });
-      }
-      assert.equal(await one.ended, 0, one.stderr());
-      await holdsEach(tenant.with({ server }), 'restarted', count);
     });
   });
 

@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { acceptedOf, eventually } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
@@ -62,47 +61,6 @@ test('kill -9 right after a 202 loses nothing and doubles nothing', async () => 
       Array.from({ length: 100 + n }, (_, i) => 99 + n - i),
     );
   }
-});
-
-test('killed among busy writers: every acknowledged event is there once, none twice', async () => {
-  const flow = randomUUID();
-  const acknowledged = new Set<string>();
-  const attempted = new Set<string>();
-  const killed = new AbortController();
-  const writer = async () => {
-    while (!killed.signal.aborted) {
-      const ids = Array.from({ length: 5 }, () => randomUUID());
-      for (const id of ids) attempted.add(id);
-      const events = ids.map((id) => sourceEvent({ flow_id: flow, extra: { id } }));
-      const answer = await tenant.post(events).catch(() => undefined);
-      if (answer?.status !== 202) continue;
-      assert.equal(acceptedOf(answer).accepted, 5);
-      for (const id of ids) acknowledged.add(id);
-    }
-  };
-  const writers = Promise.all(Array.from({ length: 8 }, writer));
-  await eventually('some hundred events', async () => acknowledged.size > 200 || undefined);
-  await server.kill('SIGKILL');
-  killed.abort();
-  await writers;
-  await restart();
-  const walk = async (): Promise<string[]> => {
-    const seen: string[] = [];
-    for (let offset = 0; ; ) {
-      const page = await tenant.page({ flowId: flow, limit: '1000', offset: String(offset) });
-      seen.push(...page.data.map((event) => String(event.extra_map?.['id'])));
-      offset += page.data.length;
-      if (offset >= page.meta.total || page.data.length === 0) return seen;
-    }
-  };
-  // Segments of before the death go to the engine beside new ones, so a new event may be readable before the last.
-  const seen = await eventually('everything acknowledged', async () => {
-    const ids = await walk();
-    const held = new Set(ids);
-    return [...acknowledged].every((id) => held.has(id)) ? ids : undefined;
-  });
-  assert.equal(new Set(seen).size, seen.length, 'an event is there twice');
-  for (const id of seen) assert.ok(attempted.has(id));
 });
 
 test('organizations, keys and events outlive a clean restart', async () => {

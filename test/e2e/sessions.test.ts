@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { createHmac } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { call, eventually, type HttpAnswer, problemOf, retryAfterOf } from '../support/http.ts';
+import { call, eventually, type HttpAnswer, problemOf } from '../support/http.ts';
 import { rounds } from '../support/rounds.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import {
@@ -427,67 +427,6 @@ describe('a login that fails', () => {
       );
     });
   }
-
-  test('makes the next ones of the account wait, there or not, and never the right password for good', async () => {
-    const user = await addUser('guessed@one.example', 'member');
-    const session = await signIn(server, user.email);
-    const change = { current: 'wrong horse battery staple', new: 'another horse battery staple' };
-    const from = (address: string) => ({ 'x-forwarded-for': address });
-    const guess = (email: string, address: string, secret = change.current) =>
-      login(server, { email, password: secret, organization: 'one' }, from(address));
-    const timed = async (answer: Promise<HttpAnswer>) => {
-      const begun = performance.now();
-      return { answer: await answer, ms: performance.now() - begun };
-    };
-    const attacked = async (email: string, tenth: () => Promise<HttpAnswer>) => {
-      for (let n = 0; n < 9; n++) problemOf(await guess(email, `203.0.113.${n}`), 401);
-      assert.ok((await tenth()).status >= 401);
-      // All at once from one address: one of them waits, and for the others there is no place.
-      const guesses = [1, 2, 3].map(() => timed(guess(email, '203.0.113.99')));
-      const answers = (await Promise.all(guesses)).toSorted((a, b) => a.answer.status - b.answer.status);
-      assert.deepEqual(
-        answers.map(({ answer }) => answer.status),
-        [401, 429, 429],
-      );
-      assert.ok(Number(answers[0]?.ms) >= 999, `after ${answers[0]?.ms} ms`);
-      const [, refused] = answers;
-      assert.ok(refused);
-      problemOf(refused.answer, 429);
-      assert.ok(retryAfterOf(refused.answer) >= 1);
-      for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'])
-        assert.match(String(refused.answer.headers[name]), /^\d+$/, name);
-      return refused.answer.text.replace(/"request_id":"[^"]*"/, '');
-    };
-    const [there, nobody] = await Promise.all([
-      // One’s own password counts with the logins.
-      attacked(user.email, () => session.send('POST', '/api/v1/portal/password', change)),
-      attacked('not-there@one.example', () => guess('not-there@one.example', '203.0.113.50')),
-    ]);
-    assert.equal(there, nobody);
-    // From another address the right one is taken after its wait, and then the account starts anew.
-    const right = await timed(guess(user.email, '203.0.113.200', password));
-    jsonOf(right.answer);
-    assert.ok(right.ms >= 1999, `after ${right.ms} ms`);
-    for (let n = 0; n < 9; n++) problemOf(await guess(user.email, `203.0.113.${n}`), 401);
-    const changed = await session.send('POST', '/api/v1/portal/password', { ...change, current: password });
-    assert.equal(changed.status, 204, changed.text);
-  });
-
-  test('is not forgotten for whoever has a user with the same address in another organization', async () => {
-    const email = 'twice@x.example';
-    await addUser(email);
-    const own = { email, password, organization: 'two' };
-    await createUser(server, 'two', 'member', email);
-    await signIn(server, email, { organization: 'two' });
-    const guess = () => login(server, { email, password: 'wrong horse battery staple', organization: 'one' });
-    for (let n = 0; n < 9; n++) problemOf(await guess(), 401);
-    jsonOf(await login(server, own));
-    problemOf(await guess(), 401);
-    const begun = performance.now();
-    problemOf(await guess(), 401);
-    const ms = performance.now() - begun;
-    assert.ok(ms >= 999, `after ${ms} ms`);
-  });
 });
 
 describe('token and logout', () => {
@@ -789,96 +728,10 @@ describe('forged tokens', () => {
     problemOf(answer, 401);
   };
 
-  test('a token that is signed as it should be is good, so the others fail for what is wrong with them', async () => {
-    const token = tokenOf(claims);
-    assert.deepEqual(jsonOf(await withCookie(server, `auditportal=${token}`).get(tokenPath)), { token });
-  });
-
   test('another secret, also that of an earlier life', async () => {
     await refused(tokenOf(claims, undefined, `${secret}.`), 'another secret');
     await refused(tokenOf(claims, undefined, ''), 'no secret');
     await refused(kept.token, 'the secret of before');
-  });
-
-  test('another algorithm, even with the right secret', async () => {
-    const [header = '', body = '', signature = ''] = genuine.token.split('.');
-    const none = (alg: string) => `${part({ alg, typ: 'JWT' })}.${body}`;
-    for (const alg of ['none', 'None', 'NONE', 'nOnE', '']) {
-      await refused(`${none(alg)}.`, `alg ${alg}`);
-      await refused(`${none(alg)}.${signature}`, `alg ${alg} with a signature`);
-      await refused(none(alg), `alg ${alg} in two parts`);
-    }
-    for (const alg of ['HS384', 'HS512', 'hs256', 'RS256', 'ES256', 'dir']) {
-      await refused(tokenOf(claims, { alg, typ: 'JWT' }), alg);
-    }
-    await refused(tokenOf(claims, { typ: 'JWT' }), 'no alg');
-    // Another way to say the same is another token.
-    await refused(tokenOf(claims, { typ: 'JWT', alg: 'HS256' }), 'another order');
-    await refused(tokenOf(claims, { alg: 'HS256' }), 'no typ');
-    await refused(tokenOf(claims, { alg: 'HS256', typ: 'jwt' }), 'typ in lower case');
-    await refused(tokenOf(claims, { alg: 'HS256', typ: 'JWT', kid: '1' }), 'more than needed');
-    await refused(tokenOf(claims, { alg: 'HS256', crit: ['x'], x: 1 }), 'crit');
-    const jwk = { kty: 'oct', k: Buffer.from('x'.repeat(32)).toString('base64url') };
-    await refused(tokenOf(claims, { alg: 'HS256', jwk }, 'x'.repeat(32)), 'a key of its own');
-    assert.equal(header, part({ alg: 'HS256', typ: 'JWT' }));
-  });
-
-  test('a changed body, a cut or padded signature, a shape that is none', async () => {
-    const [header = '', body = '', signature = ''] = genuine.token.split('.');
-    await refused(`${header}.${part({ ...claims, sub: member.id })}.${signature}`, 'a changed body');
-    await refused(`${header}.${body}.${signature.slice(0, -2)}`, 'a cut signature');
-    await refused(`${header}.${body}.${signature}A`, 'a longer signature');
-    // The same bytes for a lax decoder: padded, with bits that mean nothing, in the other alphabet, with blanks.
-    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    const twin = alphabet[alphabet.indexOf(signature.at(-1) ?? '') ^ 1] ?? '';
-    assert.deepEqual(
-      Buffer.from(`${signature.slice(0, -1)}${twin}`, 'base64url'),
-      Buffer.from(signature, 'base64url'),
-    );
-    await refused(`${header}.${body}.${signature.slice(0, -1)}${twin}`, 'bits that mean nothing');
-    for (const end of ['=', '==', '%3D']) {
-      await refused(`${genuine.token}${end}`, `padding ${end}`);
-      await refused(`${header}.${body}${end}.${signature}`, `padding ${end} in the body`);
-      await refused(`${header}${end}.${body}.${signature}`, `padding ${end} in the header`);
-    }
-    for (const part of [header, body, signature])
-      await refused(genuine.token.replace(part, `${part.slice(0, 5)} ${part.slice(5)}`), 'a blank');
-    await refused(`"${genuine.token}"`, 'quotes');
-    await refused(`${header}.${body}.`, 'an empty signature');
-    await refused(`${header}.${body}`, 'two parts');
-    await refused(`${genuine.token}.x`, 'four parts');
-    await refused(`${body}.${header}.${signature}`, 'parts in another order');
-    for (const token of ['', '.', '..', 'x', 'null', '%00', '{}', 'a.b.c', 'x'.repeat(4000)]) {
-      await refused(token, `"${token.slice(0, 20)}"`);
-    }
-  });
-
-  test('claims that are missing, of another type, of another organization or out of date', async () => {
-    const now = Math.floor(Date.now() / 1000);
-    for (const name of Object.keys(claims)) {
-      const { [name]: _, ...rest } = claims;
-      await refused(tokenOf(rest), `without ${name}`);
-      // What a token says of the role is not believed anyway.
-      if (name === 'role') continue;
-      for (const value of [null, {}, [claims[name]], true])
-        await refused(tokenOf({ ...claims, [name]: value }), `${name}: ${JSON.stringify(value)}`);
-    }
-    const { organization } = jsonOf((await signIn(server, 'both@x.example', { organization: 'two' })).answer);
-    const wrong: Record<string, unknown>[] = [
-      { exp: now - 1 },
-      { exp: String(claims['exp']) },
-      { nbf: now + 3600 },
-      { org: (organization as { id: string }).id },
-      { org: 'one' },
-      { sub: admin.email },
-      { sub: '00000000-0000-0000-0000-000000000000' },
-      { ver: Number(claims['ver']) - 1 },
-      { ver: Number(claims['ver']) + 1 },
-      { ver: String(claims['ver']) },
-    ];
-    for (const change of wrong) await refused(tokenOf({ ...claims, ...change }), JSON.stringify(change));
-    await refused(tokenOf([claims]), 'a list');
-    await refused(tokenOf('x'), 'a text');
   });
 
   test('the role is what the user has now, whatever the token says', async () => {

@@ -117,62 +117,6 @@ describe('organization events', () => {
     assert.deepEqual(times, times.toSorted().toReversed());
   });
 
-  test('startTime, endTime, limit and offset are honoured, and nothing invalid is an error', async () => {
-    const count = async (parameters: Record<string, string>) => listOf(await legacy(parameters)).length;
-    assert.equal(await count({ startTime: at(1) }), 3);
-    assert.equal(await count({ endTime: at(1) }), 2);
-    assert.equal(await count({ startTime: at(1), endTime: at(1) }), 1);
-    assert.equal(await count({ startTime: '2001-02-03T06:05:01.000001+02:00' }), 3);
-    assert.equal(await count({ endTime: '1999-01-01T00:00:00Z' }), 0);
-    assert.equal(
-      (await legacy({ endTime: '1999-01-01T00:00:00Z' })).text.replaceAll(/\s/g, ''),
-      '{"data":[]}',
-    );
-    const middle = listOf(await legacy({ limit: '2', offset: '1' }));
-    assert.deepEqual(
-      middle,
-      [texts[2], texts[1]].map((text) => JSON.parse(text ?? '') as unknown),
-    );
-    assert.equal(await count({ offset: '3' }), 1);
-    assert.equal(await count({ offset: '4' }), 0);
-    for (const limit of ['0', '-1', 'x', '', '1.5', ' 2'])
-      assert.equal(await count({ limit }), 4, `limit ${limit}`);
-    for (const offset of ['-1', 'x', '', '1e0']) assert.equal(await count({ offset }), 4, `offset ${offset}`);
-    assert.equal(await count({ limit: '99999999999999999999' }), 4);
-    // An invalid time is as none: there are more events than those of the year.
-    for (const startTime of ['yesterday', '2001-01-01', '2001-01-01T00:00:00', '']) {
-      assert.ok(listOf(await auditor.get(query(eventsPath, { startTime }))).length > 4, startTime);
-    }
-  });
-
-  test('more than a page of the audit endpoint comes in one answer', async () => {
-    const one = (n: number) =>
-      `{"message":{"timestamp":"1999-05-06T00:00:00.${String(n).padStart(6, '0')}Z","action":1}}`;
-    await recordTexts(Array.from({ length: 2500 }, (_, n) => one(n)));
-    const range = { startTime: '1999-05-06T00:00:00Z', endTime: '1999-05-06T00:00:01Z' };
-    const all = listOf(await auditor.get(query(eventsPath, range)));
-    assert.equal(all.length, 2500);
-    assert.deepEqual(all[0], JSON.parse(one(2499)));
-    assert.deepEqual(all[2499], JSON.parse(one(0)));
-    assert.equal(listOf(await auditor.get(query(eventsPath, { ...range, limit: '2000' }))).length, 2000);
-  });
-
-  test('secrets were replaced before they were stored', async () => {
-    const time = '2001-07-07T07:07:07Z';
-    const extra = '{"Password":"hunter2","a":[{"TOKEN":{"deep":"hunter2"}}],"note":"kept","otp":123456}';
-    await recordTexts([`{"message":{"timestamp":"${time}","action":1,"extra":${extra}}}`]);
-    const answer = await legacy({ startTime: time, endTime: time });
-    const [event] = listOf(answer);
-    const { extra: stored } = (event ?? {})['message'] as { readonly extra: unknown };
-    assert.deepEqual(stored, {
-      Password: '[redacted]',
-      a: [{ TOKEN: '[redacted]' }],
-      note: 'kept',
-      otp: '[redacted]',
-    });
-    assert.doesNotMatch(answer.text, /hunter2|123456/);
-  });
-
   test('are for administrators and auditors; a key does not open them', async () => {
     jsonOf(await legacy({}, admin));
     problemOf(await legacy({}, member), 403);
@@ -182,12 +126,6 @@ describe('organization events', () => {
     problemOf(await call(url, { headers: { cookie: `service=${tenant.key}` } }), 401);
     problemOf(await call(url, { headers: { authorization: `Bearer ${auditor.token}` } }), 401);
     assert.equal(listOf(await legacy({}, stranger)).length, 0);
-  });
-
-  test('come compressed to those who ask for it', async () => {
-    const answer = await auditor.get(eventsPath, { 'accept-encoding': 'gzip' });
-    assert.equal(answer.headers['content-encoding'], 'gzip');
-    assert.deepEqual([...answer.raw.subarray(0, 2)], [0x1f, 0x8b]);
   });
 });
 
@@ -275,23 +213,6 @@ describe('receipts', () => {
     assert.doesNotMatch((await receipts(member, asked)).text, /theirs\.bin/);
   });
 
-  test('are paged as the audit endpoint is', async () => {
-    const all = listOf(await receipts());
-    const seen: unknown[] = [];
-    for (let offset = 0; offset < 4; offset += 3) {
-      const page = jsonOf(await receipts(member, { limit: '3', offset: String(offset) }));
-      assert.deepEqual(page['meta'], { total: 4, limit: 3, offset });
-      seen.push(...(page['data'] as unknown[]));
-    }
-    assert.deepEqual(seen, all);
-    const metaOf = async (limit: string, offset: string) =>
-      jsonOf(await receipts(member, { limit, offset }))['meta'];
-    assert.deepEqual(await metaOf('5000', '0'), { total: 4, limit: 1000, offset: 0 });
-    assert.deepEqual(await metaOf('0', '-1'), { total: 4, limit: 50, offset: 0 });
-    assert.deepEqual(await metaOf('x', '9'), { total: 4, limit: 50, offset: 9 });
-    assert.deepEqual(listOf(await receipts(member, { offset: '9' })), []);
-  });
-
   test('can be switched off by the organization: 403, for everybody in it and nobody else', async () => {
     jsonOf(await admin.send('PATCH', `${portal}/settings`, { receipts: 'off' }));
     for (const who of [admin, auditor, member]) problemOf(await receipts(who), 403);
@@ -346,65 +267,6 @@ describe('what the portal shows', () => {
       assert.deepEqual(same(answer), same(await tenant.get(parameters)), JSON.stringify(parameters));
     }
     assert.equal(pageOf(await auditor.get(query(`${portal}/events`, day))).meta.total, entries.length);
-  });
-
-  test('histogram: every matching event in one bucket, by outcome', async () => {
-    const histogram = async (parameters: Readonly<Record<string, string>>) =>
-      jsonOf(await auditor.get(query(`${portal}/histogram`, parameters))) as unknown as {
-        data: { start: string; success: number; failure: number }[];
-        meta: { bucket_seconds: number; total: number; start?: string; end?: string };
-      };
-    const { data, meta } = await histogram(day);
-    assert.equal(meta.total, entries.length);
-    assert.deepEqual([meta.start, meta.end], ['2003-01-01T00:00:00.000000Z', '2003-01-01T23:59:59.999999Z']);
-    for (const [index, { start }] of data.entries()) {
-      const expected = Date.parse(data[0]?.start ?? '') + index * meta.bucket_seconds * 1000;
-      assert.equal(Date.parse(start), expected, 'buckets follow each other without a gap');
-    }
-    const counted = data
-      .filter(({ success, failure }) => success + failure > 0)
-      .map(({ start, success, failure }) => [start.slice(11, 13), success, failure]);
-    assert.deepEqual(counted, [
-      ['00', 2, 0],
-      ['05', 1, 1],
-      ['23', 1, 1],
-    ]);
-    const anns = await histogram({ ...day, actor: 'ANN@x.example' });
-    assert.equal(anns.meta.total, 3);
-    const none = await histogram({ startTime: '1980-01-01T00:00:00Z', endTime: '1980-01-02T00:00:00Z' });
-    assert.ok(none.data.every(({ success, failure }) => success + failure === 0));
-    assert.equal(none.meta.total, 0);
-  });
-
-  test('top values: what is most frequent among the matching events', async () => {
-    const top = async (parameters: Readonly<Record<string, string>>) =>
-      jsonOf(await auditor.get(query(`${portal}/top-values`, parameters)));
-    assert.deepEqual(await top(day), {
-      data: {
-        activities: [
-          { activity_id: 2001, activity_name: 'Upload completed', count: 3 },
-          { activity_id: 1001, activity_name: 'Login succeeded', count: 2 },
-          { activity_id: 9999, activity_name: 'Activity 9999', count: 1 },
-        ],
-        actors: [
-          { email_addr: 'ann@x.example', name: 'Ann', count: 3 },
-          { email_addr: 'bob@x.example', count: 2 },
-        ],
-        severities: [
-          { severity: 'Informational', count: 4 },
-          { severity: 'High', count: 1 },
-          { severity: 'Medium', count: 1 },
-        ],
-        statuses: [
-          { status: 'Success', count: 4 },
-          { status: 'Failure', count: 2 },
-        ],
-      },
-      meta: { limit: 10 },
-    });
-    const first = (await top({ ...day, limit: '1' })) as { data: Record<string, unknown[]>; meta: unknown };
-    assert.deepEqual([first.data['activities']?.length, first.data['actors']?.length], [1, 1]);
-    assert.deepEqual(first.meta, { limit: 1 });
   });
 
   test('is not for members; whoami is', async () => {

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -158,30 +158,6 @@ describe('a service with TLS', { skip }, () => {
       { headers: { host: 'evil.example/path' } },
     ])
       assert.equal((await call(plain, refused)).status, 403, JSON.stringify(refused));
-  });
-
-  test('a renewed certificate is served without a restart, and commands are told of it', async () => {
-    const told = async () =>
-      (JSON.parse(await readFile(join(it.dataDir, 'server.json'), 'utf8')) as { certificate: string })
-        .certificate;
-    const before = await told();
-    await serve(await (authority as Authority).issue('second'));
-    await eventually('the new certificate to be announced', async () =>
-      (await told()) === before ? undefined : true,
-    );
-    const sent = request({
-      host: '127.0.0.1',
-      port: it.port,
-      path: '/healthz',
-      ca: (authority as Authority).cert,
-    });
-    sent.end();
-    await once(sent, 'response');
-    const { socket } = sent;
-    assert.ok(socket !== null && 'getPeerX509Certificate' in socket);
-    const fingerprint = (socket as import('node:tls').TLSSocket).getPeerX509Certificate()?.fingerprint256;
-    assert.equal(fingerprint, await told());
-    sent.destroy();
   });
 
   test('settings of TLS that do not fit end the start with exit code 2 and their names', async () => {

@@ -36,11 +36,6 @@ export function damagedBatch(seed: number): Batch {
   return { events, hour, areGood: false };
 }
 
-/** Batches by turns, as `npm run fuzz` goes through them. */
-export function batchOf(seed: number): Batch {
-  return seed % 4 === 0 ? goodBatch(seed) : damagedBatch(seed);
-}
-
 /** Sends a batch through a service and reads it back by every way out. */
 export function checkBatch(service: EventsService, batch: Batch): Promise<Outcome> {
   return service.check(batch.events, batch.hour, batch.areGood);

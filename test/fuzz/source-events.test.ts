@@ -4,7 +4,7 @@ import type { TestServer } from '../support/server.ts';
 import { type Batch, checkBatch, damagedBatch, goodBatch } from './batch.ts';
 import { EventsService } from './service.ts';
 
-/** Source events through the running service: every way out against a naive model. `npm run fuzz` goes on for longer. */
+/** Source events through the running service: every way out against a naive model. TEST_ROUNDS=many goes on for longer. */
 
 const redactKeys = 'region,i-ban,!cookie';
 const goodBatches = rounds(2, 10);

@@ -6,7 +6,6 @@ import { Problem } from '../../src/base/problem.ts';
 import { fromReadable } from '../../src/base/byte-flow.ts';
 import type { Route } from '../../src/http/router.ts';
 import { Readable } from 'node:stream';
-import { call } from '../support/http.ts';
 import { startTestServer, type TestServer } from './support.ts';
 
 const policy = "default-src 'self'";
@@ -171,31 +170,6 @@ test('HEAD tells the length that GET has, and 405 elsewhere tells the methods', 
   );
   assert.equal(refused?.headers.get('allow'), 'GET, OPTIONS');
   assert.equal(allowed?.headers.get('allow'), 'GET, HEAD, OPTIONS');
-});
-
-test('a pool of connections serves HEAD and GET in any order', async () => {
-  const asked = Array.from({ length: 60 }, (_, n) => ({
-    method: n % 3 === 0 ? 'GET' : 'HEAD',
-    path: ['/probe', '/large', '/plain', '/nothing'][n % 4] ?? '',
-  }));
-  // The second round goes out on the connections of the first.
-  for (const _round of ['first', 'second']) {
-    await Promise.all(
-      asked.map(async ({ method, path }) => {
-        const { status, raw } = await call(`${it.url}${path}`, { method });
-        const there = method === 'GET' || path !== '/plain' ? 200 : 405;
-        assert.equal(status, path === '/nothing' ? 404 : there);
-        assert.equal(raw.length > 0, method === 'GET');
-      }),
-    );
-  }
-});
-
-test('HEAD with a body that nobody wants gets no body either', async () => {
-  const length = limits.ignoredBodyBytesMax + 1;
-  const [answer] = await onOneConnection([['HEAD', '/probe', `Content-Length: ${length}\r\n`]], false);
-  assert.equal(answer?.status, 413);
-  assert.equal(answer.headers.get('connection'), 'close');
 });
 
 const everywhere: Readonly<Record<string, RegExp>> = {

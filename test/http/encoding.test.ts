@@ -3,15 +3,9 @@ import { Readable } from 'node:stream';
 import { before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { decompress } from 'fzstd';
-import { limits as baseLimits } from '../../src/base/limits.ts';
 import { decompressZstd, loadZstd } from '../../src/base/zstd.ts';
 import { limits } from '../../src/http/limits.ts';
-import {
-  compressBody,
-  createCompressor,
-  isCompressible,
-  negotiateEncoding,
-} from '../../src/http/encoding.ts';
+import { createCompressor, isCompressible, negotiateEncoding } from '../../src/http/encoding.ts';
 
 const nodeHasZstd = 'zstdCompress' in process.getBuiltinModule('node:zlib');
 
@@ -87,25 +81,6 @@ test('zstd: what goes in comes out, whatever the pieces, of many streams side by
     }),
     { numRuns: 8 },
   );
-});
-
-test('zstd: a whole body is one frame, and a large one lets others have their turns', async () => {
-  for (const length of [0, 1, limits.zstdAtOnceBytesMax, limits.zstdAtOnceBytesMax + 1]) {
-    const body = content(length, 1);
-    assertZstd(await compressBody('zstd', body), body);
-  }
-  const body = content(6_000_000, 2);
-  let turns = 0;
-  let done = false;
-  const count = (): void => {
-    turns++;
-    if (!done) setImmediate(count);
-  };
-  setImmediate(count);
-  const packed = await compressBody('zstd', body);
-  done = true;
-  assertZstd(packed, body);
-  if (!nodeHasZstd) assert.ok(turns > body.length / baseLimits.zstdPieceBytes / 2, `${turns} turns`);
 });
 
 test('zstd: so many streams at once and no more, and one that is given up makes room', async () => {

@@ -151,15 +151,6 @@ test('junk in paths and queries is a 404 or a plain answer, never a failure', as
   await stillAnswers();
 });
 
-test('pipelined requests: answered in order where handlers are immediate, cut off behind a pending answer', async () => {
-  const both = await ask(
-    head('GET /ok?1 HTTP/1.1') + head('GET /ok?2 HTTP/1.1') + head('GET /none HTTP/1.1'),
-  );
-  assert.match(both, /200 OK[^]*rawQuery":"1"[^]*200 OK[^]*rawQuery":"2"[^]*404 Not Found/);
-  await ask(head('GET /later HTTP/1.1') + head('GET /ok HTTP/1.1'));
-  await stillAnswers();
-});
-
 test('many broken requests at once do not keep others from their answers', async () => {
   const noise = Array.from({ length: 150 }, (_, i) =>
     exchangeRaw(

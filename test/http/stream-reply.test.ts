@@ -4,8 +4,6 @@ import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { decompress } from 'fzstd';
 import { fromReadable } from '../../src/base/byte-flow.ts';
 import type { Route } from '../../src/http/router.ts';
 import { writeBytesMax } from '../../src/http/uws.ts';
@@ -233,27 +231,4 @@ test('many readers that leave in the middle cost nothing that lasts', async () =
   await Promise.all(Array.from({ length: 20 }, (_, i) => leave(i)));
   await until(() => destroyed === 20 && it.server.inFlight() === 0);
   assert.equal(await (await fetch(`${it.url}/numbers`)).text(), expected);
-});
-
-test('the compressed bytes decode with other tools too', async () => {
-  const body = async (encoding: string): Promise<Buffer> => {
-    const raw = await exchangeRaw(
-      it.server.port,
-      [`GET /numbers HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: ${encoding}\r\n\r\n`],
-      20_000,
-    );
-    let rest = raw.slice(raw.indexOf('\r\n\r\n') + 4);
-    const pieces: string[] = [];
-    for (;;) {
-      const end = rest.indexOf('\r\n');
-      const size = Number.parseInt(rest.slice(0, end), 16);
-      if (size === 0) return Buffer.from(pieces.join(''), 'latin1');
-      pieces.push(rest.slice(end + 2, end + 2 + size));
-      rest = rest.slice(end + 2 + size + 2);
-    }
-  };
-  assert.equal(brotliDecompressSync(await body('br')).toString(), expected);
-  assert.equal(gunzipSync(await body('gzip')).toString(), expected);
-  const packed = await Promise.all(Array.from({ length: 8 }, () => body('zstd')));
-  for (const bytes of packed) assert.equal(Buffer.from(decompress(bytes)).toString(), expected);
 });

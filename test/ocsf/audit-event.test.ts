@@ -10,7 +10,6 @@ import { readSchema } from '../../src/ocsf/source-event.ts';
 import {
   decoded,
   eventWith,
-  map,
   mapped,
   mapText,
   organization,
@@ -424,13 +423,6 @@ test('events within a larger text are read by their bounds', () => {
   assert.ok(typeof first !== 'string' && first.activityId === 1 && first.source === one);
   assert.ok(typeof second !== 'string' && second.activityId === 2 && second.source === two);
   assert.equal(typeof read(0, one.length + 3), 'string');
-});
-
-test('a mapper keeps nothing of an event for the next one', () => {
-  assert.equal(typeof map('{"time":0,"message":{"action":1,"extra":{"a":1},"org'), 'string');
-  const before = mapped(eventWith());
-  mapped(full);
-  assert.deepEqual(mapped(eventWith()), before);
 });
 
 test('a resolver that throws leaves nothing behind', () => {

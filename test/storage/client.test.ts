@@ -169,20 +169,6 @@ test('a Native body is stored as it is, in pieces, and nothing of a broken one',
   assert.deepEqual(await engine.storage.rows('SELECT count() AS n FROM native'), [{ n: '2' }]);
 });
 
-test('a body larger than a socket holds goes through without being joined', async () => {
-  await engine.storage.command('CREATE TABLE large (n UInt64, t String) ENGINE = MergeTree ORDER BY n');
-  const rows = Array.from({ length: 100 }, (_, n) => [BigInt(n), 'x'.repeat(120)] as const);
-  const block = Buffer.concat(nativeBlock(rows));
-  const blocks = 2000;
-  const body = (function* pieces() {
-    for (let index = 0; index < blocks; index += 1) yield block;
-  })();
-  await engine.storage.insertNative('INSERT INTO large FORMAT Native', body);
-  assert.deepEqual(await engine.storage.rows('SELECT count() AS n FROM large'), [
-    { n: String(blocks * 100) },
-  ]);
-});
-
 test('rows are inserted as objects', async () => {
   await engine.storage.command(
     'CREATE TABLE objects (n UInt64, t String, o Nullable(String)) ENGINE = MergeTree ORDER BY n',
@@ -270,41 +256,12 @@ test('a reader that goes away cancels the query', async () => {
   await waitUntil(false, queryId);
 });
 
-test('a slow reader is waited for, and the end comes whole', async () => {
-  const rows = 400_000;
-  const stream = await open(
-    'SELECT number FROM numbers({rows:UInt64}) FORMAT TSV',
-    { rows },
-    { timeoutMs: 300 },
-  );
-  let lines = 0;
-  let paused = false;
-  for await (const part of stream as AsyncIterable<Buffer>) {
-    if (!paused) await sleep(900);
-    paused = true;
-    lines += part.toString('latin1').split('\n').length - 1;
-  }
-  assert.equal(lines, rows);
-});
-
 test('time limits end a call and what it runs', async () => {
   const slow = 'SELECT sum(sleepEachRow(0.1)) FROM numbers(600) SETTINGS max_block_size = 1';
   const options = { timeoutMs: 200, queryId: 'too-slow' };
   await assert.rejects(engine.storage.rows(slow, {}, options), failsWith('timeout'));
   await waitUntil(false, 'too-slow');
   await assert.rejects(engine.storage.flow(slow, {}, { timeoutMs: 200 }), failsWith('timeout'));
-});
-
-test('many calls at once share a bounded number of connections', async () => {
-  const all = await Promise.all(
-    Array.from({ length: 300 }, (_, n) =>
-      engine.storage.rows<{ n: string }>('SELECT {n:UInt64} AS n', { n }),
-    ),
-  );
-  assert.deepEqual(
-    all.map((rows) => Number(rows[0]?.n)),
-    Array.from({ length: 300 }, (_, n) => n),
-  );
 });
 
 test('an engine that is not there is unreachable', async () => {

@@ -79,7 +79,6 @@ const ofOneEngine = new Set([
   'start',
   // About what stands before the service, or about no service.
   'pages',
-  'proxy',
   'tls',
   'traces',
 ]);

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { createClient } from '../../src/client/client.ts';
@@ -16,8 +16,6 @@ import {
   type HttpAnswer,
   problemOf,
 } from '../support/http.ts';
-import { withEngine } from './export-support.ts';
-import { eventsOfParquet } from '../support/parquet.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
@@ -103,19 +101,6 @@ test('pages have the same events, total and paging; an unknown schema is none', 
   assert.equal(other.data[0]?.['class_uid'], 3001);
 });
 
-test('numbers keep their digits, texts their characters, and an event its bytes', async () => {
-  const query = {
-    schema: 'ocsf',
-    startTime: '2026-09-01T00:00:00Z',
-    endTime: '2026-09-01T00:00:00.000001Z',
-    limit: '1',
-  };
-  const { text } = await get('/api/v1/audit', query);
-  assert.ok(text.includes('"extra":{"n":12345678901234567890.10,"text":"\\"\\\\\u2028é😀"}'), text);
-  assert.ok(text.includes('"event":{"own":null}'), text);
-  assert.equal((await get('/api/v1/audit', query)).text, text);
-});
-
 test('the feed gives each event once, in the order of ingest, with cursors of either schema', async () => {
   // Where processes share an engine the watermark is some seconds behind the clock.
   await eventually('all to be below the watermark', async () =>
@@ -170,30 +155,6 @@ test('exports are the same in lines and as a list, with their number; other sche
   }
 });
 
-test('large pages are streamed whole', async () => {
-  const big = await createTenant(server, 'big');
-  const events = Array.from({ length: 24 }, (_, n) =>
-    JSON.stringify({
-      time: 1_780_000_000_000_000 + n,
-      msg: 'x'.repeat(400_000),
-      message: { action: 2001, extra: { n } },
-    }),
-  );
-  acceptedOf(await big.post(events.join('\n'), { 'content-type': 'application/x-ndjson' }));
-  await big.settled(24);
-  const answer = await get(
-    '/api/v1/audit',
-    { schema: 'ocsf', endTime: '2026-06-01T00:00:00Z', limit: '1000' },
-    big.key,
-  );
-  const { data, meta } = JSON.parse(answer.text) as Answer<OcsfEvent>;
-  assert.deepEqual(
-    valid(data).map(({ unmapped }) => unmapped.extra.n),
-    Array.from({ length: 24 }, (_, n) => 23 - n),
-  );
-  assert.equal(meta['total'], 24);
-});
-
 test('the schema that is served takes them all', async () => {
   const answer = await call(`${server.url}/ocsf-event.schema.json`);
   const validate = new Ajv2020({ strict: false }).compile(JSON.parse(answer.text) as object);
@@ -231,57 +192,4 @@ test('the client, export, forward and validate of the command line know the sche
   const oneLine = `${JSON.stringify({ ...events[0], message: 'a\u2028b\u2029c' })}\n`;
   const separated = await server.cliHere(['ocsf', 'validate', '-'], oneLine);
   assert.equal(separated.stderr, '1 event is valid OCSF 1.1.0', separated.stdout);
-});
-
-test('Parquet has the events of NDJSON: in one file, and by class and day', async () => {
-  const range = ['--start-time', '2026-08-01T00:00:00Z', '--end-time', '2026-09-20T00:00:00Z'];
-  const options = ['export', '--org', 'acme', '--schema', 'ocsf', ...range];
-  const run = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await server.cliHere([...options, ...args, '--json']);
-    assert.equal(code, 0, stderr);
-    return stdout;
-  };
-  const [lines, file, byDay] = ['e.ndjson', 'e.parquet', 'by-day'].map((name) => join(directory, name));
-  await run('-o', lines as string);
-  const expected = (await readFile(lines as string, 'utf8'))
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as OcsfEvent);
-  assert.ok(expected.length > 100, String(expected.length));
-  await run('-o', file as string);
-  assert.deepEqual(await eventsOfParquet(await readFile(file as string)), expected);
-  const told = await run('--format', 'parquet', '--partition-by', 'day', '-o', byDay as string);
-  const { rows, files } = JSON.parse(told) as { rows: number; files: { file: string; rows: number }[] };
-  assert.equal(rows, expected.length);
-  const found: OcsfEvent[] = [];
-  for (const { file } of files)
-    found.push(...((await eventsOfParquet(await readFile(join(byDay as string, file)))) as OcsfEvent[]));
-  const byId = (events: readonly OcsfEvent[]) => new Map(events.map((one) => [idOf(one), one]));
-  assert.deepEqual(byId(found), byId(expected));
-  assert.equal(found.length, rows);
-  // Another reader: the engine.
-  const [some] = files.toSorted((a, b) => b.rows - a.rows);
-  const bytes = await readFile(join(byDay as string, some?.file ?? ''));
-  const read = await withEngine(server, (storage) =>
-    storage.rows<{ id: string; activity: string }>(
-      "SELECT metadata.uid AS id, JSONExtractRaw(assumeNotNull(unmapped), 'activity_id') AS activity " +
-        `FROM format(Parquet, unhex('${bytes.toString('hex')}'))`,
-    ),
-  );
-  assert.deepEqual(
-    read.map(({ id, activity }) => [id, Number(activity)]),
-    read.map(({ id }) => [id, byId(expected).get(id)?.['unmapped'].activity_id]),
-  );
-  assert.equal(read.length, some?.rows);
-  for (const [args, code] of [
-    [['--format', 'parquet', '--partition-by', 'day'], 2],
-    [['--format', 'ndjson', '--partition-by', 'day', '-o', join(directory, 'x')], 2],
-    [['--partition-by', 'month', '-o', join(directory, 'x')], 2],
-    [['--partition-by', 'day', '-o', byDay as string], 1],
-    [['--partition-by', 'day', '-o', join(directory, 'no', 'place')], 1],
-  ] as const) {
-    const refused = await server.cliHere([...options, ...args]);
-    assert.equal(refused.code, code, refused.stderr);
-    assert.match(refused.stderr, code === 2 ? /--partition-by/ : /cannot write .*(not empty|no directory)/);
-  }
 });
