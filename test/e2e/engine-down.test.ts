@@ -154,7 +154,9 @@ describe('the connection to the engine fails', () => {
 
   test('hanging: metrics do not wait for it, and then tell so', async () => {
     const metrics = async () => (await call(`${server.url}/metrics`)).text;
-    assert.match(await metrics(), /^auditlog_ready\{check="engine_reachable"\} 1$/m);
+    await eventually('the metric to be 1', async () =>
+      /^auditlog_ready\{check="engine_reachable"\} 1$/m.test(await metrics()) ? true : undefined,
+    );
     proxy.set('hang');
     try {
       const answered: string[] = [];

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +46,8 @@ export async function startTestServer(
 ): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'http-test-'));
   const file = join(folder, 'access.log');
+  // The log opens it in the background.
+  await writeFile(file, '');
   const logged: LoggedLine[] = [];
   const log = recordingLogger(logged);
   const accessLog = new AccessLog({ destination: file, clock: systemClock, log });
