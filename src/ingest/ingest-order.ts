@@ -2,7 +2,7 @@ import type { Ingest } from './ingest.ts';
 import { firstSeqOf, segmentAtTime } from '../base/sequence.ts';
 
 interface IngestOrderOptions {
-  readonly ingest: Pick<Ingest, 'watermarks' | 'lastSegmentOf'>;
+  readonly ingest: Pick<Ingest, 'watermarks' | 'lastSegmentOf' | 'raise'>;
   /** Others that write the same table. */
   readonly others: {
     /** The lowest segment that one of them may still write; Infinity when nobody else is writing. */
@@ -31,12 +31,15 @@ export class IngestOrder {
   /**
    * The watermarks: below what this process has yet to store and below what others say. Where
    * processes share an engine also below the clock, as a writer that begins now begins there. With an own engine no
-   * clock counts: commands begin above the newest segment. Rejects with EngineError.
+   * clock counts: commands begin above the newest segment, and this process goes on above what they have written, which
+   * it would hold back for as long as its clock is behind theirs. Rejects with EngineError.
    */
   async watermarks(): Promise<OrderWatermarks> {
     const { ingest, others, clockSkewMs } = this.#options;
     const { lowest, ofOrganization } = await ingest.watermarks();
     const elsewhere = await others.watermark();
+    const written = others.writtenThrough();
+    if (Number.isFinite(written)) ingest.raise(written);
     const byClock =
       clockSkewMs === undefined ? Number.MAX_SAFE_INTEGER : segmentAtTime(Date.now() - clockSkewMs);
     const anybodys = Math.min(lowest, elsewhere, byClock);

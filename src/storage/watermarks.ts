@@ -118,15 +118,6 @@ export async function highestPublished(storage: Storage): Promise<number> {
   return Number(row?.low ?? 0);
 }
 
-/** The highest of what writers other than `own` have published; 0 when there is no other. */
-export async function highestWatermark(storage: Storage, own: string): Promise<number> {
-  const [row] = await storage.rows<{ low: string }>(
-    'SELECT max(low) AS low FROM watermarks FINAL WHERE until > now64(3) AND writer != {own:UUID}',
-    { own },
-  );
-  return Number(row?.low ?? 0);
-}
-
 /** True when a writer other than `own` has published within the last `withinMs`: servers that run do each second. */
 export async function areOthersWriting(storage: Storage, own: string, withinMs: number): Promise<boolean> {
   const [row] = await storage.rows<{ writers: string }>(

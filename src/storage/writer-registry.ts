@@ -14,7 +14,7 @@ import { type OtherWriters, otherServers } from './other-writers.ts';
 import type { Storage } from './storage.ts';
 import { isFenced, notFenced } from './fenced-writers.ts';
 import {
-  highestWatermark,
+  highestPublished,
   publishFirstWatermark,
   publishWatermark,
   withdrawWatermark,
@@ -139,8 +139,8 @@ export class WriterRegistry {
   /**
    * Tells the other processes the watermark of this one, about once a second. A process that stops with events in
    * its log is still waited for: the next start sends them. On a ClickHouse server it also watches the clock, and whom
-   * the feed waits for; beside the engine of this machine it goes on from the numbers of the others, so that none holds
-   * back the order after the clock was set.
+   * the feed waits for; beside the engine of this machine it goes on from the numbers of the others and of commands that
+   * have ended, so that none holds back the order after the clock was set.
    */
   async publish(progress: LogProgress): Promise<void> {
     const { storage, instance, log, stops } = this.#options;
@@ -149,7 +149,7 @@ export class WriterRegistry {
     let published = await progress.watermark();
     await publishWatermark(storage, instance, published);
     const publish = async (): Promise<void> => {
-      if (isOwn) progress.raise(await highestWatermark(storage, instance));
+      if (isOwn) progress.raise(await highestPublished(storage));
       const low = await progress.watermark();
       if (low === published) return;
       await publishWatermark(storage, instance, low);

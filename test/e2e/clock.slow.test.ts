@@ -110,6 +110,25 @@ for (const PROCESSES of ['1', '2'])
     });
   });
 
+for (const PROCESSES of ['1', '2'])
+  test(`what commands recorded while the clock was ahead is in the feed at once after it was set back, with PROCESSES=${PROCESSES}`, async () => {
+    const dataDir = await temporaryDirectory();
+    const server = await startServer({ dataDir, env: { ...wrongBy(-3 * hourMs), PROCESSES } });
+    try {
+      // To this server commands are three hours ahead.
+      const cli = (args: readonly string[]) => runCli(args, { dataDir });
+      const tenant = await createTenant({ ...server, cli }, 'ahead');
+      const follower = new Follower();
+      await follower.sees(tenant, '1300');
+      const flow = randomUUID();
+      await tenant.record([sourceEvent({ flow_id: flow })]);
+      await follower.sees(tenant, flow);
+    } finally {
+      await server.stop();
+      await removeDirectory(dataDir);
+    }
+  });
+
 test('a clock behind the others on an engine is told at the start and in a metric', async () => {
   const engine = await startPlainEngine();
   try {

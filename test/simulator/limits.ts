@@ -28,6 +28,8 @@ export const limits = {
   eventsOfRunMax: 45_000,
   /** Repeats of one request that are sent at once. */
   repeatsAtOnce: 24,
+  /** Pages that are read at once, of two organizations. */
+  pagesAtOnce: 12,
   /** Of a service whose every request has ended. */
   openFilesMax: 1_500,
   /** The engine keeps what it has merged for eight minutes, some hundred files for each write. */

@@ -5,6 +5,7 @@ import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { Draw } from './draw.ts';
 import { fullDisk, SmallDisk } from './faults/disk.ts';
 import { Finding } from './finding.ts';
+import { processCounts } from './faults/kills.ts';
 import { limits } from './limits.ts';
 import { makeOrganization } from './operations/control.ts';
 import { operationOf } from './operations/all.ts';
@@ -38,7 +39,8 @@ class Run {
 
   async play(): Promise<void> {
     const { seed, rounds } = this.#plan;
-    await this.#world.service.start();
+    const { service } = this.#world;
+    await service.start({ ...service.settings, processes: new Draw(seed).pick(processCounts) });
     for (let n = 0; n < 2; n++) await makeOrganization(this.#world);
     for (const [n, round] of rounds.entries()) {
       await this.#round(round, n + 1);

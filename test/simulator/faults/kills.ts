@@ -3,7 +3,7 @@ import type { Operation } from '../world.ts';
 
 /** Processes that die or are stopped, beside whatever is under way. */
 
-const processCounts = [1, 2, 3];
+export const processCounts = [1, 2, 3];
 
 export const kills: readonly Operation[] = [
   {

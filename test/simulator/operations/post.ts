@@ -134,9 +134,13 @@ export async function postEvents(
   return { batch, status: await post(world, organization, batch) };
 }
 
-/** An organization that takes events, and ages of events that it neither refuses nor removes. */
+/** Organizations that take events. */
+export function writersOf(world: World): readonly ModelOrganization[] {
+  return world.model.here.filter(({ writes }) => writes);
+}
+
 export function anyWriter(world: World, draw: Draw): ModelOrganization | undefined {
-  return draw.pickAny(world.model.here.filter(({ writes }) => writes));
+  return draw.pickAny(writersOf(world));
 }
 
 const usualAges = [50, 150];

@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import type { Batch } from '../batch.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
-import { anyWriter, postEvents, send } from './post.ts';
+import { postEvents, send, writersOf } from './post.ts';
 
 /** Requests that are sent again, to whichever process takes the connection, beside bodies of others. */
 
@@ -52,7 +52,9 @@ const repeatBesideOthers: Operation = {
     if (all.length === 0) return undefined;
     const large = all.filter(({ batch }) => batch.body.length > 20_000);
     const one = draw.pick(large.length > 0 ? large : all);
-    const other = anyWriter(world, draw);
+    const others = writersOf(world);
+    const other =
+      draw.pickAny(others.filter((organization) => organization !== one.organization)) ?? others[0];
     const again = Array.from({ length: limits.repeatsAtOnce }, () =>
       send(world, one.organization, one.batch),
     );
@@ -61,7 +63,13 @@ const repeatBesideOthers: Operation = {
       await postEvents(world, other, draw, { kinds: ['plain'], count: draw.int(100, 600), ages: [50, 150] });
     });
     await Promise.all([...again, ...mine]);
-    return `${one.organization.slug}: request ${one.batch.number} ${limits.repeatsAtOnce} times at once, beside two of ${other?.slug}`;
+    // Memory that was given back is used again at once.
+    const readers = [one.organization, other ?? one.organization];
+    const pages = Array.from({ length: limits.pagesAtOnce }, (_, n) =>
+      world.read(readers[n % 2] ?? one.organization, '/api/v1/audit?limit=1000'),
+    );
+    await Promise.all(pages);
+    return `${one.organization.slug}: request ${one.batch.number} ${limits.repeatsAtOnce} times at once, beside two of ${other?.slug}, then pages of both`;
   },
 };
 
