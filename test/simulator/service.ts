@@ -164,19 +164,25 @@ export class Service {
     this.#gone.push(server);
   }
 
-  /** Until it says of itself that it is ready. */
+  /** Until it says of itself that it is ready, whichever of its processes takes the connection. */
   async ready(): Promise<void> {
     let said = '';
+    const isReady = async (): Promise<boolean> => {
+      const server = await this.up();
+      const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } }).catch(
+        () => undefined,
+      );
+      said = answer?.text ?? 'no answer';
+      return answer?.status === 200;
+    };
     await until(
       'a service without a fault is ready',
       () => `/readyz: ${said}`,
       async () => {
-        const server = await this.up();
-        const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } }).catch(
-          () => undefined,
-        );
-        said = answer?.text ?? 'no answer';
-        return answer?.status === 200 || undefined;
+        const { processes } = await this.up();
+        for (let left = processes === 1 ? 1 : processes * limits.readyAnswersOfProcess; left > 0; left--)
+          if (!(await isReady())) return undefined;
+        return true;
       },
     );
   }
