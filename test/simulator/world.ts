@@ -1,3 +1,4 @@
+import { AssertionError } from 'node:assert';
 import { call, type HttpAnswer, type HttpCall } from '../support/http.ts';
 import { type CliAnswer, type Key, printed, runCliHere } from '../support/server.ts';
 import type { Drawable, Plan } from './plan.ts';
@@ -166,8 +167,11 @@ export class World {
     const began = Date.now();
     const answer = await call(`${server.url}${path}`, { timeoutMs: limits.requestMsMax, ...asked }).catch(
       (error: unknown) => {
+        const said = `${asked.method ?? 'GET'} ${path}: ${String(error)}`;
+        const isAnswered = error instanceof SyntaxError || error instanceof AssertionError;
+        hold(!isAnswered, 'every answer is as the contract says', () => said);
         if (this.mayFail(disturbances)) return undefined;
-        throw new Finding('every request is answered', `${asked.method ?? 'GET'} ${path}: ${String(error)}`);
+        throw new Finding('every request is answered', said);
       },
     );
     if (answer === undefined) return undefined;

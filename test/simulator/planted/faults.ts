@@ -28,6 +28,7 @@ export const plantedFaults: readonly PlantedFault[] = [
       'every event was sent by somebody',
       'events are what was sent',
       'good events are accepted',
+      'every answer is as the contract says',
     ],
     only: [
       'post many',
