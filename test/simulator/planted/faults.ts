@@ -29,6 +29,7 @@ export const plantedFaults: readonly PlantedFault[] = [
       'events are what was sent',
       'good events are accepted',
       'every answer is as the contract says',
+      'totals are exact',
     ],
     only: [
       'post many',
