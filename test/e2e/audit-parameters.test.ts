@@ -70,42 +70,18 @@ describe('the envelope', () => {
 });
 
 describe('limit', () => {
+  // `test/read/filter.test.ts` has every spelling.
   const cases: Record<string, number> = {
     '1': 1,
-    '2': 2,
-    '50': 50,
-    '999': 999,
     '1000': 1000,
     '1001': 1000,
-    '99999999': 1000,
-    '9007199254740993': 1000,
-    '18446744073709551617': 1000,
     ['9'.repeat(400)]: 1000,
     '007': 7,
-    ['0'.repeat(50) + '3']: 3,
     '0': 50,
-    '000': 50,
-    '': 50,
     '-1': 50,
-    '-0': 50,
-    '+5': 50,
-    ' 5': 50,
-    '5 ': 50,
     '1e2': 50,
-    '10.5': 50,
-    '10.0': 50,
-    '0x10': 50,
-    '1_000': 50,
-    '1,000': 50,
     '٣': 50,
-    '５': 50,
-    abc: 50,
-    NaN: 50,
-    Infinity: 50,
-    null: 50,
     '5\u0000': 50,
-    '5\n': 50,
-    '[5]': 50,
   };
   for (const [given, effective] of Object.entries(cases)) {
     test(`${JSON.stringify(given.slice(0, 40))} becomes ${effective}`, async () => {
@@ -115,34 +91,17 @@ describe('limit', () => {
       assert.equal(page.meta.offset, 0);
     });
   }
-
-  test('a + in the query string is a space, and so is no sign either', async () => {
-    assert.equal((await tenant.page('limit=+5')).meta.limit, 50);
-    assert.equal((await tenant.page('limit=%2B5')).meta.limit, 50);
-  });
 });
 
 describe('offset', () => {
   const cases: Record<string, number> = {
-    '0': 0,
-    '1': 1,
     '0010': 10,
     '1099': 1099,
     '1100': 1100,
-    '123456789': 123_456_789,
     '9007199254740991': 9_007_199_254_740_991,
     '9007199254740992': 0,
-    '18446744073709551615': 0,
-    '99999999999999999999999999': 0,
-    '': 0,
     '-1': 0,
-    '+1': 0,
-    ' 1': 0,
-    '1e2': 0,
     '10.5': 0,
-    '0x10': 0,
-    abc: 0,
-    '１': 0,
   };
   for (const [given, effective] of Object.entries(cases)) {
     test(`${JSON.stringify(given)} becomes ${effective}`, async () => {
@@ -263,67 +222,7 @@ describe('startTime and endTime', () => {
     assert.equal(await total('endTime=2124-01-01T02:00:10+02:00'), 11 + earlier);
   });
 
-  test('instants outside the range of events are still instants', async () => {
-    for (const text of [
-      '1900-01-01T00:00:00Z',
-      '0001-01-01T00:00:00Z',
-      '0000-01-01T00:00:00+23:59',
-      '1969-12-31T23:59:59.999999Z',
-    ]) {
-      assert.equal(await total({ startTime: text }), all, text);
-      assert.equal(await total({ endTime: text }), 0, text);
-    }
-    for (const text of [
-      '2300-01-01T00:00:00Z',
-      '9999-12-31T23:59:59.999999999Z',
-      '9999-12-31T23:59:59-23:59',
-      '2200-01-01T00:00:00.000001Z',
-    ]) {
-      assert.equal(await total({ startTime: text }), 0, text);
-      assert.equal(await total({ endTime: text }), all, text);
-    }
-    assert.equal(await total({ startTime: '0001-01-01T00:00:00Z', endTime: '9999-12-31T23:59:59Z' }), all);
-  });
-
-  const invalid = [
-    '',
-    'yesterday',
-    '2124-01-01',
-    '2124-01-01T00:00:20',
-    '2124-01-01T00:00:20.5',
-    '2124-01-01 00:00:20',
-    '2124-01-01T00:00Z',
-    '2124-02-30T00:00:00Z',
-    '2123-02-29T00:00:00Z',
-    '2124-13-01T00:00:00Z',
-    '2124-00-01T00:00:00Z',
-    '2124-01-00T00:00:00Z',
-    '2124-01-01T24:00:00Z',
-    '2124-01-01T00:60:00Z',
-    '2124-01-01T00:00:61Z',
-    '2124-01-01T00:00:20+2:00',
-    '2124-01-01T00:00:20+0200',
-    '2124-01-01T00:00:20+24:00',
-    '2124-01-01T00:00:20+02:60',
-    '2124-01-01T00:00:20.Z',
-    '2124-01-01T00:00:20.1234567891Z',
-    '2124-01-01T00:00:20,5Z',
-    '24-01-01T00:00:20Z',
-    '+02124-01-01T00:00:20Z',
-    '-2124-01-01T00:00:20Z',
-    '12124-01-01T00:00:20Z',
-    '4859740820',
-    '4859740820000000',
-    '2124-01-01T00:00:20Z ',
-    ' 2124-01-01T00:00:20Z',
-    '2124-01-01T00:00:20ZZ',
-    '2124-W01-1T00:00:20Z',
-    '２１２４-01-01T00:00:20Z',
-    "2124-01-01T00:00:20Z' OR 1=1 --",
-    '2124-01-01T00:00:20Z\u0000',
-    'null',
-    '{}',
-  ];
+  const invalid = ['', 'yesterday', '2124-02-30T00:00:00Z', "2124-01-01T00:00:20Z' OR 1=1 --", 'null'];
   for (const text of invalid) {
     test(`${JSON.stringify(text)} is ignored, each for itself`, async () => {
       assert.equal(await total({ startTime: text }), all);
@@ -347,25 +246,7 @@ describe('flowId', () => {
   });
 
   test('anything but a UUID is ignored', async () => {
-    const invalid = [
-      '',
-      'x',
-      flow.slice(1),
-      `${flow}0`,
-      flow.replaceAll('-', ''),
-      `{${flow}}`,
-      `urn:uuid:${flow}`,
-    ];
-    for (const text of [
-      ...invalid,
-      ` ${flow}`,
-      `${flow} `,
-      flow.replace(/.$/, 'g'),
-      `${flow}\u0000`,
-      "'",
-      '\\',
-      'null',
-    ]) {
+    for (const text of ['', 'x', flow.replaceAll('-', ''), `${flow}0`, ` ${flow}`, "'"]) {
       assert.equal(await total({ flowId: text }), all, text);
       assert.equal(await total({ flowId: text, actor: 'ana@acme.example' }), 1, text);
     }

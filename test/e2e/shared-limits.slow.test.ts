@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { after, before, describe, test } from 'node:test';
-import { call } from '../support/http.ts';
+import { call, problemOf } from '../support/http.ts';
 import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { skipWithoutRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import {
@@ -11,7 +11,7 @@ import {
   type Tenant,
   type TestServer,
 } from '../support/server.ts';
-import { createUser } from './session-support.ts';
+import { createUser, jsonOf, login, password } from './session-support.ts';
 
 /** Two servers on one engine, with limits that they share through Redis. */
 describe('limits of two servers', { skip: skipWithoutRedis }, () => {
@@ -80,6 +80,16 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
     }
     await statuses(tenant, 20);
     assert.deepEqual(await Promise.all(servers.map(readiness)), [true, true]);
+  });
+
+  test('failed logins count together: after ten the next waits a second, wherever it comes', async () => {
+    const guess = (n: number, secret = 'a wrong password') =>
+      login(servers[n % 2] as TestServer, { email, password: secret });
+    for (let n = 0; n < 10; n++) problemOf(await guess(n), 401);
+    const begun = performance.now();
+    jsonOf(await guess(1, password));
+    const heldMs = performance.now() - begun;
+    assert.ok(heldMs >= 995, `the eleventh was held for ${heldMs} ms`);
   });
 
   test('nothing in Redis tells whose counts they are, and nothing in the logs its password', async () => {
