@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
@@ -12,8 +11,6 @@ import { createGunzip } from 'node:zlib';
 import type { CliDeps } from '../../src/cli/context.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { remoteKey } from '../client/remote.ts';
-import { cliCommand } from '../support/cli-command.ts';
-import { projectRoot } from '../support/project-root.ts';
 
 export interface Ran {
   readonly code: number;
@@ -54,32 +51,6 @@ export async function forward(
       new Promise((resolve) => stop?.addEventListener('abort', () => resolve(), { once: true })),
   };
   return { code: await runCli(['forward', ...args], deps), ...said };
-}
-
-const children = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-});
-
-/** `forward` as a process of its own. */
-export function spawnForward(args: readonly string[], environment: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [...cliCommand, 'forward', ...args], {
-    cwd: projectRoot,
-    env: { PATH: process.env['PATH'], AUDITLOG_API_KEY: remoteKey, ...environment },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  children.add(child);
-  let error = '';
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
-    error += piece;
-  });
-  const ended = new Promise<number | null>((resolve) => {
-    child.once('close', (code) => {
-      children.delete(child);
-      resolve(code);
-    });
-  });
-  return { child, ended, error: () => error };
 }
 
 export async function withDirectory(work: (directory: string) => Promise<void>): Promise<void> {
