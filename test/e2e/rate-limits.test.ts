@@ -133,27 +133,6 @@ test('a key may have a limit of its own', async () => {
   assert.equal(ratesOf(await own.get()).limit, 3);
 });
 
-test('errors of a limited endpoint count and carry the numbers, too', async () => {
-  const key = await createKey(server, ['--org', 'two', '--scopes', 'write', '--rate-limit', '500/60s']);
-  const own = two.with({ key: key.key });
-  const answers = [
-    await own.post('{'),
-    await own.post([sourceEvent()]),
-    await own.post('x', { 'content-type': 'text/css' }),
-  ];
-  assert.deepEqual(
-    answers.map(({ status }) => status),
-    [400, 202, 415],
-  );
-  const rates = answers.map(ratesOf);
-  assert.deepEqual(
-    rates.map(({ limit }) => limit),
-    [500, 500, 500],
-  );
-  const left = rates.map(({ remaining }) => remaining);
-  assert.deepEqual(left, [left[0], Number(left[0]) - 1, Number(left[0]) - 2]);
-});
-
 describe('by default, behind a proxy that is trusted', () => {
   const whoami = '/api/v1/portal/whoami';
   const from = (address: string) => ({ 'x-forwarded-for': address });
