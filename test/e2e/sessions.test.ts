@@ -508,28 +508,6 @@ describe('what ends a session', () => {
     problemOf(await login(server, { email: user.email, password }), 401);
     jsonOf(await login(server, { email: user.email, password: 'another horse battery staple' }));
   });
-
-  test('another password of one’s own, at once, the session that asked for it too', async () => {
-    const user = await addUser('own@one.example', 'member');
-    const [session, other] = [await signIn(server, user.email), await signIn(server, user.email)];
-    const change = { current: password, new: 'another horse battery staple' };
-    const answer = await session.send('POST', '/api/v1/portal/password', change);
-    assert.equal(answer.status, 204, answer.text);
-    assert.match(String(answer.headers['set-cookie']), /^auditportal=;.*Max-Age=0/);
-    for (const { cookie } of [session, other]) problemOf(await whoami(cookie), 401);
-    jsonOf(await login(server, { email: user.email, password: change.new }));
-  });
-
-  test('the administrator’s hand in the portal, at once', async () => {
-    const user = await addUser('hand@one.example', 'member');
-    const first = await signIn(server, user.email);
-    const reset = { password: 'another horse battery staple' };
-    assert.equal((await kept.send('POST', `${usersPath}/${user.id}/password`, reset)).status, 204);
-    problemOf(await first.get(whoamiPath), 401);
-    const second = sessionOf(server, await login(server, { email: user.email, password: reset.password }));
-    jsonOf(await kept.send('POST', `${usersPath}/${user.id}/disable`));
-    problemOf(await second.get(whoamiPath), 401);
-  });
 });
 
 describe('changes from another site', () => {
