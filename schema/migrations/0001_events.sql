@@ -84,7 +84,8 @@ ORDER BY (org, time, seq)
 -- release to release of the engine.
 --
 -- An acknowledged insert is on the disk, and so is a merge. The parts that a merge has replaced stay two minutes: so long
--- takes the look at what was written (src/storage/write-health.ts), which comes each minute.
+-- takes the look at what was written (src/storage/write-health.ts), which comes each minute. A table at rest is cleaned each
+-- half minute, too: by default the engine would keep for five minutes more what a removal or an erasure has replaced.
 SETTINGS index_granularity = 1024,
   min_compress_block_size = 16384,
   max_compress_block_size = 65536,
@@ -94,6 +95,7 @@ SETTINGS index_granularity = 1024,
   fsync_after_insert = 1,
   fsync_part_directory = 1,
   min_rows_to_fsync_after_merge = 1,
-  old_parts_lifetime = 120;
+  old_parts_lifetime = 120,
+  max_cleanup_delay_period = 30;
 
 {{distributed events by cityHash64(org)}};

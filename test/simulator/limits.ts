@@ -36,8 +36,9 @@ export const limits = {
   openFilesMax: 1_500,
   /** The engine keeps what it has merged for eight minutes, some hundred files for each write. */
   dataFilesMax: 100_000,
-  /** Merged and replaced parts of the engine go after two minutes. */
+  /** Merged and replaced parts of the engine go after two minutes, when they are next cleaned. */
   erasedFilesMs: 200_000,
+  cleaningMs: 60_000,
   diskBytes: 4 * 1024 ** 3,
   fullDiskMsMax: 5_000,
   residentBytesMax: 3 * 1024 ** 3,

@@ -114,13 +114,18 @@ export class ModelOrganization {
 
   /** What readers must be shown of an event now. */
   shown(event: ModelEvent): Shown {
+    const [actor] = event.persons;
     const erased = event.persons.filter(({ pseudonym }) => pseudonym !== undefined);
     const key = erased.map(({ pseudonym }) => pseudonym).join();
     const known = this.#shown.get(event.id);
     if (known?.key === key) return known.shown;
+    const withAddress =
+      actor?.pseudonym === undefined
+        ? event.text
+        : event.text.replace(/"ip":"[^"]*"/, `"ip":"${actor.pseudonym}"`);
     const text = erased.reduce(
       (source, { email, pseudonym }) => source.replaceAll(email, `${pseudonym}@erased.invalid`),
-      event.text,
+      withAddress,
     );
     const expected = expectedOf(parseTree(text), { ...names, hides: this.#hides });
     const shown = { source: expected.source, expected };

@@ -137,6 +137,6 @@ export async function quietPoint(world: World, seed: number): Promise<string> {
     () => JSON.stringify(damage),
   );
   checkLog(world);
-  checkErasedFiles(world);
+  await checkErasedFiles(world);
   return checkBounds(world);
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
+import { until } from '../waiting.ts';
 import type { World } from '../world.ts';
 import { filesIn } from './bounds.ts';
 
@@ -14,10 +15,24 @@ function contentOf(path: string): Buffer {
   }
 }
 
-/** Of who was erased nothing is left in any file, once replaced parts are gone; what is compressed is in no answer either. */
-export function checkErasedFiles(world: World): void {
+/** Of who was erased nothing is left in any file, once replaced parts are gone: what is compressed there nobody can look for. */
+export async function checkErasedFiles(world: World): Promise<void> {
   const due = world.erased.filter(({ fromMs }) => Date.now() > fromMs + limits.erasedFilesMs);
   if (due.length === 0) return;
+  const seconds = limits.erasedFilesMs / 1000;
+  let parts = '';
+  await until(
+    'replaced parts go',
+    () => parts,
+    async () => {
+      parts = await world.service.ask(
+        `SELECT name, remove_time FROM system.parts WHERE database = 'audit' AND table = 'events' AND NOT active AND remove_time < now() - ${seconds}`,
+      );
+      return parts === '' || undefined;
+    },
+    // Those of an engine that has just started are found first.
+    limits.cleaningMs,
+  );
   for (const path of filesIn(world.service.dataDir)) {
     const content = contentOf(path);
     const found = due.find(({ text }) => content.includes(text));
