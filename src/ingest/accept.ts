@@ -1,7 +1,8 @@
 import { traced } from '../base/trace.ts';
 import { Problem } from '../base/problem.ts';
 import type { Arrivals } from './arrivals.ts';
-import { type BatchAnswer, type Idempotency, sentOf } from './idempotency.ts';
+import type { BatchAnswer } from './answer-records.ts';
+import { type Idempotency, sentOf } from './idempotency.ts';
 import type { KeyClaims } from './key-claims.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { limits } from './limits.ts';

@@ -1,69 +1,137 @@
+import { crc32c } from '@node-rs/crc32';
 import { errorCode } from '../base/system-error.ts';
-import type { LogFiles, LogReader } from './files.ts';
+import { recordBytes } from './answer-records.ts';
+import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 
-/** A file of remembered answers: lines of JSON, each begun by a line break. Those of an hour are numbered. */
+/**
+ * What a file of remembered answers consists of:
+ *
+ *     block   header(12) content
+ *     header  "ANSW" of records, "ERRS" of errors (answer-records.ts) | u32 content bytes | u32 CRC-32C of these 8 bytes and the content
+ *
+ * What does not begin with a whole block ends the file: a crash cut it short, and its segment is still in the log.
+ */
+export interface Block {
+  readonly kind: BlockKind;
+  readonly content: Buffer;
+}
+
+export type BlockKind = 'answers' | 'errors';
+const marks = { answers: 'ANSW', errors: 'ERRS' } as const;
+const headerBytes = 12;
+
+function crcOf(block: Buffer, end: number): number {
+  return crc32c(block.subarray(headerBytes, end), crc32c(block.subarray(0, 8)));
+}
+
+/** Blocks of parts that belong together each, with as many in one as fit, and a large one alone. */
+export function encodeBlocks(kind: BlockKind, parts: readonly Uint8Array[]): Buffer[] {
+  const blocks: Buffer[] = [];
+  let group: Uint8Array[] = [];
+  let bytes = 0;
+  const end = (): void => {
+    if (bytes > 0) blocks.push(blockOf(kind, group, bytes));
+    [group, bytes] = [[], 0];
+  };
+  for (const part of parts) {
+    if (part.length > limits.idempotencyPartBytesMax) throw new Error(`a part of ${part.length} bytes`);
+    if (bytes + part.length > limits.idempotencyBlockBytesMax) end();
+    group.push(part);
+    bytes += part.length;
+  }
+  end();
+  return blocks;
+}
+
+function blockOf(kind: BlockKind, parts: readonly Uint8Array[], bytes: number): Buffer {
+  const block = Buffer.concat([Buffer.alloc(headerBytes), ...parts], headerBytes + bytes);
+  block.write(marks[kind], 0, 'latin1');
+  block.writeUInt32LE(bytes, 4);
+  block.writeUInt32LE(crcOf(block, block.length), 8);
+  return block;
+}
+
+/** The block at an offset: `undefined` where there is less than a whole one, `damaged` where it never will be one. */
+function blockAt(bytes: Buffer, offset: number): Block | 'damaged' | undefined {
+  if (bytes.length - offset < headerBytes) return undefined;
+  const mark = bytes.toString('latin1', offset, offset + 4);
+  const kind = mark === marks.answers ? 'answers' : mark === marks.errors ? 'errors' : undefined;
+  const length = bytes.readUInt32LE(offset + 4);
+  if (kind === undefined || length > limits.idempotencyPartBytesMax) return 'damaged';
+  if (kind === 'answers' && length % recordBytes > 0) return 'damaged';
+  const end = headerBytes + length;
+  if (bytes.length - offset < end) return undefined;
+  const block = bytes.subarray(offset, offset + end);
+  if (crcOf(block, end) !== block.readUInt32LE(8)) return 'damaged';
+  return { kind, content: block.subarray(headerBytes) };
+}
+
+/** The blocks that bytes begin with, as many at once as are in a piece of them; `rest` is told that more follows. */
+export async function* blocksOf(
+  pieces: AsyncIterable<Uint8Array>,
+  rest: () => void,
+): AsyncGenerator<Block[]> {
+  let held: Uint8Array = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    const bytes = Buffer.concat([held, piece]);
+    const blocks: Block[] = [];
+    let offset = 0;
+    let block = blockAt(bytes, 0);
+    for (; block !== undefined && block !== 'damaged'; block = blockAt(bytes, offset)) {
+      blocks.push(block);
+      offset += headerBytes + block.content.length;
+    }
+    if (blocks.length > 0) yield blocks;
+    held = bytes.subarray(offset);
+    if (block === 'damaged') break;
+  }
+  if (held.length > 0) rest();
+}
+
+/** A file. Those of an hour are numbered; each is written by one process, from its beginning to its first failure. */
 interface AnswerFile {
   readonly name: string;
   readonly hour: number;
   readonly part: number;
 }
 
-const newline = 0x0a;
+type Folder = Pick<LogFiles, 'list' | 'openReader'>;
 
-function nameOf(hour: number, part: number): string {
-  return part === 0 ? `${hour}.answers` : `${hour}.${part}.answers`;
-}
-
-/** The files of remembered answers in a folder, oldest first. */
-async function answerFiles(files: Pick<LogFiles, 'list'>): Promise<AnswerFile[]> {
-  const found = (await files.list()).flatMap((name) => {
-    const [, hour, part = '0'] = /^(\d+)(?:\.(\d+))?\.answers$/.exec(name) ?? [];
-    return hour === undefined ? [] : [{ name, hour: Number(hour), part: Number(part) }];
+/** The files of a kind in a folder, oldest first. */
+async function filesIn(folder: Folder, kind: BlockKind): Promise<AnswerFile[]> {
+  const found = (await folder.list()).flatMap((name) => {
+    const [, hour, part, ending] = /^(\d+)\.(\d+)\.(\w+)$/.exec(name) ?? [];
+    return ending === kind ? [{ name, hour: Number(hour), part: Number(part) }] : [];
   });
   return found.toSorted((one, other) => one.hour - other.hour || one.part - other.part);
 }
 
-/**
- * The lines of a file from a place on, as many at once as are in a piece of it: never the file, which can be larger than
- * a string. Of a line that the place divides the rest is left out.
- */
-async function* linesOf(reader: LogReader, from: number): AsyncGenerator<string[]> {
-  let held: Buffer[] = [];
-  let heldBytes = 0;
-  let isDivided = from > 0;
-  const piece = Buffer.alloc(limits.idempotencyPieceBytes);
-  for (let at = from, length = piece.length; length === piece.length; at += length) {
-    length = await reader.read(piece, at);
-    const end = length === 0 ? -1 : piece.lastIndexOf(newline, length - 1);
-    if (end >= 0) {
-      const lines = Buffer.concat([...held, piece.subarray(0, end)])
-        .toString('utf8')
-        .split('\n');
-      yield (isDivided ? lines.slice(1) : lines).filter((line) => line !== '');
-      [held, heldBytes, isDivided] = [[], 0, false];
+async function* piecesOf(folder: Folder, name: string): AsyncGenerator<Uint8Array> {
+  const reader = await unlessGone(folder.openReader(name));
+  if (reader === undefined) return;
+  try {
+    const piece = Buffer.alloc(limits.idempotencyBlockBytesMax);
+    for (let at = 0, length = piece.length; length === piece.length; at += length) {
+      length = await reader.read(piece, at);
+      yield piece.subarray(0, length);
     }
-    held.push(Buffer.from(piece.subarray(end + 1, length)));
-    heldBytes += length - end - 1;
-    // No line is as long: what a disk has put in its place is passed over.
-    if (heldBytes > limits.frameBytesMax) isDivided = true;
-    if (isDivided) [held, heldBytes] = [[], 0];
+  } finally {
+    await reader.close();
   }
-  const last = Buffer.concat(held).toString('utf8');
-  if (last !== '' && !isDivided) yield [last];
 }
 
-/** All lines of all files in a folder, oldest first, of which a server may remove some meanwhile. */
-export async function* answerLines(files: Pick<LogFiles, 'list' | 'openReader'>): AsyncGenerator<string[]> {
-  for (const { name } of await answerFiles(files)) {
-    const reader = await unlessGone(files.openReader(name));
-    if (reader === undefined) continue;
-    try {
-      yield* linesOf(reader, 0);
-    } finally {
-      await reader.close();
-    }
-  }
+/**
+ * The blocks of a kind in a folder, oldest first, of whose files a server may write and remove some meanwhile; `rest` is
+ * told of those that end with something else.
+ */
+export async function* answerBlocks(
+  folder: Folder,
+  kind: BlockKind,
+  rest: (name: string) => void,
+): AsyncGenerator<Block[]> {
+  for (const { name } of await filesIn(folder, kind))
+    yield* blocksOf(piecesOf(folder, name), () => rest(name));
 }
 
 /** Undefined where the file has been taken away since it was listed. */
@@ -79,29 +147,34 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
 /** A file, and how many bytes are in it. */
 interface SizedFile extends AnswerFile {
   bytes: number;
-  /** Its name survives a power cut. */
-  isNamed: boolean;
 }
 
 /**
- * The files that remembered answers are kept in over restarts. Bounded: past `idempotencyFilesBytesMax` bytes the oldest go
- * first, as they do in memory, so a start reads no more than that.
+ * The files that remembered answers, or their errors, are kept in over restarts. Bounded: past `bytesMax` bytes the oldest
+ * go first, as they do in memory. Nothing is ever written behind what may be torn: a new run, and a write after one that
+ * failed, begin a file.
  */
 export class AnswerFiles {
   readonly #files: LogFiles;
-  /** Oldest first; the last one takes what comes. */
+  readonly #kind: BlockKind;
+  readonly #bytesMax: number;
+  /** Oldest first. */
   readonly #list: SizedFile[] = [];
+  /** The last of the list, where its end is known. */
+  #open: SizedFile | undefined;
 
-  private constructor(files: LogFiles) {
+  private constructor(files: LogFiles, kind: BlockKind, bytesMax: number) {
     this.#files = files;
+    this.#kind = kind;
+    this.#bytesMax = bytesMax;
   }
 
-  static async open(files: LogFiles): Promise<AnswerFiles> {
-    const opened = new AnswerFiles(files);
-    for (const file of await answerFiles(files)) {
+  static async open(files: LogFiles, kind: BlockKind, bytesMax: number): Promise<AnswerFiles> {
+    const opened = new AnswerFiles(files, kind, bytesMax);
+    for (const file of await filesIn(files, kind)) {
       const reader = await files.openReader(file.name);
       try {
-        opened.#list.push({ ...file, bytes: await reader.size(), isNamed: true });
+        opened.#list.push({ ...file, bytes: await reader.size() });
       } finally {
         await reader.close();
       }
@@ -109,51 +182,26 @@ export class AnswerFiles {
     return opened;
   }
 
-  /** The lines of the newest bytes that are remembered, oldest first; `skipped` is told how many bytes are not read. */
-  async *lines(skipped: (bytes: number) => void): AsyncGenerator<{ name: string; lines: string[] }> {
-    let over = this.#bytes() - limits.idempotencyFilesBytesMax;
-    if (over > 0) skipped(over);
-    for (const { name, bytes } of this.#list) {
-      const from = Math.min(Math.max(0, over), bytes);
-      over -= bytes;
-      if (from === bytes) continue;
-      const reader = await this.#files.openReader(name);
-      try {
-        for await (const lines of linesOf(reader, from)) yield { name, lines };
-      } finally {
-        await reader.close();
-      }
-    }
-  }
-
-  /** Adds lines to the file of an hour, durably. */
-  async append(hour: number, notes: readonly Uint8Array[]): Promise<void> {
-    const last = this.#list.at(-1);
-    const isOpen = last !== undefined && last.hour >= hour && last.bytes < limits.idempotencyFileBytesMax;
-    const at =
-      last !== undefined && last.hour >= hour ? { hour: last.hour, part: last.part + 1 } : { hour, part: 0 };
-    const target: SizedFile = isOpen
-      ? last
-      : { ...at, name: nameOf(at.hour, at.part), bytes: 0, isNamed: false };
-    const file = await (isOpen ? unlessGone(this.#files.open(target.name)) : this.#files.create(target.name));
-    if (file === undefined) {
-      this.#list.pop();
-      return this.append(hour, notes);
-    }
+  /** Adds blocks to the file of an hour, durably. */
+  async append(hour: number, blocks: readonly Buffer[]): Promise<void> {
+    if (blocks.length === 0) return;
+    const target = this.#open;
+    const isFit =
+      target !== undefined && target.hour >= hour && target.bytes < limits.idempotencyFileBytesMax;
+    const file = isFit ? await unlessGone(this.#files.open(target.name)) : undefined;
+    this.#open = undefined;
+    const written = file === undefined ? this.#next(hour) : (target as SizedFile);
+    const output = file ?? (await this.#create(written));
     // Before it is written: a write that failed may have left some of it.
-    if (!isOpen) this.#list.push(target);
-    target.bytes += notes.reduce((sum, { length }) => sum + length + 1, 0);
+    written.bytes += blocks.reduce((sum, { length }) => sum + length, 0);
     try {
-      // The line break comes first: it also ends a line that a crash cut short.
-      await file.append(notes.flatMap((note) => [Buffer.from('\n'), note]));
+      await output.append(blocks);
     } finally {
-      await file.close();
+      await output.close();
     }
-    if (!target.isNamed) await this.#files.syncDirectory();
-    target.isNamed = true;
-    await this.#removeWhile(
-      (oldest) => this.#bytes() - oldest.bytes > limits.idempotencyFilesBytesMax && oldest !== target,
-    );
+    if (file === undefined) await this.#files.syncDirectory();
+    this.#open = written;
+    await this.#removeWhile((oldest) => oldest !== written && this.#bytes() > this.#bytesMax);
   }
 
   /** Removes the files of hours before this one. */
@@ -161,9 +209,23 @@ export class AnswerFiles {
     return this.#removeWhile((oldest) => oldest.hour < hour);
   }
 
+  #next(hour: number): SizedFile {
+    const last = this.#list.at(-1);
+    const at = last !== undefined && last.hour >= hour ? last : { hour, part: -1 };
+    const part = at.part + 1;
+    return { name: `${at.hour}.${part}.${this.#kind}`, hour: at.hour, part, bytes: 0 };
+  }
+
+  async #create(file: SizedFile): Promise<Awaited<ReturnType<LogFiles['create']>>> {
+    // Listed first: a creation that failed may have left its name, which must not be taken again.
+    this.#list.push(file);
+    return this.#files.create(file.name);
+  }
+
   async #removeWhile(isOver: (oldest: SizedFile) => boolean): Promise<void> {
     for (let [oldest] = this.#list; oldest !== undefined && isOver(oldest); [oldest] = this.#list) {
       await unlessGone(this.#files.remove(oldest.name));
+      if (this.#open === oldest) this.#open = undefined;
       this.#list.shift();
     }
   }

@@ -1,83 +1,92 @@
 import { createHash } from 'node:crypto';
 import { FifoMap } from '../base/fifo-map.ts';
-import { KeyedMutex, Mutex } from '../base/keyed-mutex.ts';
-import { errorFacts, type Logger } from '../base/log.ts';
+import { KeyedMutex } from '../base/keyed-mutex.ts';
+import type { Logger } from '../base/log.ts';
 import { counter } from '../base/metrics.ts';
-import { AnswerFiles, answerLines } from './answer-files.ts';
+import { answerBlocks, type Block } from './answer-files.ts';
+import {
+  type BatchAnswer,
+  decodeErrors,
+  decodeRecord,
+  digestBytes,
+  digestOf,
+  type Entry,
+  encodeRecord,
+  errorsOf,
+  type KeptErrors,
+  entryOf,
+  timeOf,
+} from './answer-records.ts';
+import { AnswerStore, type StoreBounds } from './answer-store.ts';
+import { AnswerTable, type TableBounds } from './answer-table.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 
-/** The answer to a batch (contract: Ingest). */
-export interface BatchAnswer {
-  readonly accepted: number;
-  readonly rejected: number;
-  readonly errors: readonly { readonly index: number; readonly error: string }[];
-}
-
-/** What is remembered of one answered request; travels as the notes of its frame, then in a file of its hour. */
-export interface Entry {
-  /** SHA-256 of API key and Idempotency-Key, base64url. */
-  readonly id: string;
-  /** What was sent (`sentOf`). */
-  readonly body: string;
-  /** Unix milliseconds. */
-  readonly at: number;
-  readonly answer: BatchAnswer;
+function digest(...parts: readonly string[]): string {
+  const hash = createHash('sha256').update(parts.join('\0'));
+  return hash.digest().toString('base64url', 0, digestBytes);
 }
 
 /** What a body was: its hash (SHA-256 after decompression), and what it was taken for; the same bytes can be either. */
-export function sentOf(hash: string, form: string, adapter?: string, org?: string): string {
-  return `${hash} ${form}${adapter === undefined ? '' : ` ${adapter}`}${org === undefined ? '' : ` org=${org}`}`;
+export function sentOf(hash: string, form: string, adapter = '', org = ''): string {
+  return digest(hash, form, adapter, org);
 }
 
-const hourMs = 3_600_000;
+export interface AnswerBounds extends TableBounds, StoreBounds {}
+
 const tooMany = 'there are more answers to requests with an Idempotency-Key than are remembered';
-const hoursKept = limits.idempotencyWindowMs / hourMs + 1;
+/** Of an entry of a map, beside its bytes. */
+const errorsOverheadBytes = 256;
 
 /**
- * Remembers answers by Idempotency-Key for 24 hours, over restarts. Bounded: past `idempotencyKeysMax` keys or
- * `idempotencyBytesMax` bytes the oldest are forgotten first, and that is told.
+ * Remembers answers by Idempotency-Key for 24 hours, over restarts. Bounded: past `idempotencyChunksMax` chunks of keys
+ * the oldest chunk is forgotten, past `idempotencyErrorsBytesMax` bytes the errors of the oldest answers are, and both is
+ * told. A request whose errors alone are forgotten is still not stored again.
  */
 export class Idempotency {
-  readonly #files: AnswerFiles;
+  readonly #store: AnswerStore;
   readonly #nowMs: () => number;
   readonly #log: Logger;
-  readonly #entries = new FifoMap<{ readonly entry: Entry; readonly bytes: number }>();
-  #bytes = 0;
+  readonly #errorsBytesMax: number;
+  readonly #answers: AnswerTable;
+  /** Apart, as few answers have some. */
+  readonly #errors = new FifoMap<KeptErrors>();
+  #errorsBytes = 0;
   readonly #requests = new KeyedMutex();
-  /** Two segments may be stored at the same time, but a file has one end. */
-  readonly #keeping = new Mutex();
-  /** The hour in which old files were last removed. */
-  #cleanedHour: number;
   readonly #forgotten = counter(
     'auditlog_idempotency_forgotten_total',
-    'Idempotency keys forgotten before 24 hours had passed, as there were too many',
+    'Idempotency keys of which the answer or its errors were forgotten before 24 hours had passed, as there were too many',
     [],
   );
   #toldMs = Number.NEGATIVE_INFINITY;
 
-  private constructor(files: AnswerFiles, nowMs: () => number, log: Logger) {
-    this.#files = files;
+  private constructor(store: AnswerStore, nowMs: () => number, log: Logger, bounds: AnswerBounds) {
+    this.#store = store;
     this.#nowMs = nowMs;
     this.#log = log;
-    this.#cleanedHour = this.#hour();
+    this.#errorsBytesMax = bounds.idempotencyErrorsBytesMax;
+    this.#answers = new AnswerTable(bounds);
   }
 
-  static async open(files: LogFiles, nowMs: () => number, log: Logger): Promise<Idempotency> {
-    const opened = new Idempotency(await AnswerFiles.open(files), nowMs, log);
-    await opened.#files.removeBefore(opened.#hour() - hoursKept);
-    const skipped = (bytes: number): void => log.warn({ bytes }, `${tooMany}: some are not read`);
-    for await (const { name, lines } of opened.#files.lines(skipped)) opened.#load(lines, name);
+  static async open(
+    files: LogFiles,
+    nowMs: () => number,
+    log: Logger,
+    bounds: AnswerBounds = limits,
+  ): Promise<Idempotency> {
+    const store = await AnswerStore.open(files, nowMs, bounds);
+    const opened = new Idempotency(store, nowMs, log, bounds);
+    for await (const blocks of store.blocks((name) => opened.#tellUnfinished(name))) opened.#load(blocks);
     return opened;
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#answers.size;
   }
 
   /** The id of a key as one API key uses it. */
   id(apiKey: string, idempotencyKey: string): string {
-    return createHash('sha256').update(apiKey).update('\0').update(idempotencyKey).digest('base64url');
+    return digest(apiKey, idempotencyKey);
   }
 
   /** Runs `work` when no other request of this id is under way; those that wait have their turn in order. */
@@ -94,13 +103,16 @@ export class Idempotency {
 
   /** What is remembered of an id within the window. */
   entry(id: string): Entry | undefined {
-    const found = this.#entries.get(id)?.entry;
-    return found === undefined || this.#hasExpired(found) ? undefined : found;
+    const record = this.#answers.find(digestOf(id));
+    return record === undefined ? undefined : this.#entryIn(record);
   }
 
-  /** All that is remembered, oldest first. */
-  all(): Entry[] {
-    return [...this.#entries.values()].map(({ entry }) => entry).filter((entry) => !this.#hasExpired(entry));
+  /** What is remembered of a moment (Unix milliseconds) or later, in the order in which it came. */
+  *entriesFrom(fromMs: number): Generator<Entry> {
+    for (const record of this.#answers.recordsFrom(fromMs)) {
+      const entry = this.#entryIn(record);
+      if (entry !== undefined) yield entry;
+    }
   }
 
   /** The id of a request whose key is what it holds. */
@@ -116,75 +128,94 @@ export class Idempotency {
 
   /** Makes notes count once their frame is durable. */
   remember(notes: string): void {
-    const entry = JSON.parse(notes) as Entry;
-    this.#bytes += notes.length - (this.#entries.get(entry.id)?.bytes ?? 0);
-    this.#entries.set(entry.id, { entry, bytes: notes.length });
-    for (let oldest = this.#entries.oldest(); oldest !== undefined; oldest = this.#entries.oldest()) {
-      const isFull =
-        this.#entries.size > limits.idempotencyKeysMax || this.#bytes > limits.idempotencyBytesMax;
-      const isOver = this.#hasExpired(oldest.entry);
-      if (!isFull && !isOver) break;
-      if (!isOver) this.#tellForgotten();
-      this.#entries.removeOldest();
-      this.#bytes -= oldest.bytes;
-    }
+    this.#add(JSON.parse(notes) as Entry);
   }
 
   /** Remembers, durably, what another process has in its files. Repeating it does no harm. */
   async adopt(files: LogFiles): Promise<void> {
-    for await (const lines of answerLines(files)) {
-      this.#load(lines, 'another process');
-      await this.keep(lines.map((line) => Buffer.from(line)));
-    }
+    for (const kind of ['errors', 'answers'] as const)
+      for await (const blocks of answerBlocks(files, kind, (name) => this.#tellUnfinished(name))) {
+        this.#load(blocks);
+        await this.#store.keepBlocks(blocks);
+      }
   }
 
   /** Remembers, durably, the notes of segments of another process. */
   async adoptNotes(notes: readonly Uint8Array[]): Promise<void> {
-    for (const note of notes) this.remember(Buffer.from(note).toString('utf8'));
-    await this.keep(notes);
+    const entries = notes.map(entryOf);
+    for (const entry of entries) this.#add(entry);
+    await this.#store.keep(entries);
   }
 
-  /** Writes notes of stored segments to the file of their hour, durably: the segments are deleted after this. */
+  /** Writes notes of stored segments to the files of their hour, durably: the segments are deleted after this. */
   keep(notes: readonly Uint8Array[]): Promise<void> {
-    return this.#keeping.run(() => this.#keep(notes));
+    return this.#store.keep(notes.map(entryOf));
   }
 
-  async #keep(notes: readonly Uint8Array[]): Promise<void> {
-    if (notes.length === 0) return;
-    const hour = this.#hour();
-    await this.#files.append(hour, notes);
-    if (hour === this.#cleanedHour) return;
-    this.#cleanedHour = hour;
-    await this.#files.removeBefore(hour - hoursKept);
-  }
-
-  #load(lines: readonly string[], origin: string): void {
-    for (const line of lines) {
-      try {
-        this.remember(line);
-      } catch (error) {
-        // A line that a crash cut short was not yet relied on: its segment is still in the log and brings it again.
-        this.#log.warn({ origin, ...errorFacts(error) }, 'skipped an unfinished line of remembered answers');
-      }
+  #load(blocks: readonly Block[]): void {
+    for (const { kind, content } of blocks) {
+      if (kind === 'answers') this.#addRecords(content);
+      else for (const errors of decodeErrors(content)) this.#addErrors(errors);
     }
   }
 
-  #tellForgotten(): void {
-    this.#forgotten.inc();
+  #add(entry: Entry): void {
+    const kept = errorsOf(entry);
+    for (const errors of kept) this.#addErrors(errors);
+    if (kept.length === 0 && entry.answer.errors.length > 0) this.#tellForgotten(1);
+    this.#addRecords(encodeRecord(entry));
+  }
+
+  #addRecords(records: Uint8Array): void {
+    const fromMs = this.#fromMs();
+    this.#answers.removeBefore(fromMs);
+    this.#tellForgotten(this.#answers.add(records, fromMs));
+  }
+
+  #addErrors(errors: KeptErrors): void {
+    this.#errorsBytes += bytesOf(errors) - bytesOf(this.#errors.get(errors.id));
+    this.#errors.set(errors.id, errors);
+    const fromMs = this.#fromMs();
+    for (let oldest = this.#errors.oldest(); oldest !== undefined; oldest = this.#errors.oldest()) {
+      const isOver = oldest.at < fromMs;
+      if (!isOver && this.#errorsBytes <= this.#errorsBytesMax) break;
+      this.#errors.removeOldest();
+      this.#errorsBytes -= bytesOf(oldest);
+      if (!isOver) this.#tellForgotten(1);
+    }
+  }
+
+  #entryIn(record: Buffer): Entry | undefined {
+    if (timeOf(record) < this.#fromMs()) return undefined;
+    return decodeRecord(record, (id) => this.#errorsOf(id));
+  }
+
+  #errorsOf(id: string): BatchAnswer['errors'] {
+    const kept = this.#errors.get(id);
+    if (kept === undefined) return [];
+    return JSON.parse(Buffer.from(kept.json).toString('utf8')) as BatchAnswer['errors'];
+  }
+
+  #tellForgotten(count: number): void {
+    if (count === 0) return;
+    this.#forgotten.inc(count);
     const now = performance.now();
     if (now - this.#toldMs < limits.idempotencyForgottenLogMs) return;
     this.#toldMs = now;
-    this.#log.warn(
-      { keys: this.#entries.size },
-      `${tooMany}: the oldest are forgotten before 24 hours have passed`,
-    );
+    this.#log.warn({ keys: this.size }, `${tooMany}: the oldest are forgotten before 24 hours have passed`);
   }
 
-  #hasExpired({ at }: Entry): boolean {
-    return this.#nowMs() - at >= limits.idempotencyWindowMs;
+  #tellUnfinished(file: string): void {
+    // What a crash cut short was not yet relied on: its segment is still in the log and brings it again.
+    this.#log.warn({ file }, 'skipped the unfinished end of a file of remembered answers');
   }
 
-  #hour(): number {
-    return Math.floor(this.#nowMs() / hourMs);
+  /** The first moment that is within the window. */
+  #fromMs(): number {
+    return this.#nowMs() - limits.idempotencyWindowMs + 1;
   }
+}
+
+function bytesOf(errors: KeptErrors | undefined): number {
+  return errors === undefined ? 0 : errors.json.length + errorsOverheadBytes;
 }

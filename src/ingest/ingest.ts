@@ -97,7 +97,8 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const arrivals = new Arrivals(wal.lastRecovered);
   const rejectionLog = new RejectionLog(log, () => performance.now());
   const outcomes = countOutcomes(rejectionLog);
-  const claims = options.keys && new KeyClaims(options.keys);
+  const { answersNowMs: nowMs = Date.now } = options;
+  const claims = options.keys && new KeyClaims({ ...options.keys, nowMs });
   const shared = options.keys?.isShared === true ? claims : undefined;
   const sharing = shared && shareKnown(shared, idempotency, log);
   const keys = { idempotency, claims: shared };
@@ -117,7 +118,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
     async takeOver(left, instance, signal) {
       if (!(await takeOverLog({ ...options, dataDir: left, idempotency }, signal))) return false;
       await claims?.resolve(instance, (id) => idempotency.entry(id));
-      await shared?.share(idempotency.all());
+      await shared?.share(instance, (fromMs) => idempotency.entriesFrom(fromMs));
       return true;
     },
     unsent: () => wal.sealed().length,
@@ -142,7 +143,7 @@ async function shareKnown(claims: KeyClaims, idempotency: Idempotency, log: Logg
   const recall = (id: string) => idempotency.entry(id);
   try {
     await claims.resolveOwn(recall);
-    await claims.share(idempotency.all());
+    await claims.shareOwn((fromMs) => idempotency.entriesFrom(fromMs));
     await claims.pause(limits.keyResolveMs);
     await claims.resolveOwn(recall);
   } catch (error) {

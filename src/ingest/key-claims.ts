@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorFacts, type Logger } from '../base/log.ts';
 import { counter, gauge } from '../base/metrics.ts';
 import { Problem } from '../base/problem.ts';
 import { Gathered } from './gathered.ts';
-import type { BatchAnswer, Entry } from './idempotency.ts';
+import type { BatchAnswer, Entry } from './answer-records.ts';
 import { limits } from './limits.ts';
 
 const states = { claimed: 1, withdrawn: 2, answered: 3 } as const;
@@ -30,10 +30,15 @@ export interface KeyClaimsOptions {
   /** UUID of this process that outlives a restart. */
   readonly instance: string;
   readonly log: Logger;
+  /** Unix milliseconds, by which answers are dated (`Entry.at`); left out: of the clock. */
+  readonly nowMs?: () => number;
 }
 
 /** What this process remembers of an id. */
 type Recall = (id: string) => Entry | undefined;
+
+/** What this process remembers of a moment (Unix milliseconds) or later. */
+type EntriesFrom = (fromMs: number) => Iterable<Entry>;
 
 /** The right to store the events of a request, to be given up in one of two ways. */
 interface Held {
@@ -85,16 +90,21 @@ export class KeyClaims {
     'Requests with an Idempotency-Key that other processes were not asked about, as the engine did not answer',
     [],
   );
-  /** Claims of this run that are neither withdrawn nor answered. */
-  readonly #open = new Set<string>();
+  readonly #nowMs: () => number;
+  /** Claims of this run whose end the engine has not got, and when they began (Unix milliseconds), oldest first. */
+  readonly #untold = new Map<string, number>();
+  /** The first moment of which something will not be told before the next start: until `shareOwn` is through, all of it. */
+  #leftOutMs = 0;
   /** To be told the others, oldest first. */
   #outbox: Row[] = [];
   #sending: Promise<void> | undefined;
   /** Of `performance.now()`. */
   #asksAgainMs = 0;
+  #markedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: KeyClaimsOptions) {
     this.#options = options;
+    this.#nowMs = options.nowMs ?? Date.now;
     const { table } = options;
     this.#puts = new Gathered(limits.keyBatchMax, async (rows) => {
       await table.put(rows);
@@ -145,23 +155,33 @@ export class KeyClaims {
   async resolve(instance: string, recall: Recall): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     for (const row of await this.#options.table.unresolved(instance)) {
-      if (this.#open.has(row.claim)) continue;
+      if (this.#untold.has(row.claim)) continue;
       const entry = recall(row.id);
       this.#tell(entry === undefined ? { ...row, state: states.withdrawn } : answeredRow(row, entry));
     }
   }
 
-  /** Tells the others what this process remembers, as far as the engine has no answer. */
-  async share(entries: readonly Entry[]): Promise<void> {
-    const { table, instance } = this.#options;
-    for (let from = 0; from < entries.length && !this.#stopping.signal.aborted; from += limits.keyBatchMax) {
-      const batch = entries.slice(from, from + limits.keyBatchMax);
-      const rows = await table.read(batch.map(({ id }) => id));
-      const told = new Set(rows.filter(({ state }) => state === states.answered).map(({ id }) => id));
-      for (const entry of batch)
-        if (!told.has(entry.id))
-          this.#tell(answeredRow({ id: entry.id, claim: randomUUID(), instance }, entry));
+  /** Tells the others what this process has answered and they have not been told, and from then on how far they have been. */
+  async shareOwn(entriesFrom: EntriesFrom): Promise<void> {
+    await this.share(this.#options.instance, entriesFrom);
+    if (!this.#stopping.signal.aborted) this.#leftOutMs = Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * The same of a process that is gone for good, whose answers are remembered here. How far it has told all is a row of the
+   * same table: one that is new, or another engine's, has none, and gets everything.
+   */
+  async share(instance: string, entriesFrom: EntriesFrom): Promise<void> {
+    const { table, instance: own } = this.#options;
+    const { signal } = this.#stopping;
+    const toldMs = (await table.read([markIdOf(instance)])).map(({ sent }) => Number(sent));
+    for (const entry of entriesFrom(Math.max(0, ...toldMs))) {
+      if (signal.aborted) return;
+      this.#tell(answeredRow({ id: entry.id, claim: sharedClaimOf(entry.id), instance: own }, entry));
+      // Millions may come: more than may wait.
+      if (this.#outbox.length >= limits.keyTellMax) await this.#sending;
     }
+    await this.#sending;
   }
 
   /** Waits, until this is stopped at the latest. */
@@ -175,7 +195,7 @@ export class KeyClaims {
     this.#stopping.abort();
     await this.#sending;
     if (this.#outbox.length === 0) return;
-    await this.#options.table.put(this.#outbox.splice(0, limits.keyBatchMax)).catch((error: unknown) => {
+    await this.#options.table.put(this.#outbox.splice(0, limits.keyTellMax)).catch((error: unknown) => {
       this.#options.log.warn(
         errorFacts(error),
         'other processes do not know of all Idempotency-Keys; the next start tells them',
@@ -186,7 +206,7 @@ export class KeyClaims {
   #newRow(id: string, sent: string): Row {
     const { instance } = this.#options;
     const claim = randomUUID();
-    this.#open.add(claim);
+    this.#untold.set(claim, this.#nowMs());
     return { id, claim, instance, state: states.claimed, sent, answer: '' };
   }
 
@@ -253,19 +273,26 @@ export class KeyClaims {
   }
 
   #tell(row: Row): void {
-    this.#open.delete(row.claim);
     this.#outbox.push(row);
-    if (this.#outbox.length > limits.keyOutboxMax) this.#outbox.shift();
+    if (this.#outbox.length > limits.keyOutboxMax) this.#leaveOut(this.#outbox.shift());
     this.#sending ??= this.#send();
+  }
+
+  /** Nobody is told of it before the next start. */
+  #leaveOut(row: Row | undefined): void {
+    if (row === undefined) return;
+    this.#leftOutMs = Math.min(this.#leftOutMs, this.#untold.get(row.claim) ?? 0);
+    this.#untold.delete(row.claim);
   }
 
   async #send(): Promise<void> {
     const { table, log } = this.#options;
     const { signal } = this.#stopping;
     while (this.#outbox.length > 0 && !signal.aborted) {
-      const batch = this.#outbox.splice(0, limits.keyBatchMax);
+      const batch = this.#outbox.splice(0, limits.keyTellMax);
       try {
-        await table.put(batch);
+        await table.put([...batch, ...this.#mark()]);
+        for (const { claim } of batch) this.#untold.delete(claim);
       } catch (error) {
         this.#outbox = [...batch, ...this.#outbox];
         log.debug(errorFacts(error), 'other processes could not be told of Idempotency-Keys yet');
@@ -274,6 +301,31 @@ export class KeyClaims {
     }
     this.#sending = undefined;
   }
+
+  /** Now and then the row that says up to when everything has been told. */
+  #mark(): Row[] {
+    const now = performance.now();
+    const [oldestMs = this.#nowMs()] = this.#untold.values();
+    const toldMs = Math.min(oldestMs, this.#leftOutMs);
+    if (toldMs === 0 || now - this.#markedMs < limits.keyMarkMs) return [];
+    this.#markedMs = now;
+    const { instance } = this.#options;
+    const id = markIdOf(instance);
+    return [
+      { id, claim: sharedClaimOf(id), instance, state: states.answered, sent: String(toldMs), answer: '' },
+    ];
+  }
+}
+
+/** No digest has a space. */
+function markIdOf(instance: string): string {
+  return `told ${instance}`;
+}
+
+/** Told again, an answer takes the place of itself. */
+function sharedClaimOf(id: string): string {
+  const hex = createHash('sha256').update(id).digest('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 }
 
 /** An engine that is started again is back in a moment. To ask it the same again does no harm. */

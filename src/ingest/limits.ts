@@ -56,16 +56,24 @@ export const limits = {
   batchEventsMax: 1_000_000,
   blockPayloadBytesMax: 16 * 1024 * 1024,
   idempotencyWindowMs: 24 * 3_600_000,
-  idempotencyKeysMax: 500_000,
-  idempotencyBytesMax: 128 * 1024 * 1024,
-  /** Their files together, each of them, and the pieces in which they are read: a start parses so much, two seconds. */
-  idempotencyFilesBytesMax: 96 * 1024 * 1024,
+  /** Keys go from memory so many at once, 14 MB of them; beside the newest chunk there are 10 million. */
+  idempotencyChunkKeys: 2 ** 18,
+  idempotencyChunksMax: 40,
+  /** In memory, and in files of their own. */
+  idempotencyErrorsBytesMax: 128 * 1024 * 1024,
+  /** As much as keys in memory take where each has a block of its own; one file; what is read at once, and a block has of small parts. */
+  idempotencyFilesBytesMax: 640 * 1024 * 1024,
   idempotencyFileBytesMax: 8 * 1024 * 1024,
-  idempotencyPieceBytes: 1024 * 1024,
+  idempotencyBlockBytesMax: 1024 * 1024,
+  /** The errors of one answer: 10,000 of them have 1 MB, and of the longest 10. */
+  idempotencyPartBytesMax: 16 * 1024 * 1024,
   /** It is logged once in this time that answers are forgotten before their time. */
   idempotencyForgottenLogMs: 600_000,
-  /** Keys that processes share: so many go to the engine in one statement, */
+  /** Keys that processes share: so many are asked about, or claimed, in one statement, */
   keyBatchMax: 500,
+  /** so many answers are told in one, and so seldom how far all of them are. */
+  keyTellMax: 5_000,
+  keyMarkMs: 10_000,
   /** for so long a request waits for the answer of the process that has its key. */
   keyWaitMsMax: 3_000,
   /** for so long an engine that does not answer is asked, */

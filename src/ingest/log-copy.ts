@@ -5,7 +5,9 @@ import { nextSegmentNumber } from '../base/sequence.ts';
 import { errorCode } from '../base/system-error.ts';
 import { headFile, type LogFiles, openLogFiles } from './files.ts';
 import { limits } from './limits.ts';
-import { answerLines } from './answer-files.ts';
+import { answerBlocks, blocksOf, encodeBlocks } from './answer-files.ts';
+import { partsBefore } from './answer-records.ts';
+import { AnswerStore } from './answer-store.ts';
 import { encodeHead } from './log-head.ts';
 import type { ManifestEntry } from './manifest.ts';
 import {
@@ -109,29 +111,23 @@ async function openAll(
 }
 
 /**
- * The remembered answers of a data directory, a JSON text in each line, to requests that came before a moment (Unix
- * milliseconds).
+ * The remembered answers of a data directory to requests that came before a moment (Unix milliseconds), as blocks
+ * (answer-files.ts). Errors come last: those of an answer are there when it is.
  */
 export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGenerator<Uint8Array> {
   const directory = join(dataDir, 'idempotency');
   if ((await namesIn(directory)).length === 0) return;
-  for await (const lines of answerLines(await openLogFiles(directory)))
-    yield Buffer.from(
-      lines
-        .filter((line) => isBefore(line, beforeMs))
-        .map((line) => `${line}\n`)
-        .join(''),
-    );
-}
-
-function isBefore(line: string, beforeMs: number): boolean {
-  try {
-    return (JSON.parse(line) as { at: number }).at < beforeMs;
-  } catch (error) {
-    // Cut short by a crash, or still being written: its segment is in the log and brings it again.
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
+  const files = await openLogFiles(directory);
+  // Cut short by a crash, or still being written: its segment is in the log and brings it again.
+  const rest = (): void => undefined;
+  for (const kind of ['answers', 'errors'] as const)
+    for await (const blocks of answerBlocks(files, kind, rest))
+      yield Buffer.concat(
+        encodeBlocks(
+          kind,
+          blocks.flatMap(({ content }) => partsBefore[kind](content, beforeMs)),
+        ),
+      );
 }
 
 /** Makes the log of a data directory that has none, of segments of another. */
@@ -175,14 +171,11 @@ export class LogMaker {
 
   async answers(pieces: AsyncIterable<Uint8Array>): Promise<void> {
     const directory = join(this.#dataDir, 'idempotency');
-    const files = await openLogFiles(directory);
-    const file = await files.create(`${Math.floor(Date.now() / 3_600_000)}.answers`);
-    try {
-      for await (const piece of pieces) await file.append([piece]);
-    } finally {
-      await file.close();
-    }
-    await files.syncDirectory();
+    const store = await AnswerStore.open(await openLogFiles(directory), Date.now);
+    const unknown = (): never => {
+      throw new Error('the backup has remembered answers that cannot be read');
+    };
+    for await (const blocks of blocksOf(pieces, unknown)) await store.keepBlocks(blocks);
   }
 
   /**

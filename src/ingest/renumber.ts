@@ -3,7 +3,8 @@ import { crc32c } from '@node-rs/crc32';
 import type { Logger } from '../base/log.ts';
 import { nextSegmentNumber } from '../base/sequence.ts';
 import { type LogFiles, openLogFiles } from './files.ts';
-import { type Entry, Idempotency } from './idempotency.ts';
+import { entryOf } from './answer-records.ts';
+import { AnswerStore } from './answer-store.ts';
 import type { ManifestEntry } from './manifest.ts';
 import { type DamageReports, type Recovered, Recovery } from './recovery.ts';
 import type { SealedSegment } from './sealed-segments.ts';
@@ -102,7 +103,7 @@ function requestsOf(frames: readonly LoggedFrame[]): LoggedFrame[][] {
 /** The Idempotency-Key of a request, as the notes of its last frame have it. */
 function idOf(request: readonly LoggedFrame[]): string | undefined {
   const notes = request.at(-1)?.notes ?? new Uint8Array();
-  return notes.length === 0 ? undefined : (JSON.parse(Buffer.from(notes).toString('utf8')) as Entry).id;
+  return notes.length === 0 ? undefined : entryOf(notes).id;
 }
 
 class Renumbering {
@@ -205,15 +206,11 @@ class Renumbering {
   }
 
   async #keepAnswers(file: Buffer, { number, bytes }: SealedSegment): Promise<void> {
-    const { dataDir, log, answersNowMs } = this.#options;
+    const { dataDir, answersNowMs = Date.now } = this.#options;
     const { frames } = assess(scanSegment(file.subarray(0, bytes), number), bytes);
-    const answers = await Idempotency.open(
-      await openLogFiles(join(dataDir, 'idempotency')),
-      answersNowMs ?? Date.now,
-      log,
-    );
-    const notes = framesOf(file, frames).map((frame) => frame.notes);
-    await answers.keep(notes.filter(({ length }) => length > 0));
+    const answers = await AnswerStore.open(await openLogFiles(join(dataDir, 'idempotency')), answersNowMs);
+    const notes = framesOf(file, frames).flatMap((frame) => (frame.notes.length > 0 ? [frame.notes] : []));
+    await answers.keep(notes.map(entryOf));
   }
 
   async #write(number: number, frames: readonly EncodedFrame[]): Promise<void> {

@@ -5,7 +5,7 @@ import type { MappingName } from '../adapters/definition.ts';
 import type { OtlpForm } from '../adapters/otlp/export.ts';
 import type { RedactionSettings } from '../ocsf/redact.ts';
 import type { ContentEncoding } from './decompress.ts';
-import type { BatchAnswer } from './idempotency.ts';
+import type { BatchAnswer } from './answer-records.ts';
 import { limits } from './limits.ts';
 import type { Rejection } from './rejections.ts';
 import type { MappedFrame } from './segment.ts';

@@ -1,13 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { describe, it } from 'node:test';
-import { createHash } from 'node:crypto';
 import { renderMetrics } from '../../src/base/metrics.ts';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { limits } from '../../src/ingest/limits.ts';
-import { type BatchAnswer, Idempotency, sentOf } from '../../src/ingest/idempotency.ts';
+import type { BatchAnswer } from '../../src/ingest/answer-records.ts';
+import { Idempotency, sentOf } from '../../src/ingest/idempotency.ts';
 import { silentLog } from '../support/engine.ts';
 import { createTornFiles } from '../support/torn-files.ts';
 
@@ -22,10 +22,19 @@ function disk() {
   return createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, random: Math.random });
 }
 
-/** Notes as they are in a file. */
-function note(key: string): string {
-  const id = createHash('sha256').update('k').update('\0').update(key).digest('base64url');
-  return JSON.stringify({ id, body: key, at: Date.now(), answer });
+const sent = (text: string): string => sentOf(text, 'json');
+
+/** Notes of an answer to a key of the API key `k`, whose body is its name. */
+function noteOf(memory: Idempotency, key: string, given = answer): Buffer {
+  return Buffer.from(memory.notes(memory.id('k', key), sent(key), given));
+}
+
+function recalled(memory: Idempotency, key: string): BatchAnswer | 'other' | undefined {
+  return memory.recall(memory.id('k', key), sent(key));
+}
+
+function withErrors(bytes: number): BatchAnswer {
+  return { ...answer, errors: [{ index: 0, error: 'e'.repeat(bytes) }] };
 }
 
 async function bytesOf(files: LogFiles): Promise<number> {
@@ -43,12 +52,12 @@ describe('remembered answers', () => {
   it('come back for the same key and body, and tell another body apart', async () => {
     const memory = await Idempotency.open(disk().files, Date.now, silentLog);
     const id = memory.id('key-1', 'batch 7');
-    assert.equal(memory.recall(id, 'hash'), undefined);
-    memory.remember(memory.notes(id, 'hash', answer));
-    assert.deepEqual(memory.recall(id, 'hash'), answer);
-    assert.equal(memory.recall(id, 'other hash'), 'other');
-    assert.equal(memory.recall(memory.id('key-2', 'batch 7'), 'hash'), undefined);
-    assert.equal(memory.recall(memory.id('key-1batch', ' 7'), 'hash'), undefined);
+    assert.equal(memory.recall(id, sent('hash')), undefined);
+    memory.remember(memory.notes(id, sent('hash'), answer));
+    assert.deepEqual(memory.recall(id, sent('hash')), answer);
+    assert.equal(memory.recall(id, sent('other hash')), 'other');
+    assert.equal(memory.recall(memory.id('key-2', 'batch 7'), sent('hash')), undefined);
+    assert.equal(memory.recall(memory.id('key-1batch', ' 7'), sent('hash')), undefined);
   });
 
   it('tell the same body as something else apart', async () => {
@@ -61,6 +70,7 @@ describe('remembered answers', () => {
       sentOf('hash', 'json', undefined, 'acme'),
       sentOf('hash', 'json', 'github', 'acme'),
     ];
+    assert.equal(new Set(others).size, others.length);
     memory.remember(memory.notes(memory.id('key-1', 'batch 7'), asJson, answer));
     memory.remember(memory.notes(memory.idOfContent('key-1', asJson), asJson, answer));
     for (const other of others) {
@@ -70,94 +80,177 @@ describe('remembered answers', () => {
     assert.deepEqual(memory.recall(memory.idOfContent('key-1', asJson), asJson), answer);
   });
 
+  it('are there after many more', async () => {
+    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
+    const many = 510_000;
+    const id = (n: number): string => Buffer.from(String(n).padEnd(16)).toString('base64url');
+    const body = sent('x');
+    const given = { accepted: 1, rejected: 0, errors: [] };
+    for (let n = 0; n < many; n++) memory.remember(memory.notes(id(n), body, given));
+    assert.equal(memory.size, many);
+    for (let n = 0; n < many; n += 9_999) assert.deepEqual(memory.recall(id(n), body), given);
+  });
+
   it('survive a power cut once they are kept, for 24 hours and no longer', async () => {
     let now = Date.UTC(2026, 3, 1, 12, 30);
     const files = disk();
     const memory = await Idempotency.open(files.files, () => now, silentLog);
-    const notes = ['a', 'b', 'c'].map((key) => memory.notes(memory.id('k', key), key, answer));
-    await Promise.all(notes.map((note) => memory.keep([Buffer.from(note)])));
+    await Promise.all(['a', 'b', 'c'].map((key) => memory.keep([noteOf(memory, key)])));
 
     now += 23 * hourMs;
     const found = files.afterPowerCut();
     const later = await Idempotency.open(found, () => now, silentLog);
-    for (const key of ['a', 'b', 'c']) assert.deepEqual(later.recall(later.id('k', key), key), answer);
+    for (const key of ['a', 'b', 'c']) assert.deepEqual(recalled(later, key), answer);
     now += hourMs;
-    assert.equal(later.recall(later.id('k', 'a'), 'a'), undefined);
+    assert.equal(recalled(later, 'a'), undefined);
     now += 2 * hourMs;
     const last = await Idempotency.open(found, () => now, silentLog);
     assert.equal(last.size, 0);
     assert.deepEqual(await found.list(), []);
   });
 
-  it('are read past a line that a crash cut short', async () => {
-    const files = disk();
-    const memory = await Idempotency.open(files.files, Date.now, silentLog);
-    const note = (key: string): Buffer => Buffer.from(memory.notes(memory.id('k', key), key, answer));
-    await memory.keep([note('a'), note('b').subarray(0, 30)]);
-    await memory.keep([note('c')]);
-    const again = await Idempotency.open(files.files, Date.now, silentLog);
-    assert.deepEqual(again.recall(again.id('k', 'a'), 'a'), answer);
-    assert.equal(again.recall(again.id('k', 'b'), 'b'), undefined);
-    assert.deepEqual(again.recall(again.id('k', 'c'), 'c'), answer);
+  it('are read up to the end that a crash has torn, wherever that is, and written behind none', async () => {
+    const whole = disk().files;
+    const memory = await Idempotency.open(whole, Date.now, silentLog);
+    for (const key of ['a', 'b', 'c']) await memory.keep([noteOf(memory, key)]);
+    const contents = new Map<string, Buffer>();
+    for (const name of await whole.list()) contents.set(name, await whole.read(name));
+    assert.deepEqual([...contents.keys()].map((name) => name.replace(/^\d+\./, '')).sort(), [
+      '0.answers',
+      '0.errors',
+    ]);
+    const small = { ...limits, idempotencyChunkKeys: 8 };
+    for (const [torn, content] of contents) {
+      const block = content.length / 3;
+      for (let length = 0; length <= content.length; length++) {
+        const { files } = disk();
+        for (const [name, bytes] of contents) {
+          const file = await files.create(name);
+          await file.append([name === torn ? bytes.subarray(0, length) : bytes]);
+          await file.close();
+        }
+        const lines: string[] = [];
+        const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
+        const again = await Idempotency.open(files, Date.now, told, small);
+        assert.equal(lines.length, length % block === 0 ? 0 : 1, lines.join());
+        await again.keep([noteOf(again, 'd')]);
+        const last = await Idempotency.open(files, Date.now, silentLog, small);
+        for (const [n, key] of ['a', 'b', 'c'].entries()) {
+          const isWhole = length >= block * (n + 1);
+          const without = torn.endsWith('errors') ? { ...answer, errors: [] } : undefined;
+          assert.deepEqual(recalled(last, key), isWhole ? answer : without, `${torn} of ${length} bytes`);
+        }
+        assert.deepEqual(recalled(last, 'd'), answer);
+      }
+    }
   });
 
-  it('are kept in files that are bounded together, and a start reads the newest of them in pieces', async () => {
-    const files = disk().files;
-    const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(1024 * 1024) }] };
-    const memory = await Idempotency.open(files, Date.now, silentLog);
-    const count = limits.idempotencyFilesBytesMax / (1024 * 1024) + 30;
-    for (let i = 0; i < count; i++) await memory.keep([Buffer.from(memory.notes(`id ${i}`, 'hash', long))]);
+  it('are written to another file after a write that failed', async () => {
+    for (let fault = 1; fault < 12; fault++) {
+      const faultAt = new Set([fault]);
+      const torn = createTornFiles({ cutAfter: Number.MAX_SAFE_INTEGER, faultAt, random: Math.random });
+      const memory = await Idempotency.open(torn.files, Date.now, silentLog);
+      for (const key of ['a', 'b', 'c'])
+        while (
+          await memory.keep([noteOf(memory, key)]).then(
+            () => false,
+            () => true,
+          )
+        );
+      const again = await Idempotency.open(torn.afterPowerCut(), Date.now, silentLog);
+      for (const key of ['a', 'b', 'c']) assert.deepEqual(recalled(again, key), answer, `fault ${fault}`);
+    }
+  });
+
+  it('are kept in files that are bounded together', async () => {
+    const { files } = disk();
+    const mebibyte = 1024 * 1024;
+    const bounds = { ...limits, idempotencyErrorsBytesMax: 8 * mebibyte };
+    const memory = await Idempotency.open(files, Date.now, silentLog, bounds);
+    for (let n = 0; n < 30; n++) await memory.keep([noteOf(memory, `${n}`, withErrors(mebibyte * 0.9))]);
     const bytes = await bytesOf(files);
     assert.ok(
-      bytes <= limits.idempotencyFilesBytesMax + limits.idempotencyFileBytesMax * 2,
+      bytes <= bounds.idempotencyErrorsBytesMax + limits.idempotencyFileBytesMax * 2,
       `${bytes} bytes`,
     );
-    const again = await Idempotency.open(files, Date.now, silentLog);
-    assert.equal(again.recall('id 0', 'hash'), undefined);
-    assert.deepEqual(again.recall(`id ${count - 1}`, 'hash'), long);
-    assert.ok(again.size > count - 60);
+    const again = await Idempotency.open(files, Date.now, silentLog, bounds);
+    assert.deepEqual(recalled(again, '29'), withErrors(mebibyte * 0.9));
+    // Never stored twice for want of room for errors.
+    assert.deepEqual(recalled(again, '0'), { ...answer, errors: [] });
+    assert.equal(again.size, 30);
   });
 
-  it('of a file that is larger than a string make no start impossible', async () => {
+  it('of a file that is larger than a string, or all damaged, make no start impossible', async () => {
     const directory = await temporaryDirectory();
-    const file = await open(join(directory, `${Math.floor(Date.now() / hourMs)}.answers`), 'w');
+    const file = await open(join(directory, `${Math.floor(Date.now() / hourMs)}.0.answers`), 'w');
     // Half a gigabyte of nothing costs the disk nothing.
-    await file.write(`\n${note('newest')}\n${note('last')}`, 2 ** 29 + 24 * 1024 * 1024);
+    await file.write('the end', 2 ** 29 + 24 * 1024 * 1024);
     await file.close();
     const lines: string[] = [];
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
     const files = await openLogFiles(directory);
     const memory = await Idempotency.open(files, Date.now, told);
-    assert.deepEqual(memory.recall(memory.id('k', 'last'), 'last'), answer);
-    assert.deepEqual(memory.recall(memory.id('k', 'newest'), 'newest'), answer);
-    assert.match(lines.join(), /more answers .* than are remembered: some are not read/);
+    assert.match(lines.join(), /skipped the unfinished end of a file of remembered answers/);
+    await memory.keep([noteOf(memory, 'a')]);
     // Another process may take it over.
-    const other = await Idempotency.open(disk().files, Date.now, silentLog);
-    await other.adopt(files);
-    assert.equal(other.size, 2);
+    const other = disk().files;
+    await (await Idempotency.open(other, Date.now, silentLog)).adopt(files);
+    const again = await Idempotency.open(other, Date.now, silentLog);
+    assert.deepEqual(recalled(again, 'a'), answer);
     await removeDirectory(directory);
   });
 
-  it('tell how many are forgotten before their time', async () => {
+  it('tell how many are forgotten before their time, or their errors', async () => {
     const lines: string[] = [];
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
-    const memory = await Idempotency.open(disk().files, Date.now, told);
-    const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(limits.idempotencyBytesMax / 4) }] };
+    const bounds = {
+      ...limits,
+      idempotencyChunkKeys: 4,
+      idempotencyChunksMax: 2,
+      idempotencyErrorsBytesMax: 9_000,
+    };
+    const memory = await Idempotency.open(disk().files, Date.now, told, bounds);
     const before = await forgotten();
-    for (let i = 0; i < 8; i++) memory.remember(memory.notes(`id ${i}`, 'hash', long));
-    assert.equal((await forgotten()) - before, 8 - memory.size);
+    const plain = { accepted: 1, rejected: 0, errors: [] };
+    for (let n = 0; n < 9; n++) memory.remember(noteOf(memory, `${n}`, plain).toString());
+    assert.equal((await forgotten()) - before, 4);
+    assert.equal(memory.size, 5);
+    for (let n = 0; n < 3; n++) memory.remember(noteOf(memory, `long ${n}`, withErrors(4_000)).toString());
+    assert.equal((await forgotten()) - before, 5);
+    assert.deepEqual(recalled(memory, 'long 0'), { ...answer, errors: [] });
+    assert.deepEqual(recalled(memory, 'long 1'), withErrors(4_000));
+    const huge = noteOf(memory, 'huge', withErrors(limits.idempotencyPartBytesMax));
+    memory.remember(huge.toString());
+    await memory.keep([huge]);
+    // Its errors, and the four keys of the chunk that gives way to one for it.
+    assert.equal((await forgotten()) - before, 10);
+    assert.deepEqual(recalled(memory, 'huge'), { ...answer, errors: [] });
     assert.deepEqual(lines.length, 1);
     assert.match(lines[0] ?? '', /the oldest are forgotten before 24 hours have passed/);
+  });
+
+  it('come back whole with as many errors as one can ask for', async () => {
+    const { files } = disk();
+    const memory = await Idempotency.open(files, Date.now, silentLog);
+    const errors = Array.from({ length: 10_000 }, (_, index) => ({
+      index,
+      error: `/actor: ${'e'.repeat(300)}`,
+    }));
+    const many = { accepted: 1, rejected: errors.length, errors };
+    await memory.keep([noteOf(memory, 'small', withErrors(10)), noteOf(memory, 'many', many)]);
+    const again = await Idempotency.open(files, Date.now, silentLog);
+    assert.deepEqual(recalled(again, 'many'), many);
+    assert.deepEqual(recalled(again, 'small'), withErrors(10));
   });
 
   it('are kept though somebody takes their files away meanwhile', async () => {
     const { files } = disk();
     const memory = await Idempotency.open(files, Date.now, silentLog);
-    await memory.keep([Buffer.from(note('a'))]);
+    await memory.keep([noteOf(memory, 'a')]);
     for (const name of await files.list()) await files.remove(name);
-    await memory.keep([Buffer.from(note('b'))]);
+    await memory.keep([noteOf(memory, 'b')]);
     const again = await Idempotency.open(files, Date.now, silentLog);
-    assert.deepEqual(again.recall(again.id('k', 'b'), 'b'), answer);
+    assert.deepEqual(recalled(again, 'b'), answer);
   });
 
   it('let one request of a key run at a time, also after a failure', async () => {
@@ -188,15 +281,5 @@ describe('remembered answers', () => {
     const few = await millisecondsOf(1000);
     // Where each that ends wakes all that wait it is 64 times as much.
     assert.ok((await millisecondsOf(8000)) < few * 24);
-  });
-
-  it('stay within their bounds, the oldest going first', async () => {
-    const memory = await Idempotency.open(disk().files, Date.now, silentLog);
-    const long = { ...answer, errors: [{ index: 0, error: 'e'.repeat(1024 * 1024) }] };
-    const count = Math.ceil(limits.idempotencyBytesMax / (1024 * 1024)) + 5;
-    for (let i = 0; i < count; i++) memory.remember(memory.notes(`id ${i}`, 'hash', long));
-    assert.ok(memory.size < count && memory.size > count - 20);
-    assert.equal(memory.recall('id 0', 'hash'), undefined);
-    assert.notEqual(memory.recall(`id ${count - 1}`, 'hash'), undefined);
   });
 });

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../src/base/problem.ts';
-import type { BatchAnswer, Entry } from '../../src/ingest/idempotency.ts';
+import type { BatchAnswer, Entry } from '../../src/ingest/answer-records.ts';
 import { KeyClaims } from '../../src/ingest/key-claims.ts';
 import { KeyTable } from '../../src/storage/key-table.ts';
 import { eventually } from '../support/http.ts';
@@ -158,10 +158,53 @@ describe('claims on Idempotency-Keys', () => {
     const [old, young] = [new Process(), new Process()];
     const id = randomUUID();
     const answer = old.store(id, 'body', 7);
-    await old.claims.share([...old.stored.values()]);
+    await old.claims.shareOwn(() => old.stored.values());
     await old.claims.stop();
     assert.deepEqual(await request(young, id, 'answers'), answer);
     await young.claims.stop();
+  });
+
+  test('a start tells again only what came after the moment up to which all was told', async () => {
+    const instance = randomUUID();
+    let nowMs = 1_000_000;
+    const entry = (at: number): Entry => ({ id: randomUUID(), body: 'body', at, answer: answerOf(1) });
+    const answered = Array.from({ length: 20 }, () => entry(nowMs));
+    const put: string[] = [];
+    const counting = {
+      put: (...[rows]: Parameters<KeyTable['put']>) => {
+        put.push(...rows.filter(({ state, answer }) => state === 3 && answer !== '').map(({ id }) => id));
+        return table.put(rows);
+      },
+      read: (...given: Parameters<KeyTable['read']>) => table.read(...given),
+      unresolved: (of: string) => table.unresolved(of),
+    };
+    const from = (fromMs: number): Entry[] => answered.filter(({ at }) => at >= fromMs);
+    const begin = async (): Promise<KeyClaims> => {
+      put.length = 0;
+      const claims = new KeyClaims({ table: counting, instance, log, nowMs: () => nowMs });
+      await claims.shareOwn(from);
+      return claims;
+    };
+    const first = await begin();
+    assert.equal(put.length, 20, 'all, as the table has nothing of this process');
+    nowMs += 1_000;
+    const open = await first.claim(randomUUID(), 'body');
+    const openEntry = entry(nowMs);
+    answered.push(openEntry);
+    nowMs += 1_000;
+    const done = await first.claim(randomUUID(), 'body');
+    if (done.kind === 'held') done.answered(answerOf(1));
+    await eventually('the mark to be there', async () => (await table.read([`told ${instance}`]))[0]);
+    await first.stop();
+    assert.equal(open.kind, 'held');
+    nowMs += 1_000;
+    const second = await begin();
+    assert.deepEqual(put, [openEntry.id], 'the claim of it had no end when that was told');
+    await second.stop();
+    const reads = await table.read([openEntry.id]);
+    assert.equal(reads.length, 1);
+    await (await begin()).stop();
+    assert.equal((await table.read([openEntry.id])).length, 1, 'told twice it is one row');
   });
 
   test('without an answer of the engine the own memory has to do, and the others are told later', async () => {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -7,6 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { openLogFiles } from '../../src/ingest/files.ts';
+import { blocksOf } from '../../src/ingest/answer-files.ts';
+import { decodeErrors, recordBytes, timeOf } from '../../src/ingest/answer-records.ts';
+import { AnswerStore } from '../../src/ingest/answer-store.ts';
+import { sentOf } from '../../src/ingest/idempotency.ts';
 import { HeldLog, LogMaker, readAnswers } from '../../src/ingest/log-copy.ts';
 import { segmentName } from '../../src/ingest/segment.ts';
 import { Wal } from '../../src/ingest/wal.ts';
@@ -157,21 +161,39 @@ test('what a crash cut short at the end of a log is not copied, and a log that g
   assert.deepEqual((await HeldLog.open(join(root, 'none'))).segments, []);
 });
 
-async function answersIn(directory: string, beforeMs: number): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of readAnswers(directory, beforeMs)) pieces.push(piece);
-  return Buffer.concat(pieces).toString('utf8');
+/** The answers and errors that a data directory gives out, as their times. */
+async function answersIn(
+  directory: string,
+  beforeMs: number,
+): Promise<{ answers: number[]; errors: number[] }> {
+  const found = { answers: [] as number[], errors: [] as number[] };
+  for await (const blocks of blocksOf(readAnswers(directory, beforeMs), assert.fail))
+    for (const { kind, content } of blocks) {
+      if (kind === 'errors') found.errors.push(...[...decodeErrors(content)].map(({ at }) => at));
+      else for (let at = 0; at < content.length; at += recordBytes) found.answers.push(timeOf(content, at));
+    }
+  return found;
 }
 
-test('answers are those to requests before a moment, without a line that was cut short', async () => {
+test('answers are those to requests before a moment, without a block that was cut short', async () => {
   const directory = join(root, 'answers');
-  await mkdir(join(directory, 'idempotency'), { recursive: true });
-  const line = (at: number) => JSON.stringify({ id: String(at), at });
-  const text = `\n${line(1)}\n${line(5)}\n${line(9)}\n{"id":"x","a`;
-  await writeFile(join(directory, 'idempotency', '1.answers'), text);
-  assert.equal(await answersIn(directory, 9), `${line(1)}\n${line(5)}\n`);
-  assert.equal(await answersIn(root, 9), '');
-  const maker = await LogMaker.begin(join(root, 'with-answers'));
-  await maker.answers(of(Buffer.from(`${line(1)}\n`)));
-  assert.equal(await answersIn(join(root, 'with-answers'), 9), `${line(1)}\n`);
+  const folder = join(directory, 'idempotency');
+  const store = await AnswerStore.open(await openLogFiles(folder), Date.now);
+  const [id, body] = [sentOf('an id', ''), sentOf('a body', '')];
+  const entry = (at: number, errors = [{ index: 0, error: 'bad' }]) => ({
+    id,
+    body,
+    at,
+    answer: { accepted: 1, rejected: errors.length, errors },
+  });
+  await store.keep([entry(1), entry(5, []), entry(9)]);
+  for (const name of await readdir(folder)) await appendFile(join(folder, name), 'ANSW, and no more');
+  assert.deepEqual(await answersIn(directory, 9), { answers: [1, 5], errors: [1] });
+  assert.deepEqual(await answersIn(root, 9), { answers: [], errors: [] });
+
+  const copied = join(root, 'with-answers');
+  const maker = await LogMaker.begin(copied);
+  await maker.answers(readAnswers(directory, 9));
+  assert.deepEqual(await answersIn(copied, 9), { answers: [1, 5], errors: [1] });
+  await assert.rejects(maker.answers(of(Buffer.from('{"id":1}'))), /cannot be read/);
 });

@@ -1,15 +1,16 @@
 import { strict as assert } from 'node:assert';
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { DamageRegister } from '../../src/base/damage.ts';
 import { segmentAtTime, writersMax } from '../../src/base/sequence.ts';
-import type { LogFiles } from '../../src/ingest/files.ts';
+import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
+import { Idempotency, sentOf } from '../../src/ingest/idempotency.ts';
 import { renumberLog } from '../../src/ingest/renumber.ts';
 import { segmentName } from '../../src/ingest/segment.ts';
 import { Wal } from '../../src/ingest/wal.ts';
 import { rounds } from '../support/rounds.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
+import { silentLog } from '../support/engine.ts';
 import { createTornFiles, PowerCut, type Random } from '../support/torn-files.ts';
 import { frameOf, overwrite, randomOf, rowsOf } from './log-support.ts';
 
@@ -109,8 +110,14 @@ describe('new places for what is in a log', () => {
     }
   });
 
-  const note = (id: string) =>
-    JSON.stringify({ id, body: 'x', at: Date.now(), answer: { accepted: 1, rejected: 0, errors: [] } });
+  const idOf = (name: string) => sentOf(name, 'id');
+  const note = (name: string) =>
+    JSON.stringify({
+      id: idOf(name),
+      body: idOf('x'),
+      at: Date.now(),
+      answer: { accepted: 1, rejected: 0, errors: [] },
+    });
 
   test('are not taken by a request that another process has stored since, and by all others', async () => {
     const { files } = createTornFiles({ cutAfter: Number.POSITIVE_INFINITY, random: randomOf(3) });
@@ -123,7 +130,7 @@ describe('new places for what is in a log', () => {
     await wal.seal();
     await wal.append([withNote([8], 'alone elsewhere')]);
     await wal.close();
-    const elsewhere = new Set(['elsewhere', 'alone elsewhere']);
+    const elsewhere = new Set(['elsewhere', 'alone elsewhere'].map(idOf));
     await renumber(files, {
       answeredByOthers: async (ids) => new Set(ids.filter((id) => elsewhere.has(id))),
     });
@@ -157,10 +164,9 @@ describe('new places for what is in a log', () => {
       [moving],
     );
     const folder = join(dataDir, 'idempotency');
-    const answers = await Promise.all(
-      (await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')),
-    );
-    assert.ok(answers.join('').includes('"stored"'));
+    const answers = await Idempotency.open(await openLogFiles(folder), Date.now, silentLog);
+    assert.equal(answers.recall(idOf('stored'), sentOf('x', '')), 'other');
+    assert.deepEqual(answers.recall(idOf('stored'), idOf('x')), { accepted: 1, rejected: 0, errors: [] });
     await next.close();
   });
 

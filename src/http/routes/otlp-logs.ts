@@ -2,7 +2,7 @@ import { Problem, type ProblemCode, problemTable } from '../../base/problem.ts';
 import { exportAnswer, mediaTypes, type PartialSuccess, statusAnswer } from '../../adapters/otlp/answer.ts';
 import type { OtlpForm } from '../../adapters/otlp/export.ts';
 import type { Accept } from '../../ingest/accept.ts';
-import type { BatchAnswer } from '../../ingest/idempotency.ts';
+import type { BatchAnswer } from '../../ingest/answer-records.ts';
 import type { KeyCaller, WriteHandler } from '../endpoint.ts';
 import { contentEncoding, idempotency } from '../ingest-headers.ts';
 import { limits } from '../limits.ts';
