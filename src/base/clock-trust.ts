@@ -10,6 +10,8 @@ import { isDiskFull } from './system-error.ts';
 interface Mark {
   /** Unix milliseconds that have passed for certain. */
   readonly provenMs: number;
+  /** By so much the clock may still be ahead. */
+  readonly aheadMsMax: number;
   /** Of the last confirmation that counts already. */
   readonly accepted: string;
 }
@@ -47,7 +49,11 @@ export async function acceptClock(dataDir: string, atMs: number): Promise<void> 
 
 /** Notes for the next start that no later moment than this is known to have passed. */
 export async function markClock(dataDir: string, provenMs: number): Promise<void> {
-  await write(markPath(dataDir), { provenMs, accepted: '' } satisfies Mark);
+  await write(markPath(dataDir), {
+    provenMs,
+    aheadMsMax: limits.clockStepMsMax,
+    accepted: '',
+  } satisfies Mark);
 }
 
 /** How far the time is known to have come (Unix milliseconds); undefined where nobody has noted it. */
@@ -76,7 +82,11 @@ export interface ClockTrustOptions {
  *
  *     proven    a moment that has come: noted in DATA_DIR (clock.json), or of the newest that is stored
  *        + the time that passes here, by a clock that nobody sets
- *        or the wall clock, where that is at most a day ahead of it
+ *        or the wall clock, where that is at most `aheadMsMax` of it ahead
+ *
+ * What is taken from the clock is taken off `aheadMsMax`, and time that passes here is put on it, up to a day. So however
+ * many small steps a clock makes, within runs or between them, they prove no more than a day and the time that has passed
+ * beside them. Where the mark is lost the newest that is stored is by the same clock: then it begins with nothing.
  *
  * So a clock that jumps further changes nothing, and one that is set back neither; the proven time goes on from where it
  * was. A service that was stopped for weeks cannot tell its rest from a jump: it goes on like that, and says so once there
@@ -88,6 +98,7 @@ export class ClockTrust {
   readonly #passedMs: () => number;
   #provenMs: number | undefined;
   #provenAtMs: number;
+  #aheadMsMax: number = limits.clockStepMsMax;
   #accepted = '';
   /** The clock was seen to jump while this process ran. */
   #hasJumped = false;
@@ -109,6 +120,7 @@ export class ClockTrust {
     const mark = await read<Mark>(markPath(options.dataDir));
     trust.#accepted = mark?.accepted ?? '';
     trust.#provenMs = mark?.provenMs ?? (await options.newestStored());
+    if (trust.#provenMs !== undefined) trust.#aheadMsMax = mark?.aheadMsMax ?? 0;
     await trust.look();
     trust.#looking = new Repeated(
       limits.clockLookMs,
@@ -133,8 +145,11 @@ export class ClockTrust {
     const passed = this.#passedMs();
     const wall = this.#nowMs();
     const certain = this.#certainMs(passed, wall);
-    const isJump = wall - certain > limits.clockStepMsMax;
-    this.#provenMs = isJump ? certain : Math.max(certain, wall);
+    const stepMs = wall - certain;
+    this.#aheadMsMax = this.#stepMsMax(passed);
+    const isTaken = stepMs > 0 && stepMs <= this.#aheadMsMax;
+    if (isTaken) this.#aheadMsMax -= stepMs;
+    this.#provenMs = isTaken ? wall : certain;
     this.#provenAtMs = passed;
     return this.#provenMs;
   }
@@ -171,7 +186,7 @@ export class ClockTrust {
     const nowMs = this.#nowMs();
     const certain = this.#certainMs(this.#passedMs(), nowMs);
     const wasRunning = this.#notedMs !== Number.NEGATIVE_INFINITY;
-    this.#hasJumped = nowMs - certain > limits.clockStepMsMax && (this.#hasJumped || wasRunning);
+    this.#hasJumped = nowMs - certain > this.#stepMsMax(this.#passedMs()) && (this.#hasJumped || wasRunning);
     if (this.aheadMs() === 0) this.#holdsBack = false;
     this.#tell();
     if (this.#passedMs() - this.#notedMs >= limits.clockNoteMs) await this.#note();
@@ -181,10 +196,16 @@ export class ClockTrust {
     return this.#provenMs === undefined ? wallMs : this.#provenMs + (passedMs - this.#provenAtMs);
   }
 
+  /** By how much the clock may be ahead now. */
+  #stepMsMax(passedMs: number): number {
+    return Math.min(limits.clockStepMsMax, this.#aheadMsMax + (passedMs - this.#provenAtMs));
+  }
+
   async #accept({ id, atMs }: Acceptance): Promise<void> {
     this.#accepted = id;
     this.#provenMs = atMs;
     this.#provenAtMs = this.#passedMs();
+    this.#aheadMsMax = limits.clockStepMsMax;
     this.#hasJumped = false;
     this.#holdsBack = false;
     this.#options.log.warn({ at: new Date(atMs).toISOString() }, 'an operator has confirmed the clock');
@@ -194,7 +215,8 @@ export class ClockTrust {
   async #note(): Promise<void> {
     this.#notedMs = this.#passedMs();
     if (!this.#options.keepsMark) return;
-    const mark: Mark = { provenMs: Math.floor(this.provenMs()), accepted: this.#accepted };
+    const provenMs = Math.floor(this.provenMs());
+    const mark: Mark = { provenMs, aheadMsMax: Math.floor(this.#aheadMsMax), accepted: this.#accepted };
     await write(markPath(this.#options.dataDir), mark).catch((error: unknown) => {
       // What is stored can still be read; the mark stays behind, which holds back and loses nothing.
       if (!isDiskFull(error)) throw error;

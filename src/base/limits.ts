@@ -25,7 +25,7 @@ export const limits = {
   /** Damage of one kind that a process remembers, and so logs and counts; and how much of it an answer names. */
   damageKnownPerKindMax: 10_000,
   damageShownMax: 20,
-  /** A clock that is further ahead of the time that has passed has jumped: one day. */
+  /** A clock that is further ahead of the time that has passed has jumped, and steps of it together prove no more: one day. */
   clockStepMsMax: 86_400_000,
   /** How often that is looked at, and how far the time has come is noted. */
   clockLookMs: 2_000,

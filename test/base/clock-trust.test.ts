@@ -39,10 +39,11 @@ async function open(newest?: number): Promise<ClockTrust> {
   return trust;
 }
 
-async function restarted(trust: ClockTrust): Promise<ClockTrust> {
+async function restarted(trust: ClockTrust, losesMark = false): Promise<ClockTrust> {
   opened.splice(opened.indexOf(trust), 1);
   await trust.stop();
-  return open();
+  if (losesMark) await rm(join(dataDir, 'clock.json'));
+  return open(losesMark ? trust.provenMs() : undefined);
 }
 
 function pass(ms: number): void {
@@ -153,6 +154,49 @@ test('a damaged mark is none, and a restore can say what the mark is', async () 
   assert.equal(await markedClock(dataDir), undefined);
   await markClock(dataDir, begin - 30 * dayMs);
   assert.equal((await open()).provenMs(), begin - 30 * dayMs);
+});
+
+test('steps of less than a day add up to a day and the time that has passed beside them, over looks and starts', async () => {
+  const step = record({
+    passes: integer({ min: 0, max: 7_200_000 }),
+    jumps: constantFrom(0, 0.1, 0.5, 0.96, 0.999, -0.3, 3),
+    does: constantFrom('look', 'restart', 'lose the mark'),
+  });
+  await hold(
+    asyncProperty(array(step, { maxLength: 30 }), async (steps) => {
+      await rm(join(dataDir, 'clock.json'), { force: true });
+      [wallMs, passedMs] = [begin, 0];
+      let trust = await open();
+      for (const { passes, jumps, does } of steps) {
+        pass(passes);
+        wallMs += jumps * dayMs;
+        if (does === 'look') await trust.look();
+        else trust = await restarted(trust, does === 'lose the mark');
+        assert.ok(trust.provenMs() <= begin + dayMs + 2 * passedMs);
+      }
+    }),
+    { numRuns: rounds(50, 500) },
+  );
+  let trust = await open();
+  for (let n = 0; n < 40; n += 1) {
+    wallMs += dayMs * 0.96;
+    trust = await restarted(trust);
+  }
+  assert.ok(trust.aheadMs() > 38 * dayMs);
+  trust.holdBack(true);
+  assert.ok(trust.doubt());
+});
+
+test('a step that is too large for now is taken once as much time has passed', async () => {
+  const trust = await open();
+  wallMs += 0.9 * dayMs;
+  await trust.look();
+  wallMs += 0.5 * dayMs;
+  await trust.look();
+  assert.match(trust.doubt() ?? '', /^the clock is 0\.5 days ahead/);
+  pass(0.4 * dayMs);
+  await trust.look();
+  assert.deepEqual([trust.doubt(), trust.provenMs()], [undefined, wallMs]);
 });
 
 test('whatever a clock does in steps of more than a day, no more time is proven than has passed', async () => {
