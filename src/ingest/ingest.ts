@@ -97,8 +97,7 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
   const arrivals = new Arrivals(wal.lastRecovered);
   const rejectionLog = new RejectionLog(log, () => performance.now());
   const outcomes = countOutcomes(rejectionLog);
-  const { answersNowMs: nowMs = Date.now } = options;
-  const claims = options.keys && new KeyClaims({ ...options.keys, nowMs });
+  const claims = openClaims(options);
   const shared = options.keys?.isShared === true ? claims : undefined;
   const sharing = shared && shareKnown(shared, idempotency, log);
   const keys = { idempotency, claims: shared };
@@ -133,6 +132,10 @@ export async function openIngest(options: IngestOptions): Promise<Ingest> {
       await wal.close();
     },
   };
+}
+
+function openClaims({ keys, answersNowMs: nowMs = Date.now }: IngestOptions): KeyClaims | undefined {
+  return keys && new KeyClaims({ ...keys, nowMs });
 }
 
 /**

@@ -39,9 +39,14 @@ async function open(newest?: number): Promise<ClockTrust> {
   return trust;
 }
 
-async function restarted(trust: ClockTrust, losesMark = false): Promise<ClockTrust> {
+/** From then on it notes nothing more. */
+async function close(trust: ClockTrust): Promise<void> {
   opened.splice(opened.indexOf(trust), 1);
   await trust.stop();
+}
+
+async function restarted(trust: ClockTrust, losesMark = false): Promise<ClockTrust> {
+  await close(trust);
   if (losesMark) await rm(join(dataDir, 'clock.json'));
   return open(losesMark ? trust.provenMs() : undefined);
 }
@@ -174,9 +179,11 @@ test('steps of less than a day add up to a day and the time that has passed besi
         else trust = await restarted(trust, does === 'lose the mark');
         assert.ok(trust.provenMs() <= begin + dayMs + 2 * passedMs);
       }
+      await close(trust);
     }),
     { numRuns: rounds(50, 500) },
   );
+  await rm(join(dataDir, 'clock.json'), { force: true });
   let trust = await open();
   for (let n = 0; n < 40; n += 1) {
     wallMs += dayMs * 0.96;
@@ -224,6 +231,7 @@ test('whatever a clock does in steps of more than a day, no more time is proven 
         before = trust.provenMs();
       }
       assert.equal(wallMs, begin + passedMs + jumped);
+      await close(trust);
     }),
     { numRuns: rounds(30, 300) },
   );
